@@ -1,0 +1,46 @@
+# The short commands; each sets up what it needs. `make` without a target lists them.
+SHELL := /bin/bash
+VENV := .venv
+BIN := $(VENV)/bin
+# The first Python on the path that is new enough; override with `make PYTHON=...`.
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	if $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$p; break; fi; done)
+
+.PHONY: help install demo test test-slow lint lock clean
+
+help:
+	@echo "make demo       set up and run a complete campaign without any key"
+	@echo "make test       set up, lint, check types, run the tests"
+	@echo "make test-slow  the tests that take minutes"
+	@echo "make lock       renew requirements.lock (needs uv)"
+	@echo "make clean      remove the virtual environment and caches"
+
+install: $(VENV)/.installed
+
+$(VENV)/.installed: requirements.lock pyproject.toml
+	@test -n "$(PYTHON)" || { echo "venire needs Python 3.11 or newer: install it, or name it with make PYTHON=..."; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: install
+	$(BIN)/venire demo
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/pytest -q -n 2
+
+test-slow: install
+	$(BIN)/pytest -q -m slow
+
+# One resolution for Python 3.11 to 3.13 and every platform, with hashes and without an index's address.
+lock:
+	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade -o requirements.lock
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache build dist

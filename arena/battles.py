@@ -1,0 +1,65 @@
+"""Verdicts as arrays: what the store hands to ratings and reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["Battles", "Fit", "PlanState", "Statistics"]
+
+
+@dataclass(frozen=True, slots=True)
+class Battles:
+    """Pairwise verdicts in model terms, one row a verdict; all arrays have the same length.
+
+    `model_a` and `model_b` are codes into `models`, `judge` into `judges`, `instruction` into `instructions`.
+    `label` is 1 when A wins, -1 when B wins, 0 for a tie, and means nothing unless `status` is 0. `swapped` says
+    whether B was shown first. Where a table names no instruction, `instructions` is empty and `instruction` is -1;
+    where it does not know the order shown, `ordered` is False.
+    """
+
+    models: tuple[str, ...]
+    judges: tuple[str, ...]
+    instructions: tuple[str, ...]
+    model_a: NDArray[np.int32]
+    model_b: NDArray[np.int32]
+    judge: NDArray[np.int32]
+    instruction: NDArray[np.int32]
+    repeat: NDArray[np.int32]
+    swapped: NDArray[np.bool_]
+    status: NDArray[np.int8]
+    label: NDArray[np.int8]
+    ordered: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class PlanState:
+    """What a matchup policy may know: the models of the plan and their ratings in Elo points, where known."""
+
+    models: tuple[str, ...]
+    elo: Mapping[str, float]
+
+
+Fit = Callable[[Battles], PlanState]
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Live counters of a running campaign; times in seconds, money in nano-dollars."""
+
+    planned: int = 0
+    settled: int = 0
+    failed: int = 0
+    calls: int = 0
+    answered: int = 0
+    retries: int = 0
+    in_flight: int = 0
+    waits: int = 0
+    waited: float = 0.0
+    spent: int = 0
+    elapsed: float = 0.0

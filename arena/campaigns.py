@@ -1,0 +1,113 @@
+"""A campaign as the user wrote it, in plain records: what `configs.load_campaign` returns and the engine reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Budget", "Campaign", "DataSources", "JudgeSettings", "LaneSettings", "PlanSettings", "Price"]
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What tokens cost, in nano-dollars per million tokens (1 US dollar per million is 1,000,000,000)."""
+
+    input: int
+    output: int
+
+    def cost(self, input_tokens: int, output_tokens: int) -> int:
+        """Nano-dollars of so many tokens, rounded up."""
+        return -(-(input_tokens * self.input + output_tokens * self.output) // 1_000_000)
+
+
+@dataclass(frozen=True, slots=True)
+class LaneSettings:
+    """One provider account's door. Judges that share provider, endpoint, key variable and model share a lane."""
+
+    provider: str
+    base_url: str | None
+    """None: the provider's own address, or the embedded server for a simulated model."""
+    key_variable: str | None
+    """Name of the environment variable that holds the key; the key itself is never part of a record."""
+    model: str
+    requests_per_minute: int | None = None
+    concurrency: int = 16
+    timeout: float = 120.0
+    """Seconds for one call, answer included."""
+    max_attempts: int = 5
+
+    @property
+    def identity(self) -> tuple[str, str | None, str | None, str]:
+        """What two judges must have in common to share this lane and its limits."""
+        return (self.provider, self.base_url, self.key_variable, self.model)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeSettings:
+    """One judge of a campaign, under a name that is only a label."""
+
+    name: str
+    model: str
+    protocol: str
+    options: Mapping[str, str]
+    """Settings that shape its answers: temperature (left out where not wanted), max_tokens, repair."""
+    lane: LaneSettings
+    price: Price | None = None
+    """None: not given in the file; the price table is asked."""
+    free: bool = False
+    elo: float | None = None
+    family: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DataSources:
+    """Files to read before planning (absolute paths); None: already in the store."""
+
+    instructions: Path | None = None
+    completions: Path | None = None
+    elo: Path | None = None
+    maps: Mapping[str, Mapping[str, str]] | None = None
+    """By kind, our column name to the file's: `{"elo": {"elo": "arena_elo"}}`."""
+    models: tuple[str, ...] | None = None
+    """The contestants; None: every model with what the policy needs."""
+    families: Mapping[str, str] | None = None
+    """Model to family, for leaving a judge's own family out of its consistency."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSettings:
+    """Which matchups are judged on how many instructions."""
+
+    policy: str = "widest-gap"
+    matchups: int | None = 30
+    instructions: int | None = None
+    """Instructions a matchup; None: all that both models answered."""
+    coverage: float = 0.3
+    """No model in more than this share of the matchups."""
+    repeats: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Limits of a whole campaign, across resumptions; None: no limit. Money in nano-dollars."""
+
+    calls: int | None = None
+    money: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """A plan, its judges and its budget. `settings` is the file as canonical JSON, for telling whether it changed."""
+
+    name: str
+    seed: int
+    path: Path
+    store: Path
+    data: DataSources
+    plan: PlanSettings
+    judges: tuple[JudgeSettings, ...]
+    budget: Budget
+    text: str
+    """The file as written."""
+    settings: str

@@ -1,0 +1,100 @@
+"""Time as a parameter: the system's clock, and a virtual one that jumps whenever everybody waits.
+
+Under the virtual clock an hour of waiting costs no time: its event loop, instead of sleeping until the next timer,
+moves the clock there. Timers, timeouts and `Clock.sleep` of that loop all see the same virtual time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+import time
+from collections.abc import Awaitable
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol
+
+__all__ = ["Clock", "SystemClock", "VirtualClock"]
+
+
+class Clock(Protocol):
+    """What the engine needs of time."""
+
+    def monotonic(self) -> float:
+        """Seconds that never go backwards."""
+        ...
+
+    def wall(self) -> datetime:
+        """The time of day, in UTC."""
+        ...
+
+    def sleep(self, seconds: float) -> Awaitable[None]:
+        """Wait for so many seconds of this clock."""
+        ...
+
+
+class SystemClock:
+    """The machine's own clock."""
+
+    def monotonic(self) -> float:
+        """Seconds of the running event loop's kind of clock."""
+        return time.monotonic()
+
+    def wall(self) -> datetime:
+        """The time of day, in UTC."""
+        return datetime.now(UTC)
+
+    def sleep(self, seconds: float) -> Awaitable[None]:
+        """Wait without blocking the event loop."""
+        return asyncio.sleep(seconds)
+
+
+class VirtualClock:
+    """A clock that starts at a fixed moment and moves only when its event loop has nothing else to do."""
+
+    def __init__(self, start: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
+        self._start = start
+        self._now = 0.0
+
+    def monotonic(self) -> float:
+        """Virtual seconds since the start."""
+        return self._now
+
+    def wall(self) -> datetime:
+        """The start plus the virtual seconds."""
+        return self._start + timedelta(seconds=self._now)
+
+    def sleep(self, seconds: float) -> Awaitable[None]:
+        """Wait on this clock's event loop."""
+        return asyncio.sleep(seconds)
+
+    def advance(self, seconds: float) -> None:
+        """Move the clock by hand."""
+        self._now += seconds
+
+    def new_event_loop(self) -> asyncio.AbstractEventLoop:
+        """An event loop that lives on this clock; a `loop_factory` for `asyncio.Runner`."""
+        return _VirtualLoop(self)
+
+
+class _JumpingSelector(selectors.DefaultSelector):
+    """Waits by moving the clock; real events (a thread that calls back) come first and take no virtual time."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        events = super().select(None if timeout is None else 0)
+        if not events and timeout is not None and timeout > 0:
+            self._clock.advance(timeout)
+        return events
+
+
+class _VirtualLoop(asyncio.SelectorEventLoop):
+    def __init__(self, clock: VirtualClock) -> None:
+        super().__init__(_JumpingSelector(clock))
+        self._virtual = clock
+        self._clock_resolution: Any = 1e-9
+
+    def time(self) -> float:
+        return self._virtual.monotonic()

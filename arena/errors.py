@@ -1,0 +1,86 @@
+"""Every error that Venire raises on purpose, grouped by what a caller can do about it.
+
+VenireError
+├── InputError           mend the input and try again; a command ends with exit code 2
+│   └── StoreHeldError   another process holds the store; wait for it or stop it
+├── StoreError           the store failed under the run; what was committed is safe
+├── BudgetReachedError   the campaign's budget does not allow the next call
+└── CallError            one call to a provider failed; carries the class of the fault
+    └── TransientError   the same call may succeed later: the only error that is retried
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+__all__ = [
+    "BudgetReachedError",
+    "CallError",
+    "Fault",
+    "InputError",
+    "StoreError",
+    "StoreHeldError",
+    "TransientError",
+    "VenireError",
+]
+
+
+class Fault(IntEnum):
+    """Why an attempt brought no usable reply; 0 is an answered call."""
+
+    NONE = 0
+    TRANSIENT = 1
+    RATE_LIMITED = 2
+    QUOTA = 3
+    AUTHENTICATION = 4
+    BAD_REQUEST = 5
+    FILTERED = 6
+    TOO_LONG = 7
+    UNANSWERED = 8
+
+
+class VenireError(Exception):
+    """Root of every error raised on purpose."""
+
+
+class InputError(VenireError):
+    """Something the user wrote or named cannot be used; the message says what and what to do."""
+
+
+class StoreHeldError(InputError):
+    """Another process owns the store."""
+
+
+class StoreError(VenireError):
+    """The store could not be written or read while a campaign was running."""
+
+
+class BudgetReachedError(VenireError):
+    """The next call could exceed the campaign's budget."""
+
+
+class CallError(VenireError):
+    """A call to a provider failed.
+
+    `fault` is its class, `status` the HTTP status (None when no answer came), `retry_after` the wait that the
+    provider asked for in seconds, `may_be_billed` whether the provider may have done the work all the same.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        fault: Fault,
+        *,
+        status: int | None = None,
+        retry_after: float | None = None,
+        may_be_billed: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.fault = fault
+        self.status = status
+        self.retry_after = retry_after
+        self.may_be_billed = may_be_billed
+
+
+class TransientError(CallError):
+    """A call failed in a way that may pass: the network, a rate limit, an overloaded server."""

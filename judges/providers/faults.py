@@ -1,0 +1,199 @@
+"""What a failed call means: classified by HTTP status and machine code, never by what a message says.
+
+A message may quote the prompt, and a prompt may speak of rate limits: words decide nothing here.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import orjson
+
+from venire.arena.errors import CallError, Fault, TransientError
+
+__all__ = ["MAYBE_BILLED", "classify", "error_inside", "failure", "refusal", "retry_after", "short"]
+
+_STATUSES: Mapping[int, Fault] = {
+    401: Fault.AUTHENTICATION,
+    402: Fault.QUOTA,
+    403: Fault.AUTHENTICATION,
+    408: Fault.TRANSIENT,
+    409: Fault.TRANSIENT,
+    413: Fault.TOO_LONG,
+    425: Fault.TRANSIENT,
+    429: Fault.RATE_LIMITED,
+}
+
+# Machine codes that say more than the status that they come with.
+_CODES: Mapping[str, Fault] = {
+    "billing_hard_limit_reached": Fault.QUOTA,
+    "billing_not_active": Fault.QUOTA,
+    "content_filter": Fault.FILTERED,
+    "content_policy_violation": Fault.FILTERED,
+    "context_length_exceeded": Fault.TOO_LONG,
+    "insufficient_quota": Fault.QUOTA,
+}
+
+# Machine codes that stand for a status where there is none: an error inside an answer that says 200.
+_CODES_ALONE: Mapping[str, Fault] = {
+    "authentication_error": Fault.AUTHENTICATION,
+    "invalid_api_key": Fault.AUTHENTICATION,
+    "invalid_request_error": Fault.BAD_REQUEST,
+    "model_not_found": Fault.BAD_REQUEST,
+    "permission_error": Fault.AUTHENTICATION,
+    "rate_limit_error": Fault.RATE_LIMITED,
+    "rate_limit_exceeded": Fault.RATE_LIMITED,
+}
+
+# Time ran out somewhere behind the gateway: the model may have answered all the same.
+MAYBE_BILLED = frozenset({408, 504, 524})
+
+_LONGEST_MESSAGE = 300
+_BEARER = re.compile(r"\bbearer\s+[^\s\"',;]+", re.IGNORECASE)
+_SECONDS = re.compile(r"-?\d+(?:\.\d*)?")
+
+
+def classify(status: int | None, code: str | None = None) -> Fault:
+    """The class of a failed call, from its HTTP status (None or below 300: an answer that was no answer) and code."""
+    if code is not None and code in _CODES:
+        return _CODES[code]
+    if status is None or status < 300:
+        if code is not None and re.fullmatch(r"[45]\d\d", code):
+            return classify(int(code))
+        return _CODES_ALONE.get(code or "", Fault.TRANSIENT)
+    if status in _STATUSES:
+        return _STATUSES[status]
+    return Fault.TRANSIENT if status >= 500 else Fault.BAD_REQUEST
+
+
+def failure(
+    message: str,
+    fault: Fault,
+    *,
+    status: int | None = None,
+    retry_after: float | None = None,
+    may_be_billed: bool = False,
+) -> CallError:
+    """The error for a class of fault: a `TransientError` exactly when the same call may succeed later."""
+    kind = TransientError if fault in (Fault.TRANSIENT, Fault.RATE_LIMITED) else CallError
+    return kind(short(message), fault, status=status, retry_after=retry_after, may_be_billed=may_be_billed)
+
+
+def refusal(status: int, headers: Mapping[str, str], text: str, now: datetime) -> CallError:
+    """The error for an HTTP answer other than 2xx; `text` is its body, already without the key."""
+    if 300 <= status < 400:
+        return failure(
+            f"HTTP {status}: the server sends elsewhere, and a key must not follow; correct base_url",
+            Fault.BAD_REQUEST,
+            status=status,
+        )
+    payload = _parse(text)
+    fault = classify(status, _code(payload))
+    return failure(
+        f"HTTP {status}: {_message(payload) or 'no message'}",
+        fault,
+        status=status,
+        retry_after=retry_after(headers, now),
+        may_be_billed=status in MAYBE_BILLED,
+    )
+
+
+def error_inside(payload: Mapping[str, Any], status: int = 200) -> CallError | None:
+    """The error that an answer of status 200 carries in its `error` object, classified by its code; None if none."""
+    if not payload.get("error"):
+        return None
+    return failure(
+        f"HTTP {status} with an error inside: {_message(payload) or 'no message'}",
+        classify(None, _code(payload)),
+        status=status,
+        may_be_billed=True,
+    )
+
+
+def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
+    """Seconds to wait that the headers ask for, never negative; None where they ask for nothing that can be read.
+
+    Reads `retry-after-ms`, then `retry-after` as seconds or as an HTTP date (RFC 9110, section 10.2.3). A date is
+    counted from the answer's own `date` where there is one, so that a wrong local clock does no harm; else from
+    `now`.
+    """
+    lowered = {name.lower(): value.strip() for name, value in headers.items()}
+    milliseconds = _seconds(lowered.get("retry-after-ms", ""))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    asked = lowered.get("retry-after", "")
+    seconds = _seconds(asked)
+    if seconds is not None:
+        return seconds
+    until = _moment(asked)
+    if until is None:
+        return None
+    return max(0.0, (until - (_moment(lowered.get("date", "")) or now)).total_seconds())
+
+
+def short(message: str) -> str:
+    """A message fit for a table: one line, no bearer token, at most 300 characters."""
+    line = _BEARER.sub("Bearer [redacted]", " ".join(message.split()))
+    return line if len(line) <= _LONGEST_MESSAGE else f"{line[: _LONGEST_MESSAGE - 1]}…"
+
+
+def _seconds(text: str) -> float | None:
+    if not _SECONDS.fullmatch(text):
+        return None
+    value = float(text)
+    return max(0.0, value) if math.isfinite(value) else None
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        moment = parsedate_to_datetime(text)
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _parse(text: str) -> object:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+
+
+def _errors(payload: object) -> Iterator[Mapping[str, Any]]:
+    """The objects in which vendors put what went wrong, inmost first."""
+    if isinstance(payload, list) and len(payload) == 1:
+        payload = payload[0]
+    if isinstance(payload, dict):
+        if isinstance(payload.get("error"), dict):
+            yield payload["error"]
+        yield payload
+
+
+def _code(payload: object) -> str | None:
+    """The machine code of an error: of its `code` and `type` the one that is known, else the code."""
+    found = None
+    for error in _errors(payload):
+        metadata = error.get("metadata")
+        if isinstance(metadata, dict) and "flagged_input" in metadata:
+            return "content_filter"  # OpenRouter's moderation answers 403, which would otherwise blame the key
+        for value in (error.get("code"), error.get("type")):
+            if not isinstance(value, str | int):
+                continue
+            if value in _CODES or value in _CODES_ALONE:
+                return str(value)
+            found = found or str(value)
+    return found
+
+
+def _message(payload: object) -> str:
+    for error in _errors(payload):
+        for name in ("message", "error", "detail"):
+            value = error.get(name)
+            if isinstance(value, str) and value.strip():
+                return value
+    return ""

@@ -1,0 +1,181 @@
+"""The long tail of vendors through litellm: about thirty times slower a call than `openai`, and large to import.
+
+litellm is imported by the first call or check, never before. It retries by itself, follows redirects with the key,
+takes keys from the environment for hosts that they do not belong to, and classifies failures by their words: all of
+this is switched off or undone here. The model name goes to litellm as the user wrote it, so an endpoint that speaks
+OpenAI's protocol needs its prefix (`openai/my-model`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import aiohttp
+import orjson
+
+from venire.arena.clock import SystemClock
+from venire.arena.errors import CallError, Fault
+from venire.arena.records import Reply, Request
+from venire.judges.providers.base import Endpoint, redact
+from venire.judges.providers.faults import classify, failure, refusal
+from venire.judges.providers.replies import read_reply
+from venire.judges.providers.sessions import ask_models, connection_failure, open_session
+
+__all__ = ["LiteLLMProvider"]
+
+# Read by litellm while it is imported: without them it fetches its tables from the network.
+_ENVIRONMENT: Mapping[str, str] = {
+    "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",
+    "LITELLM_LOCAL_BLOG_POSTS": "True",
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    "LITELLM_TELEMETRY": "False",
+}
+_LOGGERS = ("LiteLLM", "LiteLLM Proxy", "LiteLLM Router")
+_KEY_HEADERS = ("x-api-key", "x-goog-api-key", "api-key")
+_NO_KEY = "none"
+"""Sent where there is no key: given nothing, litellm would send one that it finds in the environment."""
+
+
+class LiteLLMProvider:
+    """One account at a vendor that litellm knows; see `Provider` and the top of this module."""
+
+    def __init__(self, endpoint: Endpoint, wall: Callable[[], datetime] = SystemClock().wall) -> None:
+        self._endpoint = endpoint
+        self._wall = wall
+        self._session: aiohttp.ClientSession | None = None
+        self._handler: Any = None
+
+    def __repr__(self) -> str:
+        return f"LiteLLMProvider({self._endpoint!r})"
+
+    def encode(self, model: str, request: Request) -> bytes:
+        """What litellm will be called with, as JSON with sorted names; the vendor's own body is made by litellm."""
+        call: dict[str, Any] = {
+            "model": model,
+            "messages": [dict(message) for message in request.messages],
+            "max_tokens": request.max_tokens,
+            "temperature": request.temperature,
+            "seed": request.seed,
+        }
+        return orjson.dumps(
+            {name: value for name, value in call.items() if value is not None}, option=orjson.OPT_SORT_KEYS
+        )
+
+    async def send(self, body: bytes, idempotency_key: str) -> Reply:
+        """Send a body in one HTTP request and read the reply; `raw` is litellm's rendering of it; see `Provider`."""
+        call = orjson.loads(body)
+        litellm = await asyncio.to_thread(_load)
+        failed: CallError | None = None
+        try:
+            async with asyncio.timeout(self._endpoint.timeout):
+                response = await litellm.acompletion(
+                    **call,
+                    **self._clients(litellm, call["model"]),
+                    api_base=self._endpoint.base_url.rstrip("/"),
+                    api_key=self._endpoint.key or _NO_KEY,
+                    drop_params=True,
+                    extra_headers={"Idempotency-Key": idempotency_key},
+                    max_retries=0,
+                    timeout=self._endpoint.timeout,
+                )
+        except (litellm.exceptions.openai.OpenAIError, ImportError, TimeoutError, ValueError) as error:
+            failed = self._translate(error)
+        if failed is not None:
+            raise failed
+        return read_reply(redact(response.model_dump_json(), self._endpoint.key), body)
+
+    async def check(self) -> str | None:
+        """Ask for the list of models, with the key in the header of each known vendor; see `Provider`."""
+        await asyncio.to_thread(_load)
+        key = self._endpoint.key
+        forms = [{}] if key is None else [{"Authorization": f"Bearer {key}"}, *({name: key} for name in _KEY_HEADERS)]
+        return await ask_models(self._open(), self._endpoint, forms)
+
+    async def close(self) -> None:
+        """Close the connections; a later call opens others."""
+        session, self._session = self._session, None
+        handler, self._handler = self._handler, None
+        if handler is not None:
+            await handler.close()
+        if session is not None:
+            _load().in_memory_llm_clients_cache.flush_cache()  # its clients hold the session that ends here
+            await session.close()
+
+    def _open(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = open_session(self._endpoint, middlewares=(self._stay,))
+        return self._session
+
+    def _clients(self, litellm: Any, model: str) -> dict[str, Any]:
+        """What keeps litellm on our connections, where no redirect is followed.
+
+        Vendors that speak OpenAI's protocol take a session; the others take only a client of litellm's own make.
+        """
+        session = self._open()
+        vendor = litellm.get_llm_provider(model, api_base=self._endpoint.base_url)[1]
+        if vendor in ("openai", "azure") or vendor in litellm.openai_compatible_providers:
+            return {"shared_session": session}
+        if self._handler is None:
+            handlers = import_module("litellm.llms.custom_httpx.http_handler")
+            self._handler = handlers.AsyncHTTPHandler(follow_redirects=False, shared_session=session)
+        return {"shared_session": session, "client": self._handler}
+
+    async def _stay(self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+        """Turn a redirect of a call into an error before litellm sees it."""
+        response = await handler(request)
+        if request.method == "POST" and 300 <= response.status < 400:
+            response.close()
+            raise refusal(response.status, response.headers, "", self._wall())
+        return response
+
+    def _translate(self, error: Exception) -> CallError:
+        """Our error for one of litellm's, from the answer or the broken connection that lies beneath it."""
+        httpx = import_module("httpx")
+        beneath = list(_causes(error))
+        asked: dict[str, str] = {}
+        status: object = None
+        for cause in beneath:
+            asked.update(getattr(cause, "litellm_response_headers", None) or {})
+            status = getattr(cause, "status_code", None) or status
+            if isinstance(cause, CallError):
+                return cause
+            if isinstance(cause, httpx.HTTPStatusError):
+                answer = cause.response
+                text = redact(answer.text, self._endpoint.key)
+                return refusal(answer.status_code, {**asked, **answer.headers}, text, self._wall())
+            if isinstance(cause, aiohttp.ClientError | TimeoutError):
+                return connection_failure(cause, self._endpoint)
+        message = redact(str(error), self._endpoint.key)
+        if isinstance(error, ImportError):
+            return failure(message, Fault.BAD_REQUEST)
+        # litellm's own judgment: of the call before it was sent (nothing beneath), or of an answer of status 200.
+        fault = classify(None, None if status is None else str(status))
+        return failure(message, fault, may_be_billed=len(beneath) > 1)
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """The error and what lies beneath it, outermost first."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+@cache
+def _load() -> Any:
+    """litellm, made quiet: no network while it is imported, no banners, no log lines that quote a call."""
+    os.environ.update(_ENVIRONMENT)
+    module: Any = import_module("litellm")
+    pass
+    module.telemetry = False
+    for name in _LOGGERS:
+        logging.getLogger(name).disabled = True
+    return module

@@ -1,0 +1,53 @@
+"""What models cost, from the price table that litellm ships, read as a file: litellm itself is not imported."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from decimal import ROUND_CEILING, Decimal
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from venire.arena.campaigns import Price
+
+__all__ = ["find_price"]
+
+_TABLE = "model_prices_and_context_window_backup.json"
+_MODES = frozenset({"chat", "completion", "responses"})
+_NANO_PER_MILLION_TOKENS = 10**9 * 10**6
+
+
+def find_price(model: str) -> Price | None:
+    """The price of a model, in nano-dollars per million tokens rounded up; None where the table does not know it.
+
+    The name is tried as it is, then without its first `vendor/`. Only the base rate is read: a table's surcharge for
+    very long prompts and its discounts (cached input, batches) are left out.
+    """
+    table = _table()
+    entry = table.get(model) or table.get(model.partition("/")[2])
+    if entry is None or entry.get("mode") not in _MODES:
+        return None
+    rates = [_rate(entry.get(name)) for name in ("input_cost_per_token", "output_cost_per_token")]
+    return None if rates[0] is None or rates[1] is None else Price(rates[0], rates[1])
+
+
+def _rate(dollars_per_token: object) -> int | None:
+    if isinstance(dollars_per_token, bool) or not isinstance(dollars_per_token, int | Decimal):
+        return None
+    return int((Decimal(dollars_per_token) * _NANO_PER_MILLION_TOKENS).to_integral_value(ROUND_CEILING))
+
+
+@lru_cache(maxsize=1)
+def _table() -> Mapping[str, Mapping[str, Any]]:
+    """Entries by name, read once a process; empty where litellm is not installed or ships no table."""
+    package = find_spec("litellm")
+    if package is None or package.origin is None:
+        return {}
+    path = Path(package.origin).with_name(_TABLE)
+    if not path.is_file():
+        return {}
+    with path.open(encoding="utf-8") as file:
+        table: dict[str, dict[str, Any]] = json.load(file, parse_float=Decimal)
+    return table

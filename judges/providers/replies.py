@@ -1,0 +1,123 @@
+"""Reading an answer in the form of OpenAI's chat completions, which most vendors and servers speak."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import ROUND_CEILING, Decimal
+from typing import Any
+
+import orjson
+
+from venire.arena.errors import CallError, Fault
+from venire.arena.records import Reply
+from venire.judges.providers.faults import error_inside, failure
+from venire.judges.providers.tokens import estimate
+
+__all__ = ["read_reply"]
+
+_FINISHES: Mapping[str, str] = {
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "content_filter": "content_filter",
+    "safety": "content_filter",
+    "refusal": "refusal",
+}
+_MOST_DOLLARS = 1_000_000
+_MOST_TOKENS = 2**31 - 1
+
+
+def read_reply(raw: str, body: bytes) -> Reply:
+    """The reply in an answer of status 200; `raw` is its text without the key, `body` the request that it answers.
+
+    Where the answer counts no tokens they are estimated from the texts (see `tokens.estimate`): nought would be a
+    lie that a budget pays for. Raises `CallError` where the answer is none; the call may then be billed all the same.
+    """
+    payload = _parse(raw)
+    broken = error_inside(payload)
+    if broken is not None:
+        raise broken
+    choices = payload.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(choice, dict) or not isinstance(message, dict):
+        raise _broken("HTTP 200 without a choice")
+    broken = error_inside(choice)
+    if broken is not None:
+        raise broken
+    if choice.get("finish_reason") == "error":
+        raise _broken("HTTP 200 with a choice that ended in an error")
+    text, finish = _text(message, choice)
+    reasoning = _string(message, "reasoning") or _string(message, "reasoning_content")
+    usage = _object(payload, "usage")
+    return Reply(
+        text=text,
+        finish=finish,
+        reasoning=reasoning,
+        input_tokens=_count(usage, "prompt_tokens") or estimate(body.decode()),
+        output_tokens=_output_tokens(usage, text + reasoning),
+        cached_tokens=_count(_object(usage, "prompt_tokens_details"), "cached_tokens"),
+        reasoning_tokens=_count(_object(usage, "completion_tokens_details"), "reasoning_tokens"),
+        cost=_nano_dollars(usage.get("cost")),
+        served_model=_string(payload, "model"),
+        fingerprint=_string(payload, "system_fingerprint"),
+        raw=raw,
+    )
+
+
+def _parse(raw: str) -> dict[str, Any]:
+    try:
+        payload = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        payload = None
+    if not isinstance(payload, dict):
+        raise _broken("HTTP 200 with a body that is no JSON object; does base_url end where the API begins?")
+    return payload
+
+
+def _broken(message: str) -> CallError:
+    return failure(message, Fault.TRANSIENT, status=200, may_be_billed=True)
+
+
+def _text(message: Mapping[str, Any], choice: Mapping[str, Any]) -> tuple[str, str]:
+    """Text and finish; a refusal has a field of its own, which litellm moves into another."""
+    refused = _string(message, "refusal") or _string(_object(message, "provider_specific_fields"), "refusal")
+    content = message.get("content")
+    if isinstance(content, list):
+        parts = [part for part in content if isinstance(part, dict)]
+        refused = refused or "".join(_string(part, "refusal") for part in parts)
+        content = "".join(_string(part, "text") for part in parts)
+    if refused:
+        return refused, "refusal"
+    return content if isinstance(content, str) else "", _FINISHES.get(_string(choice, "finish_reason"), "stop")
+
+
+def _output_tokens(usage: Mapping[str, Any], text: str) -> int:
+    if "completion_tokens" in usage and not text:
+        return _count(usage, "completion_tokens")
+    return _count(usage, "completion_tokens") or estimate(text)
+
+
+def _object(parent: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = parent.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _string(parent: Mapping[str, Any], name: str) -> str:
+    value = parent.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _count(parent: Mapping[str, Any], name: str) -> int:
+    """A count of tokens; 0 where there is none, or none that can be true."""
+    value = parent.get(name)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_TOKENS:
+        return 0
+    return value
+
+
+def _nano_dollars(dollars: object) -> int | None:
+    """What the vendor says that the call cost, rounded up; the shortest decimal of a float is what was written."""
+    if isinstance(dollars, bool) or not isinstance(dollars, int | float) or not 0 <= dollars <= _MOST_DOLLARS:
+        return None
+    return int((Decimal(str(dollars)) * 10**9).to_integral_value(ROUND_CEILING))

@@ -1,0 +1,143 @@
+"""What holds for litellm alone; run by `test_litellm.py` in a process of its own, where litellm may be imported."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+from aiohttp import web
+
+from venire.arena.errors import CallError, Fault, TransientError
+from venire.judges.providers import PROVIDERS, Endpoint
+
+
+def called(model, serving, answer, question, key):
+    """One call with a model's name to a server that gives this answer; what it heard comes back too."""
+
+    async def call():
+        async with serving(answer) as vendor:
+            provider = PROVIDERS["litellm"](Endpoint(vendor.url, key, 30.0, 4))
+            try:
+                return await provider.send(provider.encode(model, question), "step-1"), vendor
+            except CallError as error:
+                return error, vendor
+            finally:
+                await provider.close()
+
+    return asyncio.run(call())
+
+
+VENDORS = ["openai/m", "anthropic/m", "gemini/m", "mistral/m", "groq/m", "openrouter/v/m", "deepseek/m"]
+
+
+@pytest.mark.parametrize("model", VENDORS)
+def test_a_key_follows_no_redirect_of_any_vendor(serving, saying, question, key, model):
+    """Left alone, litellm sends the keys of vendors with a header of their own wherever a redirect points."""
+
+    async def call():
+        async with serving(saying({})) as elsewhere:
+            answer = saying("", 307, {"Location": elsewhere.url})
+            async with serving(answer) as vendor:
+                provider = PROVIDERS["litellm"](Endpoint(vendor.url, key, 30.0, 4))
+                try:
+                    with pytest.raises(CallError) as caught:
+                        await provider.send(provider.encode(model, question), "step-1")
+                finally:
+                    await provider.close()
+                assert len(vendor.paths) == 1
+            assert elsewhere.paths == []
+            assert (caught.value.fault, caught.value.status) == (Fault.BAD_REQUEST, 307)
+
+    asyncio.run(call())
+
+
+@pytest.mark.parametrize("model", VENDORS)
+def test_every_vendor_is_asked_once_and_its_wait_is_told(serving, saying, question, key, model):
+    answer = saying({"error": {"message": "slower", "type": "rate_limit_error"}}, 429, {"Retry-After": "2.5"})
+    error, vendor = called(model, serving, answer, question, key)
+    assert isinstance(error, TransientError)
+    assert (error.fault, error.status, error.retry_after) == (Fault.RATE_LIMITED, 429, 2.5)
+    assert len(vendor.paths) == 1
+
+
+@pytest.mark.parametrize("model", VENDORS)
+def test_every_vendor_is_classified_by_status_alone(serving, saying, question, key, model):
+    answer = saying({"error": {"message": "the prompt says: rate limit exceeded"}}, 400)
+    error, vendor = called(model, serving, answer, question, key)
+    assert isinstance(error, CallError)
+    assert (error.fault, error.status) == (Fault.BAD_REQUEST, 400)
+    assert len(vendor.paths) == 1
+
+
+def test_no_vendor_is_sent_a_key_of_the_environment(serving, saying, question, monkeypatch):
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "MISTRAL_API_KEY", "GROQ_API_KEY"):
+        monkeypatch.setenv(name, "another-account")
+    for model in VENDORS:
+        _, vendor = called(model, serving, saying({}), question, None)
+        assert len(vendor.paths) == 1
+        assert "another-account" not in repr(vendor.headers)
+
+
+def test_an_answer_in_another_dialect_is_read(serving, saying, question, key):
+    answer = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude-judge-1",
+        "content": [{"type": "text", "text": "The second is better."}],
+        "stop_reason": "max_tokens",
+        "usage": {"input_tokens": 30, "output_tokens": 6},
+    }
+    reply, vendor = called("anthropic/claude-judge-1", serving, saying(answer), question, key)
+    assert vendor.headers[0]["x-api-key"] == key
+    assert vendor.headers[0]["idempotency-key"] == "step-1"
+    assert (reply.text, reply.finish) == ("The second is better.", "length")
+    assert (reply.input_tokens, reply.output_tokens) == (30, 6)
+
+
+def test_a_name_without_a_vendor_fails_before_anything_is_sent(serving, saying, question, key):
+    error, vendor = called("nobodys-model", serving, saying({}), question, key)
+    assert isinstance(error, CallError)
+    assert not isinstance(error, TransientError)
+    assert (error.fault, error.may_be_billed) == (Fault.BAD_REQUEST, False)
+    assert vendor.paths == []
+
+
+def test_check_tries_the_key_headers_of_other_vendors(serving, question, key):
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return web.json_response({"data": []}, status=200 if request.headers.get("x-goog-api-key") == key else 401)
+
+    async def call():
+        async with serving(answer) as vendor:
+            provider = PROVIDERS["litellm"](Endpoint(vendor.url, key, 30.0, 4))
+            try:
+                return await provider.check()
+            finally:
+                await provider.close()
+
+    assert asyncio.run(call()) is None
+
+
+def test_nothing_is_printed(serving, saying, cutting, good, question, key, capfd):
+    """No banner, no log line: they would stand in the middle of a progress display, and quote calls."""
+    for answer in (saying(good), saying("<html>"), saying({"error": {"message": f"bad {key}"}}, 401), cutting):
+        for model in ("openai/m", "anthropic/m", "nobodys-model"):
+            called(model, serving, answer, question, key)
+    printed = capfd.readouterr()
+    assert (printed.out, printed.err) == ("", "")
+    assert logging.getLogger("LiteLLM").disabled
+
+
+def test_one_provider_can_be_closed_while_another_works(serving, saying, good, question, key):
+    async def call():
+        async with serving(saying(good)) as vendor:
+            first, second = (PROVIDERS["litellm"](Endpoint(vendor.url, key, 30.0, 4)) for _ in range(2))
+            body = first.encode("openai/m", question)
+            await asyncio.gather(first.send(body, "step-1"), second.send(body, "step-2"))
+            await first.close()
+            await second.send(body, "step-3")
+            await second.close()
+            return len(vendor.paths)
+
+    assert asyncio.run(call()) == 3

@@ -1,0 +1,89 @@
+"""Endpoints, and what keeps a key from leaving."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode, urlsafe_b64encode
+from urllib.parse import quote
+
+import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from venire.arena.errors import InputError
+from venire.judges.providers.base import Endpoint, redact
+
+KEYS = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=8, max_size=60)
+
+
+def test_a_repr_says_all_but_the_key():
+    endpoint = Endpoint("https://api.example.org/v1", "sk-secret-1", 60.0, 8)
+    assert "sk-secret-1" not in repr(endpoint)
+    assert "sk-secret-1" not in f"{endpoint}"
+    assert repr(endpoint) == (
+        "Endpoint(base_url='https://api.example.org/v1', key='[redacted]', timeout=60.0, concurrency=8)"
+    )
+    assert "key=None" in repr(Endpoint("https://api.example.org/v1", None, 60.0, 8))
+
+
+@pytest.mark.parametrize("base_url", ["https://api.example.org/v1", "https://api.example.org/v1/"])
+def test_paths_follow_the_base_url(base_url):
+    assert Endpoint(base_url, None, 1.0, 1).url("models") == "https://api.example.org/v1/models"
+
+
+@pytest.mark.parametrize(
+    "base_url", ["", "api.example.org", "ftp://api.example.org", "https://", "http://[::1", "file:///etc"]
+)
+def test_a_base_url_that_is_none_is_refused(base_url):
+    with pytest.raises(InputError, match="base_url"):
+        Endpoint(base_url, None, 1.0, 1)
+
+
+@pytest.mark.parametrize("tail", ["user:hunter22@host/v1", "host/v1?key=hunter22", "host/v1#hunter22"])
+def test_a_base_url_that_holds_a_secret_is_refused_without_showing_it(tail):
+    with pytest.raises(InputError, match="host") as caught:
+        Endpoint(f"https://{tail}", None, 1.0, 1)
+    assert "hunter22" not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["", "sk-secret-1\n", " sk-secret-1", "sk-sécret-1", "sk-secret-1\r\nHost: evil"])
+def test_a_key_that_no_header_can_carry_is_refused_without_showing_it(key):
+    with pytest.raises(InputError, match="environment variable") as caught:
+        Endpoint("https://host/v1", key, 1.0, 1)
+    assert not key or key not in str(caught.value)
+
+
+@settings(deadline=None, max_examples=150)
+@example(key="00000%00", before="", after="")
+@given(KEYS, st.text(max_size=5), st.text(max_size=5))
+def test_no_form_of_a_key_is_left(key, before, after):
+    assume(key not in "[redacted]")
+    for form in (
+        key,
+        json.dumps(key)[1:-1],
+        json.dumps(key)[1:-1].replace("/", "\\/"),
+        "".join(f"\\u{ord(character):04X}" for character in key),
+        quote(key, safe=""),
+        quote(key),
+        "".join(f"%{ord(character):02x}" for character in key),
+        b64encode(key.encode()).decode(),
+        b64encode(f"u:{key}".encode()).decode(),
+        b64encode(f":{key}".encode()).decode(),
+        urlsafe_b64encode(f"user:{key}:".encode()).decode(),
+        quote(b64encode(key.encode()).decode(), safe=""),
+    ):
+        masked = redact(f"{before} {form} {after}", key)
+        assert form not in masked
+        assert "[redacted]" in masked
+
+
+def test_a_text_without_the_key_stays_the_same():
+    text = 'plain "text" with % and \\n and \\u0041 and c2stc2VjcmV0'
+    assert redact(text, "sk-secret-1") == text
+    assert redact(text, None) == text
+
+
+def test_a_placeholder_is_masked_only_where_it_is_a_key():
+    assert redact("none of these; Authorization: Bearer none", "none") == (
+        "none of these; Authorization: Bearer [redacted]"
+    )

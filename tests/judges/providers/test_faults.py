@@ -1,0 +1,119 @@
+"""Waits as providers write them, and classes of failure."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from venire.arena.errors import CallError, Fault, TransientError
+from venire.judges.providers.faults import classify, error_inside, failure, refusal, retry_after, short
+
+NOW = datetime(2026, 11, 21, 10, 0, 0, tzinfo=UTC)
+
+WAITS = [
+    ({}, None),
+    ({"Retry-After": "3"}, 3.0),
+    ({"retry-after": "3"}, 3.0),
+    ({"RETRY-AFTER": " 3 "}, 3.0),
+    ({"Retry-After": "0"}, 0.0),
+    ({"Retry-After": "1.5"}, 1.5),
+    ({"Retry-After": "-5"}, 0.0),
+    ({"Retry-After-Ms": "250"}, 0.25),
+    ({"retry-after-ms": "250", "Retry-After": "9"}, 0.25),
+    ({"retry-after-ms": "soon", "Retry-After": "9"}, 9.0),
+    ({"Retry-After": "Sat, 21 Nov 2026 10:00:30 GMT"}, 30.0),
+    ({"Retry-After": "Saturday, 21-Nov-26 10:00:30 GMT"}, 30.0),
+    ({"Retry-After": "Sat Nov 21 10:00:30 2026"}, 30.0),
+    ({"Retry-After": "Sat, 21 Nov 2026 11:00:30 +0100"}, 30.0),
+    ({"Retry-After": "Sat, 21 Nov 2026 09:59:00 GMT"}, 0.0),
+    ({"Retry-After": "Sat, 21 Nov 2026 10:00:30 GMT", "Date": "Sat, 21 Nov 2026 10:00:20 GMT"}, 10.0),
+    ({"Retry-After": "Sat, 21 Nov 2026 10:00:30 GMT", "Date": "yesterday"}, 30.0),
+    ({"Retry-After": ""}, None),
+    ({"Retry-After": "soon"}, None),
+    ({"Retry-After": "nan"}, None),
+    ({"Retry-After": "inf"}, None),
+    ({"Retry-After": "1e400"}, None),
+    ({"Retry-After": "9" * 400}, None),
+    ({"Retry-After": "3, 5"}, None),
+    ({"Retry-After": "Sat, 99 Nov 2026 10:00:30 GMT"}, None),
+]
+
+
+@pytest.mark.parametrize(("headers", "seconds"), WAITS)
+def test_a_wait_is_read_in_every_form(headers, seconds):
+    assert retry_after(headers, NOW) == seconds
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.text(max_size=40), st.text(max_size=40))
+def test_no_header_brings_the_reading_down(asked, date):
+    seconds = retry_after({"Retry-After": asked, "Date": date}, NOW)
+    assert seconds is None or seconds >= 0
+
+
+@pytest.mark.parametrize("status", [500, 501, 502, 503, 504, *range(520, 530), 599])
+def test_a_server_that_fails_may_recover(status):
+    assert classify(status) is Fault.TRANSIENT
+
+
+@pytest.mark.parametrize("status", [400, 404, 405, 406, 410, 415, 418, 422, 451])
+def test_a_request_that_is_wrong_stays_wrong(status):
+    assert classify(status) is Fault.BAD_REQUEST
+
+
+def test_only_what_may_pass_is_transient():
+    for fault in Fault:
+        expected = TransientError if fault in (Fault.TRANSIENT, Fault.RATE_LIMITED) else CallError
+        assert type(failure("words", fault)) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"error": {"message": "too fast"}}', "too fast"),
+        ('{"error": "too fast"}', "too fast"),
+        ('{"message": "too fast", "object": "error"}', "too fast"),
+        ('{"detail": "too fast"}', "too fast"),
+        ('[{"error": {"message": "too fast"}}]', "too fast"),
+        ('{"error": {"message": "too\\n  fast"}}', "too fast"),
+        ('{"error": {"message": 5}}', "no message"),
+        ("<html>", "no message"),
+        ("", "no message"),
+    ],
+)
+def test_the_message_is_found_where_vendors_put_it(text, message):
+    assert str(refusal(503, {}, text, NOW)) == f"HTTP 503: {message}"
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ('{"error": {"code": "other", "type": "insufficient_quota"}}', Fault.QUOTA),
+        ('{"code": "context_length_exceeded", "message": "x"}', Fault.TOO_LONG),
+        ('[{"error": {"code": "content_filter"}}]', Fault.FILTERED),
+        ('{"error": {"code": 403, "metadata": {"flagged_input": "x", "reasons": ["y"]}}}', Fault.FILTERED),
+        ('{"error": {"code": {"deep": 1}}}', Fault.AUTHENTICATION),
+        ('{"error": {"message": "insufficient_quota"}}', Fault.AUTHENTICATION),
+    ],
+)
+def test_the_machine_code_is_found_where_vendors_put_it(text, fault):
+    assert refusal(403, {}, text, NOW).fault is fault
+
+
+@pytest.mark.parametrize("status", [408, 504, 524])
+def test_time_that_ran_out_behind_a_gateway_may_be_billed(status):
+    assert refusal(status, {}, "", NOW).may_be_billed
+    assert not refusal(503, {}, "", NOW).may_be_billed
+
+
+def test_an_answer_without_an_error_has_none_inside():
+    assert error_inside({"error": None, "choices": []}) is None
+    assert error_inside({}) is None
+
+
+def test_messages_are_short_and_hold_no_bearer_token():
+    assert len(short("word " * 500)) == 300
+    assert "tok-9" not in short('header "Authorization: bearer tok-9" was wrong')

@@ -1,0 +1,158 @@
+"""What is particular to plain HTTP: names of parameters, connections, cookies, proxies, sizes."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+
+import aiohttp
+import orjson
+import pytest
+from aiohttp import web
+from aiohttp.abc import AbstractResolver
+
+from venire.arena.errors import CallError, Fault, InputError
+from venire.arena.records import Request
+from venire.judges.providers import Endpoint
+from venire.judges.providers.openai import DIALECTS, OpenAIProvider
+from venire.judges.providers.sessions import ask_models
+
+REQUEST = Request(({"role": "user", "content": "1 or 2?"},), 64, temperature=0.0, seed=7)
+
+
+@pytest.mark.parametrize(
+    ("model", "reasons"),
+    [
+        ("gpt-4o-mini", False),
+        ("gpt-4.1", False),
+        ("gpt-5", True),
+        ("gpt-5-mini", True),
+        ("gpt-5.1", True),
+        ("gpt-5-chat-latest", False),
+        ("o1", True),
+        ("o1-2024-12-17", True),
+        ("o3-mini", True),
+        ("o4-mini", True),
+        ("o10", False),
+        ("olmo-3", False),
+        ("openai/o3-mini", False),
+        ("my-gpt-5", False),
+    ],
+)
+def test_reasoning_models_get_the_parameters_that_they_accept(model, reasons):
+    body = orjson.loads(OpenAIProvider(Endpoint("http://host/v1", None, 1.0, 1)).encode(model, REQUEST))
+    limit = "max_completion_tokens" if reasons else "max_tokens"
+    assert set(body) == {"model", "messages", "seed", limit} | (set() if reasons else {"temperature"})
+    assert body[limit] == 64
+    assert body["model"] == model
+
+
+def test_every_dialect_has_a_reason():
+    assert all(dialect.reason for dialect in DIALECTS.values())
+
+
+def test_the_bytes_of_a_body_are_pinned():
+    provider = OpenAIProvider(Endpoint("http://host/v1", None, 1.0, 1))
+    assert provider.encode("judge", REQUEST) == (
+        b'{"max_tokens":64,"messages":[{"content":"1 or 2?","role":"user"}],"model":"judge","seed":7,"temperature":0.0}'
+    )
+
+
+def run(serving, answer, calls, **options):
+    async def go():
+        async with serving(answer) as vendor:
+            provider = OpenAIProvider(Endpoint(vendor.url, options.pop("key", None), 30.0, 4), **options)
+            try:
+                return [await provider.send(provider.encode("judge", REQUEST), f"{n}") for n in range(calls)], vendor
+            except CallError as error:
+                return error, vendor
+            finally:
+                await provider.close()
+
+    return asyncio.run(go())
+
+
+def test_calls_share_a_connection_and_keep_no_cookies(serving, saying, good):
+    _, vendor = run(serving, saying(good, headers={"Set-Cookie": "session=1; Path=/"}), 3)
+    assert len(set(vendor.peers)) == 1
+    assert not any("cookie" in headers for headers in vendor.headers)
+
+
+def test_proxies_of_the_environment_are_not_used(serving, saying, good, monkeypatch):
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    replies, vendor = run(serving, saying(good), 1)
+    assert replies[0].text == "The first is better."
+    assert len(vendor.paths) == 1
+
+
+def test_without_a_key_no_authorization_is_sent(serving, saying, good):
+    _, vendor = run(serving, saying(good), 1)
+    assert "authorization" not in vendor.headers[0]
+
+
+def test_a_wait_until_a_date_is_counted_from_the_given_clock(serving, saying):
+    answer = saying({}, 429, {"Retry-After": "Sat, 21 Nov 2026 10:01:00 GMT", "Date": "none"})
+    error, _ = run(serving, answer, 1, wall=lambda: datetime(2026, 11, 21, 10, 0, tzinfo=UTC))
+    assert error.retry_after == 60.0
+
+
+def test_an_answer_without_end_is_left(serving):
+    """A server that never stops talking must not fill the memory."""
+    sent = 0
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        nonlocal sent
+        response = web.StreamResponse()
+        await response.prepare(request)
+        while sent < 200:
+            await response.write(b" " * 2**20)
+            sent += 1
+        return response
+
+    error, vendor = run(serving, answer, 1)
+    assert (error.fault, error.may_be_billed) == (Fault.BAD_REQUEST, True)
+    assert sent < 100
+    assert len(vendor.paths) == 1
+
+
+def test_check_says_that_the_host_is_unknown():
+    class Nowhere(AbstractResolver):
+        async def resolve(self, host, port=0, family=0):
+            raise OSError("no such host")
+
+        async def close(self):
+            pass
+
+    async def go():
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(resolver=Nowhere())) as session:
+            await ask_models(session, Endpoint("http://api.example.org/v1", None, 5.0, 1), ({},))
+
+    with pytest.raises(InputError, match=r"api\.example\.org/v1.*unknown host"):
+        asyncio.run(go())
+
+
+def test_as_many_connections_as_calls_in_flight(serving, good):
+    """A pool smaller than the lane would make calls wait where nobody counts it."""
+    waiting = 0
+
+    async def go():
+        everyone = asyncio.Event()
+
+        async def answer(request: web.Request) -> web.StreamResponse:
+            nonlocal waiting
+            waiting += 1
+            if waiting == 4:
+                everyone.set()
+            await everyone.wait()
+            return web.json_response(good)
+
+        async with serving(answer) as vendor:
+            provider = OpenAIProvider(Endpoint(vendor.url, None, 10.0, 4))
+            body = provider.encode("judge", REQUEST)
+            try:
+                await asyncio.gather(*(provider.send(body, f"{n}") for n in range(4)))
+            finally:
+                await provider.close()
+            return len(set(vendor.peers))
+
+    assert asyncio.run(go()) == 4

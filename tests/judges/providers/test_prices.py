@@ -1,0 +1,84 @@
+"""Prices from the table, and tokens from bytes."""
+
+from __future__ import annotations
+
+import json
+from importlib.machinery import ModuleSpec
+
+import pytest
+
+from venire.arena.campaigns import Price
+from venire.judges.providers import prices
+from venire.judges.providers.tokens import estimate, worst_case
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    """Puts a table of our own in the place of the shipped one."""
+
+    def put(entries):
+        path = tmp_path / "model_prices_and_context_window_backup.json"
+        path.write_text(entries if isinstance(entries, str) else json.dumps(entries), encoding="utf-8")
+        spec = ModuleSpec("litellm", None, origin=str(tmp_path / "__init__.py"))
+        monkeypatch.setattr(prices, "find_spec", lambda name: spec)
+        prices._table.cache_clear()
+
+    yield put
+    prices._table.cache_clear()
+
+
+def test_the_shipped_table_knows_a_common_model():
+    assert prices.find_price("gpt-4o-mini") == Price(input=150_000_000, output=600_000_000)
+    assert prices.find_price("openai/gpt-4o-mini") == prices.find_price("gpt-4o-mini")
+
+
+def test_prices_are_exact(table):
+    table('{"m": {"mode": "chat", "input_cost_per_token": 1.5e-07, "output_cost_per_token": 0.0000001}}')
+    assert prices.find_price("m") == Price(150_000_000, 100_000_000)
+
+
+def test_a_fraction_of_a_nano_dollar_is_rounded_up(table):
+    table('{"m": {"mode": "chat", "input_cost_per_token": 0.000015000020000000002, "output_cost_per_token": 0}}')
+    assert prices.find_price("m") == Price(15_000_020_001, 0)
+
+
+def test_the_whole_name_comes_before_the_part(table):
+    rate = {"mode": "chat", "output_cost_per_token": 0}
+    table({"v/m": {**rate, "input_cost_per_token": 1}, "m": {**rate, "input_cost_per_token": 2}})
+    assert prices.find_price("v/m") == Price(10**15, 0)
+    assert prices.find_price("w/m") == Price(2 * 10**15, 0)
+    assert prices.find_price("u/w/m") is None
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"mode": "embedding", "input_cost_per_token": 1, "output_cost_per_token": 0},
+        {"mode": "chat", "input_cost_per_token": 1},
+        {"mode": "chat", "output_cost_per_token": 1},
+        {"mode": "chat", "input_cost_per_token": "much", "output_cost_per_token": 1},
+        {"mode": "chat", "input_cost_per_token": True, "output_cost_per_token": 1},
+    ],
+)
+def test_half_a_price_is_none(table, entry):
+    table({"m": entry})
+    assert prices.find_price("m") is None
+
+
+def test_without_a_table_no_price_is_known(monkeypatch):
+    monkeypatch.setattr(prices, "find_spec", lambda name: None)
+    prices._table.cache_clear()
+    assert prices.find_price("gpt-4o-mini") is None
+    prices._table.cache_clear()
+
+
+def test_tokens_are_about_a_quarter_of_the_bytes():
+    assert (estimate(""), estimate("a"), estimate("abcd"), estimate("abcde")) == (1, 1, 1, 2)
+    assert estimate("数学") == 2
+
+
+def test_the_worst_case_is_never_less_than_the_estimate():
+    assert worst_case(b"") == 1
+    assert worst_case(b"x" * 301) == 301
+    for text in ("word " * 100, "数学" * 100, ""):
+        assert worst_case(text.encode()) >= estimate(text)

@@ -1,0 +1,130 @@
+"""Answers in the many forms that servers give them."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from venire.arena.errors import CallError, Fault, TransientError
+from venire.arena.records import Reply
+from venire.judges.providers.replies import read_reply
+
+BODY = b'{"messages":[{"content":"1 or 2?","role":"user"}]}'
+
+
+def read(message=None, finish="stop", **rest):
+    choice = {"index": 0, "message": {"content": "1"} if message is None else message, "finish_reason": finish}
+    return read_reply(orjson.dumps({"choices": [choice], **rest}).decode(), BODY)
+
+
+@pytest.mark.parametrize(
+    ("message", "text", "finish"),
+    [
+        ({"content": "1"}, "1", "stop"),
+        ({"content": None}, "", "stop"),
+        ({}, "", "stop"),
+        ({"content": [{"type": "text", "text": "1"}, {"type": "text", "text": " wins"}]}, "1 wins", "stop"),
+        ({"content": [{"type": "thinking", "thinking": []}, {"type": "text", "text": "1"}, "x"]}, "1", "stop"),
+        ({"content": None, "refusal": "no"}, "no", "refusal"),
+        ({"content": "1", "refusal": None}, "1", "stop"),
+        ({"content": [{"type": "refusal", "refusal": "no"}]}, "no", "refusal"),
+        ({"content": None, "provider_specific_fields": {"refusal": "no"}}, "no", "refusal"),
+    ],
+)
+def test_the_text_is_found(message, text, finish):
+    reply = read(message)
+    assert (reply.text, reply.finish) == (text, finish)
+
+
+@pytest.mark.parametrize(
+    ("said", "finish"),
+    [
+        ("stop", "stop"),
+        ("eos", "stop"),
+        ("length", "length"),
+        ("max_tokens", "length"),
+        ("content_filter", "content_filter"),
+        ("refusal", "refusal"),
+        (None, "stop"),
+    ],
+)
+def test_the_finish_is_one_of_ours(said, finish):
+    assert read(finish=said).finish == finish
+
+
+@pytest.mark.parametrize("name", ["reasoning", "reasoning_content"])
+def test_reasoning_is_kept_apart(name):
+    assert read({"content": "1", name: "because"}).reasoning == "because"
+    assert read({"content": "1", name: {"odd": 1}}).reasoning == ""
+
+
+@pytest.mark.parametrize(
+    ("dollars", "nano"),
+    [
+        (0, 0),
+        (1, 1_000_000_000),
+        (0.1, 100_000_000),
+        (1.1e-05, 11_000),
+        (0.000000001, 1),
+        (1e-12, 1),
+        (0.00123456789, 1_234_568),
+        (-0.5, None),
+        (1e300, None),
+        ("0.1", None),
+        (True, None),
+        ({"total": 1}, None),
+        (None, None),
+    ],
+)
+def test_a_cost_is_exact_and_rounded_up(dollars, nano):
+    assert read(usage={"prompt_tokens": 1, "completion_tokens": 1, "cost": dollars}).cost == nano
+
+
+@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": None}, {"prompt_tokens": -3}, {"prompt_tokens": 0}])
+def test_tokens_that_are_not_counted_are_estimated(usage):
+    reply = read({"content": "word " * 40}, usage=usage)
+    assert (reply.input_tokens, reply.output_tokens) == (13, 50)
+
+
+def test_an_answer_of_no_tokens_costs_none():
+    assert read({"content": ""}, usage={"prompt_tokens": 5, "completion_tokens": 0}).output_tokens == 0
+
+
+def test_an_error_inside_a_choice_counts_by_its_code():
+    choice = {"message": {"content": ""}, "error": {"code": 429, "message": "slower"}}
+    with pytest.raises(TransientError, match="slower") as caught:
+        read_reply(orjson.dumps({"choices": [choice]}).decode(), BODY)
+    assert (caught.value.fault, caught.value.may_be_billed) == (Fault.RATE_LIMITED, True)
+    with pytest.raises(TransientError):
+        read(finish="error")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 2**40) | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["choices", "message", "content", "refusal", "error", "usage", "model", "code", "type"]),
+            inner,
+        )
+    ),
+    max_leaves=20,
+)
+
+
+@settings(deadline=None, max_examples=300)
+@given(JSON, JSON, JSON)
+def test_any_answer_is_a_reply_or_a_call_error(payload, message, usage):
+    for value in (payload, {"choices": [{"message": message}], "usage": usage}, {"choices": payload}):
+        found: Reply | CallError
+        try:
+            found = read_reply(orjson.dumps(value).decode(), BODY)
+        except CallError as error:
+            found = error
+        if isinstance(found, Reply):
+            assert found.input_tokens > 0
+            assert found.finish in ("stop", "length", "content_filter", "refusal")
+        else:
+            assert found.may_be_billed

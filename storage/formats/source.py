@@ -1,0 +1,216 @@
+"""A user's table file behind one face: Parquet, CSV, TSV and JSON Lines, read through DuckDB.
+
+Delimited texts are read without guessing a dialect: the header is read first, and every cell stays text, so that an
+id `007` stays `007`. JSON values and Parquet numbers become text the same way, whatever type was inferred.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import gzip
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from venire.arena.errors import InputError
+
+__all__ = ["Table", "open_table"]
+
+_DELIMITED = {".csv": ",", ".tsv": "\t"}
+_JSON = {".jsonl": "newline_delimited", ".ndjson": "newline_delimited", ".json": "auto"}
+_EXTENSIONS = ".parquet, .csv, .tsv, .jsonl, .ndjson or .json, the text forms also with .gz"
+_NESTED = re.compile(r"STRUCT|MAP|UNION|VARIANT|BLOB|BIT|GEOMETRY|.*\]$")
+_FRACTIONAL = re.compile(r"DOUBLE|FLOAT|DECIMAL")
+_CSV_REASONS = {
+    "unterminated quote": "a quoted cell does not end; write a quote inside a cell twice",
+    "Invalid unicode": "not UTF-8; save the file as UTF-8",
+    "Maximum line size": "the line is too long",
+    "state machine": "its line ends are mixed, or a quote stands where none may; write it again as RFC 4180",
+}
+_LONGEST_LINE = 64 * 1024 * 1024
+_CELLS_SHOWN = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """An open table file: a connection of its own, the columns found (name to SQL type), and how to read them."""
+
+    path: Path
+    columns: Mapping[str, str]
+    delimited: bool
+    """Cells have a position instead of a name, and an empty one cannot be told from none."""
+    connection: duckdb.DuckDBPyConnection
+    reader: str
+    parameters: tuple[Any, ...]
+
+    def column(self, ours: str, mapping: Mapping[str, str]) -> str:
+        """The file's name of our column; raises InputError with the columns found and the nearest of them."""
+        theirs = mapping.get(ours, ours)
+        if theirs in self.columns:
+            return theirs
+        found = ", ".join(list(self.columns)[:_CELLS_SHOWN]) + (", ..." if len(self.columns) > _CELLS_SHOWN else "")
+        if self.delimited and len(self.columns) == 1:
+            found += " (cells are separated by commas in .csv and by tabs in .tsv files)"
+        hint = _nearest(theirs, list(self.columns)) or _nearest(ours, list(self.columns)) or "COLUMN"
+        raise InputError(
+            f'{self.path}: no column "{theirs}"; columns found: {found}. Where another column holds it: '
+            f"--map {ours}={hint}"
+        )
+
+    def text(self, theirs: str) -> str:
+        """SQL for a column as text; raises InputError for lists, structures and bytes."""
+        kind = self.columns[theirs]
+        if _NESTED.match(kind):
+            raise InputError(
+                f'{self.path}: column "{theirs}" holds {kind.lower()[:60]}, not text; write it as plain text'
+            )
+        return f"cast({self._identifier(theirs)} as varchar)"
+
+    def label(self, theirs: str) -> str:
+        """SQL for a column of ids or names: whole numbers as plain digits, so that 7, 7.0 and '7' meet."""
+        text = self.text(theirs)
+        if not _FRACTIONAL.match(self.columns[theirs]):
+            return text
+        name = self._identifier(theirs)
+        whole = f"{name} = trunc({name}) and abs({name}) < 1e18"
+        missing = f"when isnan(cast({name} as double)) then null"
+        return f"case {missing} when {whole} then cast(cast({name} as hugeint) as varchar) else {text} end"
+
+    def execute(self, query: str) -> duckdb.DuckDBPyConnection:
+        """Run a query in which `{table}` stands for the file's rows; raises InputError where the file is unreadable."""
+        with self.errors():
+            return self.connection.execute(query.replace("{table}", self.reader), list(self.parameters))
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Turns what DuckDB says about the file into one InputError."""
+        try:
+            yield
+        except duckdb.Error as error:
+            raise _unreadable(self.path, error) from None
+
+    def _identifier(self, theirs: str) -> str:
+        if self.delimited:
+            return f"c{list(self.columns).index(theirs)}"
+        return '"' + theirs.replace('"', '""') + '"'
+
+
+def open_table(path: Path) -> Table:
+    """Open a table file and find its columns; close its connection when done.
+
+    Raises InputError for an unknown extension, a missing, unreadable or empty file.
+    """
+    names = [suffix.lower() for suffix in path.suffixes[-2:]]
+    compression = "gzip" if names[-1:] == [".gz"] else "none"
+    extension = (names[:-1] if compression == "gzip" else names)[-1:]
+    known = [*_DELIMITED, *_JSON] + ([".parquet"] if compression == "none" else [])
+    if not extension or extension[0] not in known:
+        raise InputError(f"{path}: not a table by its name; accepted: {_EXTENSIONS}")
+    if not path.is_file():
+        raise InputError(f"{path}: {'a folder, not a file' if path.is_dir() else 'no such file'}")
+    connection = duckdb.connect(
+        config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}  # never the network
+    )
+    try:
+        connection.execute("set enable_progress_bar=false")
+        if extension[0] in _DELIMITED:
+            table = _delimited(path, connection, _DELIMITED[extension[0]], compression)
+        elif extension[0] in _JSON:
+            table = _json(path, connection, _JSON[extension[0]], compression)
+        else:
+            table = _parquet(path, connection)
+        if table.execute("select 1 from {table} limit 1").fetchone() is None:
+            raise InputError(f"{path}: the table has no rows")
+    except InputError:
+        connection.close()
+        raise
+    return table
+
+
+def _parquet(path: Path, connection: duckdb.DuckDBPyConnection) -> Table:
+    reader = "read_parquet(?, binary_as_string=true, hive_partitioning=false)"
+    return _described(path, connection, reader, (_literal(path),))
+
+
+def _delimited(path: Path, connection: duckdb.DuckDBPyConnection, delimiter: str, compression: str) -> Table:
+    header = _header(path, delimiter, compression)
+    twice = [name for name in header if header.count(name) > 1]
+    if twice:
+        raise InputError(f'{path}: the header names "{twice[0]}" twice')
+    # Cells are named by position: DuckDB takes `Model` and `model` for one name.
+    types = {f"c{position}": "VARCHAR" for position in range(len(header))}
+    reader = (
+        "read_csv(?, columns=?, delim=?, compression=?, max_line_size=?, auto_detect=false, header=true, "
+        "quote='\"', escape='\"', hive_partitioning=false)"
+    )
+    parameters = (_literal(path), types, delimiter, compression, _LONGEST_LINE)
+    return Table(path, dict.fromkeys(header, "VARCHAR"), True, connection, reader, parameters)
+
+
+def _header(path: Path, delimiter: str, compression: str) -> list[str]:
+    opened = gzip.open if compression == "gzip" else open
+    try:
+        with opened(path, "rt", encoding="utf-8-sig", newline="") as lines:
+            header = next(csv.reader(lines, delimiter=delimiter), [])
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not UTF-8; save the file as UTF-8") from None
+    except (OSError, EOFError, csv.Error, zlib.error) as error:
+        raise InputError(f"{path}: the header cannot be read: {error}") from None
+    if not header:
+        raise InputError(f"{path}: the first line is empty; a header and rows are needed")
+    return header
+
+
+def _json(path: Path, connection: duckdb.DuckDBPyConnection, form: str, compression: str) -> Table:
+    """The columns are found by looking at the whole file; then each is read as text, which keeps dates and ids."""
+    look = (
+        "read_json(?, format=?, compression=?, sample_size=-1, map_inference_threshold=-1, "
+        "field_appearance_threshold=0, hive_partitioning=false)"
+    )
+    found = _described(path, connection, look, (_literal(path), form, compression))
+    kept = {name: kind if _NESTED.match(kind) else "VARCHAR" for name, kind in found.columns.items()}
+    if set(found.columns) == {"json"}:
+        return found
+    reader = "read_json(?, columns=?, format=?, compression=?, hive_partitioning=false)"
+    parameters = (_literal(path), dict.fromkeys(kept, "VARCHAR"), form, compression)
+    return Table(path, kept, False, connection, reader, parameters)
+
+
+def _described(path: Path, connection: duckdb.DuckDBPyConnection, reader: str, parameters: tuple[Any, ...]) -> Table:
+    table = Table(path, {}, False, connection, reader, parameters)
+    rows = table.execute("describe select * from {table}").fetchall()
+    return Table(path, {str(row[0]): str(row[1]) for row in rows}, False, connection, reader, parameters)
+
+
+def _literal(path: Path) -> str:
+    """The path with what DuckDB would take for a pattern set apart, absolute so that no `~` is opened up."""
+    return re.sub(r"[*?\[]", r"[\g<0>]", str(path.absolute()))
+
+
+def _unreadable(path: Path, error: duckdb.Error) -> InputError:
+    """One sentence of DuckDB's report, without the line of the file that it quotes, its advice and its settings."""
+    text = str(error)
+    line = re.search(r"CSV Error on Line: (\d+)", text)
+    known = (reason for sign, reason in _CSV_REASONS.items() if (line or "CSV" in text) and sign in text)
+    columns = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", text)
+    if columns:
+        reason = f"{columns[2]} cells where the header has {columns[1]}"
+    else:
+        first = re.sub(r"^[\w ]*Error: ", "", text).partition("\n")[0].strip()
+        reason = next(known, first[:300])
+    return InputError(f"{path}: cannot be read: {f'line {line[1]}: ' if line else ''}{reason}")
+
+
+def _nearest(name: str, found: Iterable[str]) -> str | None:
+    columns = list(found)
+    containing = [column for column in columns if name.lower() in column.lower()]
+    close = difflib.get_close_matches(name.lower(), [column.lower() for column in columns], n=1)
+    closest = [column for column in columns if column.lower() in close]
+    return next(iter([*containing, *closest]), None)

@@ -1,0 +1,155 @@
+"""What the store hands to ratings and reports: verdicts as arrays, and the labels beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from venire.arena.battles import Battles
+from venire.arena.records import Origin
+from venire.storage.store import Store
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "Accounts",
+    "CampaignRow",
+    "JudgeRow",
+    "Progress",
+    "accounts",
+    "battles",
+    "campaigns",
+    "elos",
+    "families",
+    "judges",
+    "progress",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignRow:
+    """A campaign of a store, by number and name."""
+
+    id: int
+    name: str
+    seed: int
+    started_at: str
+    planned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeRow:
+    """A judge of a campaign under its name there."""
+
+    name: str
+    respondent: int
+    model: str
+    protocol: str
+    origin: Origin
+    elo: float | None
+    family: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Trials in force: planned, settled, failed."""
+
+    planned: int
+    settled: int
+    failed: int
+
+    @property
+    def missing(self) -> int:
+        """Trials still to ask."""
+        return self.planned - self.settled - self.failed
+
+
+@dataclass(frozen=True, slots=True)
+class Accounts:
+    """What a campaign paid: nano-dollars in all, of it known and only reserved; calls, tokens, waits in ms."""
+
+    nano: int = 0
+    known: int = 0
+    unknown: int = 0
+    calls: int = 0
+    answered: int = 0
+    wait_ms: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+def campaigns(store: Store) -> tuple[CampaignRow, ...]:
+    """The campaigns of a store in the order they were started."""
+    return tuple(CampaignRow(*row) for row in store.read("campaigns"))
+
+
+def judges(store: Store, campaign: int) -> tuple[JudgeRow, ...]:
+    """The judges of a campaign, by name."""
+    return tuple(
+        JudgeRow(name, respondent, model, protocol, Origin(origin), elo, family)
+        for name, respondent, model, protocol, origin, elo, family in store.read("judges", campaign=campaign)
+    )
+
+
+def progress(store: Store, campaign: int) -> Progress:
+    """How far a campaign is."""
+    return Progress(*store.read("progress", campaign=campaign)[0])
+
+
+def accounts(store: Store, campaign: int) -> Accounts:
+    """What a campaign paid."""
+    rows = store.read("spend", campaign=campaign)
+    return Accounts(*rows[0]) if rows else Accounts()
+
+
+def elos(store: Store) -> dict[str, float]:
+    """Known ratings by model name, in Elo points."""
+    return {name: elo for name, _, elo, _ in store.read("models") if elo is not None}
+
+
+def families(store: Store) -> dict[str, str]:
+    """Known families by model name."""
+    return {name: family for name, _, _, family in store.read("models") if family is not None}
+
+
+def battles(store: Store, campaign: int) -> Battles:
+    """The verdicts of a campaign as arrays, names in alphabetical order so that no estimate depends on numbering."""
+    columns = store.arrays("battles", campaign=campaign)
+    model_names: dict[int, str] = dict(store.read("model_names"))
+    instruction_names: dict[int, str] = dict(store.read("instruction_names"))
+    judge_names = {row.respondent: row.name for row in judges(store, campaign)}
+    sides = np.concatenate([_plain(columns["model_a"]), _plain(columns["model_b"])])
+    models, model_codes = _encode(sides, model_names)
+    judge_list, judge_codes = _encode(_plain(columns["respondent"]), judge_names)
+    instructions, instruction_codes = _encode(_plain(columns["instruction"]), instruction_names)
+    half = len(model_codes) // 2
+    return Battles(
+        models=models,
+        judges=judge_list,
+        instructions=instructions,
+        model_a=model_codes[:half],
+        model_b=model_codes[half:],
+        judge=judge_codes,
+        instruction=instruction_codes,
+        repeat=_plain(columns["repeat"]).astype(np.int32),
+        swapped=_plain(columns["swapped"]).astype(np.bool_),
+        status=_plain(columns["status"]).astype(np.int8),
+        label=_plain(columns["label"]).astype(np.int8),
+    )
+
+
+def _plain(column: Any) -> NDArray[Any]:
+    return np.ma.getdata(column)
+
+
+def _encode(numbers: NDArray[Any], names: Mapping[int, str]) -> tuple[tuple[str, ...], NDArray[np.int32]]:
+    """The names that occur, sorted, and each row's position among them."""
+    found = np.unique(numbers)
+    ordered = sorted(found.tolist(), key=names.__getitem__)
+    position = np.empty(len(ordered), dtype=np.int32)
+    position[np.searchsorted(found, np.array(ordered, dtype=found.dtype))] = np.arange(len(ordered), dtype=np.int32)
+    return tuple(names[number] for number in ordered), position[np.searchsorted(found, numbers)]

@@ -1,0 +1,162 @@
+"""Instructions, completions and ratings on their way into a store: all of a batch, or nothing of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+from venire.arena.errors import InputError
+from venire.arena.keys import completion_key, instruction_key
+from venire.arena.records import Completion, Instruction, Rating
+from venire.storage.sql import query
+from venire.storage.store import Commit, Row, Store
+
+__all__ = ["Added", "Contestant", "add", "answer_key", "contestants", "set_families"]
+
+_CHUNK = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What an import brought: new rows of each kind, ratings that changed, and rows that were known already."""
+
+    instructions: int = 0
+    completions: int = 0
+    ratings: int = 0
+    known: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    """A model with completions in the store, its rating in Elo points, and how many instructions it answered."""
+
+    model: str
+    elo: float | None
+    answers: int
+
+
+def add(store: Store, records: Iterable[Instruction | Completion | Rating]) -> Added:
+    """Bring records of one kind into the store in one transaction; what is there already is left as it is.
+
+    Raises InputError, with nothing imported, when an id or an answer is there with another text, or when a completion
+    names an instruction that is not.
+    """
+    stream = iter(records)
+    first = next(stream, None)
+    if first is None:
+        return Added()
+    rest = _chained(first, stream)
+    with store.commit() as commit:
+        if isinstance(first, Instruction):
+            return _add_instructions(store, commit, (record for record in rest if isinstance(record, Instruction)))
+        if isinstance(first, Completion):
+            return _add_completions(store, commit, (record for record in rest if isinstance(record, Completion)))
+        return _add_ratings(store, commit, [record for record in rest if isinstance(record, Rating)])
+
+
+def set_families(store: Store, families: Mapping[str, str]) -> None:
+    """Note the families of models; names that the store does not have are left aside."""
+    if families:
+        with store.commit() as commit:
+            commit.run("set_family", names=list(families), families=list(families.values()))
+
+
+def contestants(store: Store) -> tuple[Contestant, ...]:
+    """Every model with completions, by name."""
+    return tuple(Contestant(*row) for row in store.read("contestants"))
+
+
+def answer_key(store: Store) -> Iterator[tuple[str, tuple[str, ...], str, str]]:
+    """Every completion as instruction id, turns, model and text; for the embedded judge server."""
+    with store.cursor() as cursor:
+        from_store = cursor.execute(query("answer_key"))
+        while rows := from_store.fetchmany(1_000):
+            for instruction, turns, model, text in rows:
+                yield instruction, tuple(json.loads(turns)), model, text
+
+
+def _chained(
+    first: Instruction | Completion | Rating, rest: Iterator[Instruction | Completion | Rating]
+) -> Iterator[Instruction | Completion | Rating]:
+    yield first
+    for record in rest:
+        if type(record) is not type(first):
+            raise TypeError("one import brings records of one kind")
+        yield record
+
+
+def _stage(store: Store, commit: Commit, table: str, rows: Iterator[Row]) -> int:
+    commit.run(f"stage_{table}s")
+    appender = store.connection.appender(f"staged_{table}")
+    count = 0
+    while chunk := list(islice(rows, _CHUNK)):
+        appender.append_rows(chunk)
+        appender.flush()
+        count += len(chunk)
+    return count
+
+
+def _add_instructions(store: Store, commit: Commit, records: Iterator[Instruction]) -> Added:
+    rows = (
+        (n, instruction_key(one.turns), one.id, one.category, json.dumps(one.turns, ensure_ascii=False), one.reference)
+        for n, one in enumerate(records)
+    )
+    staged = _stage(store, commit, "instruction", rows)
+    if clash := store.rows("clashing_instruction"):
+        mine, there = clash[0]
+        why = "with another text" if mine == there else f"under the id {there!r}"
+        raise InputError(
+            f"instruction {mine!r} is in the store {why}: nothing was imported; give it one id and one text"
+        )
+    if repeated := store.rows("repeated_instruction"):
+        raise InputError(
+            "instructions {!r} and {!r} have the same text: nothing was imported; keep one of them".format(*repeated[0])
+        )
+    before = commit.written
+    commit.run("insert_instructions")
+    new = commit.written - before
+    return Added(instructions=new, known=staged - new)
+
+
+def _add_completions(store: Store, commit: Commit, records: Iterator[Completion]) -> Added:
+    known = {external: (number, bytes(key)) for external, number, key in store.rows("instruction_keys")}
+    models = {name: number for name, number, *_ in store.rows("models")}
+    new_models: list[str] = []
+
+    def row(ordinal: int, one: Completion) -> Row:
+        if one.instruction not in known:
+            raise InputError(
+                f"completion {ordinal + 1} (of {one.model!r}) answers instruction {one.instruction!r}, which is not in "
+                "the store: nothing was imported; import the instructions first"
+            )
+        if one.model not in models:
+            models[one.model] = len(models) + 1
+            new_models.append(one.model)
+        number, key = known[one.instruction]
+        digest = completion_key(one.model, key, one.sample, one.variant, one.text)
+        return (ordinal, digest, number, models[one.model], one.sample, one.variant, one.text)
+
+    staged = _stage(store, commit, "completion", (row(n, one) for n, one in enumerate(records)))
+    if new_models:
+        commit.run("insert_models", names=new_models)
+    if clash := store.rows("clashing_completion"):
+        raise InputError(
+            "the answer of {!r} to instruction {!r} is in the store with another text: nothing was imported; "
+            "use another store for another set of answers".format(*clash[0])
+        )
+    before = commit.written
+    commit.run("insert_completions")
+    new = commit.written - before
+    return Added(completions=new, known=staged - new)
+
+
+def _add_ratings(store: Store, commit: Commit, records: list[Rating]) -> Added:
+    there = {row[0] for row in store.rows("models")}
+    if new := [record.model for record in records if record.model not in there]:
+        commit.run("insert_models", names=new)
+    before = commit.written
+    commit.run("set_elo", names=[record.model for record in records], elos=[record.elo for record in records])
+    changed = commit.written - before
+    return Added(ratings=changed, known=len(records) - changed)

@@ -1,0 +1,292 @@
+"""Campaigns and their plans in a store: registering, writing a round as a stream, and finding what is left to ask."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from venire.arena.campaigns import Campaign, JudgeSettings
+from venire.arena.keys import fence, respondent_key
+from venire.arena.records import Completion, Instruction, PlannedTrial, Reply, Respondent
+from venire.storage.store import Row, Store
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = [
+    "Answers",
+    "Forecast",
+    "Known",
+    "Pending",
+    "append_round",
+    "catalogue",
+    "clear_failures",
+    "find_campaign",
+    "forecast",
+    "load",
+    "pending",
+    "planned",
+    "register",
+]
+
+_CHUNK = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A campaign as the store has it: its number, its file and settings when last accepted, and what was asked."""
+
+    id: int
+    text: str
+    settings: str
+    planned: bool
+    calls: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What the planner needs to know of the completions of some models."""
+
+    models: Mapping[str, int]
+    """Model name to its number."""
+    instructions: Mapping[str, tuple[int, bytes]]
+    """Instruction id to its number and key."""
+    completions: Mapping[tuple[str, str], tuple[int, bytes, int]]
+    """(model, instruction id) to the completion's number, key and a hash of its text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A trial that is left to ask, with its material by model and what is on record for it.
+
+    `sides` are the completions of models A and B. `fences` are those of the instruction, A and B.
+    """
+
+    id: int
+    key: bytes
+    respondent: int
+    swapped: bool
+    repeat: int
+    instruction: Instruction
+    instruction_number: int
+    sides: tuple[Completion, Completion]
+    side_keys: tuple[bytes, bytes]
+    fences: tuple[str, str, str]
+    replies: tuple[Reply, ...] = ()
+    attempts: Mapping[int, int] = field(default_factory=dict)
+    """Step to the number of its last attempt on record."""
+    cost: int = 0
+    """Nano-dollars already spent or reserved on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """Trials left for one respondent, and the characters of the texts that they show."""
+
+    respondent: int
+    trials: int
+    characters: int
+
+
+def find_campaign(store: Store, name: str) -> Known | None:
+    """The campaign of that name, or None."""
+    found = store.rows("read_campaign", name=name)
+    if not found:
+        return None
+    number, text, settings, in_force = found[0]
+    spent = store.rows("spend", campaign=number)
+    return Known(number, text, settings, in_force is not None, spent[0][3] if spent else 0)
+
+
+def register(
+    store: Store,
+    campaign: Campaign,
+    judges: Sequence[tuple[JudgeSettings, Respondent]],
+    prompts: Iterable[tuple[str, bytes, str]],
+) -> Mapping[str, int]:
+    """Write a campaign, its judges and their prompts (name, digest, text); returns judge name to respondent number.
+
+    A campaign that is there is brought to the settings given, and its plan put out of force when they differ.
+    """
+    known = find_campaign(store, campaign.name)
+    numbers: dict[str, int] = {}
+    with store.commit() as commit:
+        fields = {"seed": campaign.seed, "text": campaign.text, "settings": campaign.settings}
+        if known is None:
+            commit.run("insert_campaign", name=campaign.name, now=store.clock.wall(), **fields)
+        elif known.settings != campaign.settings:
+            commit.run("update_campaign", campaign=known.id, **fields)
+        number = store.rows("read_campaign", name=campaign.name)[0][0]
+        commit.run("clear_judges", campaign=number)
+        for name, digest, text in prompts:
+            commit.run("insert_prompt", name=name, digest=digest, text=text)
+        for judge, respondent in judges:
+            key = respondent_key(respondent)
+            commit.run(
+                "insert_respondent",
+                model=respondent.model,
+                protocol=respondent.protocol,
+                options=json.dumps(dict(respondent.options), sort_keys=True),
+                respondent_key=key,
+                origin=respondent.origin.value,
+            )
+            numbers[judge.name] = store.rows("respondent_id", respondent_key=key)[0][0]
+            commit.run(
+                "insert_judge",
+                campaign=number,
+                respondent=numbers[judge.name],
+                name=judge.name,
+                elo=judge.elo,
+                family=judge.family,
+            )
+    return numbers
+
+
+def catalogue(store: Store, models: Sequence[str]) -> Answers:
+    """The first answers of the named models."""
+    numbers = {name: number for name, number, *_ in store.rows("models")}
+    instructions: dict[str, tuple[int, bytes]] = {}
+    completions: dict[tuple[str, str], tuple[int, bytes, int]] = {}
+    for model, name, number, key, completion, completion_key, text in store.rows("catalogue", models=list(models)):
+        instructions[name] = (number, bytes(key))
+        completions[model, name] = (completion, bytes(completion_key), text)
+    return Answers({name: numbers[name] for name in models if name in numbers}, instructions, completions)
+
+
+def append_round(
+    store: Store, campaign: int, trials: Iterator[PlannedTrial], *, policy: str, seed: int, equal_texts: list[int]
+) -> int:
+    """Write a round of the plan as a stream, in chunks of 10,000, and put it in force; returns its number of trials.
+
+    Trials that the store knows keep their numbers. `equal_texts` is a counter of one entry that the stream fills. A
+    round that was cut short earlier is dropped first.
+    """
+    with store.commit() as commit:
+        commit.run("drop_unfinished_round", campaign=campaign)
+    number = store.rows("next_round", campaign=campaign)[0][0]
+    count = 0
+    while chunk := list(islice(trials, _CHUNK)):
+        with store.commit() as commit:
+            commit.run("stage_trials")
+            store_rows: list[Row] = [_trial_row(count + n, trial) for n, trial in enumerate(chunk)]
+            appender = store.connection.appender("staged_trial")
+            appender.append_rows(store_rows)
+            appender.flush()
+            commit.run("insert_trials", last=store.rows("last_trial")[0][0], batch=commit.batch)
+            commit.run("insert_plan", campaign=campaign, round=number, batch=commit.batch)
+        count += len(chunk)
+    with store.commit() as commit:
+        commit.run(
+            "insert_round",
+            campaign=campaign,
+            number=number,
+            policy=policy,
+            seed=seed,
+            trials=count,
+            equal_texts=equal_texts[0],
+            now=store.clock.wall(),
+        )
+        commit.run("put_in_force", campaign=campaign, round=number)
+    if store.log_bytes > 64 << 20:
+        store.checkpoint()
+    return count
+
+
+def clear_failures(store: Store, campaign: int) -> int:
+    """Let the failed steps of a campaign be tried again; returns how many."""
+    with store.commit() as commit:
+        commit.run("clear_failures", campaign=campaign, batch=commit.batch)
+        return commit.written
+
+
+def pending(store: Store, campaign: int) -> Mapping[int, NDArray[np.int64]]:
+    """What is left to ask, in plan order: respondent number to the numbers of its trials."""
+    columns = store.arrays("pending", campaign=campaign)
+    trials, respondents = columns["trial"], columns["respondent"]
+    return {int(one): trials[respondents == one] for one in sorted(set(respondents.tolist()))}
+
+
+def forecast(store: Store, campaign: int) -> tuple[Forecast, ...]:
+    """Trials left and their characters, by respondent."""
+    return tuple(Forecast(*row) for row in store.rows("forecast", campaign=campaign))
+
+
+def load(store: Store, trials: NDArray[np.int64]) -> list[Pending]:
+    """The trials of a chunk with texts and replies on record, in the order given; safe in any thread."""
+    bounds = {"low": int(trials.min()), "high": int(trials.max()), "ids": trials.tolist()}
+    rows = {row[0]: row for row in store.read("trials", **bounds)}
+    wanted = sorted({number for row in rows.values() for number in (row[10], row[11])})
+    texts = {row[0]: row for row in store.read("completions", ids=wanted)}
+    replies: dict[int, list[Reply]] = {}
+    for trial, step, *fields in store.read("replies", **bounds):
+        said = replies.setdefault(trial, [])
+        if step == len(said) + 1:  # a gap means that an earlier step has no reply: what follows it is not used
+            said.append(Reply(*fields))
+    attempts: dict[int, dict[int, int]] = {}
+    costs: dict[int, int] = {}
+    for trial, step, last, cost in store.read("attempts", **bounds):
+        attempts.setdefault(trial, {})[step] = last
+        costs[trial] = costs.get(trial, 0) + cost
+    return [
+        _pending(store, rows[one], texts, replies.get(one, []), attempts.get(one, {}), costs.get(one, 0))
+        for one in bounds["ids"]
+    ]
+
+
+def _pending(
+    store: Store,
+    row: Row,
+    texts: Mapping[int, Row],
+    replies: list[Reply],
+    attempts: Mapping[int, int],
+    cost: int,
+) -> Pending:
+    (number, key, respondent, swapped, repeat, name, turns, reference, category, instruction, a, b, _) = row
+    prompt = Instruction(name, tuple(json.loads(turns)), reference, category)
+    sides = tuple(
+        Completion(model, name, text, sample, variant) for _, model, text, sample, variant, _ in (texts[a], texts[b])
+    )
+    shown = ("\n\n".join(prompt.turns), sides[0].text, sides[1].text)
+    first, second, third = (fence(text, store.constant) for text in shown)
+    return Pending(
+        number,
+        bytes(key),
+        respondent,
+        swapped,
+        repeat,
+        prompt,
+        instruction,
+        (sides[0], sides[1]),
+        (bytes(texts[a][5]), bytes(texts[b][5])),
+        (first, second, third),
+        tuple(replies),
+        attempts,
+        cost,
+    )
+
+
+def _trial_row(ordinal: int, trial: PlannedTrial) -> Row:
+    return (
+        ordinal,
+        trial.key,
+        trial.protocol,
+        trial.respondent,
+        trial.instruction,
+        trial.model_a,
+        trial.model_b,
+        trial.completion_a,
+        trial.completion_b,
+        trial.swapped,
+        trial.repeat,
+        trial.gap,
+    )
+
+
+def planned(store: Store, campaign: int) -> tuple[int, int]:
+    """Trials of the plan in force, and battles left out of it because both texts are equal."""
+    rows = store.rows("round", campaign=campaign)
+    return sum(row[2] for row in rows), sum(row[3] for row in rows)

@@ -1,0 +1,69 @@
+-- name: read_campaign
+select id, text, settings, in_force from campaign where name = $name;
+
+-- name: campaigns
+select id, name, seed, started_at::varchar, in_force is not null from campaign order by id;
+
+-- name: insert_campaign
+insert into campaign select coalesce(max(id), 0) + 1, $name, $seed, $text, $settings, null, $now from campaign;
+
+-- name: update_campaign
+-- The file changed and the change was accepted: nothing planned before counts any more.
+update campaign set seed = $seed, text = $text, settings = $settings, in_force = null where id = $campaign;
+
+-- name: insert_respondent
+insert into respondent select coalesce(max(id), 0) + 1, $model, 'judge', $protocol, $options, $respondent_key, $origin from respondent
+  having not exists (select 1 from respondent where respondent_key = $respondent_key);
+
+-- name: respondent_id
+select id from respondent where respondent_key = $respondent_key;
+
+-- name: clear_judges
+delete from campaign_judge where campaign = $campaign;
+
+-- name: insert_judge
+insert into campaign_judge values ($campaign, $respondent, $name, $elo, $family);
+
+-- name: insert_prompt
+insert into prompt select coalesce(max(id), 0) + 1, $name, $digest, $text from prompt having not exists (select 1 from prompt where digest = $digest);
+
+-- name: insert_lane
+insert into lane select coalesce(max(id), 0) + 1, $name, $provider, $endpoint from lane having not exists (select 1 from lane where name = $name);
+
+-- name: lane_id
+select id from lane where name = $name;
+
+-- name: insert_reading
+insert into reading select coalesce(max(id), 0) + 1, $parser, $now from reading having not exists (select 1 from reading where parser = $parser);
+
+-- name: reading_id
+select id from reading where parser = $parser;
+
+-- name: judges
+select cj.name, r.id, r.model, r.protocol, r.origin, cj.elo, cj.family from campaign_judge cj join respondent r on r.id = cj.respondent where cj.campaign = $campaign order by cj.name;
+
+-- name: spend
+select nano, known, unknown, calls, answered, wait_ms, input_tokens, output_tokens from spend where campaign = $campaign;
+
+-- name: faults
+-- Calls that brought no reply, by class.
+select fault, count(*) from attempt where campaign = $campaign and fault <> 0 group by fault order by fault;
+
+-- name: progress
+-- Planned, settled and failed trials of what is in force.
+select count(*), count(*) filter (where v.trial is not null), count(*) filter (where v.trial is null and f.trial is not null)
+  from planned p left join (select distinct trial from verdict) v on v.trial = p.trial left join failed f on f.trial = p.trial where p.campaign = $campaign;
+
+-- name: judge_progress
+select cj.name, count(*), count(v.trial), count(f.trial) from planned p join trial t on t.id = p.trial join campaign_judge cj on cj.campaign = p.campaign and cj.respondent = t.respondent
+  left join (select distinct trial from verdict) v on v.trial = p.trial left join failed f on f.trial = p.trial where p.campaign = $campaign group by cj.name order by cj.name;
+
+-- name: failed_steps
+-- Steps that used up their attempts, with what the last attempt said.
+select cj.name, i.external_id, a.name, b.name, f.step, f.fault, (select arg_max(x.message, x.number) from attempt x where x.trial = f.trial and x.step = f.step)
+  from planned p join failed f on f.trial = p.trial join trial t on t.id = p.trial join campaign_judge cj on cj.campaign = p.campaign and cj.respondent = t.respondent
+  join instruction i on i.id = t.instruction join model a on a.id = t.model_a join model b on b.id = t.model_b
+  where p.campaign = $campaign order by p.trial limit $limit;
+
+-- name: clear_failures
+insert into failure select f.trial, f.step, f.fault, true, $batch from failed f join planned p on p.trial = f.trial where p.campaign = $campaign;

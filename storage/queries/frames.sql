@@ -1,0 +1,10 @@
+-- name: battles
+-- Verdicts of what is in force as codes: ids of models and instructions, numbers of judges.
+select t.model_a, t.model_b, t.respondent, t.instruction, t.repeat, t.swapped, v.status, coalesce(v.label, 0)::tinyint label
+  from planned p join trial t on t.id = p.trial join settled v on v.trial = t.id where p.campaign = $campaign;
+
+-- name: model_names
+select id, name from model order by id;
+
+-- name: instruction_names
+select id, external_id from instruction order by id;

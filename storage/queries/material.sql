@@ -1,0 +1,60 @@
+-- name: stage_instructions
+-- A temporary table for rows on their way in.
+create or replace temp table staged_instruction (ordinal integer, instruction_key blob, external_id varchar, category varchar, turns varchar, reference varchar);
+
+-- name: clashing_instruction
+-- An id that already stands for another text, or a text that already has another id.
+select s.external_id, i.external_id from staged_instruction s join instruction i
+  on (i.external_id = s.external_id) <> (i.instruction_key = s.instruction_key) order by s.ordinal limit 1;
+
+-- name: repeated_instruction
+-- Two rows with one text.
+select min_by(external_id, ordinal), max_by(external_id, ordinal) from staged_instruction group by instruction_key having count(*) > 1 order by min(ordinal) limit 1;
+
+-- name: insert_instructions
+insert into instruction select (select coalesce(max(id), 0) from instruction) + row_number() over (order by ordinal), instruction_key, external_id, category, turns, reference
+  from staged_instruction s where not exists (select 1 from instruction i where i.instruction_key = s.instruction_key);
+
+-- name: instruction_keys
+select external_id, id, instruction_key from instruction;
+
+-- name: models
+select name, id, elo, family from model;
+
+-- name: insert_models
+-- New names get the next ids in the order given.
+insert into model select (select coalesce(max(id), 0) from model) + u.position, u.name, null, null
+  from (select unnest($names) as name, generate_subscripts($names, 1) as position) u;
+
+-- name: set_elo
+update model set elo = u.elo from (select unnest($names) as name, unnest($elos) as elo) u where model.name = u.name and model.elo is distinct from u.elo;
+
+-- name: set_family
+update model set family = u.family from (select unnest($names) as name, unnest($families) as family) u where model.name = u.name and model.family is distinct from u.family;
+
+-- name: stage_completions
+create or replace temp table staged_completion (ordinal integer, completion_key blob, instruction integer, model smallint, sample smallint, variant varchar, text varchar);
+
+-- name: clashing_completion
+-- A model's answer to an instruction that is in the store with another text.
+select m.name, i.external_id from staged_completion s join completion c
+  on c.instruction = s.instruction and c.model = s.model and c.sample = s.sample and c.variant = s.variant and c.completion_key <> s.completion_key
+  join model m on m.id = s.model join instruction i on i.id = s.instruction order by s.ordinal limit 1;
+
+-- name: insert_completions
+insert into completion select (select coalesce(max(id), 0) from completion) + row_number() over (order by ordinal), completion_key, instruction, model, sample, variant, text, length(text)
+  from staged_completion s where not exists (select 1 from completion c where c.completion_key = s.completion_key);
+
+-- name: catalogue
+-- Every first answer of the named models, with a hash of its text to find equal ones.
+select m.name model, i.external_id instruction, i.id instruction_id, i.instruction_key, c.id completion_id, c.completion_key, hash(c.text) text_hash
+  from completion c join model m on m.id = c.model join instruction i on i.id = c.instruction
+  where m.name in (select unnest($models)) and c.sample = 1 and c.variant = '' order by i.external_id, m.name;
+
+-- name: answer_key
+-- Every text with its instruction, for the embedded judge server.
+select i.external_id, i.turns, m.name, c.text from completion c join model m on m.id = c.model join instruction i on i.id = c.instruction order by m.name, i.external_id;
+
+-- name: contestants
+-- Models with first answers, their rating and how many instructions they answered.
+select m.name, m.elo, count(*) from completion c join model m on m.id = c.model where c.sample = 1 and c.variant = '' group by all order by 1;

@@ -1,0 +1,58 @@
+-- name: drop_unfinished_round
+-- A round whose planning was cut short has plan rows and no round row.
+delete from plan where campaign = $campaign and round not in (select number from round where campaign = $campaign);
+
+-- name: next_round
+select coalesce(max(number), 0) + 1 from round where campaign = $campaign;
+
+-- name: stage_trials
+create or replace temp table staged_trial (ordinal bigint, trial_key blob, protocol tinyint, respondent smallint, instruction integer, model_a smallint, model_b smallint,
+  completion_a integer, completion_b integer, swapped boolean, repeat smallint, gap float);
+
+-- name: last_trial
+select coalesce(max(id), 0) from trial;
+
+-- name: insert_trials
+insert into trial select $last + row_number() over (order by ordinal), trial_key, protocol, respondent, instruction, model_a, model_b, completion_a, completion_b, swapped, repeat, $batch
+  from staged_trial s where not exists (select 1 from trial t where t.trial_key = s.trial_key);
+
+-- name: insert_plan
+insert into plan select $campaign, $round, s.ordinal, t.id, s.gap, $batch from staged_trial s join trial t on t.trial_key = s.trial_key order by s.ordinal;
+
+-- name: insert_round
+insert into round values ($campaign, $number, $policy, $seed, $trials, $equal_texts, $now);
+
+-- name: put_in_force
+update campaign set in_force = $round where id = $campaign;
+
+-- name: round
+select number, policy, trials, equal_texts from round r join campaign c on c.id = r.campaign where c.id = $campaign and r.number >= c.in_force order by number;
+
+-- name: pending
+-- What is left to ask, in plan order.
+select m.trial, t.respondent from missing m join trial t on t.id = m.trial where m.campaign = $campaign order by m.round, m.ordinal;
+
+-- name: forecast
+-- Per judge: trials left, and characters of the texts they show.
+select t.respondent, count(*), sum(i_length + a.characters + b.characters)::bigint
+  from missing m join trial t on t.id = m.trial join completion a on a.id = t.completion_a join completion b on b.id = t.completion_b
+  join (select id, length(turns) i_length from instruction) i on i.id = t.instruction where m.campaign = $campaign group by t.respondent order by t.respondent;
+
+-- name: trials
+-- The trials of a chunk with what they are made of; ids between the two bounds first, so that only those row groups are read.
+select t.id, t.trial_key, t.respondent, t.swapped, t.repeat, i.external_id, i.turns, i.reference, i.category, i.id,
+  t.completion_a, t.completion_b, i.instruction_key
+  from trial t join instruction i on i.id = t.instruction where t.id between $low and $high and t.id in (select unnest($ids));
+
+-- name: completions
+select c.id, m.name, c.text, c.sample, c.variant, c.completion_key from completion c join model m on m.id = c.model where c.id in (select unnest($ids));
+
+-- name: replies
+-- The replies on record of a chunk, in step order.
+select trial, step, text, finish, reasoning, input_tokens, output_tokens from
+  (select * from attempt where fault = 0 and trial between $low and $high and trial in (select unnest($ids))
+   qualify row_number() over (partition by trial, step order by sent_at, number, batch) = 1) order by trial, step;
+
+-- name: attempts
+-- How many attempts each step of a chunk has on record, and what they cost.
+select trial, step, max(number), sum(coalesce(cost, reserved))::bigint from attempt where trial between $low and $high and trial in (select unnest($ids)) group by all;

@@ -1,0 +1,30 @@
+-- name: insert_store
+-- The one row that says what this file is.
+insert into store values ($format, gen_random_uuid(), $version, $now);
+
+-- name: read_store
+select format, store_id::varchar from store;
+
+-- name: update_format
+update store set format = $format;
+
+-- name: insert_migration
+insert into migration values ($number, $name, $now);
+
+-- name: tables
+-- What is in the file before anything is asked of it: none for a new one, `store` for one of ours.
+select table_name from duckdb_tables() where database_name = current_database() and not internal;
+
+-- name: last_batch
+select coalesce(max(batch), 0), coalesce(max(running), 0), coalesce(sum(written), 0) from ledger;
+
+-- name: insert_ledger
+insert into ledger values ($batch, $now, $written, $running);
+
+-- name: insert_event
+insert into event values ($now, $campaign, $kind, $detail, $batch);
+
+-- name: counts
+-- What a store holds, for `venire status`.
+select (select count(*) from instruction), (select count(*) from completion), (select count(*) from model),
+  (select count(*) from model where elo is not null), (select count(*) from attempt), (select count(*) from verdict);

@@ -1,0 +1,246 @@
+"""Opening a store, its identity and its commits; what is in it is read and written by the modules beside this one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from uuid import UUID
+
+import duckdb
+
+from venire.arena.clock import Clock, SystemClock
+from venire.arena.errors import InputError, StoreError
+from venire.storage.locking import StoreLock
+from venire.storage.sql import migrations, query
+
+__all__ = ["Store", "open_store"]
+
+Row = tuple[Any, ...]
+
+
+class Store:
+    """An open store and its one writing connection; made by `open_store`, closed by `close` or the end of a `with`."""
+
+    def __init__(self, path: Path, connection: duckdb.DuckDBPyConnection, lock: StoreLock, clock: Clock) -> None:
+        self.path = path
+        self.clock = clock
+        self.connection = connection
+        self._lock = lock
+        self._closed = False
+        (row,) = self.rows("last_batch")
+        self.batch, self.running, written = map(int, row)
+        if self.running != written:
+            raise StoreError(
+                f"the store {path} has lost commits: its ledger counts {self.running} rows and lists {written}; "
+                "restore the file and its .wal from a backup"
+            )
+        self.constant = UUID(self.rows("read_store")[0][1]).bytes
+
+    def rows(self, name: str, /, **parameters: Any) -> list[Row]:
+        """All rows of a named query; for small results."""
+        try:
+            return _fetch(self.connection, name, parameters)
+        except duckdb.Error as error:
+            raise StoreError(f"the store {self.path} cannot be read: {_first_line(error)}") from error
+
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        """A connection of its own to the same file, for one thread; to be closed."""
+        cursor = self.connection.cursor()
+        cursor.execute("use venire")
+        return cursor
+
+    def read(self, name: str, /, **parameters: Any) -> list[Row]:
+        """All rows of a named query on a cursor of its own: safe in any thread while the writer is at work."""
+        try:
+            with self.cursor() as cursor:
+                return _fetch(cursor, name, parameters)
+        except duckdb.Error as error:
+            raise StoreError(f"the store {self.path} cannot be read: {_first_line(error)}") from error
+
+    def arrays(self, name: str, /, **parameters: Any) -> Mapping[str, Any]:
+        """Columns of a named query as NumPy arrays, by name."""
+        with self.cursor() as cursor:
+            cursor.execute(query(name), parameters)
+            columns: Mapping[str, Any] = cursor.fetchnumpy()
+            return columns
+
+    @contextmanager
+    def commit(self) -> Iterator[Commit]:
+        """One transaction with its line in the ledger; rolled back whole when anything in it raises.
+
+        Raises StoreError when DuckDB cannot write.
+        """
+        commit = Commit(self)
+        self.connection.begin()
+        try:
+            yield commit
+            self.running += commit.written
+            self.connection.execute(
+                query("insert_ledger"),
+                {"batch": commit.batch, "now": self.clock.wall(), "written": commit.written, "running": self.running},
+            )
+            self.connection.commit()
+        except BaseException as error:
+            self._roll_back()
+            (row,) = self.rows("last_batch")
+            self.running = int(row[1])
+            if isinstance(error, (duckdb.IOException, duckdb.TransactionException, duckdb.FatalException)):
+                raise StoreError(f"the store {self.path} cannot be written: {_first_line(error)}") from error
+            raise
+        self.batch = commit.batch
+
+    def _roll_back(self) -> None:
+        try:
+            self.connection.rollback()
+        except duckdb.TransactionException:
+            return  # DuckDB had ended the transaction by itself
+
+    def checkpoint(self) -> None:
+        """Fold the write-ahead log into the file; other writers wait, readers do not."""
+        self.connection.execute("checkpoint")
+
+    @property
+    def log_bytes(self) -> int:
+        """Size of the write-ahead log in bytes."""
+        try:
+            return self.path.with_name(self.path.name + ".wal").stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    def close(self) -> None:
+        """Fold the log in, close the file and give up the lock; safe to call twice."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            self.checkpoint()
+        except duckdb.Error:
+            pass  # everything committed is in the log, and the next start reads it from there
+        finally:
+            self.connection.close()
+            self._lock.release()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Commit:
+    """A transaction under way: counts the rows that it writes."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.batch = store.batch + 1
+        self.written = 0
+
+    def run(self, name: str, /, **parameters: Any) -> None:
+        """A named statement that writes; the rows it changed are counted."""
+        result = self.store.connection.execute(query(name), parameters).fetchall()
+        if len(result) == 1 and len(result[0]) == 1 and isinstance(result[0][0], int):
+            self.written += result[0][0]
+
+    def append(self, appender: duckdb.Appender, rows: list[Row]) -> None:
+        """Rows through an appender, flushed at once."""
+        appender.append_rows(rows)
+        appender.flush()
+        self.written += len(rows)
+
+
+def open_store(path: Path | str, *, create: bool = True, clock: Clock | None = None) -> Store:
+    """Open a store, making the file when it is not there and `create` is true; migrations are applied.
+
+    Raises InputError for a file that is missing, is not a store, or has a newer format, StoreHeldError when another
+    process owns it.
+    """
+    path = Path(path)
+    clock = clock or SystemClock()
+    new = not path.exists()
+    if new and not create:
+        raise InputError(f"there is no store {path}: `venire run FILE` makes one")
+    if not path.parent.is_dir():
+        raise InputError(f"the folder {path.parent} of the store {path.name} does not exist: make it first")
+    lock = StoreLock.acquire(path)
+    try:
+        connection = _connect(path)
+        try:
+            _migrate(connection, path, clock)
+            if new:
+                _sync_folder(path.parent)
+            return Store(path, connection, lock, clock)
+        except BaseException:
+            connection.close()
+            raise
+    except BaseException:
+        lock.release()
+        raise
+
+
+def _connect(path: Path) -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect(":memory:")
+    for setting in (
+        "set enable_progress_bar = false",
+        "set wal_autocheckpoint = '100GB'",
+        "set memory_limit = '1GB'",
+        "set threads = 2",
+        "set preserve_insertion_order = false",
+        "set TimeZone = 'UTC'",
+        "set temp_directory = '{}'".format(str(path.absolute()).replace("'", "''") + ".tmp"),
+    ):
+        connection.execute(setting)
+    quoted = str(path).replace("'", "''")
+    try:
+        connection.execute(f"attach '{quoted}' as venire (row_group_size 4096)")
+        connection.execute("use venire")
+    except duckdb.Error as error:
+        connection.close()
+        raise InputError(f"cannot open {path} as a store: {_first_line(error)}") from error
+    return connection
+
+
+def _migrate(connection: duckdb.DuckDBPyConnection, path: Path, clock: Clock) -> None:
+    tables = {name for (name,) in _fetch(connection, "tables", {})}
+    if tables and "store" not in tables:
+        raise InputError(f"{path} is a DuckDB file of something else: name another store")
+    found = _fetch(connection, "read_store", {})[0][0] if tables else 0
+    newest = migrations()[-1][0]
+    if found > newest:
+        raise InputError(
+            f"the store {path} has format {found} and this Venire reads up to {newest}: install a newer Venire"
+        )
+    for number, name, text in migrations():
+        if number <= found:
+            continue
+        connection.begin()
+        connection.execute(text)
+        now = clock.wall()
+        if number == 1:
+            connection.execute(query("insert_store"), {"format": number, "version": version("venire"), "now": now})
+        connection.execute(query("update_format"), {"format": number})
+        connection.execute(query("insert_migration"), {"number": number, "name": name, "now": now})
+        connection.commit()
+
+
+def _fetch(connection: duckdb.DuckDBPyConnection, name: str, parameters: Mapping[str, Any]) -> list[Row]:
+    rows: list[Row] = connection.execute(query(name), dict(parameters)).fetchall()
+    return rows
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0]
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

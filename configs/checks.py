@@ -1,0 +1,118 @@
+"""Checks of a campaign file that concern more than one key.
+
+They read the file's own tables and look only at values of the right type, so that they also find what is wrong in a
+file that the schema refuses: a user mends everything at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from venire.arena.records import Origin
+from venire.configs.problems import Problem, quoted
+from venire.configs.schema import JudgeTable
+
+__all__ = ["cross_problems", "is_simulated"]
+
+_IDENTITY = ("provider", "base_url", "key_variable", "model")
+_LANE = ("requests_per_minute", "concurrency", "timeout", "max_attempts")
+
+
+def is_simulated(model: str) -> bool:
+    """Whether the embedded server answers for this model."""
+    return Origin.of_model(model) is Origin.SIMULATED
+
+
+def cross_problems(raw: Mapping[str, Any]) -> list[Problem]:
+    """What is wrong between the keys of a parsed campaign file, whatever else is wrong with it."""
+    judges = raw.get("judge")
+    tables = (
+        [(i, judge) for i, judge in enumerate(judges) if isinstance(judge, dict)] if isinstance(judges, list) else []
+    )
+    return [
+        *_plan_problems(raw.get("plan")),
+        *_data_problems(raw.get("data")),
+        *(problem for index, judge in tables for problem in _judge_problems(index, judge)),
+        *_name_problems(tables),
+        *_lane_problems(tables),
+    ]
+
+
+def _plan_problems(plan: object) -> Iterator[Problem]:
+    if isinstance(plan, dict) and plan.get("policy") == "all-pairs" and "matchups" in plan:
+        yield Problem(
+            ("plan", "matchups"),
+            'policy "all-pairs" takes every pair of models: leave matchups out, or choose "widest-gap" or "random"',
+        )
+
+
+def _data_problems(data: object) -> Iterator[Problem]:
+    maps = data.get("map") if isinstance(data, dict) else None
+    for kind in ("instructions", "completions", "elo"):
+        if isinstance(data, dict) and isinstance(maps, dict) and kind in maps and kind not in data:
+            yield Problem(("data", "map", kind), f"a map for a file that is not named: give {kind} in [data] too")
+
+
+def _judge_problems(index: int, judge: Mapping[str, Any]) -> Iterator[Problem]:
+    if judge.get("free") is True and "price" in judge:
+        yield Problem(("judge", index, "free"), "free and price are both given: give one of them")
+    model = judge.get("model")
+    if "base_url" in judge or not isinstance(model, str):
+        return
+    provider = judge.get("provider", "openai")
+    if provider == "litellm":
+        yield Problem(
+            ("judge", index, "base_url"),
+            "missing; provider litellm needs it, so that a key cannot go to a wrong host; accepted: an http(s) URL",
+        )
+    elif provider == "openai" and not is_simulated(model):
+        yield Problem(
+            ("judge", index, "base_url"),
+            "missing; only simulated/... models do without; for OpenAI: https://api.openai.com/v1",
+        )
+
+
+def _name_problems(tables: Sequence[tuple[int, Mapping[str, Any]]]) -> Iterator[Problem]:
+    first: dict[str, int] = {}
+    for index, judge in tables:
+        name = judge.get("name", judge.get("model"))
+        if not isinstance(name, str):
+            continue
+        if name in first:
+            sentence = (
+                f"the name {quoted(name)} is taken by judge[{first[name] + 1}]: give each judge a name of its own"
+            )
+            yield Problem(("judge", index, "name"), sentence)
+        first.setdefault(name, index)
+
+
+def _lane_problems(tables: Sequence[tuple[int, Mapping[str, Any]]]) -> Iterator[Problem]:
+    """Judges behind one door have one set of limits."""
+    sound = []
+    for index, table in tables:
+        try:
+            sound.append((index, JudgeTable.model_validate(table)))
+        except ValidationError:
+            continue
+    lanes: dict[tuple[object, ...], tuple[int, JudgeTable]] = {}
+    for index, judge in sound:
+        identity = tuple(getattr(judge, key) for key in _IDENTITY)
+        before, other = lanes.setdefault(identity, (index, judge))
+        unlike = [
+            f"{key} {_said(getattr(other, key))} and {_said(getattr(judge, key))}"
+            for key in _LANE
+            if getattr(other, key) != getattr(judge, key)
+        ]
+        if unlike:
+            yield Problem(
+                ("judge", index),
+                f"shares a lane with judge[{before + 1}] (judge {quoted(other.name or other.model)}): same provider, "
+                f"base_url, key_variable and model, but {'; '.join(unlike)}: give both the same",
+            )
+
+
+def _said(value: object) -> str:
+    return "not given" if value is None else str(value)

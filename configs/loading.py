@@ -1,0 +1,173 @@
+"""From a campaign file to plain records; pydantic ends here."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import tomllib
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from venire.arena.campaigns import Budget, Campaign, DataSources, JudgeSettings, LaneSettings, PlanSettings, Price
+from venire.arena.errors import InputError
+from venire.configs.checks import cross_problems, is_simulated
+from venire.configs.problems import Problem, found_problems, lines
+from venire.configs.schema import CampaignFile, DataTable, JudgeTable, PlanTable
+
+__all__ = ["difference", "load_campaign"]
+
+
+def load_campaign(path: Path) -> Campaign:
+    """Read a campaign file (TOML) into a `Campaign` with absolute paths and money in whole nano-dollars.
+
+    Raises InputError with one line for each thing that is wrong; values that may be secrets are not shown.
+    """
+    text = _read(path)
+    file = _validated(path, _parsed(path, text))
+    folder = path.absolute().parent
+    file = file.model_copy(
+        update={
+            "name": file.name or path.stem,
+            "store": file.store or f"{path.stem}.duckdb",
+            "judge": [_completed(judge) for judge in file.judge],
+        }
+    )
+    return Campaign(
+        name=str(file.name),
+        seed=file.seed,
+        path=path.absolute(),
+        store=folder / str(file.store),
+        data=_data(file.data, folder),
+        plan=_plan(file.plan),
+        judges=tuple(_judge(judge) for judge in file.judge),
+        budget=Budget(file.budget.calls, None if file.budget.money is None else _nano(file.budget.money)),
+        text=text,
+        settings=_settings(file),
+    )
+
+
+def difference(old_text: str, new_text: str) -> str:
+    """Unified diff of a campaign file as its run was started and as it is now, for showing; empty if they are equal."""
+    old, new = old_text.splitlines(), new_text.splitlines()
+    return "\n".join(difflib.unified_diff(old, new, "as started", "as it is now", lineterm=""))
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such campaign file; `venire init` writes one to start from") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not a UTF-8 text; save the campaign file as UTF-8") from None
+    except OSError as error:
+        raise InputError(f"{path}: the campaign file cannot be read: {error.strerror}") from None
+
+
+def _parsed(path: Path, text: str) -> dict[str, Any]:
+    # Decimal keeps money exact.
+    try:
+        return tomllib.loads(text, parse_float=Decimal)
+    except tomllib.TOMLDecodeError as error:
+        # A key that was pasted where a key of the file belongs would be quoted in the parser's own words.
+        reason = re.sub(r"'[^']{20,}'", "a key that is not shown", str(error))
+        raise InputError(f"{path}: not valid TOML: {reason}; mend the file there") from None
+    except (ValueError, ArithmeticError):
+        raise InputError(f"{path}: not valid TOML: a number in it is too large or has too many digits") from None
+    except RecursionError:
+        raise InputError(f"{path}: not valid TOML: lists or tables are nested too deeply") from None
+
+
+def _validated(path: Path, raw: dict[str, Any]) -> CampaignFile:
+    problems: list[Problem] = []
+    file = None
+    try:
+        file = CampaignFile.model_validate(raw)
+    except ValidationError as error:
+        problems = found_problems(error)
+    problems += cross_problems(raw)
+    if file is None or problems:
+        raise InputError(lines(path, raw, problems))
+    return file
+
+
+def _completed(judge: JudgeTable) -> JudgeTable:
+    """With the defaults that follow from other keys: the name, and that a simulated judge costs nothing."""
+    free = judge.free or (is_simulated(judge.model) and judge.price is None)
+    return judge.model_copy(update={"name": judge.name or judge.model, "free": free})
+
+
+def _data(table: DataTable, folder: Path) -> DataSources:
+    maps = {kind: columns for kind, columns in table.map.model_dump().items() if columns}
+    return DataSources(
+        instructions=None if table.instructions is None else folder / table.instructions,
+        completions=None if table.completions is None else folder / table.completions,
+        elo=None if table.elo is None else folder / table.elo,
+        maps=maps or None,
+        models=None if table.models is None else tuple(table.models),
+        families=dict(table.families) or None,
+    )
+
+
+def _plan(table: PlanTable) -> PlanSettings:
+    return PlanSettings(
+        policy=table.policy,
+        matchups=None if table.policy == "all-pairs" else table.matchups,
+        instructions=table.instructions,
+        coverage=float(table.coverage),
+        repeats=table.repeats,
+    )
+
+
+def _judge(table: JudgeTable) -> JudgeSettings:
+    options = {"max_tokens": str(table.max_tokens), "repair": str(int(table.repair))}
+    if table.temperature is not None:
+        options["temperature"] = _plain(table.temperature)
+    lane = LaneSettings(
+        provider=table.provider,
+        base_url=table.base_url,
+        key_variable=table.key_variable,
+        model=table.model,
+        requests_per_minute=table.requests_per_minute,
+        concurrency=table.concurrency,
+        timeout=float(table.timeout),
+        max_attempts=table.max_attempts,
+    )
+    return JudgeSettings(
+        name=table.name or table.model,
+        model=table.model,
+        protocol=table.protocol,
+        options=dict(sorted(options.items())),
+        lane=lane,
+        price=None if table.price is None else Price(_nano(table.price.input), _nano(table.price.output)),
+        free=table.free,
+        elo=None if table.elo is None else float(table.elo),
+        family=table.family,
+    )
+
+
+def _nano(dollars: Decimal) -> int:
+    """Dollars as whole nano-dollars; exact, since the schema takes at most nine decimals."""
+    return int(dollars.scaleb(9)) if dollars else 0
+
+
+def _plain(value: Decimal) -> str:
+    """The one decimal text of a number: no exponent, no zeros at the end, no sign on 0."""
+    text = format(value, "f") if value else "0"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _settings(file: CampaignFile) -> str:
+    """The file as canonical JSON, defaults included; numbers that may have decimals as texts, so that 5 is 5.00."""
+
+    def plain(value: object) -> str:
+        assert isinstance(value, Decimal)
+        return _plain(value)
+
+    settings = file.model_dump()
+    if file.plan.policy == "all-pairs":
+        settings["plan"]["matchups"] = None
+    return json.dumps(settings, default=plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -1,0 +1,151 @@
+"""What is wrong with a campaign file, in sentences: where, what was found, what is accepted.
+
+A user may have pasted a key into the file. The value of an unknown key is therefore never shown, nor that of a key
+that names secrets or addresses, nor any text or name that looks like a key.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any, NamedTuple, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from venire.configs.schema import CampaignFile
+
+__all__ = ["Place", "Problem", "found_problems", "key_path", "lines", "quoted"]
+
+Place = tuple[int | str, ...]
+"""Where in the file: keys, and positions in lists counted from 0."""
+
+_UNSHOWN = frozenset({"base_url", "key_variable"})
+_PREFIXES = re.compile(r"(sk|pk|rk|gsk|hf|ghp|xai|pplx|bearer)[-_ ]|AIza|AKIA|eyJ", re.IGNORECASE)
+_LONG = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])[A-Za-z0-9+/=_-]{32,}")
+_SECRET_NAMES = re.compile(r"key|token$|secret|password", re.IGNORECASE)
+
+
+class Problem(NamedTuple):
+    """One thing to mend: its place and a sentence about it."""
+
+    place: Place
+    sentence: str
+
+
+def quoted(text: str) -> str:
+    """A text of the file between quotes, or words instead where it looks like a key or is long."""
+    if _PREFIXES.match(text) or (_LONG.fullmatch(text) and "/" not in text):
+        return f"a text of {len(text)} characters that looks like a key and is not shown"
+    if len(text) > 60:
+        return f"a text of {len(text)} characters"
+    return json.dumps(text, ensure_ascii=False)
+
+
+def key_path(place: Place) -> str:
+    """The place as written in a TOML key, positions in lists counted from 1: `judge[2].requests_per_minute`."""
+    path = ""
+    for part in place:
+        if isinstance(part, int):
+            path += f"[{part + 1}]"
+            continue
+        name = quoted(part)
+        if not name.startswith('"'):
+            name = f"({name})"
+        elif re.fullmatch(r"[A-Za-z0-9_-]+", part):
+            name = part
+        path += f".{name}" if path else name
+    return path
+
+
+def lines(path: object, raw: Mapping[str, Any], problems: Iterable[Problem]) -> str:
+    """One line a problem: the file, the key path, the judge's name where known, the sentence."""
+    return "\n".join(
+        f"{path}: {key_path(problem.place)}{_judge_name(raw, problem.place)}: {problem.sentence}"
+        for problem in dict.fromkeys(problems)
+    )
+
+
+def found_problems(error: ValidationError) -> list[Problem]:
+    """The schema's complaints as sentences that keep its secrets."""
+    return [_problem(detail["loc"], detail["type"], detail) for detail in error.errors(include_url=False)]
+
+
+def _problem(place: Place, kind: str, detail: Any) -> Problem:
+    model, accepted = _described(place)
+    if kind == "extra_forbidden" and model is not None:
+        return Problem(place, _unknown(str(place[-1]), sorted(model.model_fields)))
+    if kind == "missing":
+        return Problem(place, f"missing; accepted: {accepted}")
+    reason = str(detail["ctx"]["error"]) if kind == "value_error" else ""
+    if place[-1] in _UNSHOWN:
+        return Problem(place, reason or f"found {_kind_of(detail['input'])}; accepted: {accepted}")
+    found = _shown(detail["input"]) + (f" ({reason})" if reason else "")
+    return Problem(place, f"found {found}; accepted: {accepted}")
+
+
+def _unknown(key: str, accepted: list[str]) -> str:
+    if _SECRET_NAMES.search(key):
+        return (
+            "unknown key; no secret stands in this file: put it into an environment variable and name that in "
+            "key_variable of a [[judge]]"
+        )
+    nearest = difflib.get_close_matches(key.lower(), accepted, n=1)
+    hint = f'did you mean "{nearest[0]}"?' if nearest else f"accepted: {', '.join(accepted)}"
+    return f"unknown key; {hint}"
+
+
+def _described(place: Place) -> tuple[type[BaseModel] | None, str]:
+    """The table that the place stands in, where the schema has one, and what is accepted there."""
+    model: type[BaseModel] | None = CampaignFile
+    table, accepted = model, ""
+    for part in place:
+        if isinstance(part, int):
+            continue
+        table = model
+        field = model.model_fields.get(part) if model is not None else None
+        if field is None:
+            break
+        accepted = field.description or ""
+        model = _inner_model(field.annotation)
+    return table, accepted
+
+
+def _inner_model(annotation: object) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((model for part in get_args(annotation) if (model := _inner_model(part)) is not None), None)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int) and abs(value) < 10**18:
+        return str(value)
+    if isinstance(value, Decimal) and len(str(value)) <= 40:
+        return str(value)
+    return _kind_of(value)
+
+
+def _kind_of(value: object) -> str:
+    kinds: dict[type, str] = {
+        bool: "a truth value",
+        int: "a whole number",
+        Decimal: "a number",
+        str: "a text",
+        list: "a list",
+        dict: "a table",
+    }
+    return next((name for kind, name in kinds.items() if isinstance(value, kind)), "a date or time")
+
+
+def _judge_name(raw: Mapping[str, Any], place: Place) -> str:
+    if len(place) < 2 or place[0] != "judge" or not isinstance(place[1], int):
+        return ""
+    judge = raw["judge"][place[1]]
+    name = judge.get("name", judge.get("model")) if isinstance(judge, dict) else None
+    return f" (judge {quoted(name)})" if isinstance(name, str) else ""

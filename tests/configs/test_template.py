@@ -1,0 +1,69 @@
+"""The file that a newcomer starts from."""
+
+from __future__ import annotations
+
+import shutil
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import get_args
+
+from venire.arena.campaigns import Campaign, Price
+from venire.arena.records import Completion, Instruction, Rating
+from venire.configs.loading import load_campaign
+from venire.storage.formats.tables import Kind, read
+
+
+def started(folder: Path) -> Campaign:
+    """The template with its example tables, copied as a newcomer gets them."""
+    with as_file(files("venire.configs")) as configs:
+        shutil.copy(configs / "template.toml", folder / "campaign.toml")
+        for table in (configs / "example").iterdir():
+            shutil.copy(table, folder)
+    return load_campaign(folder / "campaign.toml")
+
+
+def test_the_template_is_a_campaign_of_two_priced_judges_within_a_budget(tmp_path: Path) -> None:
+    campaign = started(tmp_path)
+    assert [judge.model for judge in campaign.judges] == ["gpt-4o-mini", "gpt-4.1-mini"]
+    assert [judge.price for judge in campaign.judges] == [
+        Price(150_000_000, 600_000_000),
+        Price(400_000_000, 1_600_000_000),
+    ]
+    assert {judge.lane.key_variable for judge in campaign.judges} == {"OPENAI_API_KEY"}
+    assert (campaign.budget.calls, campaign.budget.money) == (1000, 1_000_000_000)
+
+
+def test_the_templates_example_tables_are_read(tmp_path: Path) -> None:
+    data = started(tmp_path).data
+    found = {}
+    for kind in get_args(Kind):
+        path = getattr(data, kind)
+        assert path is not None
+        found[kind] = list(read(path, kind))
+    instructions = {row.id for row in found["instructions"] if isinstance(row, Instruction)}
+    models = {row.model for row in found["elo"] if isinstance(row, Rating)}
+    answered = {(row.model, row.instruction) for row in found["completions"] if isinstance(row, Completion)}
+    assert (len(instructions), len(models)) == (3, 3)
+    assert answered == {(model, instruction) for model in models for instruction in instructions}
+
+
+def test_the_templates_coverage_allows_its_matchups(tmp_path: Path) -> None:
+    # Three models make three matchups with each model in two of them.
+    plan = started(tmp_path).plan
+    assert plan.matchups == 3
+    assert plan.coverage * 3 >= 2
+
+
+def test_what_the_template_comments_out_can_be_switched_on(tmp_path: Path) -> None:
+    text = (files("venire.configs") / "template.toml").read_text(encoding="utf-8")
+    lines = []
+    for line in text.splitlines():
+        bare = line.removeprefix("# ")
+        is_setting = line.startswith("# ") and (" = " in bare or bare.startswith("["))
+        lines.append(bare if is_setting else line)
+    (tmp_path / "all.toml").write_text("\n".join(lines), encoding="utf-8")
+    campaign = load_campaign(tmp_path / "all.toml")
+    assert [judge.name for judge in campaign.judges] == ["gpt-4o-mini", "gpt-4.1-mini", "local"]
+    assert campaign.plan.instructions == 20
+    assert campaign.data.maps == {"elo": {"elo": "arena_elo"}}
+    assert campaign.data.families == {"cedar-1": "cedar"}

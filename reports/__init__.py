@@ -1,0 +1,1 @@
+"""What people look at: boards made of ratings and judges' figures."""

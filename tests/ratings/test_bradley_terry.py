@@ -1,0 +1,211 @@
+"""Bradley-Terry: right where an estimate exists, and a named refusal where none does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from venire.arena.battles import Battles
+from venire.arena.errors import InputError
+from venire.ratings import bradley_terry
+from venire.ratings.bradley_terry import (
+    NotConvergedError,
+    SeparatedError,
+    count_components,
+    derivatives,
+    fit,
+    fit_wins,
+    log_likelihood,
+    maximise,
+    separated_groups,
+    strong_groups,
+    win_matrix,
+)
+from venire.ratings.merging import merge_orders
+from venire.ratings.scale import to_elo
+
+Table = Callable[..., Battles]
+Matrix = NDArray[np.float64]
+
+
+def names(size: int) -> list[str]:
+    return [f"m{place:04d}" for place in range(size)]
+
+
+def ladder(size: int, reach: int) -> tuple[Matrix, Matrix]:
+    """Exact expected counts of neighbours on a long ladder, whose maximum is the ladder itself."""
+    truth = np.arange(size) * -0.7
+    wins = np.zeros((size, size))
+    for step in range(1, reach + 1):
+        share = 1.0 / (1.0 + math.exp(-0.7 * step))
+        for place in range(size - step):
+            wins[place, place + step], wins[place + step, place] = 200 * share, 200 * (1 - share)
+    return wins, truth
+
+
+@st.composite
+def connected(draw: st.DrawFn) -> Matrix:
+    """Pair counts in quarters, with a cycle of wins through all models."""
+    size = draw(st.integers(2, 7))
+    quarters = draw(st.lists(st.integers(0, 40), min_size=size * size, max_size=size * size))
+    wins = np.array(quarters, dtype=np.float64).reshape(size, size) / 4.0
+    np.fill_diagonal(wins, 0.0)
+    wins[np.arange(size), (np.arange(size) + 1) % size] += 1.0
+    return wins
+
+
+def test_two_models_are_apart_by_the_log_of_their_odds() -> None:
+    found = fit_wins(np.array([[0.0, 30.0], [10.0, 0.0]]), ["a", "b"])
+    assert found.ratings == pytest.approx([math.log(3) / 2, -math.log(3) / 2], abs=1e-12)
+    assert found.log_likelihood == pytest.approx(30 * math.log(0.75) + 10 * math.log(0.25))
+    assert (found.pairs, found.battles.tolist()) == (1, [40.0, 40.0])
+
+
+def test_all_ties_are_all_equal(table: Table) -> None:
+    found = fit(merge_orders(table([("a", "b", "tie"), ("b", "c", "tie"), ("c", "a", "tie")])))
+    assert found.ratings.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_one_tie_between_two_models_is_enough(table: Table) -> None:
+    assert fit(merge_orders(table([("a", "b", "tie")]))).ratings.tolist() == [0.0, 0.0]
+
+
+def test_judgments_become_counts_with_ties_as_half(table: Table) -> None:
+    rows = [("a", "b", "first"), ("b", "a", "tie"), ("c", "b", "first"), ("b", "c", "second")]
+    wins = win_matrix(merge_orders(table(rows)))
+    assert wins.tolist() == [[0.0, 0.75, 0.0], [0.25, 0.0, 0.0], [0.0, 1.0, 0.0]]
+    assert win_matrix(merge_orders(table(rows)), ["c", "b"]).tolist() == [[0.0, 1.0], [0.0, 0.0]]
+
+
+@settings(deadline=None, max_examples=50)
+@given(wins=connected(), data=st.data())
+def test_gradient_and_information_agree_with_finite_differences(wins: Matrix, data: st.DataObject) -> None:
+    size, step = len(wins), 1e-5
+    at = np.array(data.draw(st.lists(st.floats(-3, 3), min_size=size, max_size=size)))
+    gradient, information = derivatives(wins, at)
+    for place, offset in enumerate(np.eye(size) * step):
+        slope = (log_likelihood(wins, at + offset) - log_likelihood(wins, at - offset)) / (2 * step)
+        assert gradient[place] == pytest.approx(slope, abs=1e-5)
+        bend = (derivatives(wins, at + offset)[0] - derivatives(wins, at - offset)[0]) / (2 * step)
+        assert information[:, place] == pytest.approx(-bend, abs=1e-5)
+
+
+@settings(deadline=None, max_examples=100)
+@given(wins=connected(), data=st.data())
+def test_a_fit_is_centred_at_its_maximum_and_follows_its_labels(wins: Matrix, data: st.DataObject) -> None:
+    size = len(wins)
+    found = fit_wins(wins, names(size))
+    assert abs(found.ratings.mean()) < 1e-12
+    assert np.abs(derivatives(wins, found.ratings)[0]).max() <= 1e-12 * wins.sum()
+    assert found.gradient <= 1e-12
+    order = data.draw(st.permutations(range(size)))
+    assert fit_wins(wins[np.ix_(order, order)], names(size)).ratings == pytest.approx(found.ratings[order], abs=1e-9)
+    assert fit_wins(wins.T, names(size)).ratings == pytest.approx(-found.ratings, abs=1e-9)
+    assert fit_wins(3 * wins, names(size)).ratings == pytest.approx(found.ratings, abs=1e-9)
+
+
+def test_truth_is_recovered_within_its_standard_error() -> None:
+    """400 battles a pair of 12 models: standard errors are about 11 points, so 4 of them bound every error."""
+    rng = np.random.default_rng(7)
+    truth = np.linspace(1.2, -1.2, 12)
+    wins = np.zeros((12, 12))
+    for a in range(12):
+        for b in range(a + 1, 12):
+            wins[a, b] = rng.binomial(400, 1 / (1 + math.exp(truth[b] - truth[a])))
+            wins[b, a] = 400 - wins[a, b]
+    error = np.abs(to_elo(fit_wins(wins, names(12)).ratings) - to_elo(truth))
+    assert error.max() < 44
+    assert error.mean() < 11
+
+
+@pytest.mark.parametrize(("size", "reach"), [(100, 1), (300, 3)])
+def test_long_ladders_are_exact(size: int, reach: int) -> None:
+    """Optimisers that stop early are wrong by thousands of points on graphs of neighbours."""
+    wins, truth = ladder(size, reach)
+    found = fit_wins(wins, names(size))
+    assert np.abs(to_elo(found.ratings) - to_elo(truth)).max() < 1e-6
+    assert found.iterations <= 10
+
+
+@pytest.mark.parametrize("odds", [1e6, 1e13, 1e20])
+def test_lopsided_counts_still_reach_the_maximum(odds: float) -> None:
+    """A gradient that is small beside all the wins may still be large beside the one loss."""
+    wins = np.array([[0.0, odds, 0.0], [1.0, 0.0, odds], [0.0, 1.0, 0.0]])
+    assert np.diff(fit_wins(wins, names(3)).ratings) == pytest.approx([-math.log(odds)] * 2, rel=1e-10)
+
+
+def test_a_start_far_from_the_maximum_does_not_run_away() -> None:
+    """A replicate starts at the estimate of all the data, where its own curve may be all but flat."""
+    ratings, steps, _ = maximise(np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([8.0, -8.0]))
+    assert ratings == pytest.approx([0.0, 0.0], abs=1e-12)
+    assert steps < 60
+
+
+def test_a_model_without_a_win_and_one_without_a_loss_are_named(table: Table) -> None:
+    rows = [("top", "a", "first"), ("a", "b", "tie"), ("b", "bottom", "first"), ("top", "bottom", "first")]
+    judgments = merge_orders(table(rows))
+    with pytest.raises(SeparatedError, match=r"3 groups.*top; a, b; bottom") as caught:
+        fit(judgments)
+    assert caught.value.groups == (("top",), ("a", "b"), ("bottom",))
+    assert separated_groups(judgments) == caught.value.groups
+    assert fit(judgments, ["a", "b"]).ratings.tolist() == [0.0, 0.0]
+
+
+def test_two_islands_are_named_and_no_offset_is_invented(table: Table) -> None:
+    judgments = merge_orders(table([("a", "b", "tie"), ("c", "d", "tie"), ("d", "e", "tie")]))
+    with pytest.raises(SeparatedError) as caught:
+        fit(judgments)
+    assert caught.value.groups == (("c", "d", "e"), ("a", "b"))
+    assert count_components(win_matrix(judgments)) == 2
+
+
+def test_a_battle_won_is_no_estimate(table: Table) -> None:
+    with pytest.raises(SeparatedError) as caught:
+        fit(merge_orders(table([("b", "a", "first")])))
+    assert caught.value.groups == (("b",), ("a",))
+
+
+def test_many_groups_are_not_all_spelt_out() -> None:
+    with pytest.raises(SeparatedError, match="40 groups") as caught:
+        fit_wins(np.triu(np.ones((40, 40)), 1), names(40))
+    assert len(str(caught.value)) < 250
+    assert caught.value.groups == tuple((name,) for name in names(40))
+
+
+@settings(deadline=None, max_examples=100)
+@given(beats=st.lists(st.booleans(), min_size=36, max_size=36))
+def test_groups_are_exactly_what_can_be_rated_together(beats: list[bool]) -> None:
+    wins = np.array(beats, dtype=np.float64).reshape(6, 6)
+    np.fill_diagonal(wins, 0.0)
+    groups = [group.tolist() for group in strong_groups(wins)]
+    reach = np.linalg.matrix_power(wins + np.eye(6), 6) > 0
+    assert sorted(code for group in groups for code in group) == list(range(6))
+    where = {code: place for place, group in enumerate(groups) for code in group}
+    for a in range(6):
+        for b in range(6):
+            assert (where[a] == where[b]) == bool(reach[a, b] and reach[b, a])
+            if reach[a, b] and not reach[b, a]:
+                assert where[a] < where[b]
+
+
+def test_nothing_to_rate_is_an_input_error() -> None:
+    with pytest.raises(InputError, match="no model"):
+        fit_wins(np.zeros((0, 0)), [])
+    assert fit_wins(np.zeros((1, 1)), ["a"]).ratings.tolist() == [0.0]
+
+
+def test_a_fit_that_stops_short_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bradley_terry, "_STEPS", 2)
+    with pytest.raises(NotConvergedError, match="after 2 steps"):
+        fit_wins(np.array([[0.0, 30.0], [10.0, 0.0]]), ["a", "b"])
+
+
+def test_counts_beyond_double_precision_are_refused() -> None:
+    with pytest.raises(NotConvergedError):
+        fit_wins(np.array([[0.0, 1e300], [1e-300, 0.0]]), ["a", "b"])

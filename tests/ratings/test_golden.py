@@ -1,0 +1,130 @@
+"""Figures of recorded judgments, as the data's own description states them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+
+from venire.arena.battles import Battles
+from venire.ratings.agreement import agreement
+from venire.ratings.bradley_terry import fit
+from venire.ratings.consistency import consistency
+from venire.ratings.merging import Judgments, merge_orders, select
+from venire.ratings.scale import to_elo
+
+Table = Callable[..., Battles]
+
+
+def read(path: Path, columns: str, where: str) -> list[tuple[Any, ...]]:
+    with duckdb.connect() as connection:
+        return connection.execute(f"SELECT {columns} FROM read_parquet(?) WHERE {where}", [str(path)]).fetchall()
+
+
+def ratings(judgments: Judgments) -> dict[str, float]:
+    found = fit(judgments)
+    return dict(zip(found.models, to_elo(found.ratings).tolist(), strict=True))
+
+
+@pytest.fixture(scope="module")
+def peers(shared_data: Path, table: Table) -> Battles:
+    columns = "first, second, verdict, judge, instruction_id, repeat"
+    return table(read(shared_data / "vicuna80_peers" / "judgments.parquet", columns, "repeat = 1"))
+
+
+@pytest.fixture(scope="module")
+def crowd(shared_data: Path) -> list[tuple[Any, ...]]:
+    columns = "first, second, verdict, annotator, prompt_id, pair_id, annotator_kind"
+    return read(shared_data / "llmfao" / "comparisons.parquet", columns, "true")
+
+
+def of_judge(battles: Battles, judge: str) -> Battles:
+    return select(battles, battles.judge == battles.judges.index(judge))
+
+
+def test_peers_rated_by_gpt_4(peers: Battles) -> None:
+    assert ratings(merge_orders(of_judge(peers, "gpt-4"))) == pytest.approx(
+        {"gpt-4": 1276.07, "claude-v1": 1146.46, "vicuna-13b": 886.24, "gpt-3.5-turbo": 881.77, "bard": 809.46},
+        abs=0.05,
+    )
+
+
+def test_peers_rated_by_all(peers: Battles) -> None:
+    assert ratings(merge_orders(peers)) == pytest.approx(
+        {"gpt-4": 1159.93, "claude-v1": 1099.63, "vicuna-13b": 932.96, "gpt-3.5-turbo": 921.69, "bard": 885.79},
+        abs=0.05,
+    )
+
+
+@pytest.mark.parametrize(
+    ("judge", "same", "both_tie", "flip", "mixed", "first", "ties"),
+    [
+        ("bard", 0.35250, 0.01625, 0.59250, 0.03875, 0.81205, 0.0356),
+        ("claude-v1", 0.53750, 0.01125, 0.31000, 0.14125, 0.36215, 0.0819),
+        ("gpt-3.5-turbo", 0.61250, 0.07875, 0.08375, 0.22500, 0.48995, 0.1912),
+        ("gpt-4", 0.62250, 0.06625, 0.14375, 0.16750, 0.62353, 0.1500),
+        ("vicuna-13b", 0.36125, 0.01250, 0.59250, 0.03375, 0.40631, 0.0294),
+    ],
+)
+def test_flips_and_ties_of_peers(
+    peers: Battles, judge: str, same: float, both_tie: float, flip: float, mixed: float, first: float, ties: float
+) -> None:
+    judgments = merge_orders(of_judge(peers, judge))
+    assert len(judgments) == 800
+    assert np.mean((judgments.y == 0) | (judgments.y == 1)) == pytest.approx(same, abs=1e-4)
+    assert judgments.ties / 800 == pytest.approx(both_tie, abs=1e-4)
+    assert judgments.flips / 800 == pytest.approx(flip, abs=1e-4)
+    assert np.mean((judgments.y == 0.25) | (judgments.y == 0.75)) == pytest.approx(mixed, abs=1e-4)
+    row = next(row for row in consistency(peers, replicates=0).judges if row.judge == judge)
+    assert row.flip_rate == pytest.approx(flip, abs=1e-4)
+    assert row.first_share == pytest.approx(first, abs=1e-4)
+    assert row.tie_share == pytest.approx(ties, abs=1e-4)
+    assert (row.verdicts, row.matchups) == (1600, 10)
+
+
+def test_peers_rated_by_people(shared_data: Path, table: Table) -> None:
+    columns = "first, second, verdict, 'people', instruction_id, vote"
+    votes = read(shared_data / "vicuna80_peers" / "human_votes.parquet", columns, "true")
+    found = ratings(merge_orders(table(votes, ordered=False)))
+    expected = {"gpt-4": 1133.53, "claude-v1": 1129.27, "guanaco-65b": 994.37, "bard": 909.39}
+    assert len(found) == 9
+    assert {model: found[model] for model in expected} == pytest.approx(expected, abs=0.05)
+
+
+def test_crowd_ratings_and_their_agreement_with_judges(crowd: list[tuple[Any, ...]], table: Table) -> None:
+    people = ratings(merge_orders(table([row[:6] for row in crowd if row[6] == "human"], ordered=False)))
+    expected = {"GPT 4": 1172.13, "Platypus-2 Instruct (70B)": 1112.45, "command": 1110.17, "Dolly v2 (3B)": 845.66}
+    assert {model: people[model] for model in expected} == pytest.approx(expected, abs=0.05)
+    assert min(people, key=people.__getitem__) == "Dolly v2 (3B)"
+    for judge, spearman in (("gpt-4", 0.7099), ("gpt-3.5-turbo-instruct", 0.7275)):
+        machine = ratings(merge_orders(table([row[:6] for row in crowd if row[3] == judge], ordered=False)))
+        found = agreement(people, machine)
+        assert (found.models, found.spearman) == (59, pytest.approx(spearman, abs=1e-3))
+
+
+def test_small_systems_rated_by_the_first_annotator(shared_data: Path, table: Table) -> None:
+    columns = "first, second, verdict, annotator, pair_id"
+    rows = read(shared_data / "pandalm" / "judgments.parquet", columns, "annotator = 'annotator1'")
+    assert ratings(merge_orders(table(rows, ordered=False))) == pytest.approx(
+        {
+            "llama-7b": 1130.45,
+            "pythia-6.9b": 1010.17,
+            "bloom-7b": 988.78,
+            "opt-7b": 960.03,
+            "cerebras-gpt-6.7B": 910.57,
+        },
+        abs=0.05,
+    )
+
+
+def test_repeats_of_both_orders(shared_data: Path, table: Table) -> None:
+    columns = "first, second, verdict, judge, instruction_id, repeat"
+    battles = table(read(shared_data / "devbench_repeats" / "judgments.parquet", columns, "true"))
+    rows = {row.judge: row for row in consistency(battles, replicates=0).judges}
+    assert rows["gpt-4-1106-preview"].flip_rate == pytest.approx(0.1620, abs=1e-4)
+    assert rows["gpt-4-1106-preview"].first_share == pytest.approx(0.4560, abs=1e-4)
+    assert rows["claude-3-haiku-20240307"].flip_rate == pytest.approx(0.8148, abs=1e-4)

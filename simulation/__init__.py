@@ -1,0 +1,1 @@
+"""Judges without a network: recorded judges as parameters, and a server that speaks for them."""

@@ -1,0 +1,80 @@
+"""The answer key: how a simulated judge knows what it is shown, from the texts alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from venire.arena.errors import InputError
+from venire.arena.keys import text_digest
+from venire.simulation.judge import load_profiles
+
+__all__ = ["AnswerKey", "Known"]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A completion found by its text: whose it is and what that model is worth in Elo points."""
+
+    instruction_id: str
+    model: str
+    elo: float
+
+
+class AnswerKey:
+    """Finds instruction, model and Elo by the texts of an instruction and of a completion.
+
+    It is given to a server at its start and not changed after. `completions` holds (instruction id, instruction text,
+    model, completion text), where the text of an instruction is its turns joined by a blank line; `elo` has the
+    rating of each of these models in Elo points; `own` names the contestant behind a profile, where there is one.
+
+    Where several models answered an instruction word for word, the first by name counts; `shared` is how many
+    such answers there are. Where several ids have the same instruction text, the first id in code point order counts.
+
+    Raises `InputError` for a model without a rating, and for an `own` that names no profile.
+    """
+
+    def __init__(
+        self,
+        completions: Iterable[tuple[str, str, str, str]],
+        elo: Mapping[str, float],
+        own: Mapping[str, str] | None = None,
+    ) -> None:
+        self._own = dict(own or {})
+        if unknown := sorted(self._own.keys() - load_profiles().keys()):
+            raise InputError(f"own names {unknown[0]!r}, which is no profile: choose of {', '.join(load_profiles())}")
+        self._elo: dict[str, float] = {}
+        self._ids: dict[bytes, str] = {}
+        self._models: dict[bytes, str] = {}
+        shared: set[bytes] = set()
+        for instruction_id, instruction, model, completion in completions:
+            if model not in elo:
+                raise InputError(f"model {model!r} has completions and no Elo: add its rating, or leave it out")
+            self._elo[model] = elo[model]
+            asked = text_digest(instruction)
+            self._ids[asked] = min(instruction_id, self._ids.get(asked, instruction_id))
+            answered = asked + text_digest(completion)
+            other = self._models.get(answered, model)
+            if other != model:
+                shared.add(answered)
+            self._models[answered] = min(model, other)
+        self.shared = len(shared)
+
+    def __len__(self) -> int:
+        """How many different pairs of instruction and completion text are known."""
+        return len(self._models)
+
+    def find(self, instruction: str, *completions: str) -> tuple[Known, ...] | None:
+        """What stands behind these completions of one instruction, in their order; None if one is not known."""
+        asked = text_digest(instruction)
+        found = []
+        for completion in completions:
+            if (model := self._models.get(asked + text_digest(completion))) is None:
+                return None
+            found.append(Known(self._ids[asked], model, self._elo[model]))
+        return tuple(found)
+
+    def own(self, profile: str, first: str, second: str) -> int:
+        """1, -1 or 0 when the first, the second or neither model is the judge's own (0 too when both are)."""
+        contestant = self._own.get(profile)
+        return (first == contestant) - (second == contestant)

@@ -1,0 +1,196 @@
+"""What a simulated judge says: the formula of `profiles.json`, pure.
+
+Every draw is a hash of named parts, so that a verdict depends on neither the order of calls nor the process.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from math import exp, log, sqrt
+from statistics import NormalDist
+from types import MappingProxyType
+from typing import Any, Literal
+
+from venire.arena.errors import InputError
+
+__all__ = [
+    "Profile",
+    "Side",
+    "SimulatedVerdict",
+    "load_profiles",
+    "model_name",
+    "parse_model",
+    "profiles_digest",
+    "simulate",
+    "tokens_per_character",
+    "uniform",
+]
+
+Side = Literal["first", "second", "tie"]
+
+_LOG_ODDS_PER_ELO = log(10) / 400
+_MODEL = re.compile(r"simulated/([^@/]+)@(0|[1-9][0-9]*)")
+_inverse_normal = NormalDist().inv_cdf
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One recorded judge as parameters; `parameters` of `profiles.json` says what each means and its unit."""
+
+    name: str
+    slope: float
+    sigma_item: float
+    rho: float
+    position: float
+    sigma_position: float
+    sigma_order: float
+    temperature: float
+    tie_band: float
+    item_tie: float
+    length: float
+    self_preference: float
+    invalid: float
+    reply_tokens_median: float
+    reply_tokens_log_sd: float
+    first_token_s: float
+    tokens_per_s: float
+    latency_log_sd: float
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedVerdict:
+    """What the formula gives for one trial, in the order shown; times in seconds."""
+
+    verdict: Side | None
+    """None: a reply without a readable verdict."""
+    leaning: Side
+    """The verdict that `z` and the tie draw give, readable or not."""
+    z: float
+    reply_tokens: int
+    latency_s: float
+    """Of the reasons, which have `reply_tokens` tokens."""
+    short_latency_s: float
+    """Of a reply of one token, under the same noise."""
+    repairable: bool
+    """Whether a judge asked once more for a form that can be read gives it; drawn only where `verdict` is None."""
+
+
+@cache
+def _table() -> Mapping[str, Any]:
+    content: dict[str, Any] = json.loads(files("venire.simulation").joinpath("profiles.json").read_bytes())
+    return content
+
+
+@cache
+def load_profiles() -> Mapping[str, Profile]:
+    """The recorded judges by profile name, read once from the package."""
+    profiles = _table()["profiles"]
+    return MappingProxyType({name: Profile(name, **entry["parameters"]) for name, entry in profiles.items()})
+
+
+@cache
+def tokens_per_character() -> float:
+    """Tokens in one character of text, the same for every profile."""
+    return float(_table()["tokens_per_character"])
+
+
+@cache
+def profiles_digest() -> str:
+    """Ten hexadecimal digits that change whenever the profile table does."""
+    return sha256(json.dumps(_table(), sort_keys=True).encode()).hexdigest()[:10]
+
+
+def model_name(profile: str, seed: int) -> str:
+    """The name under which a profile and a seed are asked: `simulated/<profile>@<seed>`."""
+    return f"simulated/{profile}@{seed}"
+
+
+def parse_model(name: str) -> tuple[Profile, int]:
+    """The profile and the seed that a model name stands for.
+
+    Raises `InputError` for a name of another form and for a profile that does not exist.
+    """
+    if (match := _MODEL.fullmatch(name)) is None:
+        raise InputError(f"model {name!r} is not simulated: write simulated/<profile>@<seed>, the seed a whole number")
+    profiles = load_profiles()
+    if (profile := profiles.get(match[1])) is None:
+        raise InputError(f"model {name!r} names no profile: choose one of {', '.join(profiles)}")
+    return profile, int(match[2])
+
+
+def uniform(*parts: str | int) -> float:
+    """A number strictly between 0 and 1 drawn by SHA-256 from the parts, as `formula` of `profiles.json` says."""
+    digest = sha256("|".join(map(str, parts)).encode()).digest()
+    return ((int.from_bytes(digest[:8], "big") >> 11) + 0.5) / 2**53
+
+
+def _normal(*parts: str | int) -> float:
+    return _inverse_normal(uniform(*parts))
+
+
+def simulate(
+    profile: Profile,
+    seed: int,
+    *,
+    instruction_id: str | int,
+    first: str,
+    second: str,
+    gap: float,
+    chars_first: int,
+    chars_second: int,
+    own: int = 0,
+    repeat: int = 1,
+) -> SimulatedVerdict:
+    """What this judge says of one pair in one order (`formula` of `profiles.json`).
+
+    `first` and `second` name the models in the order shown, `gap` is the rating of the first less that of the
+    second (Elo points of people's votes), lengths are in characters, `own` is 1, -1 or 0 when the first, the second
+    or neither is the judge's own answer, `repeat` counts from 1.
+    """
+    a, b, s = (first, second, 1) if first <= second else (second, first, -1)
+    item = f"{profile.name}|{instruction_id}|{a}|{b}"
+    shared = _normal(seed, "item", instruction_id, a, b)
+    once = f"{item}|{s}|{repeat}"
+    ell = min(2.0, max(-2.0, log(max(20, chars_first) / max(20, chars_second))))
+    mean = profile.slope * gap * _LOG_ODDS_PER_ELO + profile.length * ell + profile.self_preference * own
+    z = mean + _nuisance(profile, seed, item, shared, s) + profile.temperature * _logistic(seed, "sample", once)
+    leaning = _side(profile, z, tied=uniform(seed, "tie", item) < profile.item_tie)
+    invalid = uniform(seed, "invalid", once) < profile.invalid
+    noise = exp(profile.latency_log_sd * _normal(seed, "latency", once))
+    log_tokens = profile.reply_tokens_log_sd * _normal(seed, "tokens", once)
+    tokens = max(1, round(profile.reply_tokens_median * exp(log_tokens)))
+    return SimulatedVerdict(
+        verdict=None if invalid else leaning,
+        leaning=leaning,
+        z=z,
+        reply_tokens=tokens,
+        latency_s=(profile.first_token_s + tokens / profile.tokens_per_s) * noise,
+        short_latency_s=(profile.first_token_s + 1 / profile.tokens_per_s) * noise,
+        repairable=invalid and uniform(seed, "repair", once) < 0.5,
+    )
+
+
+def _logistic(*parts: str | int) -> float:
+    drawn = uniform(*parts)
+    return log(drawn / (1 - drawn))
+
+
+def _nuisance(profile: Profile, seed: int, item: str, shared: float, s: int) -> float:
+    """What pulls this judge here beside ratings and lengths, before sampling noise; `s` is 1 when A is first."""
+    alone = sqrt(1 - profile.rho**2) * _normal(seed, "taste", item)
+    taste = profile.sigma_item * (profile.rho * shared + alone)
+    order = profile.sigma_order * _normal(seed, "order", item, s)
+    pull = profile.position + profile.sigma_position * _normal(seed, "pull", item)
+    return s * (taste + order) + pull
+
+
+def _side(profile: Profile, z: float, *, tied: bool) -> Side:
+    if tied or -profile.tie_band <= z <= profile.tie_band:
+        return "tie"
+    return "first" if z > 0 else "second"

@@ -1,0 +1,160 @@
+"""What a provider's own books say: every request, written down before it is answered.
+
+A test compares them with what an engine believes it asked and paid for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, get_args
+
+import orjson
+
+from venire.arena.errors import InputError
+from venire.simulation.faults import FaultKind
+
+__all__ = ["Entry", "Ledger", "Totals", "read_ledger"]
+
+
+@dataclass(slots=True)
+class Entry:
+    """One request."""
+
+    ordinal: int
+    """From 1, in the order in which requests were read."""
+    body: str
+    """SHA-256 of the body, hexadecimal."""
+    body_asked: int
+    """How often this body was asked, this time included."""
+    key: str | None
+    """The header Idempotency-Key."""
+    key_asked: int | None
+    """How often this idempotency key was asked, this time included."""
+    model: str | None
+    stage: str | None
+    outcome: str
+    """What was decided: `answered`, a kind of fault, or the status of a refusal, such as `404`."""
+    answered: int | None = None
+    """Place in the order of answers; None until the answer is on its way, and for ever where the client had left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Sums of a ledger: `faults` by kind, `refused` by status.
+
+    Without waiting times a judge answers before the next request is read: `most_in_flight` says how many a client
+    had open together only where answers take time.
+    """
+
+    requests: int
+    answered: int
+    faults: dict[str, int]
+    refused: dict[str, int]
+    in_flight: int
+    most_in_flight: int
+
+
+class Ledger:
+    """Entries in memory and, when a path is given, as JSON lines in a file that is appended to."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        self._file: BinaryIO | None = None
+        self._bodies: Counter[str] = Counter()
+        self._keys: Counter[str] = Counter()
+        self._answered = 0
+        self._in_flight = 0
+        self._most_in_flight = 0
+        self.entries: list[Entry] = []
+
+    def open(self) -> None:
+        """Open the file; raises `InputError` where it cannot be written."""
+        if self._path is None:
+            return
+        try:
+            self._file = self._path.open("ab")
+            if self._file.tell():
+                self._file.write(b"\n")  # ends a line that an earlier run may have left cut off
+        except OSError as error:
+            raise InputError(f"ledger {self._path} cannot be written: {error.strerror}") from error
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def asked(self, body: str) -> int:
+        """How often this body has been entered."""
+        return self._bodies[body]
+
+    def enter(self, body: str, key: str | None, model: str | None, stage: str | None, outcome: str) -> Entry:
+        """Write a request down; it is in flight until `leave`."""
+        self._bodies[body] += 1
+        if key is not None:
+            self._keys[key] += 1
+        entry = Entry(
+            ordinal=len(self.entries) + 1,
+            body=body,
+            body_asked=self._bodies[body],
+            key=key,
+            key_asked=None if key is None else self._keys[key],
+            model=model,
+            stage=stage,
+            outcome=outcome,
+        )
+        self.entries.append(entry)
+        self._in_flight += 1
+        self._most_in_flight = max(self._most_in_flight, self._in_flight)
+        self._append(entry)
+        return entry
+
+    def answer(self, entry: Entry) -> None:
+        """Mark an entry answered; the caller hands the answer over next."""
+        self._answered += 1
+        entry.answered = self._answered
+        self._append({"ordinal": entry.ordinal, "answered": self._answered})
+
+    def leave(self) -> None:
+        """A request is no longer in flight."""
+        self._in_flight -= 1
+
+    def _append(self, record: Entry | dict[str, int]) -> None:
+        if self._file is not None:
+            self._file.write(orjson.dumps(record) + b"\n")
+            self._file.flush()
+
+    def totals(self) -> Totals:
+        """Sums over all entries."""
+        outcomes = Counter(entry.outcome for entry in self.entries)
+        kinds = get_args(FaultKind)
+        return Totals(
+            requests=len(self.entries),
+            answered=self._answered,
+            faults={kind: outcomes[kind] for kind in kinds},
+            refused={outcome: count for outcome, count in outcomes.items() if outcome.isdigit()},
+            in_flight=self._in_flight,
+            most_in_flight=self._most_in_flight,
+        )
+
+
+def read_ledger(path: Path) -> list[Entry]:
+    """The entries in a ledger's file, each marked answered where a later line says so.
+
+    A line that was cut off by the end of the process is left out.
+    """
+    entries: list[Entry] = []
+    latest: dict[int, Entry] = {}
+    for line in path.read_bytes().splitlines():
+        try:
+            fields = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            continue
+        if "body" in fields:
+            entries.append(Entry(**fields))
+            latest[fields["ordinal"]] = entries[-1]
+        else:
+            latest[fields["ordinal"]].answered = fields["answered"]
+    return entries

@@ -1,0 +1,300 @@
+"""A provider on this machine: simulated judges behind an OpenAI-compatible address.
+
+`POST /v1/chat/completions` and `GET /v1/models` answer as a provider would; `GET /ledger` shows the books. A judge is
+asked as `simulated/<profile>@<seed>`. It knows what it judges from the texts between the fences of the first user
+message, their order from the order in which they stand, and the repeat from the request's `seed` (1 where there is
+none): nothing is needed that would not be sent to a real provider.
+
+What the profiles do not say, and what is done here:
+
+- Verdict and repair are replies of one token. They take the time of a first token and one more, under the noise of
+  the trial's reasons.
+- A judge whose verdict cannot be read is asked again and answers in a readable form in half of the cases (drawn); it
+  then gives the verdict that its `z` and its tie draw had given.
+- The reasons are remarks drawn without regard to the verdict, about as long as the formula's tokens are (the pool
+  ends at some 350 tokens); the tokens reported are the formula's. They name no preference.
+- A request's limit of tokens is kept: longer reasons are cut off there and end with `length`. Temperature and other
+  sampling settings change nothing.
+- Texts that the answer key does not have get replies that cannot be read.
+- Two completions with the same text are taken for one model's: their gap is 0, and order alone speaks.
+- Prompt tokens are counted from the characters of all messages. Nothing is cached and nothing is billed.
+- Faults are drawn from the server's seed, the body and how often it was asked: rate limits and server errors come at
+  once, cut and garbled answers after the judge's time, and none changes what the judge says when it is asked again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from hashlib import sha256
+from math import isinf
+from pathlib import Path
+from typing import Any, Self
+
+import orjson
+from aiohttp import hdrs, web
+
+from venire.arena.errors import InputError
+from venire.simulation.answers import AnswerKey
+from venire.simulation.dialect import (
+    Ask,
+    RequestError,
+    completion_body,
+    error_body,
+    models_body,
+    read_request,
+)
+from venire.simulation.faults import FaultKind, Faults
+from venire.simulation.judge import load_profiles, model_name, profiles_digest
+from venire.simulation.ledger import Entry, Ledger
+from venire.simulation.replies import JudgeReply, reply_to
+
+__all__ = ["JudgeServer", "serve_in_thread"]
+
+_JSON = "application/json"
+_INVALID = "invalid_request_error"
+_GARBAGE = b"<html><body>upstream connect error</body></html>"
+_PATIENCE_S = 0.05  # what stopping leaves to requests that are being answered
+
+
+@dataclass(frozen=True, slots=True)
+class _Decision:
+    """What becomes of a request, settled before anything is sent."""
+
+    outcome: str
+    status: int
+    body: bytes
+    wait_s: float = 0.0
+    ask: Ask | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class JudgeServer:
+    """Simulated judges over HTTP; `async with` starts and stops it, `serve_in_thread` does so for synchronous code.
+
+    `speed` divides every waiting time of a judge (0 or infinite: no waiting); port 0 takes a free one. `seed` is that
+    of the faults. With `require_key` a request needs that bearer token. `on_request` is called with a request's
+    ordinal once it is in the ledger and before it is answered. `ledger_path` names a file that the ledger is appended
+    to as JSON lines.
+    """
+
+    def __init__(
+        self,
+        answer_key: AnswerKey,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        speed: float = 1.0,
+        seed: int = 0,
+        faults: Faults | None = None,
+        ledger_path: Path | None = None,
+        require_key: str | None = None,
+        on_request: Callable[[int], None] | None = None,
+    ) -> None:
+        if not speed >= 0:
+            raise InputError(f"speed must be 0 or more, got {speed}")
+        self.ledger = Ledger(ledger_path)
+        self._answer_key = answer_key
+        self._host = host
+        self._port = port
+        self._pace = 0.0 if speed == 0 or isinf(speed) else 1 / speed
+        self._seed = seed
+        self._faults = faults or Faults()
+        self._required = require_key
+        self._on_request = on_request
+        self._runner: web.AppRunner | None = None
+        self._waiting: set[asyncio.Task[object]] = set()
+        self._fingerprint = f"fp_{profiles_digest()}"
+        self._models = models_body(model_name(profile, seed) for profile in load_profiles())
+
+    @property
+    def base_url(self) -> str:
+        """The address that an OpenAI client is given, `/v1` included; known while the server runs."""
+        if self._runner is None:
+            raise RuntimeError("the server is not running")
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"http://{host}:{self._runner.addresses[0][1]}/v1"
+
+    async def start(self) -> None:
+        """Listen. Raises `InputError` where the address is taken or the ledger cannot be written."""
+        app = web.Application(client_max_size=0)
+        app.router.add_post("/v1/chat/completions", self._complete)
+        app.router.add_get("/v1/models", self._list_models)
+        app.router.add_get("/ledger", self._show_ledger)
+        app.router.add_route("*", "/{path:.*}", self._no_such_path)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=_PATIENCE_S)
+        self.ledger.open()
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, self._host, self._port).start()
+        except OSError as error:
+            await runner.cleanup()
+            self.ledger.close()
+            raise InputError(f"{self._host}:{self._port} cannot be listened on: {error.strerror}") from error
+        self._runner = runner
+
+    async def stop(self) -> None:
+        """Close every connection, answered or not, and the ledger's file."""
+        if self._runner is None:
+            return
+        for task in self._waiting:
+            task.cancel()
+        await self._runner.cleanup()
+        self._runner = None
+        self.ledger.close()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    async def _list_models(self, request: web.Request) -> web.Response:
+        if (refusal := self._key_refused(request)) is not None:
+            return web.Response(status=refusal.status, body=refusal.body, content_type=_JSON)
+        return web.Response(body=self._models, content_type=_JSON)
+
+    async def _show_ledger(self, request: web.Request) -> web.Response:
+        shown = {"totals": asdict(self.ledger.totals()), "entries": self.ledger.entries}
+        return web.Response(body=orjson.dumps(shown), content_type=_JSON)
+
+    async def _no_such_path(self, request: web.Request) -> web.Response:
+        body = error_body(f"There is nothing at {request.method} {request.path}", _INVALID)
+        return web.Response(status=404, body=body, content_type=_JSON)
+
+    async def _complete(self, request: web.Request) -> web.StreamResponse:
+        body = await request.read()
+        digest = sha256(body).hexdigest()
+        decision = self._key_refused(request) or self._decide(body, digest)
+        ask = decision.ask
+        entry = self.ledger.enter(
+            digest,
+            request.headers.get("Idempotency-Key"),
+            ask.model if ask else None,
+            ask.stage if ask else None,
+            decision.outcome,
+        )
+        try:
+            if self._on_request is not None:
+                self._on_request(entry.ordinal)
+            await self._wait(decision)
+            return await self._send(request, decision, entry)
+        finally:
+            self.ledger.leave()
+
+    def _key_refused(self, request: web.Request) -> _Decision | None:
+        if self._required is None:
+            return None
+        sent = request.headers.get(hdrs.AUTHORIZATION)
+        if sent == f"Bearer {self._required}":
+            return None
+        # The key comes back in the message on purpose: some providers do so, and a client must not write it anywhere.
+        message = "No API key was sent" if sent is None else f"Incorrect API key provided: {sent[7:]}"
+        return _Decision("401", 401, error_body(message, _INVALID, code="invalid_api_key"))
+
+    def _decide(self, body: bytes, digest: str) -> _Decision:
+        try:
+            ask = read_request(body)
+        except RequestError as error:
+            return _Decision("400", 400, error_body(str(error), _INVALID, param=error.param))
+        try:
+            reply = reply_to(ask, self._answer_key)
+        except InputError as error:
+            refusal = error_body(str(error), _INVALID, code="model_not_found", param="model")
+            return _Decision("404", 404, refusal, ask=ask)
+        asked = self.ledger.asked(digest) + 1
+        wait_s = reply.latency_s * self._pace
+        fault = self._faults.draw(self._seed, digest, asked)
+        if fault is not None and fault != "cut":
+            return self._spoilt(fault, ask, wait_s)
+        answer = self._answer(ask, reply, digest, asked)
+        return _Decision(fault or "answered", 200, answer, wait_s, ask)
+
+    def _answer(self, ask: Ask, reply: JudgeReply, digest: str, asked: int) -> bytes:
+        return completion_body(
+            id=f"chatcmpl-{digest[:24]}{asked:04x}",
+            created=int(time.time()),
+            model=ask.model,
+            text=reply.text,
+            finish=reply.finish,
+            prompt_tokens=reply.prompt_tokens,
+            tokens=reply.tokens,
+            fingerprint=self._fingerprint,
+        )
+
+    def _spoilt(self, fault: FaultKind, ask: Ask, wait_s: float) -> _Decision:
+        if fault == "rate_limited":
+            body = error_body("Too many requests: wait and try again", "requests", code="rate_limit_exceeded")
+            return _Decision(fault, 429, body, 0.0, ask, {"Retry-After": f"{self._faults.retry_after_s:g}"})
+        if fault == "server_error":
+            return _Decision(fault, 500, error_body("The server had an error", "server_error"), 0.0, ask)
+        if fault == "timeout":
+            return _Decision(fault, 0, b"", self._faults.timeout_s, ask)
+        return _Decision(fault, 200, _GARBAGE, wait_s, ask)
+
+    async def _wait(self, decision: _Decision) -> None:
+        """Let the judge's time pass; stopping the server ends it at once."""
+        if decision.wait_s == 0 or (task := asyncio.current_task()) is None:
+            return
+        self._waiting.add(task)
+        try:
+            await asyncio.sleep(decision.wait_s)
+        finally:
+            self._waiting.discard(task)
+
+    async def _send(self, request: web.Request, decision: _Decision, entry: Entry) -> web.StreamResponse:
+        if request.transport is None or decision.outcome == "timeout":
+            return _hang_up(request)
+        if decision.outcome == "cut":
+            response = web.StreamResponse(headers={hdrs.CONTENT_TYPE: _JSON})
+            response.content_length = len(decision.body)
+            await response.prepare(request)
+            await response.write(decision.body[: len(decision.body) // 2])
+            return _hang_up(request, response)
+        if decision.outcome == "answered":
+            self.ledger.answer(entry)
+        return web.Response(
+            status=decision.status, body=decision.body, content_type=_JSON, headers=decision.headers or None
+        )
+
+
+def _hang_up(request: web.Request, begun: web.StreamResponse | None = None) -> web.StreamResponse:
+    """Close the connection; what is returned is never sent, but a handler must return something."""
+    if request.transport is not None:
+        request.transport.close()
+    return web.Response() if begun is None else begun
+
+
+@contextmanager
+def serve_in_thread(server: JudgeServer) -> Iterator[JudgeServer]:
+    """Run a server in a thread of its own; it is stopped and its thread joined when the block ends.
+
+    Raises what `JudgeServer.start` raises.
+    """
+    started: Future[Callable[[], object]] = Future()
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="simulated-judges") as pool:
+        ended = pool.submit(asyncio.run, _serve(server, started))
+        either: tuple[Future[Any], Future[Any]] = (started, ended)
+        wait(either, return_when=FIRST_COMPLETED)
+        if not started.done():
+            ended.result()
+        stop = started.result()
+        try:
+            yield server
+        finally:
+            if not ended.done():
+                stop()
+            ended.result()
+
+
+async def _serve(server: JudgeServer, started: Future[Callable[[], object]]) -> None:
+    async with server:
+        loop = asyncio.get_running_loop()
+        stopped = asyncio.Event()
+        started.set_result(lambda: loop.call_soon_threadsafe(stopped.set))
+        await stopped.wait()

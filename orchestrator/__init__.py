@@ -1,0 +1,1 @@
+"""Planning, paying and asking: the only home of concurrency."""

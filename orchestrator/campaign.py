@@ -1,0 +1,338 @@
+"""Running a campaign: lanes of workers under one task group, until all is settled or there is a reason to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from venire.arena.battles import Statistics
+from venire.arena.campaigns import Campaign, JudgeSettings, LaneSettings, Price
+from venire.arena.clock import Clock
+from venire.arena.errors import BudgetReachedError, CallError, Fault, StoreError
+from venire.arena.keys import respondent_key
+from venire.arena.records import Outcome, Reply, Request, Status
+from venire.judges import PROTOCOLS
+from venire.judges.orientation import orient
+from venire.judges.parsing import PARSER
+from venire.judges.providers.base import Provider
+from venire.orchestrator.budget import Purse
+from venire.orchestrator.feed import Feed
+from venire.orchestrator.lanes.live import Lane, LaneClosedError, Step, StoppedError, Tally
+from venire.orchestrator.plan import PlannedCampaign, respondents
+from venire.orchestrator.recorder import Recorder
+from venire.orchestrator.trial import settle, stage
+from venire.storage import frames, plans
+from venire.storage.plans import Pending
+from venire.storage.store import Store
+from venire.storage.writer import Writer
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["GRACE_SECONDS", "CampaignSummary", "Ending", "Identity", "Stop", "run_campaign"]
+
+Identity = tuple[str, str | None, str | None, str]
+"""What makes a lane: see `LaneSettings.identity`."""
+
+GRACE_SECONDS = 30.0
+"""How long calls in flight may take after a request to stop."""
+
+_MOST_WAITING = 10_000
+"""Rows not yet on disk at which workers pause: a stalled disk becomes back-pressure, not memory."""
+
+_VERDICT_FAULTS = {Fault.FILTERED: Status.FILTERED, Fault.TOO_LONG: Status.TOO_LONG}
+"""Faults that are an answer about the trial itself: it has a verdict of that status."""
+
+
+class Ending(StrEnum):
+    """Why a run ended."""
+
+    COMPLETE = "complete"
+    FAILED_STEPS = "failed steps"
+    BUDGET = "budget reached"
+    INTERRUPTED = "interrupted"
+    LANE_CLOSED = "lane closed"
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignSummary:
+    """How a run ended. Counters are of this run; `progress` is of the campaign; seconds of the run's clock."""
+
+    ending: Ending
+    statistics: Statistics
+    progress: frames.Progress
+    closed_lanes: Mapping[str, str]
+    """Lane name to why it closed."""
+    reason: str = ""
+
+
+class Stop:
+    """A way to stop a run from outside: once, what is in flight finishes; twice, it is given up."""
+
+    def __init__(self) -> None:
+        self.gently = asyncio.Event()
+        self.now = asyncio.Event()
+
+    def request(self) -> None:
+        """Ask to stop; a second time, at once."""
+        (self.now if self.gently.is_set() else self.gently).set()
+
+
+async def run_campaign(
+    store: Store,
+    campaign: Campaign,
+    planned: PlannedCampaign,
+    providers: Mapping[Identity, Provider],
+    prices: Mapping[str, Price],
+    *,
+    clock: Clock,
+    stop: Stop | None = None,
+    progress: Callable[[Statistics], None] | None = None,
+    group_rows: int = 500,
+    group_seconds: float = 0.1,
+) -> CampaignSummary:
+    """Ask what is missing of a planned campaign; `providers` by lane identity, `prices` by judge name.
+
+    Returns when everything is settled or there is a reason to stop; raises StoreError when the store fails, after
+    stopping everything. Cancelled: as with a second request to stop.
+    """
+    run = _Run(store, campaign, planned, clock, stop or Stop(), group_rows, group_seconds)
+    return await run.go(providers, prices, progress)
+
+
+class _Run:
+    def __init__(
+        self,
+        store: Store,
+        campaign: Campaign,
+        planned: PlannedCampaign,
+        clock: Clock,
+        stop: Stop,
+        group_rows: int,
+        group_seconds: float,
+    ) -> None:
+        self.store, self.campaign, self.planned, self.clock, self.stop = store, campaign, planned, clock, stop
+        self.tally = Tally()
+        self.budget_reached = ""
+        self.halt = asyncio.Event()
+        """No further call is sent."""
+        self.keys = {judge.name: respondent_key(one) for judge, one in respondents(campaign)}
+        self.issued: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
+        paid = frames.accounts(store, planned.id)
+        self.purse = Purse(campaign.budget, spent=paid.nano, calls=paid.calls)
+        self.before = paid.nano
+        self.standing = frames.progress(store, planned.id)
+        self.settled = self.failed = 0
+        with store.commit() as commit:
+            commit.run("insert_reading", parser=PARSER, now=clock.wall())
+        self.reading = store.rows("reading_id", parser=PARSER)[0][0]
+        self.lane_numbers = _register_lanes(store, campaign)
+        self.loop = asyncio.get_running_loop()
+        self.broken: asyncio.Future[None] = self.loop.create_future()
+        self.start = clock.monotonic()
+        self.pending = plans.pending(store, planned.id)
+        self.writer = Writer(store, group_rows=group_rows, group_seconds=group_seconds, on_error=self._on_error)
+        self.recorder = Recorder(self.writer, planned.id, self.reading)
+        self.lanes: dict[Identity, Lane] = {}
+        self.workers: list[asyncio.Task[None]] = []
+
+    def _on_error(self, error: StoreError) -> None:
+        def tell() -> None:
+            if not self.broken.done():
+                self.broken.set_exception(error)
+
+        self.loop.call_soon_threadsafe(tell)
+
+    async def go(
+        self,
+        providers: Mapping[Identity, Provider],
+        prices: Mapping[str, Price],
+        progress: Callable[[Statistics], None] | None,
+    ) -> CampaignSummary:
+        feeds = self._open_lanes(providers)
+        self.recorder.event(self.clock.wall(), "run started", json.dumps({"missing": self.standing.missing}))
+        try:
+            await self._work(feeds, prices, progress)
+        finally:
+            self.halt.set()
+            for feed, _, _ in feeds:
+                await feed.close()
+            if self.broken.done():
+                self.broken.exception()
+            await asyncio.to_thread(self._close_writer)
+        return self._summary()
+
+    def _open_lanes(self, providers: Mapping[Identity, Provider]) -> list[tuple[Feed, Lane, int]]:
+        """A feed for each judge that has something left, with the lane it goes through and its workers' number."""
+        feeds: list[tuple[Feed, Lane, int]] = []
+        highest = max((int(trials.max()) for trials in self.pending.values()), default=0)
+        self.issued = np.zeros(highest + 1, dtype=np.bool_)
+        by_lane: dict[Identity, list[int]] = {}
+        for number in self.pending:
+            by_lane.setdefault(self.planned.judges[number].lane.identity, []).append(number)
+        for identity, numbers in by_lane.items():
+            settings = self.planned.judges[numbers[0]].lane
+            lane = self.lanes[identity] = Lane(
+                settings,
+                self.lane_numbers[lane_name(settings)],
+                providers[identity],
+                purse=self.purse,
+                recorder=self.recorder,
+                clock=self.clock,
+                tally=self.tally,
+                stopping=self.halt,
+            )
+            trials = np.concatenate([self.pending[number] for number in numbers])
+            trials.sort(kind="stable") if len(numbers) > 1 else None
+            feeds.append((Feed(self.store, trials), lane, min(settings.concurrency, len(trials))))
+        return feeds
+
+    async def _work(
+        self,
+        feeds: list[tuple[Feed, Lane, int]],
+        prices: Mapping[str, Price],
+        progress: Callable[[Statistics], None] | None,
+    ) -> None:
+        crew = asyncio.ensure_future(self._crew(feeds, prices))
+        stop_now = asyncio.ensure_future(self.stop.now.wait())
+        others = [asyncio.ensure_future(self._stop_gently()), asyncio.ensure_future(self._tick(progress))]
+        try:
+            reasons: set[asyncio.Future[Any]] = {crew, stop_now, self.broken}
+            await asyncio.wait(reasons, return_when=asyncio.FIRST_COMPLETED)
+            if crew.done():
+                await crew  # raises what a worker raised
+        finally:
+            for task in (crew, stop_now, *others):
+                task.cancel()
+            await asyncio.gather(crew, stop_now, *others, return_exceptions=True)
+        if progress is not None:
+            progress(self.statistics())
+
+    async def _crew(self, feeds: list[tuple[Feed, Lane, int]], prices: Mapping[str, Price]) -> None:
+        try:
+            async with asyncio.TaskGroup() as group:
+                for feed, lane, workers in feeds:
+                    for _ in range(workers):
+                        self.workers.append(group.create_task(self._worker(feed, lane, prices)))
+        except* StoreError as errors:
+            raise errors.exceptions[0] from None
+
+    async def _stop_gently(self) -> None:
+        await self.stop.gently.wait()
+        self._halt()
+        await self.clock.sleep(GRACE_SECONDS)
+        self.stop.now.set()
+
+    def _halt(self) -> None:
+        """Send nothing more; workers that wait for a turn or between attempts go home, the others finish their call."""
+        self.halt.set()
+        for worker in self.workers:
+            if worker not in self.tally.sending:
+                worker.cancel()
+
+    async def _tick(self, progress: Callable[[Statistics], None] | None) -> None:
+        while progress is not None:
+            progress(self.statistics())
+            await self.clock.sleep(0.2)
+
+    async def _worker(self, feed: Feed, lane: Lane, prices: Mapping[str, Price]) -> None:
+        while not self.halt.is_set() and lane.closed is None:
+            while self.recorder.waiting > _MOST_WAITING:
+                await self.clock.sleep(0.05)
+            pending = await feed.take()
+            if pending is None:
+                return
+            if self.issued[pending.id]:
+                raise AssertionError(f"trial {pending.id} was handed out twice")
+            self.issued[pending.id] = True
+            judge = self.planned.judges[pending.respondent]
+            try:
+                await self._one(pending, judge, lane, prices[judge.name])
+            except (StoppedError, LaneClosedError):
+                return
+            except BudgetReachedError as error:
+                if not self.budget_reached:
+                    self.budget_reached = str(error)
+                    self._halt()
+                return
+
+    async def _one(self, pending: Pending, judge: JudgeSettings, lane: Lane, price: Price) -> None:
+        """Ask one trial to its end and record it: a verdict, or a failure."""
+        protocol = PROTOCOLS[judge.protocol].talk
+        trial, material = stage(pending, self.keys[judge.name], judge.protocol)
+        cost = pending.cost
+        step = Step(pending.id, pending.key, 0, 0)
+
+        async def ask(number: int, request: Request) -> Reply:
+            nonlocal step, cost
+            step = Step(pending.id, pending.key, number, pending.attempts.get(number, 0))
+            try:
+                return await lane.ask(step, request, price)
+            finally:
+                cost += step.cost
+
+        try:
+            outcome = await settle(protocol, trial, material, judge.options, pending.replies, ask)
+        except CallError as error:
+            if error.fault not in _VERDICT_FAULTS:
+                self.recorder.failure(pending.id, step.number, error.fault)
+                self.failed += 1
+                return
+            outcome = Outcome(_VERDICT_FAULTS[error.fault])
+        self.recorder.verdict(pending.id, orient(pending.key, pending.swapped, outcome), cost)
+        self.settled += 1
+
+    def statistics(self) -> Statistics:
+        """The counters of this run, frozen."""
+        gates = [lane.gate for lane in self.lanes.values()]
+        return Statistics(
+            planned=self.standing.planned,
+            settled=self.standing.settled + self.settled,
+            failed=self.standing.failed + self.failed,
+            calls=self.tally.calls,
+            answered=self.tally.answered,
+            retries=self.tally.retries,
+            in_flight=self.tally.in_flight,
+            waits=sum(gate.waits for gate in gates),
+            waited=sum(gate.waited for gate in gates),
+            spent=self.purse.spent - self.before,
+            elapsed=self.clock.monotonic() - self.start,
+        )
+
+    def _close_writer(self) -> None:
+        self.recorder.event(self.clock.wall(), "run ended", json.dumps({"calls": self.tally.calls}))
+        self.writer.close()
+
+    def _summary(self) -> CampaignSummary:
+        closed = {lane_name(lane.settings): lane.closed for lane in self.lanes.values() if lane.closed is not None}
+        standing = frames.progress(self.store, self.planned.id)
+        if standing.missing == 0:
+            ending = Ending.FAILED_STEPS if standing.failed else Ending.COMPLETE
+        elif self.stop.gently.is_set():
+            ending = Ending.INTERRUPTED
+        elif self.budget_reached:
+            ending = Ending.BUDGET
+        else:
+            ending = Ending.LANE_CLOSED
+        return CampaignSummary(ending, self.statistics(), standing, closed, self.budget_reached)
+
+
+def lane_name(settings: LaneSettings) -> str:
+    """A lane's name in the store and in messages: provider, endpoint and model; never a key."""
+    return " ".join(part for part in (settings.provider, settings.base_url or "", settings.model) if part)
+
+
+def _register_lanes(store: Store, campaign: Campaign) -> Mapping[str, int]:
+    numbers: dict[str, int] = {}
+    with store.commit() as commit:
+        for settings in {judge.lane.identity: judge.lane for judge in campaign.judges}.values():
+            name = lane_name(settings)
+            commit.run("insert_lane", name=name, provider=settings.provider, endpoint=settings.base_url or "")
+            numbers[name] = store.rows("lane_id", name=name)[0][0]
+    return numbers

@@ -1,0 +1,70 @@
+"""What a plan will cost before anything is asked: calls, tokens, money and time, per judge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from venire.arena.campaigns import Price
+from venire.judges import PROTOCOLS, prompts
+from venire.orchestrator.plan import PlannedCampaign
+from venire.storage import plans
+from venire.storage.store import Store
+
+__all__ = ["EXPECTED_REASONS", "JudgeForecast", "forecast"]
+
+EXPECTED_REASONS = 250
+"""Tokens expected of a judge's reasons: the medians of recorded judges lie between 70 and 411."""
+
+_CHARACTERS_A_TOKEN = 4
+_VERDICT_TOKENS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeForecast:
+    """What is left for one judge: `expected` money and the `most` it can come to, nano-dollars; seconds at its rate."""
+
+    judge: str
+    trials: int
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    expected: int
+    most: int
+    seconds: float | None
+    """Shortest time that its requests a minute allow; None without such a limit."""
+
+
+def forecast(store: Store, planned: PlannedCampaign, prices: Mapping[str, Price]) -> tuple[JudgeForecast, ...]:
+    """The forecast for every judge, for what is not settled yet, as if it had no replies on record."""
+    left = {row.respondent: row for row in plans.forecast(store, planned.id)}
+    found = []
+    for number, judge in sorted(planned.judges.items(), key=lambda item: item[1].name):
+        row = left.get(number)
+        trials, characters = (row.trials, row.characters) if row is not None else (0, 0)
+        entry = PROTOCOLS[judge.protocol]
+        frame = sum(len(prompts.load(entry.folder, name).template) for name in entry.prompts)
+        shown = (characters + trials * frame) // _CHARACTERS_A_TOKEN
+        longest = int(judge.options["max_tokens"])
+        reasons = trials * min(longest, EXPECTED_REASONS)
+        later = entry.calls - 1
+        tokens_in = entry.calls * shown + later * reasons
+        tokens_out = reasons + later * trials * _VERDICT_TOKENS
+        repaired = entry.calls + int(judge.options.get("repair", "1"))
+        most_in = repaired * 2 * shown + trials * longest * repaired * (repaired - 1) // 2
+        calls = trials * entry.calls
+        rate = judge.lane.requests_per_minute
+        price = prices[judge.name]
+        found.append(
+            JudgeForecast(
+                judge.name,
+                trials,
+                calls,
+                tokens_in,
+                tokens_out,
+                price.cost(tokens_in, tokens_out),
+                price.cost(most_in, trials * longest * repaired),
+                None if rate is None else calls * 60 / rate,
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,131 @@
+"""Which matchups to judge: seeded pure functions from what is known of the models to matchups (SPEC 2)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from venire.arena.battles import PlanState
+from venire.arena.campaigns import PlanSettings
+from venire.arena.errors import InputError
+from venire.arena.records import Matchup
+
+__all__ = ["NEEDS_ELO", "POLICIES", "Policy", "all_pairs", "random_pairs", "widest_gap"]
+
+Policy = Callable[[PlanState, PlanSettings, np.random.Generator], list[Matchup]]
+
+
+def widest_gap(state: PlanState, settings: PlanSettings, rng: np.random.Generator) -> list[Matchup]:
+    """The matchups with the widest absolute Elo gap, connected, no model in more than its share of them.
+
+    Wide gaps tell good judges from bad ones with the fewest calls (paper 000, mechanism 2). Raises InputError for a
+    model without Elo and for a number of matchups that cannot connect the models.
+    """
+    return _connected(sorted(_candidates(state), key=lambda matchup: (-(matchup.gap or 0.0), matchup)), state, settings)
+
+
+def random_pairs(state: PlanState, settings: PlanSettings, rng: np.random.Generator) -> list[Matchup]:
+    """Matchups drawn at random, connected, no model in more than its share of them."""
+    candidates = _candidates(state)
+    return _connected([candidates[n] for n in rng.permutation(len(candidates))], state, settings)
+
+
+def all_pairs(state: PlanState, settings: PlanSettings, rng: np.random.Generator) -> list[Matchup]:
+    """Every matchup once."""
+    return _candidates(state)
+
+
+POLICIES: dict[str, Policy] = {"widest-gap": widest_gap, "random": random_pairs, "all-pairs": all_pairs}
+"""Every policy by the name used in a campaign file."""
+
+NEEDS_ELO = frozenset({"widest-gap"})
+"""Policies that refuse models without a reference Elo."""
+
+
+def _candidates(state: PlanState) -> list[Matchup]:
+    def gap(a: str, b: str) -> float | None:
+        known = a in state.elo and b in state.elo
+        return abs(state.elo[a] - state.elo[b]) if known else None
+
+    return [Matchup(a, b, gap(a, b)) for a, b in combinations(sorted(state.models), 2)]
+
+
+def _connected(ranked: Sequence[Matchup], state: PlanState, settings: PlanSettings) -> list[Matchup]:
+    """The first matchups of a ranking, as many as leave room for those that join the rest, in ranked order.
+
+    One more pick saves at most one joining matchup, so shrinking the picks by the excess never overshoots.
+    """
+    wanted = min(settings.matchups or len(ranked), len(ranked))
+    models = len(state.models)
+    if wanted < models - 1:
+        raise InputError(
+            f"[plan] matchups = {wanted} cannot connect {models} models: it takes at least {models - 1}; raise it or "
+            "name fewer models in [data] models"
+        )
+    cap = _cap(settings.coverage, wanted, models)
+    picks = wanted
+    while picks >= 0:
+        chosen = _join(_within(ranked, picks, cap), ranked, state.models, cap)
+        if chosen is not None and len(chosen) <= wanted:
+            place = {matchup: n for n, matchup in enumerate(ranked)}
+            return sorted(chosen, key=place.__getitem__)
+        picks -= 1 if chosen is None else len(chosen) - wanted
+    raise InputError(
+        f"[plan] coverage = {settings.coverage} leaves no connected plan of {wanted} matchups among {models} models: "
+        "raise coverage or matchups"
+    )
+
+
+def _cap(coverage: float, wanted: int, models: int) -> int:
+    """Matchups that one model may be in: its share, but never less than an even share, nor than a chain needs."""
+    return max(math.floor(coverage * wanted + 1e-9), math.ceil(2 * wanted / models), 2)
+
+
+def _within(ranked: Iterable[Matchup], number: int, cap: int) -> list[Matchup]:
+    used: dict[str, int] = {}
+    chosen: list[Matchup] = []
+    for matchup in ranked:
+        if len(chosen) == number:
+            break
+        if max(used.get(matchup.model_a, 0), used.get(matchup.model_b, 0)) < cap:
+            chosen.append(matchup)
+            for model in (matchup.model_a, matchup.model_b):
+                used[model] = used.get(model, 0) + 1
+    return chosen
+
+
+def _join(chosen: list[Matchup], ranked: Sequence[Matchup], models: Sequence[str], cap: int) -> list[Matchup] | None:
+    """The chosen matchups and the first of the ranking that join what they leave apart; None where the cap forbids."""
+    parent = {model: model for model in models}
+
+    def root(model: str) -> str:
+        while parent[model] != model:
+            parent[model] = parent[parent[model]]
+            model = parent[model]
+        return model
+
+    used = dict.fromkeys(models, 0)
+    joined = list(chosen)
+    apart = len(models)
+    for matchup in chosen:
+        used[matchup.model_a] += 1
+        used[matchup.model_b] += 1
+        a, b = root(matchup.model_a), root(matchup.model_b)
+        if a != b:
+            parent[a] = b
+            apart -= 1
+    for matchup in ranked:
+        if apart == 1:
+            break
+        a, b = root(matchup.model_a), root(matchup.model_b)
+        if a == b or max(used[matchup.model_a], used[matchup.model_b]) >= cap:
+            continue
+        parent[a] = b
+        apart -= 1
+        used[matchup.model_a] += 1
+        used[matchup.model_b] += 1
+        joined.append(matchup)
+    return joined if apart == 1 else None

@@ -1,0 +1,103 @@
+"""Rows on their way to the store: the only place that knows the order of their columns. Nothing here waits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from venire.arena.errors import Fault
+from venire.arena.records import Reply, Verdict
+from venire.storage.writer import Writer
+
+__all__ = ["AttemptRecord", "Recorder"]
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRecord:
+    """One call that was sent. Money in nano-dollars; `cost` None: not known, counted at `reserved`."""
+
+    trial: int
+    step: int
+    number: int
+    lane: int
+    sent_at: datetime
+    latency: float
+    waited: float
+    reserved: int
+    cost: int | None
+    request_digest: bytes
+    fault: Fault = Fault.NONE
+    http_status: int | None = None
+    message: str | None = None
+    reply: Reply | None = None
+
+
+class Recorder:
+    """Hands what happened in one campaign to the writer. Every method raises StoreError once the store has failed."""
+
+    def __init__(self, writer: Writer, campaign: int, reading: int) -> None:
+        self._writer = writer
+        self._campaign = campaign
+        self._reading = reading
+
+    def attempt(self, one: AttemptRecord) -> None:
+        """A call, answered or not."""
+        reply = one.reply
+        said = (
+            (None,) * 10
+            if reply is None
+            else (
+                reply.finish,
+                reply.input_tokens,
+                reply.cached_tokens,
+                reply.output_tokens,
+                reply.reasoning_tokens,
+                reply.served_model,
+                reply.fingerprint,
+                reply.text,
+                reply.reasoning,
+                reply.raw,
+            )
+        )
+        self._writer.put(
+            "attempt",
+            (
+                self._campaign,
+                one.trial,
+                one.step,
+                one.number,
+                one.lane,
+                one.sent_at,
+                round(one.latency * 1000),
+                int(one.fault),
+                one.http_status,
+                one.message,
+                round(one.waited * 1000),
+                *said[:5],
+                one.reserved,
+                one.cost,
+                *said[5:7],
+                one.request_digest,
+                *said[7:],
+            ),
+        )
+
+    def verdict(self, trial: int, verdict: Verdict, cost: int) -> None:
+        """How a trial ended, with what it cost in nano-dollars."""
+        self._writer.put(
+            "verdict",
+            (trial, self._reading, int(verdict.status), verdict.rule, verdict.label, verdict.score, cost),
+        )
+
+    def failure(self, trial: int, step: int, fault: Fault) -> None:
+        """A step that used up its attempts."""
+        self._writer.put("failure", (trial, step, int(fault), False))
+
+    def event(self, at: datetime, kind: str, detail: str) -> None:
+        """Something worth knowing later: a start, a stop, a lane that closed."""
+        self._writer.put("event", (at, self._campaign, kind, detail))
+
+    @property
+    def waiting(self) -> int:
+        """Rows not yet on disk."""
+        return self._writer.waiting

@@ -1,0 +1,41 @@
+"""One trial from its replies on record to its outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from venire.arena.records import Material, Outcome, Protocol, Reply, Request, Trial
+from venire.judges.conversation import advance
+from venire.judges.orientation import arrange
+from venire.storage.plans import Pending
+
+__all__ = ["Ask", "settle", "stage"]
+
+Ask = Callable[[int, Request], Awaitable[Reply]]
+"""Asks the request of a step (1, 2, ...) and returns its reply."""
+
+
+def stage(pending: Pending, respondent: bytes, protocol: str) -> tuple[Trial, Material]:
+    """A pending trial in the order shown."""
+    keys = arrange(*pending.side_keys, pending.swapped)
+    trial = Trial(pending.key, respondent, protocol, pending.instruction.id, keys, pending.repeat)
+    instruction, a, b = pending.fences
+    shown = arrange(*pending.sides, pending.swapped)
+    return trial, Material(pending.instruction, shown, (instruction, *arrange(a, b, pending.swapped)))
+
+
+async def settle(
+    protocol: Protocol,
+    trial: Trial,
+    material: Material,
+    options: Mapping[str, str],
+    replies: Sequence[Reply],
+    ask: Ask,
+) -> Outcome:
+    """Go on with a trial from the replies on record until it has an outcome; whatever `ask` raises passes through."""
+    said = list(replies)
+    while True:
+        step = advance(protocol, trial, material, options, said)
+        if isinstance(step, Outcome):
+            return step
+        said.append(await ask(len(said) + 1, step))

@@ -1,0 +1,311 @@
+"""A campaign under way: what it asks, what it pays, when it stops, and how it goes on. On the virtual clock."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from venire.arena.battles import Statistics
+from venire.arena.campaigns import Budget, Campaign, DataSources, JudgeSettings, LaneSettings, PlanSettings, Price
+from venire.arena.clock import VirtualClock
+from venire.arena.errors import CallError, Fault, StoreError, TransientError
+from venire.arena.records import Completion, Instruction, Rating, Reply, Request, Status
+from venire.orchestrator.campaign import CampaignSummary, Ending, Stop, run_campaign
+from venire.orchestrator.plan import plan_campaign
+from venire.storage import frames, imports, plans
+from venire.storage.store import Store, open_store
+
+MODELS = ("ash", "birch", "cedar")
+INSTRUCTIONS = 4
+TRIALS = 3 * INSTRUCTIONS * 2
+PRICE = Price(1_000_000_000, 2_000_000_000)
+
+
+class FakeProvider:
+    """Answers every step after a second; `before` may raise instead, and sees the idempotency key."""
+
+    def __init__(self, before: Callable[[str], None] = lambda key: None) -> None:
+        self.before = before
+        self.sent: list[str] = []
+        self.answered: list[str] = []
+
+    def encode(self, model: str, request: Request) -> bytes:
+        return orjson.dumps([model, list(request.messages), request.seed])
+
+    async def send(self, body: bytes, idempotency_key: str) -> Reply:
+        self.sent.append(idempotency_key)
+        await asyncio.sleep(1)
+        self.before(idempotency_key)
+        self.answered.append(idempotency_key)
+        stage = sum(message["role"] == "assistant" for message in orjson.loads(body)[1])
+        return Reply("1" if stage else "Some reasons.", input_tokens=100, output_tokens=50, raw="{}")
+
+    async def check(self) -> str | None:
+        return None
+
+    async def close(self) -> None:
+        return None
+
+
+def judge(name: str, **lane: Any) -> JudgeSettings:
+    settings = LaneSettings("openai", "http://127.0.0.1:9/v1", None, name, concurrency=3, max_attempts=3)
+    options = {"max_tokens": "50", "repair": "1"}
+    return JudgeSettings(name, name, "two-stage", options, replace(settings, **lane), PRICE)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with open_store(tmp_path / "c.duckdb", clock=VirtualClock()) as opened:
+        imports.add(opened, [Instruction(f"q{n}", (f"Question {n}?",)) for n in range(INSTRUCTIONS)])
+        imports.add(opened, [Completion(m, f"q{n}", f"{m} says {n}") for m in MODELS for n in range(INSTRUCTIONS)])
+        imports.add(opened, [Rating(model, 1000.0 + n) for n, model in enumerate(MODELS)])
+        yield opened
+
+
+def campaign(*judges: JudgeSettings, name: str = "c", budget: Budget | None = None) -> Campaign:
+    plan, judging = PlanSettings("all-pairs", None), judges or (judge("judge"),)
+    return Campaign(
+        name, 1, Path("c.toml"), Path("c.duckdb"), DataSources(), plan, judging, budget or Budget(), "", name
+    )
+
+
+def virtual(store: Store) -> VirtualClock:
+    assert isinstance(store.clock, VirtualClock)
+    return store.clock
+
+
+def go(
+    store: Store,
+    asked: Campaign,
+    providers: Mapping[str, FakeProvider] | FakeProvider,
+    during: Callable[[Stop, FakeProvider], None] | None = None,
+    progress: Callable[[Statistics], None] | None = None,
+) -> CampaignSummary:
+    clock = virtual(store)
+    planned = plan_campaign(store, asked)
+    single = isinstance(providers, FakeProvider)
+    by_model = {one.model: providers if single else providers[one.model] for one in asked.judges}
+
+    async def run() -> CampaignSummary:
+        stop = Stop()
+        if during is not None:
+            during(stop, next(iter(by_model.values())))
+        return await run_campaign(
+            store,
+            asked,
+            planned,
+            {one.lane.identity: by_model[one.model] for one in asked.judges},
+            {one.name: PRICE for one in asked.judges},
+            clock=clock,
+            stop=stop,
+            progress=progress,
+            group_seconds=0.001,
+        )
+
+    with asyncio.Runner(loop_factory=clock.new_event_loop) as runner:
+        return runner.run(run())
+
+
+def replies(store: Store) -> Counter[str]:
+    rows = store.connection.execute(
+        "select hex(t.trial_key), a.step from attempt a join trial t on t.id = a.trial where a.fault = 0"
+    ).fetchall()
+    return Counter(f"{key.lower()}-{step}" for key, step in rows)
+
+
+def test_every_planned_trial_is_settled_once_and_every_reply_is_kept(store: Store) -> None:
+    provider = FakeProvider()
+    summary = go(store, campaign(), provider)
+    assert summary.ending is Ending.COMPLETE
+    assert summary.progress == frames.Progress(TRIALS, TRIALS, 0)
+    assert len(provider.sent) == len(set(provider.sent)) == 2 * TRIALS
+    assert replies(store) == Counter(provider.answered)
+    assert summary.statistics.spent == 2 * TRIALS * PRICE.cost(100, 50) == frames.accounts(store, 1).nano
+
+
+def test_no_more_calls_are_in_flight_than_the_lane_allows(store: Store) -> None:
+    most = 0
+
+    class Counting(FakeProvider):
+        async def send(self, body: bytes, idempotency_key: str) -> Reply:
+            nonlocal most
+            most = max(most, len(self.sent) + 1 - len(self.answered))
+            return await super().send(body, idempotency_key)
+
+    go(store, campaign(), Counting())
+    assert most == 3
+
+
+def test_a_finished_campaign_asks_nothing_more(store: Store) -> None:
+    go(store, campaign(), FakeProvider())
+    provider = FakeProvider()
+    assert go(store, campaign(), provider).ending is Ending.COMPLETE
+    assert provider.sent == []
+
+
+def test_a_second_campaign_pays_only_for_what_the_first_did_not_ask(store: Store) -> None:
+    go(store, campaign(), FakeProvider())
+    provider = FakeProvider()
+    summary = go(store, campaign(judge("judge"), judge("another"), name="second"), provider)
+    assert summary.progress == frames.Progress(2 * TRIALS, 2 * TRIALS, 0)
+    assert len(provider.sent) == 2 * TRIALS
+    second = plans.find_campaign(store, "second")
+    assert second is not None
+    assert frames.accounts(store, second.id).calls == 2 * TRIALS
+
+
+def test_the_budget_in_calls_ends_the_run_and_holds_across_runs(store: Store) -> None:
+    limited = campaign(budget=Budget(calls=11))
+    provider = FakeProvider()
+    summary = go(store, limited, provider)
+    assert summary.ending is Ending.BUDGET
+    assert "11 calls" in summary.reason
+    assert len(provider.sent) == 11
+    assert go(store, limited, provider).ending is Ending.BUDGET
+    assert len(provider.sent) == 11
+    more = FakeProvider()
+    assert go(store, campaign(), more).ending is Ending.COMPLETE
+    assert not set(more.sent) & set(provider.sent), "a step that was answered is not asked again"
+    assert len(more.sent) == 2 * TRIALS - 11
+
+
+def test_the_budget_in_money_is_never_passed(store: Store) -> None:
+    limit = 3_000_000
+    summary = go(store, campaign(budget=Budget(money=limit)), FakeProvider())
+    assert summary.ending is Ending.BUDGET
+    assert 0 < summary.statistics.spent <= limit
+
+
+def test_a_step_that_uses_up_its_attempts_fails_and_waits_for_its_pardon(store: Store) -> None:
+    unlucky: list[str] = []
+
+    def fail(key: str) -> None:
+        if not unlucky:
+            unlucky.append(key)
+        if key == unlucky[0]:
+            raise TransientError("busy", Fault.TRANSIENT, status=503)
+
+    provider = FakeProvider(fail)
+    summary = go(store, campaign(), provider)
+    assert summary.ending is Ending.FAILED_STEPS
+    assert summary.progress == frames.Progress(TRIALS, TRIALS - 1, 1)
+    assert provider.sent.count(unlucky[0]) == 3
+    again = FakeProvider()
+    assert go(store, campaign(), again).ending is Ending.FAILED_STEPS
+    assert again.sent == []
+    assert plans.clear_failures(store, 1) == 1
+    assert go(store, campaign(), again).ending is Ending.COMPLETE
+    assert len(again.sent) == 2
+    numbers = store.connection.execute("select number from attempt where fault <> 0 order by number").fetchall()
+    assert numbers == [(1,), (2,), (3,)]
+
+
+@pytest.mark.parametrize(("fault", "status"), [(Fault.FILTERED, Status.FILTERED), (Fault.TOO_LONG, Status.TOO_LONG)])
+def test_a_filtered_or_too_long_prompt_is_a_verdict_of_that_status(store: Store, fault: Fault, status: Status) -> None:
+    def refuse(key: str) -> None:
+        raise CallError("no", fault, status=400)
+
+    summary = go(store, campaign(), FakeProvider(refuse))
+    assert summary.ending is Ending.COMPLETE
+    found = store.connection.execute("select distinct status from verdict").fetchall()
+    assert found == [(int(status),)]
+
+
+def test_a_refused_key_closes_its_lane_and_the_others_go_on(store: Store) -> None:
+    def refuse(key: str) -> None:
+        raise CallError("the key was refused", Fault.AUTHENTICATION, status=401)
+
+    bad, good = FakeProvider(refuse), FakeProvider()
+    summary = go(store, campaign(judge("bad"), judge("good")), {"bad": bad, "good": good})
+    assert summary.ending is Ending.LANE_CLOSED
+    assert list(summary.closed_lanes.values()) == ["the key was refused"]
+    assert summary.progress == frames.Progress(2 * TRIALS, TRIALS, 0)
+    assert len(bad.sent) <= 3
+
+
+def test_a_request_to_stop_lets_calls_in_flight_finish_and_sends_no_more(store: Store) -> None:
+    def during(stop: Stop, provider: FakeProvider) -> None:
+        def once(key: str) -> None:
+            if len(provider.sent) >= 9 and not stop.gently.is_set():
+                stop.request()
+
+        provider.before = once
+
+    first = FakeProvider()
+    summary = go(store, campaign(), first, during)
+    assert summary.ending is Ending.INTERRUPTED
+    assert 9 <= len(first.sent) <= 12
+    assert set(first.sent) == set(first.answered)
+    assert replies(store) == Counter(first.answered)
+    second = FakeProvider()
+    assert go(store, campaign(), second).ending is Ending.COMPLETE
+    assert not set(first.sent) & set(second.sent), "nothing is asked twice"
+    assert len(first.sent) + len(second.sent) == 2 * TRIALS
+
+
+def test_a_second_request_to_stop_gives_up_what_is_in_flight_and_keeps_it_on_record(store: Store) -> None:
+    def during(stop: Stop, provider: FakeProvider) -> None:
+        def twice(key: str) -> None:
+            if len(provider.sent) >= 10 and not stop.gently.is_set():
+                stop.request()
+                stop.request()
+
+        provider.before = twice
+
+    first = FakeProvider()
+    summary = go(store, campaign(), first, during)
+    assert summary.ending is Ending.INTERRUPTED
+    on_record = replies(store)
+    unanswered = store.connection.execute(
+        "select count(*), count(cost) from attempt where fault = ?", [int(Fault.UNANSWERED)]
+    ).fetchall()
+    assert unanswered == [(len(first.sent) - on_record.total(), 0)]
+    assert unanswered[0][0] > 0
+    second = FakeProvider()
+    go(store, campaign(), second)
+    assert set(first.sent) & set(second.sent) == set(first.sent) - set(on_record)
+
+
+def test_between_two_steps_a_resumption_pays_only_for_the_second(store: Store) -> None:
+    go(store, campaign(budget=Budget(calls=3)), FakeProvider())  # three workers, one first step each
+    second = FakeProvider()
+    go(store, campaign(), second)
+    assert Counter(key[-1] for key in second.sent) == {"1": TRIALS - 3, "2": TRIALS}
+
+
+def test_a_store_that_fails_stops_the_run_within_a_handful_of_calls(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider = FakeProvider()
+    real = Store.commit
+    failed_at: list[int] = []
+
+    def commit(self: Store) -> Any:
+        if len(provider.sent) >= 9:
+            failed_at.append(len(provider.sent))
+            raise StoreError("the disk is full")
+        return real(self)
+
+    def settle_down(key: str) -> None:
+        while failed_at == [] and len(provider.sent) >= 9:  # until the writer has met the fault
+            pass
+
+    provider.before = settle_down
+    monkeypatch.setattr(Store, "commit", commit)
+    with pytest.raises(StoreError, match="the disk is full"):
+        go(store, campaign(), provider)
+    assert len(provider.sent) <= failed_at[0] + 3
+
+
+def test_the_progress_that_is_told_ends_with_everything(store: Store) -> None:
+    seen: list[Statistics] = []
+    go(store, campaign(), FakeProvider(), progress=seen.append)
+    assert seen[0].settled == 0
+    assert (seen[-1].settled, seen[-1].in_flight) == (TRIALS, 0)

@@ -1,0 +1,155 @@
+"""The house holds: every room imports its own floor and below, and each foreign library has one home."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+ROOMS = ("arena", "configs", "judges", "storage", "ratings", "orchestrator", "reports", "simulation", "venire")
+BELOW = {
+    "arena": set(),
+    "configs": {"arena"},
+    "judges": {"arena"},
+    "storage": {"arena"},
+    "ratings": {"arena"},
+    "orchestrator": {"arena", "configs", "judges", "storage"},
+    "reports": {"arena", "configs", "storage", "ratings"},
+    "simulation": {"arena", "judges"},
+    "venire": set(ROOMS),
+}
+HOMES = {
+    "duckdb": ("storage/",),
+    "litellm": ("judges/providers/",),
+    "aiohttp": ("judges/providers/", "simulation/server.py"),
+    "tenacity": ("orchestrator/",),
+    "asyncio_throttle": ("orchestrator/",),
+    "scipy": ("ratings/",),
+    "pydantic": ("configs/",),
+    "typer": ("venire/",),
+    "rich": ("venire/",),
+    "uvloop": ("venire/",),
+    "orjson": ("judges/providers/", "simulation/"),
+}
+ASYNC_HOMES = ("orchestrator/", "judges/providers/", "simulation/server.py", "venire/")
+STANDARD_ONLY = "arena/"
+
+
+def imports(tree: ast.AST) -> Iterator[tuple[int, str, bool]]:
+    """Line, full name and whether it is for types alone, of every import, those inside functions too."""
+    typed = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name, id(node) in typed
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                base = "." * node.level + (node.module or "")
+                yield node.lineno, f"{base}.{alias.name}", id(node) in typed
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            for argument in node.args:
+                if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+                    yield node.lineno, argument.value, False
+
+
+def violations(path: str, source: str) -> list[str]:
+    """What a file of the house does that its room may not."""
+    tree = ast.parse(source)
+    room = path.split("/")[0]
+    found = []
+    for line, name, typed in imports(tree):
+        top, *rest = name.split(".")
+        where = f"{path}:{line}"
+        if name.startswith("."):
+            found.append(f"{where}: relative import {name}")
+        elif top in ROOMS and top != "venire":
+            found.append(f"{where}: room under its bare name: {name}")
+        elif top == "venire" and rest and rest[0] in ROOMS and rest[0] not in {room, *BELOW[room]}:
+            found.append(f"{where}: {room} imports {rest[0]}, which is not below it")
+        elif top == "venire" and room != "venire" and (not rest or rest[0] not in ROOMS):
+            found.append(f"{where}: {room} imports the public interface: {name}")
+        if top in HOMES and not path.startswith(HOMES[top]):
+            found.append(f"{where}: {top} has its home in {', '.join(HOMES[top])}")
+        if top == "aiohttp" and "web" in rest and path.startswith("judges/"):
+            found.append(f"{where}: a server among the providers")
+        if path.startswith(STANDARD_ONLY) and not standard(top) and not (top == "numpy" and typed):
+            found.append(f"{where}: arena is standard library only, numpy for types alone: {name}")
+    for node in ast.walk(tree):
+        concurrent = isinstance(node, ast.AsyncFunctionDef | ast.Await | ast.AsyncWith | ast.AsyncFor)
+        if concurrent and not path.startswith(ASYNC_HOMES):
+            found.append(f"{path}:{node.lineno}: async outside its homes")
+    return found
+
+
+def standard(top: str) -> bool:
+    import sys
+
+    return top in sys.stdlib_module_names or top == "venire"
+
+
+def house() -> Iterator[tuple[str, str]]:
+    for room in ROOMS:
+        for file in sorted((ROOT / room).rglob("*.py")):
+            path = file.relative_to(ROOT)
+            if room == "venire" and len(path.parts) > 2 and path.parts[1] in ROOMS:
+                continue  # a link to a room, read under the room's own name
+            yield str(path), file.read_text(encoding="utf-8")
+
+
+def test_every_file_keeps_to_its_floor() -> None:
+    files = dict(house())
+    assert len(files) > 50
+    assert [fault for path, source in files.items() for fault in violations(path, source)] == []
+
+
+PLANTED = [
+    ("arena/keys.py", "import numpy"),
+    ("arena/keys.py", "import orjson"),
+    ("arena/keys.py", "from venire.storage.store import Store"),
+    ("configs/schema.py", "from venire.judges import PROTOCOLS"),
+    ("judges/parsing.py", "from venire.storage.store import Store"),
+    ("judges/parsing.py", "async def parse() -> None: ..."),
+    ("judges/parsing.py", "import aiohttp"),
+    ("judges/providers/openai.py", "from aiohttp import web"),
+    ("storage/store.py", "from venire.ratings import scale"),
+    ("storage/store.py", "async def write() -> None: ..."),
+    ("storage/store.py", "import tenacity"),
+    ("ratings/scale.py", "from venire.storage.store import Store"),
+    ("ratings/scale.py", "def f() -> None:\n    import duckdb"),
+    ("orchestrator/plan.py", "from venire.ratings import bradley_terry"),
+    ("orchestrator/plan.py", "from venire.reports import board"),
+    ("orchestrator/plan.py", "import litellm"),
+    ("orchestrator/plan.py", "import scipy.stats"),
+    ("reports/board.py", "from venire.orchestrator.plan import design"),
+    ("reports/board.py", "from venire.judges import PROTOCOLS"),
+    ("reports/board.py", "import rich"),
+    ("simulation/judge.py", "from venire.storage.store import Store"),
+    ("simulation/judge.py", "from venire.orchestrator.plan import design"),
+    ("simulation/judge.py", "async def f() -> None: ..."),
+    ("judges/two_stage.py", "from venire.simulation.judge import simulate"),
+    ("judges/two_stage.py", "import pydantic"),
+    ("judges/two_stage.py", "import asyncio_throttle"),
+    ("storage/store.py", "import typer"),
+    ("storage/store.py", "from storage.sql import query"),
+    ("venire/session.py", "import judges"),
+    ("venire/session.py", "import duckdb"),
+    ("storage/store.py", "import venire"),
+    ("storage/store.py", "from . import sql"),
+    ("storage/store.py", "from importlib import import_module\nimport_module('venire.ratings')"),
+    ("orchestrator/plan.py", "import uvloop"),
+]
+
+
+@pytest.mark.parametrize(("path", "line"), PLANTED)
+def test_a_forbidden_import_is_seen(path: str, line: str) -> None:
+    source = (ROOT / path).read_text(encoding="utf-8") if (ROOT / path).exists() else ""
+    assert violations(path, source) == []
+    assert violations(path, f"{source}\n{line}\n") != []

@@ -1,0 +1,65 @@
+"""Judge language models with language models: plan matchups, ask judges in both orders, keep every reply, rate.
+
+The public names are loaded when they are first used, so that `import venire` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from venire.arena.campaigns import Campaign
+    from venire.arena.errors import InputError, StoreError, VenireError
+    from venire.configs.loading import load_campaign
+    from venire.orchestrator.campaign import CampaignSummary, Ending
+    from venire.rating import rate
+    from venire.reports.board import Board
+    from venire.session import Embedded, Session
+    from venire.storage.store import Store, open_store
+
+__all__ = [
+    "Board",
+    "Campaign",
+    "CampaignSummary",
+    "Embedded",
+    "Ending",
+    "InputError",
+    "Session",
+    "Store",
+    "StoreError",
+    "VenireError",
+    "load_campaign",
+    "open_store",
+    "rate",
+]
+
+_HOMES = {
+    "Board": "venire.reports.board",
+    "Campaign": "venire.arena.campaigns",
+    "CampaignSummary": "venire.orchestrator.campaign",
+    "Embedded": "venire.session",
+    "Ending": "venire.orchestrator.campaign",
+    "InputError": "venire.arena.errors",
+    "Session": "venire.session",
+    "Store": "venire.storage.store",
+    "StoreError": "venire.arena.errors",
+    "VenireError": "venire.arena.errors",
+    "load_campaign": "venire.configs.loading",
+    "open_store": "venire.storage.store",
+    "rate": "venire.rating",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("venire")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'venire' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__, "__version__"])

@@ -1,0 +1,44 @@
+"""`venire mock-provider`: the embedded judge server by itself, for trying a campaign without a key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+__all__ = ["mock_provider"]
+
+
+def mock_provider(
+    file: Path = typer.Argument(..., help="A campaign file: its completions and Elo are what the judges know."),
+    port: int = typer.Option(0, "--port", help="Port on 127.0.0.1; 0 takes a free one."),
+    speed: float = typer.Option(1.0, "--speed", help="Divide the judges' latency by this; 0 is no waiting."),
+    fault_rate: float = typer.Option(0.0, "--faults", min=0.0, max=1.0, help="Share of requests that fail at first."),
+    seed: int = typer.Option(0, "--seed", help="Seed of the faults."),
+    ledger: Path | None = typer.Option(None, "--ledger", help="Append every request to this file as JSON lines."),
+) -> None:
+    """Serve simulated judges until Ctrl-C.
+
+    An OpenAI-compatible API; its models are called simulated/<profile>@<seed>."""
+    import asyncio
+    import contextlib
+    import signal
+
+    from venire.configs.loading import load_campaign
+    from venire.session import answer_key, even_faults
+    from venire.simulation.server import JudgeServer
+
+    key = answer_key(load_campaign(file))
+    server = JudgeServer(key, port=port, speed=speed, seed=seed, faults=even_faults(fault_rate), ledger_path=ledger)
+
+    async def serve() -> None:
+        stopped = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stopped.set)
+        async with server:
+            typer.echo(f"base_url = {server.base_url!r}   {len(key)} completions known; Ctrl-C ends it")
+            with contextlib.suppress(asyncio.CancelledError):
+                await stopped.wait()
+
+    asyncio.run(serve())

@@ -1,0 +1,29 @@
+"""`venire plan`: what a campaign will ask and cost, before it does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+__all__ = ["plan"]
+
+
+def plan(
+    file: Path = typer.Argument(..., help="The campaign file."),
+    amend: bool = typer.Option(False, "--amend", help="Accept a file that changed since calls were made."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON on standard output and nothing else."),
+) -> None:
+    """Show what a campaign will ask and cost.
+
+    The data is imported and the plan written into the store; nobody is asked."""
+    from venire.commands.options import write_json
+    from venire.configs.loading import load_campaign
+    from venire.session import Session
+    from venire.show import console, plan_json, show_plan
+
+    with Session(load_campaign(file), amend=amend) as session:
+        if as_json:
+            write_json(plan_json(session))
+        else:
+            show_plan(console(), session)

@@ -1,0 +1,49 @@
+"""`venire rate`: ratings and consistencies from a store or from a table of battles."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+
+import typer
+
+__all__ = ["rate"]
+
+
+class TableOrigin(StrEnum):
+    """Where the verdicts of a table come from; a store knows by itself."""
+
+    REAL = "real"
+    RECORDED = "recorded"
+    SIMULATED = "simulated"
+
+
+def rate(
+    path: Path = typer.Argument(..., help="A store, or a table: model_a, model_b, winner[, judge, instruction_id]."),
+    campaign: str | None = typer.Option(None, "--campaign", help="Which campaign of a store that has several."),
+    bootstrap: int = typer.Option(200, "--bootstrap", min=0, help="Replicates behind the intervals."),
+    seed: int | None = typer.Option(None, "--seed", help="Seed of the replicates; default: the campaign's own, or 0."),
+    mapping: list[str] = typer.Option([], "--map", help="OURS=THEIRS: a column that is called otherwise in the table."),
+    origin: TableOrigin = typer.Option(TableOrigin.RECORDED, "--origin", help="Where a table's verdicts come from."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON on standard output and nothing else."),
+) -> None:
+    """Rate the models and measure the judges.
+
+    Nothing is asked and nothing is paid."""
+    from venire.arena.records import Origin
+    from venire.commands.options import column_map, write_json
+    from venire.rating import rate as rate_path
+    from venire.show import console, show_board
+
+    board = rate_path(
+        path,
+        campaign=campaign,
+        mapping=column_map(mapping),
+        origin=Origin(origin.value),
+        replicates=bootstrap,
+        seed=seed,
+    )
+    if as_json:
+        write_json(board.to_json())
+    else:
+        show_board(console(), board)

@@ -1,0 +1,46 @@
+"""`venire run`: ask what is missing, and go on where the last run stopped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+__all__ = ["run"]
+
+
+def run(
+    file: Path = typer.Argument(..., help="The campaign file."),
+    yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask before spending."),
+    amend: bool = typer.Option(False, "--amend", help="Accept a file that changed since calls were made."),
+    retry_failed: bool = typer.Option(False, "--retry-failed", help="Try steps that used up their attempts again."),
+    speed: float = typer.Option(
+        0.0, "--speed", help="For embedded simulated judges: divide their latency by this; 0 is no waiting."
+    ),
+    fault_rate: float = typer.Option(
+        0.0, "--faults", min=0.0, max=1.0, help="For embedded simulated judges: share of requests that fail at first."
+    ),
+) -> None:
+    """Run a campaign, or go on where it stopped.
+
+    Ctrl-C stops it safely; the same command goes on.
+
+    Exit codes: 0 complete, 1 error, 2 input, 3 budget reached, 4 done with failed steps, 130 interrupted.
+    """
+    import sys
+
+    from venire.arena.errors import InputError
+    from venire.configs.loading import load_campaign
+    from venire.session import Embedded, Session, even_faults
+    from venire.show import console, show_outcome, show_plan
+
+    screen = console(stderr=True)
+    with Session(load_campaign(file), amend=amend) as session:
+        if retry_failed and (cleared := session.retry_failed()):
+            screen.print(f"{cleared} failed steps will be tried again")
+        show_plan(screen, session)
+        if session.progress.missing and not yes:
+            if not sys.stdin.isatty():
+                raise InputError("nobody is there to agree to the plan: check it and add --yes")
+            typer.confirm("Run it?", abort=True, err=True)
+        raise typer.Exit(show_outcome(session, screen, Embedded(speed, even_faults(fault_rate))))

@@ -1,0 +1,77 @@
+"""From verdicts in a store or in a table to a board."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from venire.arena.errors import InputError
+from venire.arena.records import Origin
+from venire.reports.board import Board, build
+from venire.storage import frames
+from venire.storage.formats.battles import read_battles
+from venire.storage.store import Store, open_store
+
+__all__ = ["choose_campaign", "is_store", "rate", "rate_campaign"]
+
+
+def is_store(path: Path) -> bool:
+    """Whether a file is a DuckDB database, by its first bytes; a missing file counts as one by its ending."""
+    if not path.exists():
+        return path.suffix in (".duckdb", ".db")
+    with path.open("rb") as file:
+        return file.read(12)[8:12] == b"DUCK"
+
+
+def rate(
+    path: Path | str,
+    *,
+    campaign: str | None = None,
+    mapping: Mapping[str, str] | None = None,
+    origin: Origin = Origin.RECORDED,
+    replicates: int = 200,
+    seed: int | None = None,
+) -> Board:
+    """The board of a store's campaign (the only one, unless named), or of a table of battles.
+
+    `origin` says where a table's verdicts come from; a store knows by itself. Raises InputError for a path that
+    cannot be read and for a campaign that is not there.
+    """
+    path = Path(path)
+    if not is_store(path):
+        battles = read_battles(path, mapping or {})
+        return build(battles, origins=[origin], replicates=replicates, seed=seed or 0)
+    with open_store(path, create=False) as store:
+        return rate_campaign(store, choose_campaign(store, campaign), replicates=replicates, seed=seed)
+
+
+def rate_campaign(
+    store: Store, campaign: frames.CampaignRow, *, replicates: int = 200, seed: int | None = None
+) -> Board:
+    """The board of one campaign of an open store; the seed is the campaign's own unless another is given."""
+    judges = frames.judges(store, campaign.id)
+    return build(
+        frames.battles(store, campaign.id),
+        reference=frames.elos(store),
+        origins={judge.origin for judge in judges},
+        replicates=replicates,
+        seed=campaign.seed if seed is None else seed,
+        families=frames.families(store),
+        judge_families={judge.name: judge.family for judge in judges if judge.family is not None},
+    )
+
+
+def choose_campaign(store: Store, name: str | None) -> frames.CampaignRow:
+    """The named campaign, or of the only one. Raises InputError naming those that are there."""
+    there = frames.campaigns(store)
+    if not there:
+        raise InputError(f"the store {store.path} has no campaign yet: `venire run FILE` starts one")
+    names = ", ".join(one.name for one in there)
+    if name is None:
+        if len(there) > 1:
+            raise InputError(f"the store {store.path} has several campaigns, name one with --campaign: {names}")
+        return there[0]
+    for one in there:
+        if one.name == name:
+            return one
+    raise InputError(f"the store {store.path} has no campaign {name!r}; there are: {names}")

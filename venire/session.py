@@ -1,0 +1,294 @@
+"""One campaign from its file to its board: what the commands and the public functions share."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+from venire.arena.battles import Statistics
+from venire.arena.campaigns import Campaign, DataSources, JudgeSettings, Price
+from venire.arena.clock import Clock, SystemClock
+from venire.arena.errors import InputError
+from venire.arena.records import Completion, Instruction, Rating
+from venire.configs.loading import difference
+from venire.judges.providers import PROVIDERS
+from venire.judges.providers.base import Endpoint, Provider
+from venire.judges.providers.prices import find_price
+from venire.orchestrator.campaign import CampaignSummary, Identity, Stop, run_campaign
+from venire.orchestrator.forecast import JudgeForecast, forecast
+from venire.orchestrator.plan import PlannedCampaign, plan_campaign, respondents
+from venire.rating import choose_campaign, rate_campaign
+from venire.reports.board import Board
+from venire.simulation.answers import AnswerKey
+from venire.simulation.faults import Faults
+from venire.simulation.server import JudgeServer, serve_in_thread
+from venire.storage import frames, imports, plans
+from venire.storage.formats import FORMATS
+from venire.storage.imports import Added
+from venire.storage.store import Store, open_store
+
+__all__ = ["Embedded", "Session", "answer_key", "even_faults"]
+
+Kind = Literal["instructions", "completions", "elo"]
+LoopFactory = Callable[[], asyncio.AbstractEventLoop]
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """How the embedded judge server behaves where a simulated judge names no endpoint: see `simulation.server`."""
+
+    speed: float = 0.0
+    faults: Faults = field(default_factory=Faults)
+
+
+class Session:
+    """A campaign with its store open, its data imported and its plan written.
+
+    Raises InputError for whatever is wrong with file, data, plan, prices or store; and when the file has changed since
+    calls were made for it, unless `amend` is true.
+    """
+
+    def __init__(self, campaign: Campaign, *, amend: bool = False, clock: Clock | None = None) -> None:
+        self.campaign = campaign
+        self.clock = clock or SystemClock()
+        self.prices = {judge.name: _price(campaign, judge) for judge in campaign.judges}
+        respondents(campaign)
+        self.store = open_store(campaign.store, clock=self.clock)
+        try:
+            self._refuse_change(amend)
+            self.imported = self._import()
+            self.planned: PlannedCampaign = plan_campaign(self.store, campaign)
+        except BaseException:
+            self.store.close()
+            raise
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.store.close()
+
+    def forecast(self) -> tuple[JudgeForecast, ...]:
+        """What is left, by judge, with what it will cost."""
+        return forecast(self.store, self.planned, self.prices)
+
+    @property
+    def progress(self) -> frames.Progress:
+        """Trials planned, settled and failed."""
+        return frames.progress(self.store, self.planned.id)
+
+    @property
+    def accounts(self) -> frames.Accounts:
+        """What the campaign has paid so far."""
+        return frames.accounts(self.store, self.planned.id)
+
+    def retry_failed(self) -> int:
+        """Let steps that used up their attempts be asked again; returns how many."""
+        return plans.clear_failures(self.store, self.planned.id)
+
+    def board(self, *, replicates: int = 200) -> Board:
+        """The ratings and consistencies of what is settled."""
+        return rate_campaign(self.store, choose_campaign(self.store, self.campaign.name), replicates=replicates)
+
+    def run(
+        self,
+        *,
+        environ: Mapping[str, str] = os.environ,
+        embedded: Embedded | None = None,
+        progress: Callable[[Statistics], None] | None = None,
+        warn: Callable[[str], None] | None = None,
+        loop_factory: LoopFactory | None = None,
+        group_rows: int = 500,
+        group_seconds: float = 0.1,
+    ) -> CampaignSummary:
+        """Ask what is missing, and return when it is settled or there is a reason to stop.
+
+        Keys come from `environ`. Ctrl-C and SIGTERM stop it gently, a second one at once. Endpoints are tried before
+        any money is spent: InputError for one that cannot be used. Raises StoreError when the store fails.
+        """
+        keys = {judge.lane.identity: _key(self.campaign, judge, environ) for judge in self.campaign.judges}
+
+        async def go() -> CampaignSummary:
+            stop = Stop()
+            async with contextlib.AsyncExitStack() as stack:
+                providers: dict[Identity, Provider] = {}
+                for judge in self.campaign.judges:
+                    lane = judge.lane
+                    if lane.identity not in providers:
+                        endpoint = Endpoint(
+                            lane.base_url or base_url, keys[lane.identity], lane.timeout, lane.concurrency
+                        )
+                        provider = PROVIDERS[lane.provider](endpoint)
+                        stack.push_async_callback(provider.close)
+                        providers[lane.identity] = provider
+                        if self.progress.missing:
+                            await _check(self.campaign, judge, provider, warn)
+                with _signals(stop):
+                    return await run_campaign(
+                        self.store,
+                        self.campaign,
+                        self.planned,
+                        providers,
+                        self.prices,
+                        clock=self.clock,
+                        stop=stop,
+                        progress=progress,
+                        group_rows=group_rows,
+                        group_seconds=group_seconds,
+                    )
+
+        with self._embedded_server(embedded or Embedded()) as base_url:
+            return _run(go, loop_factory)
+
+    @contextlib.contextmanager
+    def _embedded_server(self, settings: Embedded) -> Iterator[str]:
+        """The address of an embedded judge server where a judge needs one; nothing is started otherwise."""
+        if all(judge.lane.base_url is not None for judge in self.campaign.judges) or self.progress.missing == 0:
+            yield "http://127.0.0.1:9"
+            return
+        key = answer_key(self.campaign, self.store)
+        with serve_in_thread(
+            JudgeServer(key, speed=settings.speed, faults=settings.faults, seed=self.campaign.seed)
+        ) as server:
+            yield server.base_url
+
+    def _refuse_change(self, amend: bool) -> None:
+        known = plans.find_campaign(self.store, self.campaign.name)
+        if known is None or known.settings == self.campaign.settings or amend or known.calls == 0:
+            return
+        raise InputError(
+            f"{self.campaign.path} has changed since campaign {self.campaign.name!r} made {known.calls} calls:\n\n"
+            f"{difference(known.text, self.campaign.text)}\n\n"
+            "Put the file back, give the changed campaign another name, or go on with the changes with --amend."
+        )
+
+    def _import(self) -> Mapping[str, Added]:
+        data = self.campaign.data
+        found: dict[str, Added] = {}
+        for kind, path in _sources(data):
+            found[kind] = imports.add(self.store, FORMATS["table"](path, kind, (data.maps or {}).get(kind, {})))
+        imports.set_families(self.store, data.families or {})
+        return found
+
+
+def even_faults(rate: float) -> Faults:
+    """Faults of five kinds that share a rate (0 to 1) evenly; short ones, so that a demonstration does not drag."""
+    each = rate / 5
+    return Faults(each, each, each, each, each, retry_after_s=0.2, timeout_s=2.0)
+
+
+def answer_key(campaign: Campaign, store: Store | None = None) -> AnswerKey:
+    """What simulated judges must know of a campaign's completions: whose each is, and that model's Elo.
+
+    Read from the store given, else from the campaign's data files, else from its store. Models without Elo are left
+    out, so that what they wrote is not known. Raises InputError when no model has one.
+    """
+    data = campaign.data
+    if store is None and (data.instructions is None or data.completions is None or data.elo is None):
+        with open_store(campaign.store, create=False) as opened:
+            return answer_key(campaign, opened)
+    if store is not None:
+        elo: Mapping[str, float] = frames.elos(store)
+        rows = ((name, "\n\n".join(turns), model, text) for name, turns, model, text in imports.answer_key(store))
+    else:
+        read = {kind: FORMATS["table"](path, kind, (data.maps or {}).get(kind, {})) for kind, path in _sources(data)}
+        elo = {one.model: one.elo for one in read["elo"] if isinstance(one, Rating)}
+        texts = {one.id: "\n\n".join(one.turns) for one in read["instructions"] if isinstance(one, Instruction)}
+        rows = (
+            (one.instruction, texts[one.instruction], one.model, one.text)
+            for one in read["completions"]
+            if isinstance(one, Completion) and one.instruction in texts
+        )
+    if not elo:
+        raise InputError(
+            f"{campaign.path}: simulated judges need the Elo of the contestants, and none is known: name a table in "
+            "[data] elo, or import one (`venire import table PATH --kind elo`)"
+        )
+    return AnswerKey((row for row in rows if row[2] in elo), elo)
+
+
+def _sources(data: DataSources) -> list[tuple[Kind, Path]]:
+    named: tuple[tuple[Kind, Path | None], ...] = (
+        ("instructions", data.instructions),
+        ("completions", data.completions),
+        ("elo", data.elo),
+    )
+    return [(kind, path) for kind, path in named if path is not None]
+
+
+async def _check(
+    campaign: Campaign, judge: JudgeSettings, provider: Provider, warn: Callable[[str], None] | None
+) -> None:
+    try:
+        warning = await provider.check()
+    except InputError as error:
+        key = f" (its key is in {judge.lane.key_variable})" if judge.lane.key_variable else ""
+        raise InputError(f"{campaign.path}: judge {judge.name!r}{key}: {error}") from error
+    if warning is not None and warn is not None:
+        warn(f"judge {judge.name!r}: {warning}")
+
+
+def _price(campaign: Campaign, judge: JudgeSettings) -> Price:
+    if judge.free:
+        return Price(0, 0)
+    price = judge.price or find_price(judge.model)
+    if price is None:
+        raise InputError(
+            f"{campaign.path}: judge {judge.name!r}: no price is known for the model {judge.model!r}: add "
+            "price = { input = DOLLARS, output = DOLLARS } per million tokens, or free = true"
+        )
+    return price
+
+
+def _key(campaign: Campaign, judge: JudgeSettings, environ: Mapping[str, str]) -> str | None:
+    name = judge.lane.key_variable
+    if name is None:
+        return None
+    if not (key := environ.get(name, "").strip()):
+        raise InputError(
+            f"{campaign.path}: judge {judge.name!r} needs its key in the environment variable {name}, which is not "
+            f"set: export {name}=... and try again"
+        )
+    return key
+
+
+@contextlib.contextmanager
+def _signals(stop: Stop) -> Iterator[None]:
+    """Ctrl-C and SIGTERM request a stop while a campaign runs; only the main thread can listen for them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.request)
+    try:
+        yield
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+
+
+def _run(go: Callable[[], Coroutine[Any, Any, CampaignSummary]], loop_factory: LoopFactory | None) -> CampaignSummary:
+    """Run to the end, in a thread of its own where this one has a running loop already, as in a notebook."""
+
+    def whole() -> CampaignSummary:
+        with asyncio.Runner(loop_factory=loop_factory) as runner:
+            return runner.run(go())
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return whole()
+    with ThreadPoolExecutor(1, thread_name_prefix="venire-run") as pool:
+        return pool.submit(whole).result()

@@ -79,7 +79,7 @@ def _address(value: str) -> str:
         port_is_sound = parts.port is None or parts.port > 0
     except ValueError:
         raise ValueError("not a URL; accepted: such as https://api.openai.com/v1") from None
-    if parts.username is not None or parts.password is not None or "@" in parts.netloc:
+    if parts.username is not None or parts.password is not None:
         raise ValueError("a user name or password in the URL; give the key by key_variable instead")
     if "?" in value or "#" in value:
         raise ValueError(

@@ -30,7 +30,6 @@ from venire.orchestrator.trial import settle, stage
 from venire.storage import frames, plans
 from venire.storage.plans import Pending
 from venire.storage.store import Store
-from venire.storage.writer import Writer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,9 +41,6 @@ Identity = tuple[str, str | None, str | None, str]
 
 GRACE_SECONDS = 30.0
 """How long calls in flight may take after a request to stop."""
-
-_MOST_WAITING = 10_000
-"""Rows not yet on disk at which workers pause: a stalled disk becomes back-pressure, not memory."""
 
 _VERDICT_FAULTS = {Fault.FILTERED: Status.FILTERED, Fault.TOO_LONG: Status.TOO_LONG}
 """Faults that are an answer about the trial itself: it has a verdict of that status."""
@@ -133,21 +129,23 @@ class _Run:
             commit.run("insert_reading", parser=PARSER, now=clock.wall())
         self.reading = store.rows("reading_id", parser=PARSER)[0][0]
         self.lane_numbers = _register_lanes(store, campaign)
-        self.loop = asyncio.get_running_loop()
-        self.broken: asyncio.Future[None] = self.loop.create_future()
+        self.broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.start = clock.monotonic()
         self.pending = plans.pending(store, planned.id)
-        self.writer = Writer(store, group_rows=group_rows, group_seconds=group_seconds, on_error=self._on_error)
-        self.recorder = Recorder(self.writer, planned.id, self.reading)
+        self.recorder = Recorder(
+            store,
+            planned.id,
+            self.reading,
+            group_rows=group_rows,
+            group_seconds=group_seconds,
+            on_error=self._on_error,
+        )
         self.lanes: dict[Identity, Lane] = {}
         self.workers: list[asyncio.Task[None]] = []
 
     def _on_error(self, error: StoreError) -> None:
-        def tell() -> None:
-            if not self.broken.done():
-                self.broken.set_exception(error)
-
-        self.loop.call_soon_threadsafe(tell)
+        if not self.broken.done():
+            self.broken.set_exception(error)
 
     async def go(
         self,
@@ -165,7 +163,8 @@ class _Run:
                 await feed.close()
             if self.broken.done():
                 self.broken.exception()
-            await asyncio.to_thread(self._close_writer)
+            self.recorder.event(self.clock.wall(), "run ended", json.dumps({"calls": self.tally.calls}))
+            await self.recorder.close()
         return self._summary()
 
     def _open_lanes(self, providers: Mapping[Identity, Provider]) -> list[tuple[Feed, Lane, int]]:
@@ -243,8 +242,6 @@ class _Run:
 
     async def _worker(self, feed: Feed, lane: Lane, prices: Mapping[str, Price]) -> None:
         while not self.halt.is_set() and lane.closed is None:
-            while self.recorder.waiting > _MOST_WAITING:
-                await self.clock.sleep(0.05)
             pending = await feed.take()
             if pending is None:
                 return
@@ -304,10 +301,6 @@ class _Run:
             spent=self.purse.spent - self.before,
             elapsed=self.clock.monotonic() - self.start,
         )
-
-    def _close_writer(self) -> None:
-        self.recorder.event(self.clock.wall(), "run ended", json.dumps({"calls": self.tally.calls}))
-        self.writer.close()
 
     def _summary(self) -> CampaignSummary:
         closed = {lane_name(lane.settings): lane.closed for lane in self.lanes.values() if lane.closed is not None}

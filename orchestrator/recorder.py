@@ -1,12 +1,15 @@
-"""Rows on their way to the store: the only place that knows the order of their columns. Nothing here waits."""
+"""Rows on their way to the store: the only place that knows the order of their columns."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from venire.arena.errors import Fault
+from venire.arena.errors import Fault, StoreError
 from venire.arena.records import Reply, Verdict
+from venire.storage.store import Store
 from venire.storage.writer import Writer
 
 __all__ = ["AttemptRecord", "Recorder"]
@@ -33,12 +36,49 @@ class AttemptRecord:
 
 
 class Recorder:
-    """Hands what happened in one campaign to the writer. Every method raises StoreError once the store has failed."""
+    """Hands what happened in one campaign to the writer. Every method raises StoreError once the store has failed.
 
-    def __init__(self, writer: Writer, campaign: int, reading: int) -> None:
-        self._writer = writer
+    `room` is asked before a call is sent: no more than `group_rows` rows are then waiting for the disk, so a process
+    that dies loses at most those, and what its workers have in flight.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        campaign: int,
+        reading: int,
+        *,
+        group_rows: int,
+        group_seconds: float,
+        on_error: Callable[[StoreError], None],
+    ) -> None:
         self._campaign = campaign
         self._reading = reading
+        self._most = group_rows
+        self._freed = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        self._writer = Writer(
+            store,
+            group_rows=group_rows,
+            group_seconds=group_seconds,
+            on_commit=lambda: _call(loop, self._freed.set),
+            on_error=lambda error: _call(loop, on_error, error),
+        )
+
+    @property
+    def full(self) -> bool:
+        """Whether as many rows wait for the disk as may."""
+        return self._writer.waiting >= self._most
+
+    async def room(self) -> None:
+        """Wait until fewer rows than a group are waiting for the disk."""
+        while self.full:
+            self._freed.clear()
+            await self._freed.wait()
+
+    async def close(self) -> None:
+        """Write what is waiting and end the writer; StoreError when that could not be done."""
+        await asyncio.to_thread(self._writer.close)
 
     def attempt(self, one: AttemptRecord) -> None:
         """A call, answered or not."""
@@ -97,7 +137,7 @@ class Recorder:
         """Something worth knowing later: a start, a stop, a lane that closed."""
         self._writer.put("event", (at, self._campaign, kind, detail))
 
-    @property
-    def waiting(self) -> int:
-        """Rows not yet on disk."""
-        return self._writer.waiting
+
+def _call(loop: asyncio.AbstractEventLoop, what: Callable[..., None], *arguments: object) -> None:
+    """Call something in the loop's thread, from the writer's."""
+    loop.call_soon_threadsafe(what, *arguments)

@@ -107,7 +107,6 @@ class JudgeServer:
         self._required = require_key
         self._on_request = on_request
         self._runner: web.AppRunner | None = None
-        self._waiting: set[asyncio.Task[object]] = set()
         self._fingerprint = f"fp_{profiles_digest()}"
         self._models = models_body(model_name(profile, seed) for profile in load_profiles())
 
@@ -141,8 +140,6 @@ class JudgeServer:
         """Close every connection, answered or not, and the ledger's file."""
         if self._runner is None:
             return
-        for task in self._waiting:
-            task.cancel()
         await self._runner.cleanup()
         self._runner = None
         self.ledger.close()
@@ -182,7 +179,8 @@ class JudgeServer:
         try:
             if self._on_request is not None:
                 self._on_request(entry.ordinal)
-            await self._wait(decision)
+            if decision.wait_s:
+                await asyncio.sleep(decision.wait_s)
             return await self._send(request, decision, entry)
         finally:
             self.ledger.leave()
@@ -236,16 +234,6 @@ class JudgeServer:
         if fault == "timeout":
             return _Decision(fault, 0, b"", self._faults.timeout_s, ask)
         return _Decision(fault, 200, _GARBAGE, wait_s, ask)
-
-    async def _wait(self, decision: _Decision) -> None:
-        """Let the judge's time pass; stopping the server ends it at once."""
-        if decision.wait_s == 0 or (task := asyncio.current_task()) is None:
-            return
-        self._waiting.add(task)
-        try:
-            await asyncio.sleep(decision.wait_s)
-        finally:
-            self._waiting.discard(task)
 
     async def _send(self, request: web.Request, decision: _Decision, entry: Entry) -> web.StreamResponse:
         if request.transport is None or decision.outcome == "timeout":

@@ -21,8 +21,9 @@ _CHECKPOINT_BYTES = 64 << 20
 class Writer:
     """Commits rows in groups: every `group_seconds`, or as soon as `group_rows` have come together.
 
-    `put` never waits. A failure to write is kept, handed to `on_error` once, and raised by every later `put` and by
-    `close`. The store's connection belongs to this thread from construction to `close`.
+    `put` never waits. `on_commit` is called in the writing thread after each group is on disk. A failure to write is
+    kept, handed to `on_error` once, and raised by every later `put` and by `close`. The store's connection belongs to
+    this thread from construction to `close`.
     """
 
     def __init__(
@@ -31,11 +32,13 @@ class Writer:
         *,
         group_rows: int = 500,
         group_seconds: float = 0.1,
+        on_commit: Callable[[], None] | None = None,
         on_error: Callable[[StoreError], None] | None = None,
     ) -> None:
         self._store = store
         self._group_rows = group_rows
         self._group_seconds = group_seconds
+        self._on_commit = on_commit
         self._on_error = on_error
         self._queue: queue.SimpleQueue[tuple[str, Row] | None] = queue.SimpleQueue()
         self._error: StoreError | None = None
@@ -99,6 +102,8 @@ class Writer:
                 if rows := [(*row, commit.batch) for name, row in group if name == table]:
                     commit.append(self._appenders[table], rows)
         self._written += len(group)
+        if self._on_commit is not None:
+            self._on_commit()
 
     def _fail(self, error: StoreError | duckdb.Error) -> None:
         if isinstance(error, duckdb.Error):

@@ -123,6 +123,8 @@ class Lane:
             raise LaneClosedError(self.closed)
 
     async def _attempt(self, step: Step, body: bytes, digest: bytes, worst: int, price: Price) -> Reply:
+        if self._recorder.full:
+            await self._recorder.room()
         self._check_open()
         self._purse.reserve(worst)
         try:

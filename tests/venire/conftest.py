@@ -1,0 +1,134 @@
+"""A small campaign on the demo's texts, and the embedded judge server it asks."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from venire.commands import main
+from venire.configs.loading import load_campaign
+from venire.session import answer_key
+from venire.simulation.server import JudgeServer, serve_in_thread
+
+Serve = Callable[..., AbstractContextManager[JudgeServer]]
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+CAMPAIGN = """\
+name = "small"
+seed = 5
+
+[data]
+instructions = "instructions.jsonl"
+completions = "completions.jsonl"
+elo = "elo.csv"
+
+[plan]
+policy = "all-pairs"
+instructions = {instructions}
+
+{judges}
+{more}
+"""
+
+JUDGE = """\
+[[judge]]
+name = "{name}"
+model = "simulated/{name}@1"
+concurrency = 8
+{more}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The demo's tables in a folder of the test's own."""
+    for name in ("instructions.jsonl", "completions.jsonl", "elo.csv"):
+        shutil.copy(str(files("venire.configs.demo").joinpath(name)), tmp_path / name)
+    return tmp_path
+
+
+@pytest.fixture
+def write_campaign(folder: Path) -> Callable[..., Path]:
+    """Writes a campaign file: two simulated judges, all pairs of six models, 4 instructions unless told otherwise."""
+
+    def write(
+        *, name: str = "small.toml", instructions: int = 4, judges: str | None = None, judge: str = "", more: str = ""
+    ) -> Path:
+        both = "".join(JUDGE.format(name=one, more=judge) for one in ("gpt-4-0613", "claude-3-opus"))
+        path = folder / name
+        path.write_text(CAMPAIGN.format(instructions=instructions, judges=judges or both, more=more), encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def serve(write_campaign: Callable[..., Path]) -> Serve:
+    """Starts the embedded judge server by itself, knowing the demo's texts, without waiting."""
+    key = answer_key(load_campaign(write_campaign(name="key.toml")))
+    return lambda **settings: serve_in_thread(JudgeServer(key, **{"speed": 0.0, **settings}))
+
+
+@pytest.fixture
+def venire(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
+    """Runs a command in this process, on asyncio's own loop, and returns how it ended."""
+    monkeypatch.setattr("venire.show._loop", lambda: None)
+
+    def run(*words: object) -> Done:
+        monkeypatch.setattr(sys, "argv", ["venire", *map(str, words)])
+        capsys.readouterr()
+        code = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else 0
+        said = capsys.readouterr()
+        return Done(code, said.out, said.err)
+
+    return run
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Starts a command as a process of its own; what is left running is ended with the test."""
+    started: list[subprocess.Popen[str]] = []
+
+    def run(*words: object, **options: Any) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, *map(str, words)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            **options,
+        )
+        started.append(process)
+        return process
+
+    yield run
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()

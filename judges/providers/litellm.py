@@ -12,6 +12,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from importlib import import_module
@@ -49,8 +50,7 @@ class LiteLLMProvider:
     def __init__(self, endpoint: Endpoint, wall: Callable[[], datetime] = SystemClock().wall) -> None:
         self._endpoint = endpoint
         self._wall = wall
-        self._session: aiohttp.ClientSession | None = None
-        self._handler: Any = None
+        self._connections: _Connections | None = None
 
     def __repr__(self) -> str:
         return f"LiteLLMProvider({self._endpoint!r})"
@@ -77,7 +77,7 @@ class LiteLLMProvider:
             async with asyncio.timeout(self._endpoint.timeout):
                 response = await litellm.acompletion(
                     **call,
-                    **self._clients(litellm, call["model"]),
+                    **self._open().clients(litellm, call["model"], self._endpoint.base_url),
                     api_base=self._endpoint.base_url.rstrip("/"),
                     api_key=self._endpoint.key or _NO_KEY,
                     drop_params=True,
@@ -96,44 +96,18 @@ class LiteLLMProvider:
         await asyncio.to_thread(_load)
         key = self._endpoint.key
         forms = [{}] if key is None else [{"Authorization": f"Bearer {key}"}, *({name: key} for name in _KEY_HEADERS)]
-        return await ask_models(self._open(), self._endpoint, forms)
+        return await ask_models(self._open().session, self._endpoint, forms)
 
     async def close(self) -> None:
         """Close the connections; a later call opens others."""
-        session, self._session = self._session, None
-        handler, self._handler = self._handler, None
-        if handler is not None:
-            await handler.close()
-        if session is not None:
-            _load().in_memory_llm_clients_cache.flush_cache()  # its clients hold the session that ends here
-            await session.close()
+        connections, self._connections = self._connections, None
+        if connections is not None:
+            await connections.leave()
 
-    def _open(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = open_session(self._endpoint, middlewares=(self._stay,))
-        return self._session
-
-    def _clients(self, litellm: Any, model: str) -> dict[str, Any]:
-        """What keeps litellm on our connections, where no redirect is followed.
-
-        Vendors that speak OpenAI's protocol take a session; the others take only a client of litellm's own make.
-        """
-        session = self._open()
-        vendor = litellm.get_llm_provider(model, api_base=self._endpoint.base_url)[1]
-        if vendor in ("openai", "azure") or vendor in litellm.openai_compatible_providers:
-            return {"shared_session": session}
-        if self._handler is None:
-            handlers = import_module("litellm.llms.custom_httpx.http_handler")
-            self._handler = handlers.AsyncHTTPHandler(follow_redirects=False, shared_session=session)
-        return {"shared_session": session, "client": self._handler}
-
-    async def _stay(self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-        """Turn a redirect of a call into an error before litellm sees it."""
-        response = await handler(request)
-        if request.method == "POST" and 300 <= response.status < 400:
-            response.close()
-            raise refusal(response.status, response.headers, "", self._wall())
-        return response
+    def _open(self) -> _Connections:
+        if self._connections is None:
+            self._connections = _Connections.join()
+        return self._connections
 
     def _translate(self, error: Exception) -> CallError:
         """Our error for one of litellm's, from the answer or the broken connection that lies beneath it."""
@@ -160,6 +134,62 @@ class LiteLLMProvider:
         return failure(message, fault, may_be_billed=len(beneath) > 1)
 
 
+@dataclass(slots=True)
+class _Connections:
+    """The connections of all providers of an event loop, closed when the last one leaves.
+
+    They are shared because litellm keeps its clients, with the session that they were made with, in a store of the
+    process: a session of each provider's own would be cut under another's calls when the first provider closes.
+    """
+
+    session: aiohttp.ClientSession
+    handler: Any
+    users: int = 0
+
+    @classmethod
+    def join(cls) -> _Connections:
+        """The running loop's connections, counted once more."""
+        loop = asyncio.get_running_loop()
+        if loop not in _SHARED:
+            session = open_session(0, None, middlewares=(_stay,))
+            handlers = import_module("litellm.llms.custom_httpx.http_handler")
+            handler = handlers.AsyncHTTPHandler(follow_redirects=False, shared_session=session)
+            _SHARED[loop] = cls(session, handler)
+        _SHARED[loop].users += 1
+        return _SHARED[loop]
+
+    async def leave(self) -> None:
+        """Count once less, and close what nobody uses any more."""
+        self.users -= 1
+        if self.users == 0:
+            del _SHARED[asyncio.get_running_loop()]
+            _load().in_memory_llm_clients_cache.flush_cache()  # its clients hold the session that ends here
+            await self.handler.close()
+            await self.session.close()
+
+    def clients(self, litellm: Any, model: str, base_url: str) -> dict[str, Any]:
+        """What keeps litellm on these connections, where no redirect is followed.
+
+        Vendors that speak OpenAI's protocol take a session; the others take only a client of litellm's own make.
+        """
+        vendor = litellm.get_llm_provider(model, api_base=base_url)[1]
+        if vendor in ("openai", "azure") or vendor in litellm.openai_compatible_providers:
+            return {"shared_session": self.session}
+        return {"shared_session": self.session, "client": self.handler}
+
+
+_SHARED: dict[asyncio.AbstractEventLoop, _Connections] = {}
+
+
+async def _stay(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """Turn a redirect of a call into an error before litellm sees it: litellm would follow, with the key."""
+    response = await handler(request)
+    if request.method == "POST" and 300 <= response.status < 400:
+        response.close()
+        raise refusal(response.status, response.headers, "", SystemClock().wall())
+    return response
+
+
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
     """The error and what lies beneath it, outermost first."""
     seen: set[int] = set()
@@ -174,7 +204,7 @@ def _load() -> Any:
     """litellm, made quiet: no network while it is imported, no banners, no log lines that quote a call."""
     os.environ.update(_ENVIRONMENT)
     module: Any = import_module("litellm")
-    pass
+    module.suppress_debug_info = True
     module.telemetry = False
     for name in _LOGGERS:
         logging.getLogger(name).disabled = True

@@ -111,7 +111,7 @@ class OpenAIProvider:
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
-            self._session = open_session(self._endpoint)
+            self._session = open_session(self._endpoint.concurrency, self._endpoint.timeout)
         return self._session
 
     async def _post(self, body: bytes, headers: Mapping[str, str]) -> tuple[int, Mapping[str, str], bytes]:

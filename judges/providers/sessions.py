@@ -18,17 +18,21 @@ _CHECK_SECONDS = 30.0
 _NO_LIST = frozenset({404, 405, 501})
 
 
-def open_session(endpoint: Endpoint, middlewares: Sequence[aiohttp.ClientMiddlewareType] = ()) -> aiohttp.ClientSession:
-    """A session for one endpoint, to be opened inside the running loop and closed by the caller.
+def open_session(
+    limit: int, timeout: float | None, middlewares: Sequence[aiohttp.ClientMiddlewareType] = ()
+) -> aiohttp.ClientSession:
+    """A session of at most `limit` connections (0: any number), to be opened inside the running loop.
 
-    It keeps connections alive and no cookies, and reads neither proxies nor passwords from the environment.
+    `timeout` is for a whole call, in seconds; None leaves it to each call. Connections are kept alive, cookies are
+    not kept, and neither proxies nor passwords are read from the environment. The caller closes it.
     """
+    connect = _CONNECT_SECONDS if timeout is None else min(timeout, _CONNECT_SECONDS)
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=endpoint.concurrency),
+        connector=aiohttp.TCPConnector(limit=limit),
         cookie_jar=aiohttp.DummyCookieJar(),
         headers={"User-Agent": "venire"},
         middlewares=middlewares,
-        timeout=aiohttp.ClientTimeout(total=endpoint.timeout, sock_connect=min(endpoint.timeout, _CONNECT_SECONDS)),
+        timeout=aiohttp.ClientTimeout(total=timeout, sock_connect=connect),
         trust_env=False,
     )
 

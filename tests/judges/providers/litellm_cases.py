@@ -129,15 +129,48 @@ def test_nothing_is_printed(serving, saying, cutting, good, question, key, capfd
     assert logging.getLogger("LiteLLM").disabled
 
 
-def test_one_provider_can_be_closed_while_another_works(serving, saying, good, question, key):
+@pytest.mark.parametrize("model", ["openai/m", "mistral/m", "anthropic/m"])
+def test_one_provider_can_be_closed_while_another_waits_for_an_answer(serving, question, key, model):
     async def call():
-        async with serving(saying(good)) as vendor:
-            first, second = (PROVIDERS["litellm"](Endpoint(vendor.url, key, 30.0, 4)) for _ in range(2))
-            body = first.encode("openai/m", question)
-            await asyncio.gather(first.send(body, "step-1"), second.send(body, "step-2"))
-            await first.close()
-            await second.send(body, "step-3")
-            await second.close()
-            return len(vendor.paths)
+        heard, closed = asyncio.Event(), asyncio.Event()
 
-    assert asyncio.run(call()) == 3
+        async def answer(request: web.Request) -> web.StreamResponse:
+            if len(vendor.paths) == 3:
+                heard.set()
+                await closed.wait()
+            return web.json_response({"error": {"message": f"call {len(vendor.paths)}"}}, status=400)
+
+        async with serving(answer) as vendor:
+            first, second = (PROVIDERS["litellm"](Endpoint(vendor.url, key, 30.0, 4)) for _ in range(2))
+            body = first.encode(model, question)
+            for provider in (first, second):
+                with pytest.raises(CallError, match="call"):
+                    await provider.send(body, "step")
+            waiting = asyncio.create_task(second.send(body, "step-3"))
+            await heard.wait()
+            await first.close()
+            closed.set()
+            with pytest.raises(CallError, match="call 3"):
+                await waiting
+            await second.close()
+
+    asyncio.run(call())
+
+
+@pytest.mark.parametrize("model", ["openai/m", "mistral/m", "anthropic/m"])
+def test_a_provider_follows_no_redirect_after_others_were_closed(serving, saying, question, key, model):
+    """litellm keeps its clients in a store of the process, with the session of whoever came first."""
+
+    async def call():
+        async with serving(saying({})) as elsewhere, serving(saying("", 307, {"Location": elsewhere.url})) as vendor:
+            first, second, third = (PROVIDERS["litellm"](Endpoint(vendor.url, key, 30.0, 4)) for _ in range(3))
+            body = first.encode(model, question)
+            for asked, closed in ((first, None), (second, first), (second, second), (third, third)):
+                with pytest.raises(CallError, match="elsewhere"):
+                    await asked.send(body, "step")
+                if closed is not None:
+                    await closed.close()
+            assert len(vendor.paths) == 4
+            assert elsewhere.paths == []
+
+    asyncio.run(call())

@@ -1,0 +1,191 @@
+"""Bad input gets a sentence that says what to do, exit code 2, and nothing is lost or spent."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from venire.storage.store import open_store
+
+Venire = Callable[..., Any]
+Write = Callable[..., Path]
+
+REAL = """\
+[[judge]]
+name = "real"
+model = "{model}"
+base_url = "{url}"
+{more}
+"""
+
+
+def refused(done: Any, *words: str) -> None:
+    assert done.code == 2, (done.out, done.err)
+    assert done.err.startswith("venire: ") or "\nvenire: " in done.err
+    assert "Traceback" not in done.err
+    for word in words:
+        assert word in done.err, done.err
+
+
+def real(url: str = "http://127.0.0.1:9/v1", model: str = "some-model", more: str = "free = true") -> str:
+    return REAL.format(url=url, model=model, more=more)
+
+
+def test_a_missing_campaign_file(venire: Venire, tmp_path: Path) -> None:
+    refused(venire("run", tmp_path / "none.toml"), "none.toml")
+
+
+def test_a_missing_data_file(venire: Venire, write_campaign: Write, folder: Path) -> None:
+    (folder / "elo.csv").unlink()
+    refused(venire("plan", write_campaign()), "elo.csv")
+
+
+def test_a_missing_store(venire: Venire, tmp_path: Path) -> None:
+    refused(venire("status", tmp_path / "none.duckdb"), "none.duckdb", "venire run")
+    refused(venire("rate", tmp_path / "none.duckdb"), "none.duckdb")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_misspelt_key(venire: Venire, write_campaign: Write) -> None:
+    refused(venire("plan", write_campaign(more="[budget]\ncals = 3")), "budget", "cals", "calls", "small.toml")
+
+
+def test_an_unknown_model_in_the_plan(venire: Venire, write_campaign: Write) -> None:
+    path = write_campaign()
+    text = path.read_text(encoding="utf-8").replace("[plan]", 'models = ["strong", "stong"]\n[plan]')
+    path.write_text(text, encoding="utf-8")
+    refused(venire("plan", path), "'stong'", "strong")
+
+
+def test_a_named_model_without_elo_is_refused_and_an_unnamed_one_left_out(
+    venire: Venire, write_campaign: Write, folder: Path
+) -> None:
+    table = folder / "elo.csv"
+    kept = [line for line in table.read_text(encoding="utf-8").splitlines() if not line.startswith("terse")]
+    table.write_text("\n".join(kept) + "\n", encoding="utf-8")
+    path = write_campaign()
+    widest = path.read_text(encoding="utf-8").replace('"all-pairs"', '"widest-gap"\nmatchups = 6')
+    path.write_text(widest, encoding="utf-8")
+    plan = venire("plan", path, "--json").json()
+    assert plan["left_out"] == [{"model": "terse", "reason": "no Elo"}]
+    path.write_text(widest.replace("[plan]", 'models = ["strong", "terse"]\n[plan]'), encoding="utf-8")
+    refused(venire("plan", path), "'terse'", "Elo")
+
+
+def test_fewer_than_two_models(venire: Venire, write_campaign: Write, folder: Path) -> None:
+    table = folder / "completions.jsonl"
+    kept = [line for line in table.read_text(encoding="utf-8").splitlines() if '"strong"' in line]
+    table.write_text("\n".join(kept) + "\n", encoding="utf-8")
+    refused(venire("plan", write_campaign()), "two models")
+
+
+def test_no_instruction_in_common(venire: Venire, write_campaign: Write, folder: Path) -> None:
+    (folder / "completions.jsonl").write_text(
+        '{"model": "strong", "instruction_id": "explain-tides", "completion": "a"}\n'
+        '{"model": "terse", "instruction_id": "explain-padlock", "completion": "b"}\n',
+        encoding="utf-8",
+    )
+    refused(venire("plan", write_campaign()), "in common")
+
+
+def test_two_judges_that_are_the_same(venire: Venire, write_campaign: Write) -> None:
+    twins = "".join(f'[[judge]]\nname = "{name}"\nmodel = "simulated/bard@1"\n' for name in ("one", "two"))
+    refused(venire("plan", write_campaign(judges=twins)), "'one'", "'two'", "repeats")
+
+
+def test_a_plan_that_cannot_be_connected(venire: Venire, write_campaign: Write) -> None:
+    path = write_campaign()
+    text = path.read_text(encoding="utf-8").replace('"all-pairs"', '"widest-gap"\nmatchups = 3')
+    path.write_text(text, encoding="utf-8")
+    refused(venire("plan", path), "matchups = 3", "at least 5")
+
+
+def test_a_missing_key_variable(venire: Venire, write_campaign: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VENIRE_TEST_KEY", raising=False)
+    path = write_campaign(judges=real(more='free = true\nkey_variable = "VENIRE_TEST_KEY"'))
+    refused(venire("run", path, "--yes"), "VENIRE_TEST_KEY", "export")
+
+
+def test_a_model_without_a_price(venire: Venire, write_campaign: Write) -> None:
+    refused(venire("plan", write_campaign(judges=real(more=""))), "some-model", "price", "free = true")
+
+
+def test_an_endpoint_that_refuses_the_connection(venire: Venire, write_campaign: Write) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    path = write_campaign(judges=real(f"http://127.0.0.1:{port}/v1"))
+    refused(venire("run", path, "--yes"), f"127.0.0.1:{port}", "'real'")
+    assert venire("status", path.with_suffix(".duckdb"), "--json").json()["campaigns"][0]["accounts"]["calls"] == 0
+
+
+def test_an_endpoint_that_refuses_the_key(
+    venire: Venire, write_campaign: Write, serve: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VENIRE_TEST_KEY", "wrong-key-0123456789")
+    with serve(require_key="right-key-0123456789") as server:
+        path = write_campaign(judges=real(server.base_url, more='free = true\nkey_variable = "VENIRE_TEST_KEY"'))
+        done = venire("run", path, "--yes")
+    refused(done, "401", "VENIRE_TEST_KEY")
+    assert "wrong-key" not in done.err + done.out
+
+
+def test_a_store_of_a_newer_format(venire: Venire, write_campaign: Write) -> None:
+    path = write_campaign()
+    assert venire("plan", path).code == 0
+    with duckdb.connect(str(path.with_suffix(".duckdb"))) as connection:
+        connection.execute("update store set format = 99")
+    refused(venire("status", path.with_suffix(".duckdb")), "format 99", "newer Venire")
+    refused(venire("run", path, "--yes"), "format 99")
+
+
+def test_a_store_that_another_process_holds(venire: Venire, write_campaign: Write) -> None:
+    path = write_campaign()
+    with open_store(path.with_suffix(".duckdb")):
+        refused(venire("run", path, "--yes"), "is held by process", "since", "on host")
+        refused(venire("status", path.with_suffix(".duckdb")), "is held by process")
+        refused(venire("rate", path.with_suffix(".duckdb")), "is held by process")
+    assert venire("plan", path).code == 0
+
+
+def test_a_file_that_is_no_store(venire: Venire, tmp_path: Path) -> None:
+    (tmp_path / "x.duckdb").write_bytes(b"not a database at all" * 50)
+    refused(venire("status", tmp_path / "x.duckdb"), "x.duckdb")
+
+
+def test_an_import_that_is_bad_in_one_row_brings_nothing(venire: Venire, tmp_path: Path, folder: Path) -> None:
+    store = tmp_path / "s.duckdb"
+    assert (
+        venire("import", "table", folder / "instructions.jsonl", "--kind", "instructions", "--store", store).code == 0
+    )
+    bad = tmp_path / "bad.csv"
+    bad.write_text("model,instruction_id,completion\na,explain-tides,x\na,explain-tydes,y\n", encoding="utf-8")
+    refused(venire("import", "table", bad, "--kind", "completions", "--store", store), "explain-tydes", "2")
+    assert venire("status", store, "--json").json()["holds"]["completions"] == 0
+
+
+def test_a_missing_column_says_which_map_would_help(venire: Venire, tmp_path: Path) -> None:
+    table = tmp_path / "elo.csv"
+    table.write_text("model,arena_elo\na,1000\n", encoding="utf-8")
+    store = tmp_path / "s.duckdb"
+    refused(venire("import", "table", table, "--kind", "elo", "--store", store), "--map elo=arena_elo")
+    words = ("import", "table", table, "--kind", "elo", "--map", "elo=arena_elo", "--store", store)
+    assert venire(*words).code == 0
+
+
+def test_an_unknown_verb_or_option(venire: Venire) -> None:
+    for words in (["rum"], ["run", "--faster"], ["run"]):
+        done = venire(*words)
+        assert done.code == 2
+        assert "Traceback" not in done.err
+
+
+def test_a_battles_table_with_a_bad_winner_names_the_row(venire: Venire, tmp_path: Path) -> None:
+    table = tmp_path / "battles.csv"
+    table.write_text("model_a,model_b,winner\na,b,model_a\na,b,nobody\n", encoding="utf-8")
+    refused(venire("rate", table), "nobody", "2")

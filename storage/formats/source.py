@@ -9,12 +9,14 @@ from __future__ import annotations
 import csv
 import difflib
 import gzip
+import os
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 import duckdb
@@ -120,6 +122,8 @@ def open_table(path: Path) -> Table:
     )
     try:
         connection.execute("set enable_progress_bar=false")
+        # Its own default is a folder where the user happens to stand.
+        connection.execute("set temp_directory=?", [str(Path(gettempdir(), f"venire-{os.getpid()}"))])
         if extension[0] in _DELIMITED:
             table = _delimited(path, connection, _DELIMITED[extension[0]], compression)
         elif extension[0] in _JSON:

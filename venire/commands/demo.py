@@ -19,8 +19,9 @@ def demo(
     from importlib.resources import files
 
     from venire.configs.loading import load_campaign
+    from venire.screen import console
     from venire.session import Embedded, Session, even_faults
-    from venire.show import console, show_next_steps, show_outcome, show_plan
+    from venire.show import show_next_steps, show_outcome, show_plan
 
     screen = console()
     folder.mkdir(parents=True, exist_ok=True)
@@ -33,7 +34,7 @@ def demo(
     if finished:  # an interrupted demo goes on; a finished one is shown from the start
         campaign.store.unlink()
     with Session(campaign) as session:
-        screen.print(f"[bold]venire demo[/bold]  in {folder}/\n")
+        screen.print(f"venire demo  in {folder}/\n")
         show_plan(screen, session)
         code = show_outcome(session, screen, Embedded(speed, even_faults(0.05)))
         show_next_steps(screen, folder, campaign)

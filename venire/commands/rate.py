@@ -32,8 +32,9 @@ def rate(
     Nothing is asked and nothing is paid."""
     from venire.arena.records import Origin
     from venire.commands.options import column_map, write_json
+    from venire.leaderboard import show_board
     from venire.rating import rate as rate_path
-    from venire.show import console, show_board
+    from venire.screen import console
 
     board = rate_path(
         path,

@@ -31,8 +31,9 @@ def run(
 
     from venire.arena.errors import InputError
     from venire.configs.loading import load_campaign
+    from venire.screen import console
     from venire.session import Embedded, Session, even_faults
-    from venire.show import console, show_outcome, show_plan
+    from venire.show import show_outcome, show_plan
 
     screen = console(stderr=True)
     with Session(load_campaign(file), amend=amend) as session:

@@ -15,7 +15,8 @@ def status(
 ) -> None:
     """Show what a store holds and how far it is."""
     from venire.commands.options import write_json
-    from venire.show import console, show_status, status_json
+    from venire.screen import console
+    from venire.show import show_status, status_json
     from venire.storage.store import open_store
 
     with open_store(store, create=False) as opened:

@@ -1,0 +1,68 @@
+"""litellm as a provider, in a process of its own: importing it takes seconds and warns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from venire.simulation.faults import Faults
+from venire.simulation.server import JudgeServer
+
+Serve = Callable[..., AbstractContextManager[JudgeServer]]
+
+SEND = """
+import asyncio, json, sys
+from venire.arena.errors import TransientError
+from venire.arena.records import Request
+from venire.judges.providers import PROVIDERS
+from venire.judges.providers.base import Endpoint
+
+async def go():
+    provider = PROVIDERS["litellm"](Endpoint(sys.argv[1], None, 20.0, 1))
+    request = Request(({"role": "user", "content": "Which?"},), 50, seed=1)
+    body = provider.encode("openai/simulated/gpt-4-0613@1", request)
+    try:
+        await provider.send(body, "one-1")
+    except TransientError as error:
+        print(json.dumps([error.fault.name, error.status, error.retry_after]))
+    print(json.dumps((await provider.send(body, "one-1")).served_model))
+    await provider.close()
+
+asyncio.run(go())
+"""
+
+
+def test_a_429_is_one_request_on_the_ledger_and_an_error_of_ours(start: Callable[..., Any], serve: Serve) -> None:
+    class Once(Faults):
+        def draw(self, seed: int, body_digest: str, asked: int) -> Any:
+            return "rate_limited" if asked == 1 else None
+
+    with serve(faults=Once(retry_after_s=3.0)) as server:
+        process = start("-c", SEND, server.base_url)
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == 0, err
+        assert [json.loads(line) for line in out.splitlines()] == [
+            ["RATE_LIMITED", 429, 3.0],
+            "simulated/gpt-4-0613@1",
+        ]
+        assert [(entry.key, entry.outcome) for entry in server.ledger.entries] == [
+            ("one-1", "rate_limited"),
+            ("one-1", "answered"),
+        ]
+
+
+def test_a_campaign_runs_through_litellm(
+    start: Callable[..., Any], serve: Serve, write_campaign: Callable[..., Path]
+) -> None:
+    with serve() as server:
+        judge = (
+            f'[[judge]]\nname = "j"\nmodel = "openai/simulated/gpt-4-0613@1"\nprovider = "litellm"\n'
+            f'base_url = "{server.base_url}"\nfree = true\n'
+        )
+        process = start("-m", "venire", "run", write_campaign(judges=judge, instructions=1), "--yes")
+        _, err = process.communicate(timeout=100)
+        assert process.returncode == 0, err
+        assert len(server.ledger.entries) == 15 * 2 * 2

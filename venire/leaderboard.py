@@ -1,0 +1,92 @@
+"""A board for eyes: models by rating, judges by consistency, and what a reader needs to doubt them."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+
+from venire.reports.board import Board
+
+__all__ = ["show_board"]
+
+
+def show_board(screen: Console, board: Board) -> None:
+    """Models by rating and judges by consistency, with what a reader needs to doubt them."""
+    facts = board.diagnostics
+    if not board.models:
+        screen.print(f"no ratings: {facts['reason']}")
+        return
+    reference = any(row.reference is not None for row in board.models)
+    grouped = any(row.group is not None for row in board.models)
+    table = Table(title=f"Leaderboard   verdicts: {board.verdicts}", title_justify="left", box=None, pad_edge=False)
+    table.add_column("")
+    table.add_column("model")
+    for name in ("Elo", "95 %", "battles", *(("reference",) if reference else ()), *(("group",) if grouped else ())):
+        table.add_column(name, justify="right")
+    for place, row in enumerate(board.models, start=1):
+        span = "" if row.lo is None or row.hi is None else f"{row.lo:.0f} to {row.hi:.0f}"
+        cells = [f"{place}", row.model, "none" if row.elo is None else f"{row.elo:.0f}", span, f"{row.battles}"]
+        cells += ["" if row.reference is None else f"{row.reference:.0f}"] if reference else []
+        cells += [f"{row.group or ''}"] if grouped else []
+        table.add_row(*cells)
+    screen.print(table)
+    _show_doubts(screen, board)
+    _show_judges(screen, board)
+
+
+def _show_doubts(screen: Console, board: Board) -> None:
+    facts = board.diagnostics
+    boot = facts["bootstrap"]
+    without = f", {boot['without_estimate']} without a finite estimate" if boot["without_estimate"] else ""
+    screen.print(
+        f"{facts['merge']} of both orders; {facts['judgments']} judgments, {facts['ties']} ties, {facts['flips']} "
+        f"flipped with the order; {board.gauge}; {boot['replicates']} bootstraps over {boot['unit']}s{without}",
+        style="dim",
+    )
+    bad = {name: count for name, count in facts["statuses"].items() if count and name != "ok"}
+    if bad:
+        screen.print("not read: " + ", ".join(f"{count} {name}" for name, count in bad.items()))
+    if len(facts["groups"]) > 1:
+        screen.print("no common estimate exists: these groups were rated apart")
+        for group in facts["groups"]:
+            screen.print("  " + ", ".join(group))
+    if agreement := facts["agreement"]:
+        screen.print(
+            f"agreement with the reference: Pearson {agreement['pearson']:.3f}, Spearman {agreement['spearman']:.3f}, "
+            f"MAE {agreement['mae']:.0f} Elo   verdicts: {agreement['verdicts']}"
+        )
+    screen.print()
+
+
+def _show_judges(screen: Console, board: Board) -> None:
+    title = f"Judges   verdicts: {board.verdicts}"
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    table.add_column("judge", no_wrap=True)
+    for name in ("consistency", "95 %", "decisive", "95 %", "ties", "flips", "1st", "read", "verdicts"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in board.judges:
+        table.add_row(
+            row.judge,
+            _number(row.consistency),
+            _span(row.consistency_lo, row.consistency_hi),
+            _number(row.decisive),
+            _span(row.decisive_lo, row.decisive_hi),
+            _share(row.tie_share),
+            _share(row.flip_rate),
+            _share(row.first_share),
+            _share(row.readable_share),
+            f"{row.verdicts}",
+        )
+    screen.print(table)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
+
+
+def _span(lo: float | None, hi: float | None) -> str:
+    return "" if lo is None or hi is None else f"{lo:.2f}-{hi:.2f}"
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{value:.1%}"

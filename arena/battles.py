@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Battles", "Fit", "PlanState", "Statistics"]
+__all__ = ["Battles", "PlanState", "Statistics"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,6 @@ class PlanState:
 
     models: tuple[str, ...]
     elo: Mapping[str, float]
-
-
-Fit = Callable[[Battles], PlanState]
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from venire.configs.loading import difference
 from venire.judges.providers import PROVIDERS
 from venire.judges.providers.base import Endpoint, Provider
 from venire.judges.providers.prices import find_price
-from venire.orchestrator.campaign import CampaignSummary, Identity, Stop, run_campaign
+from venire.orchestrator.campaign import GRACE_SECONDS, CampaignSummary, Identity, Stop, run_campaign
 from venire.orchestrator.forecast import JudgeForecast, forecast
 from venire.orchestrator.plan import PlannedCampaign, plan_campaign, respondents
 from venire.rating import choose_campaign, rate_campaign
@@ -134,7 +134,7 @@ class Session:
                         providers[lane.identity] = provider
                         if self.progress.missing:
                             await _check(self.campaign, judge, provider, warn)
-                with _signals(stop):
+                with _signals(stop, warn):
                     return await run_campaign(
                         self.store,
                         self.campaign,
@@ -236,7 +236,7 @@ async def _check(
         key = f" (its key is in {judge.lane.key_variable})" if judge.lane.key_variable else ""
         raise InputError(f"{campaign.path}: judge {judge.name!r}{key}: {error}") from error
     if warning is not None and warn is not None:
-        warn(f"judge {judge.name!r}: {warning}")
+        warn(f"warning: judge {judge.name!r}: {warning}")
 
 
 def _price(campaign: Campaign, judge: JudgeSettings) -> Price:
@@ -264,14 +264,20 @@ def _key(campaign: Campaign, judge: JudgeSettings, environ: Mapping[str, str]) -
 
 
 @contextlib.contextmanager
-def _signals(stop: Stop) -> Iterator[None]:
+def _signals(stop: Stop, warn: Callable[[str], None] | None) -> Iterator[None]:
     """Ctrl-C and SIGTERM request a stop while a campaign runs; only the main thread can listen for them."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+
+    def request() -> None:
+        if warn is not None and not stop.gently.is_set():
+            warn(f"stopping: calls in flight have {GRACE_SECONDS:.0f} s to finish; Ctrl-C again gives them up")
+        stop.request()
+
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.request)
+        loop.add_signal_handler(number, request)
     try:
         yield
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -110,9 +111,7 @@ def plan_json(session: Session) -> dict[str, Any]:
 def show_outcome(session: Session, screen: Console, embedded: Embedded) -> int:
     """Run a session with a progress display, show how it ended and its board; returns the exit code."""
     with progress(screen) as tell:
-        summary = session.run(
-            embedded=embedded, progress=tell, warn=lambda text: screen.print(f"warning: {text}"), loop_factory=_loop()
-        )
+        summary = session.run(embedded=embedded, progress=tell, warn=screen.print, loop_factory=_loop())
     _show_summary(screen, session, summary)
     show_board(screen if screen.file is sys.stdout else console(), session.board())
     if summary.ending is not Ending.COMPLETE:
@@ -150,7 +149,7 @@ def _show_summary(screen: Console, session: Session, summary: CampaignSummary) -
 
 def _show_ending(screen: Console, session: Session, summary: CampaignSummary) -> None:
     left = f"{summary.progress.missing} of {summary.progress.planned} trials are missing"
-    again = f"venire run {session.campaign.path.name}"
+    again = f"venire run {os.path.relpath(session.campaign.path)}"
     if summary.ending is Ending.BUDGET:
         screen.print(f"\nstopped: {summary.reason}; {left}. Raise [budget] and go on: {again} --amend")
     elif summary.ending is Ending.INTERRUPTED:

@@ -49,9 +49,8 @@ select c.id, m.name, c.text, c.sample, c.variant, c.completion_key from completi
 
 -- name: replies
 -- The replies on record of a chunk, in step order.
-select trial, step, text, finish, reasoning, input_tokens, output_tokens from
-  (select * from attempt where fault = 0 and trial between $low and $high and trial in (select unnest($ids))
-   qualify row_number() over (partition by trial, step order by sent_at, number, batch) = 1) order by trial, step;
+select trial, step, text, finish, reasoning, input_tokens, output_tokens from reply
+  where trial between $low and $high and trial in (select unnest($ids)) order by trial, step;
 
 -- name: attempts
 -- How many attempts each step of a chunk has on record, and what they cost.

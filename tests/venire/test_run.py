@@ -149,6 +149,7 @@ def test_ctrl_c_stops_gently_and_the_same_command_goes_on(start: Start, write_ca
         assert process[0].returncode == 130, err
         assert "interrupted" in err
         assert "Go on: venire run" in err
+        assert "Ctrl-C again gives them up" in err
         assert "Traceback" not in err
         assert len(server.ledger.entries) < 200
         again = start("-m", "venire", "run", path, "--yes")

@@ -187,8 +187,7 @@ class _Run:
                 tally=self.tally,
                 stopping=self.halt,
             )
-            trials = np.concatenate([self.pending[number] for number in numbers])
-            trials.sort(kind="stable") if len(numbers) > 1 else None
+            trials = np.sort(np.concatenate([self.pending[number] for number in numbers]))
             feeds.append((Feed(self.store, trials), lane, min(settings.concurrency, len(trials))))
         return feeds
 

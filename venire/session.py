@@ -61,7 +61,7 @@ class Session:
         self.campaign = campaign
         self.clock = clock or SystemClock()
         self.prices = {judge.name: _price(campaign, judge) for judge in campaign.judges}
-        respondents(campaign)
+        respondents(campaign)  # two equal judges are refused before a store is made for them
         self.store = open_store(campaign.store, clock=self.clock)
         try:
             self._refuse_change(amend)
@@ -119,21 +119,16 @@ class Session:
         """
         keys = {judge.lane.identity: _key(self.campaign, judge, environ) for judge in self.campaign.judges}
 
-        async def go() -> CampaignSummary:
+        async def go(base_url: str | None) -> CampaignSummary:
             stop = Stop()
             async with contextlib.AsyncExitStack() as stack:
                 providers: dict[Identity, Provider] = {}
-                for judge in self.campaign.judges:
-                    lane = judge.lane
-                    if lane.identity not in providers:
-                        endpoint = Endpoint(
-                            lane.base_url or base_url, keys[lane.identity], lane.timeout, lane.concurrency
-                        )
-                        provider = PROVIDERS[lane.provider](endpoint)
+                for judge in self.campaign.judges if self.progress.missing else ():
+                    if judge.lane.identity not in providers:
+                        provider = _open_provider(judge, keys[judge.lane.identity], base_url)
                         stack.push_async_callback(provider.close)
-                        providers[lane.identity] = provider
-                        if self.progress.missing:
-                            await _check(self.campaign, judge, provider, warn)
+                        providers[judge.lane.identity] = provider
+                        await _check(self.campaign, judge, provider, warn)
                 with _signals(stop, warn):
                     return await run_campaign(
                         self.store,
@@ -149,13 +144,13 @@ class Session:
                     )
 
         with self._embedded_server(embedded or Embedded()) as base_url:
-            return _run(go, loop_factory)
+            return _run(lambda: go(base_url), loop_factory)
 
     @contextlib.contextmanager
-    def _embedded_server(self, settings: Embedded) -> Iterator[str]:
-        """The address of an embedded judge server where a judge needs one; nothing is started otherwise."""
+    def _embedded_server(self, settings: Embedded) -> Iterator[str | None]:
+        """The address of an embedded judge server where a judge with something left needs one, else None."""
         if all(judge.lane.base_url is not None for judge in self.campaign.judges) or self.progress.missing == 0:
-            yield "http://127.0.0.1:9"
+            yield None
             return
         key = answer_key(self.campaign, self.store)
         with serve_in_thread(
@@ -225,6 +220,13 @@ def _sources(data: DataSources) -> list[tuple[Kind, Path]]:
         ("elo", data.elo),
     )
     return [(kind, path) for kind, path in named if path is not None]
+
+
+def _open_provider(judge: JudgeSettings, key: str | None, embedded_url: str | None) -> Provider:
+    lane = judge.lane
+    base_url = lane.base_url or embedded_url
+    assert base_url is not None  # a campaign file names one for every judge that is not simulated
+    return PROVIDERS[lane.provider](Endpoint(base_url, key, lane.timeout, lane.concurrency))
 
 
 async def _check(

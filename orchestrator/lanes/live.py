@@ -126,7 +126,7 @@ class Lane:
         if self._recorder.full:
             await self._recorder.room()
         self._check_open()
-        self._purse.reserve(worst)
+        await self._purse.reserve_when_free(worst)
         try:
             waited = await self.gate.take()
             self._check_open()

@@ -309,3 +309,16 @@ def test_the_progress_that_is_told_ends_with_everything(store: Store) -> None:
     go(store, campaign(), FakeProvider(), progress=seen.append)
     assert seen[0].settled == 0
     assert (seen[-1].settled, seen[-1].in_flight) == (TRIALS, 0)
+
+
+def test_a_budget_that_covers_everything_is_not_reached_by_reservations_alone(store: Store) -> None:
+    paid = 2 * TRIALS * PRICE.cost(100, 50)
+    summary = go(store, campaign(budget=Budget(money=paid + 10_000_000)), FakeProvider())
+    assert summary.ending is Ending.COMPLETE
+    tight = paid + 3_000_000  # room for one or two worst cases at a time, not for three workers'
+    with open_store(store.path.with_name("tight.duckdb"), clock=VirtualClock()) as other:
+        imports.add(other, [Instruction(f"q{n}", (f"Question {n}?",)) for n in range(INSTRUCTIONS)])
+        imports.add(other, [Completion(m, f"q{n}", f"{m} says {n}") for m in MODELS for n in range(INSTRUCTIONS)])
+        summary = go(other, campaign(budget=Budget(money=tight)), FakeProvider())
+        assert summary.ending is Ending.COMPLETE
+        assert summary.statistics.spent == paid <= tight

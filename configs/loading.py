@@ -21,11 +21,12 @@ from venire.configs.schema import CampaignFile, DataTable, JudgeTable, PlanTable
 __all__ = ["difference", "load_campaign"]
 
 
-def load_campaign(path: Path) -> Campaign:
+def load_campaign(path: Path | str) -> Campaign:
     """Read a campaign file (TOML) into a `Campaign` with absolute paths and money in whole nano-dollars.
 
     Raises InputError with one line for each thing that is wrong; values that may be secrets are not shown.
     """
+    path = Path(path)
     text = _read(path)
     file = _validated(path, _parsed(path, text))
     folder = path.absolute().parent

@@ -1,0 +1,161 @@
+"""The pages at the door tell the truth: what they show runs, what they name exists."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from typer.testing import CliRunner
+
+import venire
+from venire.commands import app
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(ROOT.glob("docs/*.md"))
+FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+INLINE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+OWN_BATTLES = """\
+model_a,model_b,winner,judge,instruction_id
+cedar,maple,model_a,ann,q1
+cedar,maple,model_b,ann,q2
+cedar,oak,model_a,ann,q1
+oak,cedar,model_a,ann,q2
+maple,oak,tie,ann,q1
+oak,maple,model_b,ann,q3
+oak,maple,,ann,q4
+"""
+
+
+def blocks(language: str) -> list[str]:
+    """The fenced blocks of a language in the README."""
+    return [text for name, text in FENCED.findall(README) if name == language]
+
+
+def only(language: str) -> str:
+    (text,) = blocks(language)
+    return text
+
+
+def commands(page: str) -> Iterator[str]:
+    """Every `venire VERB ...` of a page, in code of either form, without the remark behind it."""
+    code = [line for name, text in FENCED.findall(page) if name == "console" for line in text.splitlines()]
+    code += INLINE.findall(FENCED.sub("", page))
+    for line in code:
+        if line.startswith("venire "):
+            yield line.partition("  #")[0].strip()
+
+
+def shape(value: Any) -> Any:
+    """The names of a JSON document without its values; of a list, those of its first entry."""
+    if isinstance(value, dict):
+        return {name: shape(entry) for name, entry in value.items()}
+    if isinstance(value, list):
+        return [shape(entry) for entry in value[:1]]
+    return None
+
+
+def anchors(page: Path) -> set[str]:
+    """The names under which a page's headings are reached."""
+    headings = re.findall(r"^#+ (.+)$", FENCED.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.fixture
+def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in which `venire demo` has left its files, and where the test now is."""
+    (tmp_path / "venire-demo").mkdir()
+    for name in ("campaign.toml", "instructions.jsonl", "completions.jsonl", "elo.csv"):
+        shutil.copy(str(files("venire.configs.demo").joinpath(name)), tmp_path / "venire-demo" / name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "venire-demo"
+
+
+def test_the_python_example_runs_and_its_store_answers_the_queries(
+    demo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exec(compile(only("python"), "README.md", "exec"), {"__name__": "__main__"})
+    said = capsys.readouterr().out
+    assert "complete 180 of 180" in said
+    assert "verdicts: simulated" in said
+    statements = [one for one in only("sql").split(";") if one.strip()]
+    assert len(statements) == 4
+    with duckdb.connect(str(demo / "short.duckdb"), read_only=True) as store:
+        for statement in statements:
+            assert store.execute(statement).fetchall(), f"nothing comes of {statement}"
+
+
+def test_the_board_shown_is_the_demo_s(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("venire.show._loop", lambda: None)  # uvloop would walk past the guard on sockets
+    campaign = demo / "campaign.toml"
+    slow = campaign.read_text(encoding="utf-8")
+    campaign.write_text(slow.replace("requests_per_minute = 6000\n", ""), encoding="utf-8")  # changes no verdict
+    result = CliRunner().invoke(app, ["run", str(campaign), "--yes"])
+    assert result.exit_code == 0, result.output
+    printed = [line.rstrip() for line in result.output.splitlines()]
+    shown = [line for line in only("text").splitlines() if line and line != "..."]
+    assert len(shown) > 12
+    assert [line for line in shown if line not in printed] == []
+
+
+def test_the_json_shown_has_the_shape_of_a_real_one(tmp_path: Path) -> None:
+    table = tmp_path / "battles.csv"
+    table.write_text(OWN_BATTLES, encoding="utf-8")
+    board = venire.rate(table).to_json()
+    assert shape(json.loads(only("json"))) == shape(board)
+    assert json.loads(only("json"))["diagnostics"] == board["diagnostics"]
+
+
+def test_every_command_and_option_named_is_in_the_help() -> None:
+    named = {command for page in PAGES for command in commands(page.read_text(encoding="utf-8"))}
+    assert len(named) > 12
+    runner = CliRunner()
+    verbs = set(re.findall(r"^  ([a-z-]+)  ", runner.invoke(app, ["--help"]).output.partition("Commands:")[2], re.M))
+    for command in sorted(named):
+        words = command.split()[1:]
+        assert words[0] in verbs, f"no such verb: {command}"
+        path = words[:2] if words[0] == "import" else words[:1]
+        explained = runner.invoke(app, [*path, "--help"])
+        assert explained.exit_code == 0, command
+        for option in (word for word in words if word.startswith("--")):
+            assert re.search(rf"{option}\b", explained.output), f"no such option: {command}"
+    assert verbs == {command.split()[1] for command in named}, "a verb is named nowhere"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_relative_link_leads_somewhere(page: Path) -> None:
+    for link in LINK.findall(FENCED.sub("", page.read_text(encoding="utf-8"))):
+        if "://" in link:
+            continue
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        assert target.is_file(), f"{page.name}: {link}"
+        assert target.is_relative_to(ROOT), f"{page.name}: {link} leaves the repository"
+        assert not anchor or anchor in anchors(target), f"{page.name}: no heading {link}"
+
+
+def test_no_figure_of_agreement_stands_without_its_origin() -> None:
+    for page in PAGES:
+        for line in page.read_text(encoding="utf-8").splitlines():
+            if re.search(r"(Pearson|Spearman|MAE) \d", line):
+                assert "verdicts: " in line, f"{page.name}: {line}"
+
+
+def test_the_exit_codes_are_those_of_the_code() -> None:
+    from venire.show import EXIT_CODES
+
+    table = {int(code) for code in re.findall(r"^\| (\d+) \|", README, re.M)}
+    assert table == {*EXIT_CODES.values(), 2}
+    assert "130 interrupted" in CliRunner().invoke(app, ["run", "--help"]).output
+
+
+def test_the_readme_stays_short() -> None:
+    assert len(README.splitlines()) <= 250

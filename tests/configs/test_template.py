@@ -43,7 +43,7 @@ def test_the_templates_example_tables_are_read(tmp_path: Path) -> None:
     instructions = {row.id for row in found["instructions"] if isinstance(row, Instruction)}
     models = {row.model for row in found["elo"] if isinstance(row, Rating)}
     answered = {(row.model, row.instruction) for row in found["completions"] if isinstance(row, Completion)}
-    assert (len(instructions), len(models)) == (3, 3)
+    assert (len(instructions), len(models)) == (6, 3)
     assert answered == {(model, instruction) for model in models for instruction in instructions}
 
 

@@ -1,7 +1,8 @@
 """Time as a parameter: the system's clock, and a virtual one that jumps whenever everybody waits.
 
 Under the virtual clock an hour of waiting costs no time: its event loop, instead of sleeping until the next timer,
-moves the clock there. Timers, timeouts and `Clock.sleep` of that loop all see the same virtual time.
+moves the clock there. Timers, timeouts and `Clock.sleep` of that loop all see the same virtual time. While work given
+to `run_in_executor` or `to_thread` is under way the clock stands still; it does not wait for sockets or other threads.
 """
 
 from __future__ import annotations
@@ -9,11 +10,15 @@ from __future__ import annotations
 import asyncio
 import selectors
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Executor
 from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar, TypeVarTuple
 
 __all__ = ["Clock", "SystemClock", "VirtualClock"]
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 
 class Clock(Protocol):
@@ -54,6 +59,8 @@ class VirtualClock:
     def __init__(self, start: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
         self._start = start
         self._now = 0.0
+        self.threads = 0
+        """Work under way in an executor's threads."""
 
     def monotonic(self) -> float:
         """Virtual seconds since the start."""
@@ -68,7 +75,9 @@ class VirtualClock:
         return asyncio.sleep(seconds)
 
     def advance(self, seconds: float) -> None:
-        """Move the clock by hand."""
+        """Move the clock by hand. Raises ValueError for a step back."""
+        if seconds < 0:
+            raise ValueError(f"a clock does not go back, got {seconds} s")
         self._now += seconds
 
     def new_event_loop(self) -> asyncio.AbstractEventLoop:
@@ -77,13 +86,15 @@ class VirtualClock:
 
 
 class _JumpingSelector(selectors.DefaultSelector):
-    """Waits by moving the clock; real events (a thread that calls back) come first and take no virtual time."""
+    """Waits by moving the clock; events that are there already come first and take no virtual time."""
 
     def __init__(self, clock: VirtualClock) -> None:
         super().__init__()
         self._clock = clock
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if self._clock.threads and (timeout is None or timeout > 0):
+            return super().select(None)  # until a thread is done and says so
         events = super().select(None if timeout is None else 0)
         if not events and timeout is not None and timeout > 0:
             self._clock.advance(timeout)
@@ -98,3 +109,12 @@ class _VirtualLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return self._virtual.monotonic()
+
+    def run_in_executor(self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
+        work = super().run_in_executor(executor, func, *args)
+        self._virtual.threads += 1
+        work.add_done_callback(self._thread_done)
+        return work
+
+    def _thread_done(self, work: asyncio.Future[T]) -> None:
+        self._virtual.threads -= 1

@@ -109,8 +109,9 @@ class Respondent:
     """Digests of the prompt texts that the protocol sends."""
 
     def __post_init__(self) -> None:
-        if tuple(sorted(self.options)) != self.options:
-            raise ValueError("options must be sorted by name")
+        names = [name for name, _ in self.options]
+        if sorted(set(names)) != names:
+            raise ValueError("options must be sorted by name, each name once")
 
 
 @dataclass(frozen=True, slots=True)

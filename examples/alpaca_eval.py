@@ -2,8 +2,8 @@
 
 Usage: python examples/alpaca_eval.py DATA FOLDER
 
-DATA holds alpaca_eval/instructions.parquet, completions.parquet and models.parquet; FOLDER gets campaign.toml, to be run
-with `venire run FOLDER/campaign.toml --yes`. Of the systems that have completions and the human Elo of 2024-02-02,
+DATA holds alpaca_eval/instructions.parquet, completions.parquet and models.parquet; FOLDER gets campaign.toml, to be
+run with `venire run FOLDER/campaign.toml --yes`. Of the systems that have completions and the human Elo of 2024-02-02,
 sorted by that Elo, it takes twenty at even steps: 50 matchups with wide gaps x 10 instructions x 2 orders x 2 judges.
 """
 

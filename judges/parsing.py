@@ -1,62 +1,105 @@
 """Reading a verdict out of a reply: pure rules in one table, and never a guess.
 
-The first rule that matches wins. A reply that names two different verdicts is read by none.
+The first rule that matches wins. A reply that names two different numbers is read by none, and neither is one that
+still shows a judge's thoughts: what is not read can be asked again, what is guessed cannot be taken back.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["CHOICE_RULES", "PARSER", "ChoiceRule", "read_choice", "without_thoughts"]
+__all__ = ["CHOICE_RULES", "PARSER", "WHOLE", "ChoiceRule", "read_choice", "without_thoughts"]
 
 PARSER = "choice-1"
 """Name of this table of rules; stored with what it read."""
 
+_LONGEST_LINE = 80
+"""A line that only states a choice is short."""
+
+_OPEN = r"[\s\"'`*_()\[\]{}#]*"
+_CLOSE = r"[\s\"'`*_.()\[\]{}#]*"
+_LABEL = r"(?:my |the |final )*(?:answer|verdict|choice|decision|preference|output)"
+_BARE = re.compile(rf"\A{_OPEN}([0-9]+){_CLOSE}\Z", re.ASCII)
+_NAMED = re.compile(rf"\A{_OPEN}{_LABEL}(?: is)?{_OPEN}[:=]?{_OPEN}([0-9]+){_CLOSE}\Z", re.ASCII | re.IGNORECASE)
+_LABEL_ALONE = re.compile(rf"\A{_OPEN}{_LABEL}(?: is)?{_OPEN}[:=]?{_OPEN}\Z", re.ASCII | re.IGNORECASE)
+_SENTENCE_END = re.compile(r"[.!?][\"'`*_)\]]*\Z")
+_WORDS = re.compile(r"\w")
+_CODE = re.compile(r"\s*```")
+_TAG = r"(?:think|thinking|thoughts?|reasoning|analysis)"
+_THOUGHTS = re.compile(rf"\A\s*<({_TAG})>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_ANY_TAG = re.compile(rf"</?{_TAG}>", re.IGNORECASE)
+_OTHER_SIDE = {"1": re.compile(r"\bsecond\b", re.IGNORECASE), "2": re.compile(r"\bfirst\b", re.IGNORECASE)}
+
 
 @dataclass(frozen=True, slots=True)
 class ChoiceRule:
-    """One way in which judges write a choice among 0, 1 and 2; its first group is the choice."""
+    """One way in which judges write a choice among 0, 1 and 2: lines that hold a word in, the choice or None out."""
 
     name: str
-    pattern: re.Pattern[str]
+    read: Callable[[list[str]], str | None]
     example: str
 
 
-_DRESS = r"[\s\"'`*_.()\[\]{}#]*"
+def _number(pattern: re.Pattern[str], line: str) -> str | None:
+    match = pattern.match(line) if len(line) <= _LONGEST_LINE else None
+    return match.group(1) if match else None
+
+
+def _bare(lines: list[str]) -> str | None:
+    """Nothing but the choice, once or said again."""
+    return _number(_BARE, lines[0]) if all(_number(_BARE, line) for line in lines) else None
+
+
+def _named(lines: list[str]) -> str | None:
+    return _number(_NAMED, lines[0]) if len(lines) == 1 else None
+
+
+def _last_line(lines: list[str]) -> str | None:
+    """A choice on the last line, after a whole sentence or a label; after half a sentence it may belong to it."""
+    if len(lines) < 2 or not (_SENTENCE_END.search(lines[-2]) or _LABEL_ALONE.match(lines[-2][:_LONGEST_LINE])):
+        return None
+    return _number(_BARE, lines[-1]) or _number(_NAMED, lines[-1])
+
+
+def _first_line(lines: list[str]) -> str | None:
+    """A choice on the first line, with nothing after it that speaks of a number or of the other side."""
+    choice = _number(_BARE, lines[0]) or _number(_NAMED, lines[0])
+    rest = "\n".join(lines[1:])
+    other = _OTHER_SIDE.get(choice or "")
+    if len(lines) < 2 or re.search(r"[0-9]", rest) or (other is not None and other.search(rest)):
+        return None
+    return choice
+
 
 CHOICE_RULES = (
-    ChoiceRule("bare", re.compile(rf"\A{_DRESS}([012]){_DRESS}\Z", re.ASCII), "**1**"),
-    ChoiceRule(
-        "named",
-        re.compile(
-            rf"\A{_DRESS}(?:my |the |final )*(?:answer|verdict|choice|decision|preference|output)"
-            rf"(?: is)?{_DRESS}[:=]?{_DRESS}([012]){_DRESS}\Z",
-            re.ASCII | re.IGNORECASE,
-        ),
-        "Final answer: 2",
-    ),
-    ChoiceRule("last-line", re.compile(rf"\n{_DRESS}([012]){_DRESS}\Z", re.ASCII), "The first one is clearer.\n1"),
-    ChoiceRule("first-line", re.compile(rf"\A{_DRESS}([012]){_DRESS}\n", re.ASCII), "0\nBoth say the same."),
+    ChoiceRule("bare", _bare, "**1**"),
+    ChoiceRule("named", _named, "Final answer: 2"),
+    ChoiceRule("last-line", _last_line, "The first one is clearer.\n1"),
+    ChoiceRule("first-line", _first_line, "0\nBoth say the same."),
 )
 
-_THOUGHTS = re.compile(r"\A\s*<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
-_OPEN_THOUGHTS = re.compile(r"\A\s*<(think|thinking|reasoning)>", re.IGNORECASE)
-_LONE_CHOICE = re.compile(r"^[\s\"'`*_.()\[\]{}#]*([012])[\s\"'`*_.()\[\]{}#]*$", re.ASCII | re.MULTILINE)
+WHOLE = frozenset({"bare", "named"})
+"""Rules that read a reply which is nothing but its choice, so that it cannot have been cut short before it."""
 
 
-def without_thoughts(text: str) -> str:
-    """The text without a leading block of thoughts; empty when the block was opened and never closed."""
-    rest, found = _THOUGHTS.subn("", text, count=1)
-    return "" if not found and _OPEN_THOUGHTS.match(text) else rest
+def without_thoughts(text: str) -> str | None:
+    """The text without leading blocks of thoughts; None when a part of some is left in it."""
+    found = 1
+    while found:
+        text, found = _THOUGHTS.subn("", text, count=1)
+    return None if _ANY_TAG.search(text) else text
 
 
 def read_choice(text: str) -> tuple[int, str] | None:
     """The choice (0, 1 or 2) in a reply and the name of the rule that read it, or None when no rule reads it."""
     said = without_thoughts(text)
-    if len(set(_LONE_CHOICE.findall(said))) > 1:
+    lines = [line.strip() for line in (said or "").splitlines() if _WORDS.search(line) and not _CODE.match(line)]
+    stated = {number for line in lines if (number := _number(_BARE, line) or _number(_NAMED, line)) is not None}
+    if len(stated) != 1 or not stated <= {"0", "1", "2"}:
         return None
     for rule in CHOICE_RULES:
-        if match := rule.pattern.search(said):
-            return int(match.group(1)), rule.name
+        if (choice := rule.read(lines)) is not None:
+            return int(choice), rule.name
     return None

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from venire.arena.records import Conversation, Material, Outcome, Preference, Reply, Request, Status, Trial
 from venire.judges.hardening import enclose
-from venire.judges.parsing import read_choice
+from venire.judges.parsing import WHOLE, read_choice
 from venire.judges.prompts import load
 
 __all__ = ["PROMPTS", "two_stage"]
@@ -65,7 +65,7 @@ def _request(trial: Trial, options: Mapping[str, str], messages: tuple[Mapping[s
 def _read(reply: Reply) -> Outcome:
     if reply.finish in ("content_filter", "refusal"):
         return Outcome(_CUT_SHORT[reply.finish])
-    if (found := read_choice(reply.text)) is not None:
+    if (found := read_choice(reply.text)) is not None and (reply.finish != "length" or found[1] in WHOLE):
         choice, rule = found
         return Outcome(Status.OK, Preference(_WINNER[choice]), rule)
     return Outcome(_CUT_SHORT.get(reply.finish, Status.UNREADABLE))

@@ -56,7 +56,8 @@ def _candidates(state: PlanState) -> list[Matchup]:
 def _connected(ranked: Sequence[Matchup], state: PlanState, settings: PlanSettings) -> list[Matchup]:
     """The first matchups of a ranking, as many as leave room for those that join the rest, in ranked order.
 
-    One more pick saves at most one joining matchup, so shrinking the picks by the excess never overshoots.
+    Fewer than wanted where no further one keeps every model within its share. One more pick saves at most one joining
+    matchup, so shrinking the picks by the excess never overshoots.
     """
     wanted = min(settings.matchups or len(ranked), len(ranked))
     models = len(state.models)
@@ -66,17 +67,13 @@ def _connected(ranked: Sequence[Matchup], state: PlanState, settings: PlanSettin
             "name fewer models in [data] models"
         )
     cap = _cap(settings.coverage, wanted, models)
+    place = {matchup: n for n, matchup in enumerate(ranked)}
     picks = wanted
-    while picks >= 0:
+    while True:  # without picks, two matchups a model always join all of them in a chain
         chosen = _join(_within(ranked, picks, cap), ranked, state.models, cap)
         if chosen is not None and len(chosen) <= wanted:
-            place = {matchup: n for n, matchup in enumerate(ranked)}
             return sorted(chosen, key=place.__getitem__)
         picks -= 1 if chosen is None else len(chosen) - wanted
-    raise InputError(
-        f"[plan] coverage = {settings.coverage} leaves no connected plan of {wanted} matchups among {models} models: "
-        "raise coverage or matchups"
-    )
 
 
 def _cap(coverage: float, wanted: int, models: int) -> int:

@@ -50,6 +50,9 @@ def show_plan(screen: Console, session: Session) -> None:
         f"({settings.policy}) x {len(chosen.instructions)} instructions x 2 orders x {len(session.campaign.judges)} "
         f"judges{f' x {settings.repeats} repeats' if settings.repeats > 1 else ''} = {planned.trials} trials"
     )
+    possible = len(chosen.models) * (len(chosen.models) - 1) // 2
+    if settings.matchups is not None and len(chosen.matchups) < min(settings.matchups, possible):
+        screen.print(f"{settings.matchups} matchups were asked for: coverage = {settings.coverage} allows no more")
     if planned.equal_texts:
         screen.print(f"left out: {planned.equal_texts} battles whose two texts are equal")
     if chosen.left_out:

@@ -23,16 +23,20 @@ class _ClockThrottler(Throttler):  # type: ignore[misc]  # asyncio-throttle has 
         self._clock = clock
 
     def flush(self) -> None:
-        oldest = self._clock.monotonic() - self.period
-        while self._task_logs and self._task_logs[0] <= oldest:
+        now = self._clock.monotonic()
+        while self._task_logs and self._task_logs[0] + self.period <= now:  # the same sum as in `room`
             self._task_logs.popleft()
 
-    async def acquire(self) -> None:
+    async def room(self) -> None:
+        """Wait until a call may pass, without counting one."""
         while True:
             self.flush()
             if len(self._task_logs) < self.rate_limit:
-                break
-            await self._clock.sleep(max(0.0, self._task_logs[0] + self.period - self._clock.monotonic()))
+                return
+            await self._clock.sleep(self._task_logs[0] + self.period - self._clock.monotonic())
+
+    async def acquire(self) -> None:
+        await self.room()
         self._task_logs.append(self._clock.monotonic())
 
 
@@ -48,7 +52,7 @@ class Gate:
         self._throttler: _ClockThrottler | None = None
         if per_minute is not None:
             burst = max(1, math.floor(per_minute * _PERIOD / 60))
-            self._throttler = _ClockThrottler(burst, 60 * burst / per_minute, clock)
+            self._throttler = _ClockThrottler(burst, 60 / (per_minute // burst), clock)
         self._turn = asyncio.Lock()  # asyncio's lock is fair: this is the queue
         self._closed_until = 0.0
         self.waits = 0
@@ -58,10 +62,15 @@ class Gate:
         """Wait for the turn of one call; returns the seconds waited. Cancelled: no turn was taken."""
         start = self._clock.monotonic()
         async with self._turn:
-            while (left := self._closed_until - self._clock.monotonic()) > 0:
-                await self._clock.sleep(left)
-            if self._throttler is not None:
-                await self._throttler.acquire()
+            while True:
+                while (left := self._closed_until - self._clock.monotonic()) > 0:
+                    await self._clock.sleep(left)
+                if self._throttler is None:
+                    break
+                await self._throttler.room()
+                if self._closed_until <= self._clock.monotonic():  # no pause came while it waited for room
+                    await self._throttler.acquire()
+                    break
         waited = self._clock.monotonic() - start
         if waited > 1e-3:
             self.waits += 1

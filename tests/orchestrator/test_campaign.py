@@ -309,6 +309,7 @@ def test_the_progress_that_is_told_ends_with_everything(store: Store) -> None:
     go(store, campaign(), FakeProvider(), progress=seen.append)
     assert seen[0].settled == 0
     assert (seen[-1].settled, seen[-1].in_flight) == (TRIALS, 0)
+    assert seen[-1].elapsed == pytest.approx(2 * TRIALS / 3, abs=0.5)
 
 
 def test_a_budget_that_covers_everything_is_not_reached_by_reservations_alone(store: Store) -> None:

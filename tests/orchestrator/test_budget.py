@@ -1,0 +1,180 @@
+"""The purse: what is spent and what is set aside together never pass the limits."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from venire.arena.campaigns import Budget
+from venire.arena.clock import VirtualClock
+from venire.arena.errors import BudgetReachedError
+from venire.orchestrator.budget import Purse
+
+money = st.integers(0, 10**12)
+"""Nano-dollars."""
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    limit=st.none() | money,
+    most_calls=st.none() | st.integers(0, 30),
+    before=st.integers(0, 10**11),
+    calls_before=st.integers(0, 10),
+    data=st.data(),
+)
+def test_no_interleaving_of_calls_passes_a_limit_and_none_is_refused_that_fits(
+    limit: int | None, most_calls: int | None, before: int, calls_before: int, data: st.DataObject
+) -> None:
+    if limit is not None:
+        before = min(before, limit)
+    if most_calls is not None:
+        calls_before = min(calls_before, most_calls)
+    purse = Purse(Budget(most_calls, limit), spent=before, calls=calls_before)
+    spent, calls = before, calls_before
+    open_: list[int] = []
+    for action in data.draw(st.lists(st.sampled_from(["reserve", "settle", "unknown", "release"]), max_size=60)):
+        if action == "reserve":
+            worst = data.draw(st.integers(0, 10**11))
+            fits = (most_calls is None or calls < most_calls) and (limit is None or spent + sum(open_) + worst <= limit)
+            if not fits:
+                with pytest.raises(BudgetReachedError):
+                    purse.reserve(worst)
+            else:
+                purse.reserve(worst)
+                open_.append(worst)
+                calls += 1
+        elif open_:
+            worst = open_.pop(data.draw(st.integers(0, len(open_) - 1)))
+            if action == "release":
+                purse.release(worst)
+                calls -= 1
+            else:
+                paid = None if action == "unknown" else data.draw(st.integers(0, worst))
+                purse.settle(worst, paid)
+                spent += worst if paid is None else paid
+        assert (purse.spent, purse.reserved, purse.calls) == (spent, sum(open_), calls)
+        assert limit is None or purse.spent + purse.reserved <= limit
+        assert most_calls is None or purse.calls <= most_calls
+        assert {type(purse.spent), type(purse.reserved), type(purse.calls)} == {int}
+
+
+def test_the_last_nano_dollar_may_be_spent_and_not_one_more() -> None:
+    purse = Purse(Budget(money=100), spent=40)
+    purse.reserve(60)
+    purse.reserve(0)
+    with pytest.raises(BudgetReachedError, match=r"does not cover the next call"):
+        purse.reserve(1)
+
+
+def test_the_limit_of_calls_is_exact_and_counts_those_of_earlier_runs() -> None:
+    purse = Purse(Budget(calls=5), calls=3)
+    purse.reserve(1)
+    purse.reserve(1)
+    with pytest.raises(BudgetReachedError, match="5 calls"):
+        purse.reserve(1)
+    purse.settle(1, 1)
+    with pytest.raises(BudgetReachedError):
+        purse.reserve(1)
+    purse.release(1)
+    purse.reserve(1)
+
+
+def test_a_refused_call_sets_nothing_aside() -> None:
+    purse = Purse(Budget(money=10))
+    with pytest.raises(BudgetReachedError):
+        purse.reserve(11)
+    assert (purse.spent, purse.reserved, purse.calls) == (0, 0, 0)
+
+
+def test_a_call_of_unknown_cost_counts_at_its_reservation_and_a_known_one_at_its_cost() -> None:
+    purse = Purse(Budget(money=100))
+    purse.reserve(50)
+    purse.reserve(50)
+    purse.settle(50, None)
+    purse.settle(50, 7)
+    assert (purse.spent, purse.reserved) == (57, 0)
+
+
+def test_without_limits_nothing_is_refused() -> None:
+    purse = Purse(Budget())
+    for _ in range(100):
+        purse.reserve(10**15)
+    assert (purse.reserved, purse.calls) == (10**17, 100)
+
+
+@settings(deadline=None, max_examples=50)
+@given(limit=st.integers(1, 300), calls=st.integers(1, 40), seed=st.integers())
+def test_calls_that_wait_for_reservations_to_be_settled_spend_the_budget_and_never_pass_it(
+    limit: int, calls: int, seed: int
+) -> None:
+    clock, draw = VirtualClock(), Random(seed)
+    purse = Purse(Budget(money=limit))
+    refused: list[int] = []
+
+    async def call(worst: int, paid: int | None, seconds: float) -> None:
+        try:
+            await purse.reserve_when_free(worst)
+        except BudgetReachedError:
+            refused.append(worst)
+            assert purse.reserved == 0 or purse.spent + worst > limit
+            return
+        assert purse.spent + purse.reserved <= limit
+        await clock.sleep(seconds)
+        if draw.random() < 0.2:
+            purse.release(worst)
+        else:
+            purse.settle(worst, paid)
+
+    async def main() -> None:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(calls):
+                worst = draw.randrange(1, 50)
+                group.create_task(call(worst, draw.choice([None, draw.randrange(worst)]), draw.random()))
+
+    with asyncio.Runner(loop_factory=clock.new_event_loop) as runner:
+        runner.run(main())
+    assert purse.reserved == 0
+    assert purse.spent <= limit
+    assert all(purse.spent + worst > limit for worst in refused)
+
+
+@pytest.mark.parametrize("ending", ["settled", "released", "unknown"])
+def test_a_call_waits_while_only_what_is_reserved_stands_in_its_way(ending: str) -> None:
+    async def main() -> None:
+        purse = Purse(Budget(calls=9, money=100))
+        purse.reserve(60)
+        waiting = asyncio.create_task(purse.reserve_when_free(60))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        assert (purse.reserved, purse.calls) == (60, 1)
+        if ending == "released":
+            purse.release(60)
+        else:
+            purse.settle(60, 10 if ending == "settled" else None)
+        if ending == "unknown":
+            with pytest.raises(BudgetReachedError):
+                await waiting
+        else:
+            await waiting
+            assert purse.reserved == 60
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("limits", "spent", "reserved"),
+    [(Budget(money=100), 50, 10), (Budget(money=100), 41, 0), (Budget(calls=1, money=200), 0, 150), (Budget(1), 0, 5)],
+)
+def test_a_call_that_no_settlement_could_help_is_refused_at_once(limits: Budget, spent: int, reserved: int) -> None:
+    async def main() -> None:
+        purse = Purse(limits, spent=spent)
+        if reserved:
+            purse.reserve(reserved)
+        with pytest.raises(BudgetReachedError):
+            await asyncio.wait_for(purse.reserve_when_free(60), 5)
+
+    asyncio.run(main())

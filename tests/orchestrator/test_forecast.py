@@ -1,0 +1,129 @@
+"""What a plan will cost, worked out by hand for a tiny one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from venire.arena.campaigns import Budget, Campaign, DataSources, JudgeSettings, LaneSettings, PlanSettings, Price
+from venire.arena.errors import Fault
+from venire.arena.records import Completion, Instruction, Status, Verdict
+from venire.judges import PROTOCOLS, prompts
+from venire.orchestrator.forecast import EXPECTED_REASONS, JudgeForecast, forecast
+from venire.orchestrator.plan import PlannedCampaign, plan_campaign
+from venire.orchestrator.recorder import Recorder
+from venire.storage import imports, plans
+from venire.storage.store import Store, open_store
+
+FREE = Price(0, 0)
+PRICE = Price(1_000_000_000, 2_000_000_000)
+"""1,000 nano-dollars a token in, 2,000 a token out."""
+
+FRAME = sum(len(prompts.load("two_stage", name).template) for name in PROTOCOLS["two-stage"].prompts)
+"""Characters of the prompt texts that come with every trial."""
+
+TEXTS = 20 + 150 + 250
+"""Characters that a trial shows: the question with its four brackets and quotes, and both answers."""
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with open_store(tmp_path / "c.duckdb") as opened:
+        imports.add(opened, [Instruction(name, (name * 8,)) for name in ("q1", "q2")])
+        imports.add(opened, [Completion("ash", name, name + "a" * 148) for name in ("q1", "q2")])
+        imports.add(opened, [Completion("birch", name, name + "b" * 248) for name in ("q1", "q2")])
+        yield opened
+
+
+def judge(name: str, max_tokens: int = 400, rate: int | None = None, **options: str) -> JudgeSettings:
+    lane = LaneSettings("openai", None, None, name, requests_per_minute=rate)
+    return JudgeSettings(name, name, "two-stage", {"max_tokens": str(max_tokens), **options}, lane)
+
+
+def planned(store: Store, *judges: JudgeSettings) -> PlannedCampaign:
+    plan = PlanSettings("all-pairs", None)
+    return plan_campaign(
+        store, Campaign("c", 1, Path("c.toml"), store.path, DataSources(), plan, judges, Budget(), "", repr(judges))
+    )
+
+
+def settle(store: Store, campaign: PlannedCampaign, trials: list[int], failed: list[int]) -> None:
+    async def main() -> None:
+        def fail(error: Exception) -> None:
+            raise error
+
+        recorder = Recorder(store, campaign.id, 1, group_rows=500, group_seconds=0.001, on_error=fail)
+        for trial in trials:
+            recorder.verdict(trial, Verdict(b"t" * 16, Status.OK, 1), 0)
+        for trial in failed:
+            recorder.failure(trial, 1, Fault.TRANSIENT)
+        await recorder.close()
+
+    asyncio.run(main())
+
+
+def test_the_forecast_of_a_tiny_plan_is_what_one_works_out_by_hand(store: Store) -> None:
+    (found,) = forecast(store, planned(store, judge("j", rate=30)), {"j": PRICE})
+    shown = 4 * (TEXTS + FRAME) // 4  # four trials, four characters a token
+    reasons = 4 * EXPECTED_REASONS
+    tokens_in, tokens_out = 2 * shown + reasons, reasons + 4 * 4  # the second call shows the reasons of the first
+    most_in = 3 * 2 * shown + 4 * 400 * (1 + 2)  # a repair; twice the tokens; the third call shows two full replies
+    most_out = 4 * 3 * 400
+    assert found == JudgeForecast(
+        "j",
+        trials=4,
+        calls=8,
+        input_tokens=tokens_in,
+        output_tokens=tokens_out,
+        expected=tokens_in * 1_000 + tokens_out * 2_000,
+        most=most_in * 1_000 + most_out * 2_000,
+        seconds=16.0,
+    )
+
+
+def test_short_replies_and_no_repair_cost_less(store: Store) -> None:
+    (found,) = forecast(store, planned(store, judge("j", 100, repair="0")), {"j": PRICE})
+    shown = TEXTS + FRAME
+    assert found.input_tokens == 2 * shown + 4 * 100
+    assert found.output_tokens == 4 * 100 + 4 * 4
+    assert found.most == (2 * 2 * shown + 4 * 100) * 1_000 + 4 * 2 * 100 * 2_000
+    assert found.seconds is None
+
+
+def test_judges_come_by_name_each_at_its_own_price_and_a_free_one_costs_nothing(store: Store) -> None:
+    made = planned(store, judge("paid"), judge("free"), judge("dear"))
+    dear = Price(2 * PRICE.input, 2 * PRICE.output)
+    by_judge = forecast(store, made, {"paid": PRICE, "free": FREE, "dear": dear})
+    assert [one.judge for one in by_judge] == ["dear", "free", "paid"]
+    twice, nothing, once = by_judge
+    assert (nothing.expected, nothing.most) == (0, 0)
+    assert nothing.calls == once.calls == 8
+    assert (twice.expected, twice.most) == (2 * once.expected, 2 * once.most)
+    assert 0 < once.expected < once.most
+
+
+def test_what_is_settled_or_failed_is_no_longer_counted(store: Store) -> None:
+    made = planned(store, judge("j", rate=60), judge("k", rate=60))
+    prices = {"j": PRICE, "k": PRICE}
+    mine, other = sorted(made.judges, key=lambda number: made.judges[number].name)
+    left = plans.pending(store, made.id)[mine].tolist()
+    before = forecast(store, made, prices)
+    settle(store, made, left[:2], left[2:3])
+    first, second = forecast(store, made, prices)
+    assert (first.trials, first.calls, first.seconds) == (1, 2, 2.0)
+    assert first.input_tokens == before[0].input_tokens // 4
+    assert second == before[1]
+    settle(store, made, left[3:] + plans.pending(store, made.id)[other].tolist(), [])
+    for one in forecast(store, made, prices):
+        assert one == JudgeForecast(one.judge, 0, 0, 0, 0, 0, 0, 0.0)
+
+
+def test_a_pardoned_failure_is_counted_again(store: Store) -> None:
+    made = planned(store, judge("j"))
+    settle(store, made, [], plans.pending(store, made.id)[next(iter(made.judges))].tolist()[:1])
+    assert forecast(store, made, {"j": PRICE})[0].trials == 3
+    plans.clear_failures(store, made.id)
+    assert forecast(store, made, {"j": PRICE})[0].trials == 4

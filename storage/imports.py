@@ -104,16 +104,16 @@ def _add_instructions(store: Store, commit: Commit, records: Iterator[Instructio
         for n, one in enumerate(records)
     )
     staged = _stage(store, commit, "instruction", rows)
-    if clash := store.rows("clashing_instruction"):
-        mine, there = clash[0]
+    if found := store.rows("clashing_instruction"):
+        mine, there = found[0]
         why = "with another text" if mine == there else f"under the id {there!r}"
         raise InputError(
             f"instruction {mine!r} is in the store {why}: nothing was imported; give it one id and one text"
         )
     if repeated := store.rows("repeated_instruction"):
-        raise InputError(
-            "instructions {!r} and {!r} have the same text: nothing was imported; keep one of them".format(*repeated[0])
-        )
+        one, other = repeated[0]
+        clash = f"instruction {one!r} has two texts" if one == other else f"{one!r} and {other!r} have the same text"
+        raise InputError(f"{clash} in this import: nothing was imported; keep one of them")
     before = commit.written
     commit.run("insert_instructions")
     new = commit.written - before
@@ -146,6 +146,12 @@ def _add_completions(store: Store, commit: Commit, records: Iterator[Completion]
             "the answer of {!r} to instruction {!r} is in the store with another text: nothing was imported; "
             "use another store for another set of answers".format(*clash[0])
         )
+    if repeated := store.rows("repeated_completion"):
+        raise InputError(
+            "{!r} has two answers to instruction {!r} in this import: nothing was imported; keep one".format(
+                *repeated[0]
+            )
+        )
     before = commit.written
     commit.run("insert_completions")
     new = commit.written - before
@@ -153,10 +159,14 @@ def _add_completions(store: Store, commit: Commit, records: Iterator[Completion]
 
 
 def _add_ratings(store: Store, commit: Commit, records: list[Rating]) -> Added:
+    elos: dict[str, float] = {}
+    for record in records:
+        if elos.setdefault(record.model, record.elo) != record.elo:
+            raise InputError(f"model {record.model!r} has two ratings in this import: nothing was imported; keep one")
     there = {row[0] for row in store.rows("models")}
-    if new := [record.model for record in records if record.model not in there]:
+    if new := [model for model in elos if model not in there]:
         commit.run("insert_models", names=new)
     before = commit.written
-    commit.run("set_elo", names=[record.model for record in records], elos=[record.elo for record in records])
+    commit.run("set_elo", names=list(elos), elos=list(elos.values()))
     changed = commit.written - before
     return Added(ratings=changed, known=len(records) - changed)

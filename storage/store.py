@@ -172,7 +172,10 @@ def open_store(path: Path | str, *, create: bool = True, clock: Clock | None = N
     try:
         connection = _connect(path)
         try:
-            _migrate(connection, path, clock)
+            try:
+                _migrate(connection, path, clock)
+            except duckdb.Error as error:
+                raise InputError(f"{path} cannot be used as a store: {_first_line(error)}") from error
             if new:
                 _sync_folder(path.parent)
             return Store(path, connection, lock, clock)

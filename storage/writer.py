@@ -54,7 +54,12 @@ class Writer:
         return self._put - self._written
 
     def put(self, table: str, row: Row) -> None:
-        """Hand one row over, all columns but its batch. Raises StoreError when an earlier row could not be written."""
+        """Hand one row over, all columns but its batch.
+
+        Raises StoreError when an earlier row could not be written, KeyError for a table that is not the writer's.
+        """
+        if table not in self._appenders:
+            raise KeyError(table)
         if self._error is not None:
             raise self._error
         self._put += 1
@@ -108,6 +113,8 @@ class Writer:
     def _fail(self, error: StoreError | duckdb.Error) -> None:
         if isinstance(error, duckdb.Error):
             error = StoreError(f"the store {self._store.path} cannot be written: {error}")
+        for appender in self._appenders.values():
+            appender.clear()
         self._error = error
         if self._on_error is not None:
             self._on_error(error)

@@ -43,7 +43,7 @@ create table reading (id integer primary key, parser varchar not null, made_at t
 -- label and score are A minus B.
 create table verdict (trial bigint not null, reading integer not null, status tinyint not null, rule varchar not null, label tinyint, score double, cost bigint not null,
   batch bigint not null,
-  check ((label is not null) = (status = 0)), check (status = 0 or score is null));
+  check ((label is not null) = (status = 0)), check (status = 0 or score is null), check (label between -1 and 1), check (status between 0 and 5));
 -- A step that used up its attempts; not tried again until cleared.
 create table failure (trial bigint not null, step tinyint not null, fault tinyint not null, cleared boolean not null, batch bigint not null);
 
@@ -55,9 +55,10 @@ create table event (happened_at timestamptz not null, campaign integer, kind var
 create view reply as select * from attempt where fault = 0 qualify row_number() over (partition by trial, step order by sent_at, number, batch) = 1;
 create view settled as select * from verdict qualify row_number() over (partition by trial order by reading desc, batch desc) = 1;
 create view failed as select trial, step, fault from failure qualify row_number() over (partition by trial order by batch desc, cleared desc) = 1 and not cleared;
-create view planned as select distinct p.campaign, p.trial from plan p join campaign c on c.id = p.campaign where p.round >= c.in_force;
+create view planned as select distinct p.campaign, p.trial from plan p join campaign c on c.id = p.campaign
+  join round r on r.campaign = p.campaign and r.number = p.round where p.round >= c.in_force;
 create view missing as select p.campaign, p.round, p.ordinal, p.trial from plan p join campaign c on c.id = p.campaign
-  where p.round >= c.in_force and not exists (select 1 from verdict v where v.trial = p.trial) and not exists (select 1 from failed f where f.trial = p.trial);
+  join round r on r.campaign = p.campaign and r.number = p.round where p.round >= c.in_force and not exists (select 1 from verdict v where v.trial = p.trial) and not exists (select 1 from failed f where f.trial = p.trial);
 create view battle as
   select c.name campaign, t.id trial, cj.name judge, r.origin, i.external_id instruction_id, i.category, a.name model_a, b.name model_b, t.swapped, t.repeat,
     case v.status when 0 then 'ok' when 1 then 'unreadable' when 2 then 'refused' when 3 then 'truncated' when 4 then 'filtered' when 5 then 'too_long' end status,

@@ -8,12 +8,14 @@ select s.external_id, i.external_id from staged_instruction s join instruction i
   on (i.external_id = s.external_id) <> (i.instruction_key = s.instruction_key) order by s.ordinal limit 1;
 
 -- name: repeated_instruction
--- Two rows with one text.
-select min_by(external_id, ordinal), max_by(external_id, ordinal) from staged_instruction group by instruction_key having count(*) > 1 order by min(ordinal) limit 1;
+-- Two ids with one text, or two texts with one id.
+select min_by(external_id, ordinal), max_by(external_id, ordinal) from staged_instruction group by instruction_key having count(distinct external_id) > 1
+  union all select external_id, external_id from staged_instruction group by external_id having count(distinct instruction_key) > 1 limit 1;
 
 -- name: insert_instructions
 insert into instruction select (select coalesce(max(id), 0) from instruction) + row_number() over (order by ordinal), instruction_key, external_id, category, turns, reference
-  from staged_instruction s where not exists (select 1 from instruction i where i.instruction_key = s.instruction_key);
+  from (select * from staged_instruction qualify row_number() over (partition by instruction_key order by ordinal) = 1) s
+  where not exists (select 1 from instruction i where i.instruction_key = s.instruction_key);
 
 -- name: instruction_keys
 select external_id, id, instruction_key from instruction;
@@ -41,9 +43,15 @@ select m.name, i.external_id from staged_completion s join completion c
   on c.instruction = s.instruction and c.model = s.model and c.sample = s.sample and c.variant = s.variant and c.completion_key <> s.completion_key
   join model m on m.id = s.model join instruction i on i.id = s.instruction order by s.ordinal limit 1;
 
+-- name: repeated_completion
+-- Two texts for one answer in the same import.
+select m.name, i.external_id from staged_completion s join model m on m.id = s.model join instruction i on i.id = s.instruction
+  group by m.name, i.external_id, s.sample, s.variant having count(distinct s.completion_key) > 1 limit 1;
+
 -- name: insert_completions
 insert into completion select (select coalesce(max(id), 0) from completion) + row_number() over (order by ordinal), completion_key, instruction, model, sample, variant, text, length(text)
-  from staged_completion s where not exists (select 1 from completion c where c.completion_key = s.completion_key);
+  from (select * from staged_completion qualify row_number() over (partition by completion_key order by ordinal) = 1) s
+  where not exists (select 1 from completion c where c.completion_key = s.completion_key);
 
 -- name: catalogue
 -- Every first answer of the named models, with a hash of its text to find equal ones.

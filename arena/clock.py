@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import selectors
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from concurrent.futures import Executor
 from datetime import UTC, datetime, timedelta
+from types import coroutine
 from typing import Any, Protocol, TypeVar, TypeVarTuple
 
 __all__ = ["Clock", "SystemClock", "VirtualClock"]
@@ -115,6 +116,18 @@ class _VirtualLoop(asyncio.SelectorEventLoop):
         self._virtual.threads += 1
         work.add_done_callback(self._thread_done)
         return work
+
+    def shutdown_default_executor(self, *timeout: Any) -> Coroutine[Any, Any, None]:
+        return self._standing_still(super().shutdown_default_executor(*timeout))
+
+    @coroutine
+    def _standing_still(self, work: Coroutine[Any, Any, None]) -> Generator[Any, Any, None]:
+        """Await the joining of threads, which gives up after some minutes of the loop's own time."""
+        self._virtual.threads += 1
+        try:
+            yield from work
+        finally:
+            self._virtual.threads -= 1
 
     def _thread_done(self, work: asyncio.Future[T]) -> None:
         self._virtual.threads -= 1

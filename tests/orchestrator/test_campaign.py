@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -17,7 +18,7 @@ from venire.arena.campaigns import Budget, Campaign, DataSources, JudgeSettings,
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import CallError, Fault, StoreError, TransientError
 from venire.arena.records import Completion, Instruction, Rating, Reply, Request, Status
-from venire.orchestrator.campaign import CampaignSummary, Ending, Stop, run_campaign
+from venire.orchestrator.campaign import GRACE_SECONDS, CampaignSummary, Ending, Stop, run_campaign
 from venire.orchestrator.plan import plan_campaign
 from venire.storage import frames, imports, plans
 from venire.storage.store import Store, open_store
@@ -87,6 +88,7 @@ def go(
     providers: Mapping[str, FakeProvider] | FakeProvider,
     during: Callable[[Stop, FakeProvider], None] | None = None,
     progress: Callable[[Statistics], None] | None = None,
+    after: Callable[[], None] = lambda: None,
 ) -> CampaignSummary:
     clock = virtual(store)
     planned = plan_campaign(store, asked)
@@ -97,7 +99,7 @@ def go(
         stop = Stop()
         if during is not None:
             during(stop, next(iter(by_model.values())))
-        return await run_campaign(
+        summary = await run_campaign(
             store,
             asked,
             planned,
@@ -108,6 +110,8 @@ def go(
             progress=progress,
             group_seconds=0.001,
         )
+        after()
+        return summary
 
     with asyncio.Runner(loop_factory=clock.new_event_loop) as runner:
         return runner.run(run())
@@ -323,3 +327,74 @@ def test_a_budget_that_covers_everything_is_not_reached_by_reservations_alone(st
         summary = go(other, campaign(budget=Budget(money=tight)), FakeProvider())
         assert summary.ending is Ending.COMPLETE
         assert summary.statistics.spent == paid <= tight
+
+
+def test_calls_that_outlast_the_grace_are_given_up(store: Store) -> None:
+    class Endless(FakeProvider):
+        async def send(self, body: bytes, idempotency_key: str) -> Reply:
+            self.sent.append(idempotency_key)
+            self.before(idempotency_key)
+            await asyncio.sleep(86_400)
+            raise AssertionError("nobody waits for a day")
+
+    def during(stop: Stop, provider: FakeProvider) -> None:
+        provider.before = lambda key: None if stop.gently.is_set() else stop.request()
+
+    start = virtual(store).monotonic()
+    summary = go(store, campaign(), Endless(), during)
+    assert summary.ending is Ending.INTERRUPTED
+    assert GRACE_SECONDS <= virtual(store).monotonic() - start < GRACE_SECONDS + 5
+    faults = store.connection.execute("select distinct fault from attempt").fetchall()
+    assert faults == [(int(Fault.UNANSWERED),)]
+
+
+def test_a_verdict_costs_what_its_trial_cost_in_all_runs(store: Store) -> None:
+    go(store, campaign(budget=Budget(calls=5)), FakeProvider())
+    go(store, campaign(), FakeProvider())
+    rows = store.connection.execute(
+        "select v.cost, p.paid from verdict v join "
+        "(select trial, sum(coalesce(cost, reserved)) paid from attempt group by trial) p on p.trial = v.trial"
+    ).fetchall()
+    assert len(rows) == TRIALS
+    assert all(cost == paid for cost, paid in rows)
+
+
+def test_attempts_are_numbered_on_across_runs(store: Store) -> None:
+    def fail(key: str) -> None:
+        raise TransientError("busy", Fault.TRANSIENT, status=503)
+
+    assert go(store, campaign(), FakeProvider(fail)).progress.failed == TRIALS
+    plans.clear_failures(store, 1)
+    assert go(store, campaign(), FakeProvider()).ending is Ending.COMPLETE
+    found = store.connection.execute(
+        "select step, fault = 0, min(number), max(number) from attempt group by all"
+    ).fetchall()
+    assert sorted(found) == [(1, False, 1, 3), (1, True, 4, 4), (2, True, 1, 1)]
+
+
+def test_a_run_does_not_end_while_a_chunk_is_being_read(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = plans.load
+    reading = threading.Event()
+    done: list[bool] = []
+
+    def slow(*arguments: Any) -> Any:
+        reading.set()
+        threading.Event().wait(0.3)
+        found = real(*arguments)
+        done.append(True)
+        return found
+
+    def during(stop: Stop, provider: FakeProvider) -> None:
+        def watch() -> None:
+            reading.wait()
+            loop.call_soon_threadsafe(stop.request)
+            loop.call_soon_threadsafe(stop.request)
+
+        loop = asyncio.get_running_loop()
+        threading.Thread(target=watch).start()
+
+    monkeypatch.setattr("venire.orchestrator.feed.load", slow)
+    seen: list[bool] = []
+    summary = go(store, campaign(), FakeProvider(), during, after=lambda: seen.extend(done))
+    assert summary.ending is Ending.INTERRUPTED
+    assert seen == [True]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
 from venire.arena.errors import Fault, StoreError
 from venire.arena.records import Reply, Verdict
+from venire.storage.journal import Journal
 from venire.storage.store import Store
 from venire.storage.writer import Writer
 
@@ -56,6 +58,9 @@ class Recorder:
         self._reading = reading
         self._most = group_rows
         self._freed = asyncio.Event()
+        self._journal = Journal(store.path, store.constant, campaign, store.clock.wall())
+        self._announced: deque[tuple[int, int]] = deque()
+        """Places of attempts among the writer's rows, with their slots, in the order handed over."""
         loop = asyncio.get_running_loop()
         self._writer = Writer(
             store,
@@ -77,11 +82,22 @@ class Recorder:
             await self._freed.wait()
 
     async def close(self) -> None:
-        """Write what is waiting and end the writer; StoreError when that could not be done."""
-        await asyncio.to_thread(self._writer.close)
+        """Write what is waiting and end the writer; StoreError, and the journal left, when that could not be done."""
+        written = False
+        try:
+            await asyncio.to_thread(self._writer.close)
+            written = True
+        finally:
+            self._journal.close(remove=written)
 
-    def attempt(self, one: AttemptRecord) -> None:
-        """A call, answered or not."""
+    def announce(self, trial: int, step: int, number: int, lane: int, reserved: int) -> int:
+        """Put a call on the campaign's account before it is sent; returns the slot that its attempt gives back."""
+        while self._announced and self._announced[0][0] <= self._writer.written:
+            self._journal.release(self._announced.popleft()[1])
+        return self._journal.announce(trial, step, number, lane, reserved)
+
+    def attempt(self, one: AttemptRecord, slot: int) -> None:
+        """A call, answered or not, and the slot in which it was announced."""
         reply = one.reply
         said = (
             (None,) * 10
@@ -99,7 +115,7 @@ class Recorder:
                 reply.raw,
             )
         )
-        self._writer.put(
+        place = self._writer.put(
             "attempt",
             (
                 self._campaign,
@@ -121,6 +137,7 @@ class Recorder:
                 *said[7:],
             ),
         )
+        self._announced.append((place, slot))
 
     def verdict(self, trial: int, verdict: Verdict, cost: int) -> None:
         """How a trial ended, with what it cost in nano-dollars."""

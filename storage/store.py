@@ -16,6 +16,7 @@ import duckdb
 from venire.arena.clock import Clock, SystemClock
 from venire.arena.errors import InputError, StoreError
 from venire.storage.locking import StoreLock
+from venire.storage.recovery import Recovered, recover
 from venire.storage.sql import migrations, query
 
 __all__ = ["Store", "open_store"]
@@ -39,6 +40,8 @@ class Store:
                 f"the store {path} has lost commits: its ledger counts {self.running} rows and lists {written}; "
                 "restore the file and its .wal from a backup"
             )
+        self.recovered = Recovered()
+        """What the last run left when it ended without notice."""
         self.constant = UUID(self.rows("read_store")[0][1]).bytes
 
     def rows(self, name: str, /, **parameters: Any) -> list[Row]:
@@ -156,7 +159,9 @@ class Commit:
 
 
 def open_store(path: Path | str, *, create: bool = True, clock: Clock | None = None) -> Store:
-    """Open a store, making the file when it is not there and `create` is true; migrations are applied.
+    """Open a store, making the file when it is not there and `create` is true.
+
+    Migrations are applied, and calls that a killed run announced are put on record.
 
     Raises InputError for a file that is missing, is not a store, or has a newer format, StoreHeldError when another
     process owns it.
@@ -178,7 +183,9 @@ def open_store(path: Path | str, *, create: bool = True, clock: Clock | None = N
                 raise InputError(f"{path} cannot be used as a store: {_first_line(error)}") from error
             if new:
                 _sync_folder(path.parent)
-            return Store(path, connection, lock, clock)
+            store = Store(path, connection, lock, clock)
+            store.recovered = recover(store)
+            return store
         except BaseException:
             connection.close()
             raise

@@ -53,8 +53,13 @@ class Writer:
         """Rows handed over and not yet on disk."""
         return self._put - self._written
 
-    def put(self, table: str, row: Row) -> None:
-        """Hand one row over, all columns but its batch.
+    @property
+    def written(self) -> int:
+        """Rows on disk, counted from the first that was handed over."""
+        return self._written
+
+    def put(self, table: str, row: Row) -> int:
+        """Hand one row over, all columns but its batch; returns its place among all that were.
 
         Raises StoreError when an earlier row could not be written, KeyError for a table that is not the writer's.
         """
@@ -64,6 +69,7 @@ class Writer:
             raise self._error
         self._put += 1
         self._queue.put((table, row))
+        return self._put
 
     def close(self) -> None:
         """Write what is waiting and end the thread. Raises StoreError when that could not be done."""

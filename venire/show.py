@@ -62,6 +62,7 @@ def show_plan(screen: Console, session: Session) -> None:
     if chosen.matchups and chosen.matchups[0].gap is not None:
         gaps = [matchup.gap for matchup in chosen.matchups if matchup.gap is not None]
         screen.print(f"Elo gaps: {max(gaps):.0f} to {min(gaps):.0f} points")
+    show_recovered(screen, session.store)
     if standing.settled or standing.failed:
         screen.print(
             f"on record: {standing.settled} settled, {standing.failed} failed, {standing.missing} missing; "
@@ -92,6 +93,15 @@ def show_plan(screen: Console, session: Session) -> None:
         f"{' and '.join(budget) or 'none'}\n",
         style="dim",
     )
+
+
+def show_recovered(screen: Console, store: Store) -> None:
+    """What a run that ended without notice left behind, if one did."""
+    if store.recovered.calls:
+        screen.print(
+            f"the last run ended without notice: {store.recovered.calls} calls have no answer on record; "
+            f"{money(store.recovered.reserved)} reserved for them count as spent"
+        )
 
 
 def plan_json(session: Session) -> dict[str, Any]:
@@ -211,6 +221,7 @@ def show_status(screen: Console, store: Store) -> None:
     facts = status_json(store)
     holds = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in facts["holds"].items())
     screen.print(f"{store.path}: {holds}")
+    show_recovered(screen, store)
     for row, one in zip(frames.campaigns(store), facts["campaigns"], strict=True):
         standing, paid = one["progress"], one["accounts"]
         screen.print(

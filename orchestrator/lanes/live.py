@@ -137,6 +137,7 @@ class Lane:
         step.tries += 1
         self._tally.calls += 1
         self._tally.retries += step.tries > 1
+        slot = self._recorder.announce(step.trial, step.number, step.attempts, self._number, worst)
         worker = asyncio.current_task()
         self._tally.sending.add(worker)
         sent_at, start = self._clock.wall(), self._clock.monotonic()
@@ -176,5 +177,6 @@ class Lane:
                     http_status=200 if reply is not None else (error.status if error is not None else None),
                     message=str(error) if error is not None else None,
                     reply=reply,
-                )
+                ),
+                slot,
             )

@@ -67,3 +67,7 @@ select cj.name, i.external_id, a.name, b.name, f.step, f.fault, (select arg_max(
 
 -- name: clear_failures
 insert into failure select f.trial, f.step, f.fault, true, $batch from failed f join planned p on p.trial = f.trial where p.campaign = $campaign;
+
+-- name: attempts_of
+-- Which attempts of these trials are on record.
+select trial, step, number from attempt where trial in (select unnest($trials));

@@ -71,6 +71,7 @@ class Kept(Recorder):
 
     def __init__(self) -> None:
         self.attempts: list[AttemptRecord] = []
+        self.announced: list[tuple[int, int, int, int, int]] = []
         self.freed = asyncio.Event()
         self.freed.set()
 
@@ -81,7 +82,12 @@ class Kept(Recorder):
     async def room(self) -> None:
         await self.freed.wait()
 
-    def attempt(self, one: AttemptRecord) -> None:
+    def announce(self, trial: int, step: int, number: int, lane: int, reserved: int) -> int:
+        self.announced.append((trial, step, number, lane, reserved))
+        return len(self.announced)
+
+    def attempt(self, one: AttemptRecord, slot: int) -> None:
+        assert self.announced[slot - 1] == (one.trial, one.step, one.number, one.lane, one.reserved)
         self.attempts.append(one)
 
 

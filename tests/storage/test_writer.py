@@ -255,8 +255,8 @@ def test_what_the_recorder_puts_comes_back_under_its_own_columns(house: Any) -> 
 
     async def record() -> None:
         recorder = Recorder(house.store, 3, 4, group_rows=500, group_seconds=LONG, on_error=told.append)
-        recorder.attempt(answer)
-        recorder.attempt(fault)
+        recorder.attempt(answer, recorder.announce(21, 2, 5, 6, 900))
+        recorder.attempt(fault, recorder.announce(22, 1, 1, 6, 700))
         recorder.verdict(21, Verdict(b"k" * 16, Status.OK, -1, -0.5, rule="last line"), 123)
         recorder.verdict(22, Verdict(b"k" * 16, Status.REFUSED, rule="none"), 0)
         recorder.failure(23, 2, Fault.TOO_LONG)

@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -95,11 +96,24 @@ def uninterrupted(
     return out
 
 
-def check(seed: int, serve: Callable[..., object], write: Callable[[str], Path], venire: Callable[..., object]) -> bool:
+def off_the_account(entries: list[Entry], path: Path) -> list[str | None]:
+    """Requests that the server saw and the store has no attempt for."""
+    with open_store(load_campaign(path).store) as store:
+        rows = store.connection.execute(
+            "select lower(hex(t.trial_key)) || '-' || a.step, count(*) "
+            "from attempt a join trial t on t.id = a.trial group by 1"
+        ).fetchall()
+    paid = dict(rows)
+    seen = Counter(entry.key for entry in entries)
+    return [key for key, asked in seen.items() if paid.get(key, 0) < asked]
+
+
+def check(seed: int, serve: Callable[..., object], write: Callable[[str], Path], folder: Path) -> bool:
     """One kill at a seeded moment; whether it found settled trials before it and missing ones after."""
     n = random.Random(seed).randrange(CALLS // 20, CALLS)
     entries, held, before = killed_at(n, Path(), serve, write)
     assert asked_again_without_need(entries, held) == []
+    assert off_the_account(entries, folder / "small.toml") == []
     return before.settled > 0 and before.missing > 0
 
 
@@ -112,7 +126,7 @@ def test_after_a_kill_only_what_was_not_on_disk_is_asked_again(
     uninterrupted: str,
     folder: Path,
 ) -> None:
-    assert check(seed, serve, write, venire)
+    assert check(seed, serve, write, folder)
     assert venire("rate", folder / "small.duckdb", "--json").out == uninterrupted
 
 
@@ -133,7 +147,7 @@ def test_twenty_kills_and_at_least_five_in_the_middle(
 ) -> None:
     in_the_middle = 0
     for seed in range(100, 120):
-        in_the_middle += check(seed, serve, write, venire)
+        in_the_middle += check(seed, serve, write, folder)
         assert venire("rate", folder / "small.duckdb", "--json").out == uninterrupted
         (folder / "small.duckdb").unlink()
     assert in_the_middle >= 5

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,6 +39,9 @@ __all__ = ["GRACE_SECONDS", "CampaignSummary", "Ending", "Identity", "Stop", "ru
 
 Identity = tuple[str, str | None, str | None, str]
 """What makes a lane: see `LaneSettings.identity`."""
+
+_LONG_PAUSE = 30.0
+"""Seconds of a provider's wait that a person at the terminal should hear of."""
 
 GRACE_SECONDS = 30.0
 """How long calls in flight may take after a request to stop."""
@@ -90,6 +94,7 @@ async def run_campaign(
     clock: Clock,
     stop: Stop | None = None,
     progress: Callable[[Statistics], None] | None = None,
+    warn: Callable[[str], None] | None = None,
     group_rows: int = 500,
     group_seconds: float = 0.1,
 ) -> CampaignSummary:
@@ -98,7 +103,7 @@ async def run_campaign(
     Returns when everything is settled or there is a reason to stop; raises StoreError when the store fails, after
     stopping everything. Cancelled: as with a second request to stop.
     """
-    run = _Run(store, campaign, planned, clock, stop or Stop(), group_rows, group_seconds)
+    run = _Run(store, campaign, planned, clock, stop or Stop(), warn, group_rows, group_seconds)
     return await run.go(providers, prices, progress)
 
 
@@ -110,10 +115,12 @@ class _Run:
         planned: PlannedCampaign,
         clock: Clock,
         stop: Stop,
+        warn: Callable[[str], None] | None,
         group_rows: int,
         group_seconds: float,
     ) -> None:
         self.store, self.campaign, self.planned, self.clock, self.stop = store, campaign, planned, clock, stop
+        self.warn = warn
         self.tally = Tally()
         self.budget_reached = ""
         self.halt = asyncio.Event()
@@ -141,7 +148,6 @@ class _Run:
             on_error=self._on_error,
         )
         self.lanes: dict[Identity, Lane] = {}
-        self.workers: list[asyncio.Task[None]] = []
 
     def _on_error(self, error: StoreError) -> None:
         if not self.broken.done():
@@ -170,10 +176,9 @@ class _Run:
     def _open_lanes(self, providers: Mapping[Identity, Provider]) -> list[tuple[Feed, Lane, int]]:
         """A feed for each judge that has something left, with the lane it goes through and its workers' number."""
         feeds: list[tuple[Feed, Lane, int]] = []
-        highest = max((int(trials.max()) for trials in self.pending.values()), default=0)
-        self.issued = np.zeros(highest + 1, dtype=np.bool_)
+        self.issued = np.zeros(int(self.pending.trials.max(initial=0)) + 1, dtype=np.bool_)
         by_lane: dict[Identity, list[int]] = {}
-        for number in self.pending:
+        for number in np.unique(self.pending.respondents).tolist():
             by_lane.setdefault(self.planned.judges[number].lane.identity, []).append(number)
         for identity, numbers in by_lane.items():
             settings = self.planned.judges[numbers[0]].lane
@@ -186,8 +191,9 @@ class _Run:
                 clock=self.clock,
                 tally=self.tally,
                 stopping=self.halt,
+                on_pause=partial(self._paused, settings),
             )
-            trials = np.sort(np.concatenate([self.pending[number] for number in numbers]))
+            trials = self.pending.of(*numbers)
             feeds.append((Feed(self.store, trials), lane, min(settings.concurrency, len(trials))))
         return feeds
 
@@ -217,7 +223,7 @@ class _Run:
             async with asyncio.TaskGroup() as group:
                 for feed, lane, workers in feeds:
                     for _ in range(workers):
-                        self.workers.append(group.create_task(self._worker(feed, lane, prices)))
+                        lane.workers.append(group.create_task(self._worker(feed, lane, prices)))
         except* StoreError as errors:
             raise errors.exceptions[0] from None
 
@@ -230,9 +236,12 @@ class _Run:
     def _halt(self) -> None:
         """Send nothing more; workers that wait for a turn or between attempts go home, the others finish their call."""
         self.halt.set()
-        for worker in self.workers:
-            if worker not in self.tally.sending:
-                worker.cancel()
+        for lane in self.lanes.values():
+            lane.send_home()
+
+    def _paused(self, settings: LaneSettings, seconds: float) -> None:
+        if self.warn is not None and seconds >= _LONG_PAUSE:
+            self.warn(f"{lane_name(settings)}: the provider asks to wait {seconds:.0f} s; no call is sent until then")
 
     async def _tick(self, progress: Callable[[Statistics], None] | None) -> None:
         while progress is not None:
@@ -316,8 +325,8 @@ class _Run:
 
 
 def lane_name(settings: LaneSettings) -> str:
-    """A lane's name in the store and in messages: provider, endpoint and model; never a key."""
-    return " ".join(part for part in (settings.provider, settings.base_url or "", settings.model) if part)
+    """A lane's name in the store and in messages: provider, endpoint, key variable and model; never a key."""
+    return " ".join(part for part in settings.identity if part)
 
 
 def _register_lanes(store: Store, campaign: Campaign) -> Mapping[str, int]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from venire.arena.records import Matchup, Origin, PlannedTrial, Respondent
 from venire.judges import PROTOCOLS, prompts
 from venire.judges.orientation import BOTH_ORDERS, arrange
 from venire.orchestrator.policies import NEEDS_ELO, POLICIES
-from venire.storage import imports, plans
+from venire.storage import frames, imports, plans
 from venire.storage.plans import Answers
 from venire.storage.store import Store
 
@@ -182,27 +183,65 @@ def expand(
 def plan_campaign(store: Store, campaign: Campaign) -> PlannedCampaign:
     """Register a campaign and write its plan, unless the plan in force is already that of these settings.
 
-    Raises InputError for whatever makes a plan impossible; nothing is planned then.
+    What was planned stays planned, whatever has come into the store since. Raises InputError for whatever makes a plan
+    impossible; nothing is planned then.
     """
     judges = respondents(campaign)
-    state, left_out = select_models(campaign, imports.contestants(store))
-    answers = plans.catalogue(store, state.models)
-    chosen = design(campaign, state, left_out, answers)
-    texts = [
+    known = plans.find_campaign(store, campaign.name)
+    if known is not None and known.planned and known.settings == campaign.settings:
+        _refuse_other_prompts(store, campaign, known.id, judges)
+        numbers = plans.register(store, campaign, judges, _texts(judges))
+    else:
+        state, left_out = select_models(campaign, imports.contestants(store))
+        answers = plans.catalogue(store, state.models)
+        chosen = design(campaign, state, left_out, answers)
+        numbers = plans.register(store, campaign, judges, _texts(judges))
+        known = plans.find_campaign(store, campaign.name)
+        assert known is not None  # registered above
+        equal_texts = [0]
+        numbered = [(numbers[judge.name], respondent) for judge, respondent in judges]
+        plans.append_round(
+            store,
+            known.id,
+            expand(chosen, answers, numbered, campaign.plan.repeats, equal_texts),
+            policy=campaign.plan.policy,
+            seed=campaign.seed,
+            equal_texts=equal_texts,
+            design=json.dumps(asdict(chosen), ensure_ascii=False),
+        )
+    trials_planned, equal, made_of = plans.planned(store, known.id)
+    by_number = {numbers[judge.name]: judge for judge in campaign.judges}
+    return PlannedCampaign(known.id, by_number, _read_design(made_of), trials_planned, equal)
+
+
+def _refuse_other_prompts(
+    store: Store, campaign: Campaign, number: int, judges: Sequence[tuple[JudgeSettings, Respondent]]
+) -> None:
+    """With the same settings, a judge that is another respondent now is one that would be asked in other words."""
+    before = {row.name: row.respondent for row in frames.judges(store, number)}
+    for judge, respondent in judges:
+        found = store.rows("respondent_id", respondent_key=respondent_key(respondent))
+        if not found or found[0][0] != before.get(judge.name):
+            raise InputError(
+                f"{campaign.path}: judge {judge.name!r} would be asked with other prompts than this campaign began "
+                "with: go on with the version of Venire that planned it, or give the campaign another name"
+            )
+
+
+def _texts(judges: Sequence[tuple[JudgeSettings, Respondent]]) -> list[tuple[str, bytes, str]]:
+    """Name, digest and text of every prompt that these judges are sent."""
+    return [
         (f"{entry.folder}/{name}", digest, prompts.load(entry.folder, name).template)
         for entry in {judge.protocol: PROTOCOLS[judge.protocol] for judge, _ in judges}.values()
         for name, digest in zip(entry.prompts, entry.digests(), strict=True)
     ]
-    numbers = plans.register(store, campaign, judges, texts)
-    known = plans.find_campaign(store, campaign.name)
-    assert known is not None  # registered above
-    if not known.planned:
-        equal_texts = [0]
-        numbered = [(numbers[judge.name], respondent) for judge, respondent in judges]
-        trials = expand(chosen, answers, numbered, campaign.plan.repeats, equal_texts)
-        plans.append_round(
-            store, known.id, trials, policy=campaign.plan.policy, seed=campaign.seed, equal_texts=equal_texts
-        )
-    trials_planned, equal = plans.planned(store, known.id)
-    by_number = {numbers[judge.name]: judge for judge in campaign.judges}
-    return PlannedCampaign(known.id, by_number, chosen, trials_planned, equal)
+
+
+def _read_design(text: str) -> Design:
+    found = json.loads(text)
+    return Design(
+        tuple(Matchup(**one) for one in found["matchups"]),
+        tuple(found["instructions"]),
+        tuple(found["models"]),
+        tuple(LeftOut(**one) for one in found["left_out"]),
+    )

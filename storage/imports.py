@@ -37,8 +37,10 @@ class Contestant:
     answers: int
 
 
-def add(store: Store, records: Iterable[Instruction | Completion | Rating]) -> Added:
+def add(store: Store, records: Iterable[Instruction | Completion | Rating], *, change_ratings: bool = True) -> Added:
     """Bring records of one kind into the store in one transaction; what is there already is left as it is.
+
+    Known ratings are replaced, or refused where they differ and `change_ratings` is false.
 
     Raises InputError, with nothing imported, when an id or an answer is there with another text, or when a completion
     names an instruction that is not.
@@ -53,7 +55,8 @@ def add(store: Store, records: Iterable[Instruction | Completion | Rating]) -> A
             return _add_instructions(store, commit, (record for record in rest if isinstance(record, Instruction)))
         if isinstance(first, Completion):
             return _add_completions(store, commit, (record for record in rest if isinstance(record, Completion)))
-        return _add_ratings(store, commit, [record for record in rest if isinstance(record, Rating)])
+        ratings = [record for record in rest if isinstance(record, Rating)]
+        return _add_ratings(store, commit, ratings, change_ratings)
 
 
 def set_families(store: Store, families: Mapping[str, str]) -> None:
@@ -158,12 +161,18 @@ def _add_completions(store: Store, commit: Commit, records: Iterator[Completion]
     return Added(completions=new, known=staged - new)
 
 
-def _add_ratings(store: Store, commit: Commit, records: list[Rating]) -> Added:
+def _add_ratings(store: Store, commit: Commit, records: list[Rating], change: bool) -> Added:
     elos: dict[str, float] = {}
     for record in records:
         if elos.setdefault(record.model, record.elo) != record.elo:
             raise InputError(f"model {record.model!r} has two ratings in this import: nothing was imported; keep one")
-    there = {row[0] for row in store.rows("models")}
+    there = {name: elo for name, _, elo, _ in store.rows("models")}
+    for name, elo in elos.items():
+        if not change and there.get(name) not in (None, elo):
+            raise InputError(
+                f"the table gives {name!r} an Elo of {elo:g}, and calls were made while it had {there[name]:g}: put "
+                "the table back, use another store, or accept the new rating with --amend"
+            )
     if new := [model for model in elos if model not in there]:
         commit.run("insert_models", names=new)
     before = commit.written

@@ -8,19 +8,21 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from venire.arena.campaigns import Campaign, JudgeSettings
 from venire.arena.keys import fence, respondent_key
 from venire.arena.records import Completion, Instruction, PlannedTrial, Reply, Respondent
 from venire.storage.store import Row, Store
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 __all__ = [
     "Answers",
     "Forecast",
     "Known",
+    "Left",
     "Pending",
     "append_round",
     "catalogue",
@@ -81,6 +83,18 @@ class Pending:
     """Step to the number of its last attempt on record."""
     cost: int = 0
     """Nano-dollars already spent or reserved on it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Left:
+    """Trials left to ask in plan order, by number, with the respondent that each is for."""
+
+    trials: NDArray[np.int64]
+    respondents: NDArray[np.int16]
+
+    def of(self, *respondents: int) -> NDArray[np.int64]:
+        """The trials of some respondents, in plan order."""
+        return self.trials[np.isin(self.respondents, respondents)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,12 +172,19 @@ def catalogue(store: Store, models: Sequence[str]) -> Answers:
 
 
 def append_round(
-    store: Store, campaign: int, trials: Iterator[PlannedTrial], *, policy: str, seed: int, equal_texts: list[int]
+    store: Store,
+    campaign: int,
+    trials: Iterator[PlannedTrial],
+    *,
+    policy: str,
+    seed: int,
+    equal_texts: list[int],
+    design: str = "{}",
 ) -> int:
     """Write a round of the plan as a stream, in chunks of 10,000, and put it in force; returns its number of trials.
 
-    Trials that the store knows keep their numbers. `equal_texts` is a counter of one entry that the stream fills. A
-    round that was cut short earlier is dropped first.
+    Trials that the store knows keep their numbers. `equal_texts` is a counter of one entry that the stream fills,
+    `design` says as JSON what the round is made of. A round that was cut short earlier is dropped first.
     """
     with store.commit() as commit:
         commit.run("drop_unfinished_round", campaign=campaign)
@@ -188,6 +209,7 @@ def append_round(
             seed=seed,
             trials=count,
             equal_texts=equal_texts[0],
+            design=design,
             now=store.clock.wall(),
         )
         commit.run("put_in_force", campaign=campaign, round=number)
@@ -203,11 +225,10 @@ def clear_failures(store: Store, campaign: int) -> int:
         return commit.written
 
 
-def pending(store: Store, campaign: int) -> Mapping[int, NDArray[np.int64]]:
-    """What is left to ask, in plan order: respondent number to the numbers of its trials."""
+def pending(store: Store, campaign: int) -> Left:
+    """What is left to ask, in plan order."""
     columns = store.arrays("pending", campaign=campaign)
-    trials, respondents = columns["trial"], columns["respondent"]
-    return {int(one): trials[respondents == one] for one in sorted(set(respondents.tolist()))}
+    return Left(columns["trial"], columns["respondent"])
 
 
 def forecast(store: Store, campaign: int) -> tuple[Forecast, ...]:
@@ -286,7 +307,7 @@ def _trial_row(ordinal: int, trial: PlannedTrial) -> Row:
     )
 
 
-def planned(store: Store, campaign: int) -> tuple[int, int]:
-    """Trials of the plan in force, and battles left out of it because both texts are equal."""
+def planned(store: Store, campaign: int) -> tuple[int, int, str]:
+    """Trials of the plan in force, battles left out of it because their texts are equal, and its design as JSON."""
     rows = store.rows("round", campaign=campaign)
-    return sum(row[2] for row in rows), sum(row[3] for row in rows)
+    return sum(row[2] for row in rows), sum(row[3] for row in rows), rows[0][4] if rows else "{}"

@@ -68,8 +68,10 @@ class Store:
     def arrays(self, name: str, /, **parameters: Any) -> Mapping[str, Any]:
         """Columns of a named query as NumPy arrays, by name."""
         with self.cursor() as cursor:
-            cursor.execute(query(name), parameters)
-            columns: Mapping[str, Any] = cursor.fetchnumpy()
+            try:
+                columns: Mapping[str, Any] = cursor.execute(query(name), parameters).fetchnumpy()
+            except duckdb.Error as error:
+                raise StoreError(f"the store {self.path} cannot be read: {_first_line(error)}") from error
             return columns
 
     @contextmanager
@@ -167,6 +169,10 @@ def open_store(path: Path | str, *, create: bool = True, clock: Clock | None = N
     process owns it.
     """
     path = Path(path)
+    if path.is_symlink():
+        path = path.resolve()  # lock and log lie beside the file itself
+    if "?" in str(path):
+        raise InputError(f"a store's path may hold no question mark, which DuckDB reads otherwise: {path}")
     clock = clock or SystemClock()
     new = not path.exists()
     if new and not create:

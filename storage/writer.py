@@ -7,8 +7,6 @@ import threading
 import time
 from collections.abc import Callable
 
-import duckdb
-
 from venire.arena.errors import StoreError
 from venire.storage.store import Row, Store
 
@@ -86,7 +84,7 @@ class Writer:
                     self._commit(group)
                 if self._store.log_bytes > _CHECKPOINT_BYTES and self._queue.empty():
                     self._store.checkpoint()
-            except (StoreError, duckdb.Error) as error:
+            except Exception as error:  # the last frame of a thread: whatever it is, the run must hear of it
                 self._fail(error)
             if last:
                 return
@@ -116,8 +114,8 @@ class Writer:
         if self._on_commit is not None:
             self._on_commit()
 
-    def _fail(self, error: StoreError | duckdb.Error) -> None:
-        if isinstance(error, duckdb.Error):
+    def _fail(self, error: Exception) -> None:
+        if not isinstance(error, StoreError):
             error = StoreError(f"the store {self._store.path} cannot be written: {error}")
         for appender in self._appenders.values():
             appender.clear()

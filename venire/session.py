@@ -18,7 +18,7 @@ from venire.arena.battles import Statistics
 from venire.arena.campaigns import Campaign, DataSources, JudgeSettings, Price
 from venire.arena.clock import Clock, SystemClock
 from venire.arena.errors import InputError
-from venire.arena.records import Completion, Instruction, Rating
+from venire.arena.records import Completion, Instruction, Origin, Rating
 from venire.configs.loading import difference
 from venire.judges.providers import PROVIDERS
 from venire.judges.providers.base import Endpoint, Provider
@@ -30,6 +30,7 @@ from venire.rating import choose_campaign, rate_campaign
 from venire.reports.board import Board
 from venire.simulation.answers import AnswerKey
 from venire.simulation.faults import Faults
+from venire.simulation.judge import parse_model
 from venire.simulation.server import JudgeServer, serve_in_thread
 from venire.storage import frames, imports, plans
 from venire.storage.formats import FORMATS
@@ -62,13 +63,22 @@ class Session:
         self.clock = clock or SystemClock()
         self.prices = {judge.name: _price(campaign, judge) for judge in campaign.judges}
         respondents(campaign)  # two equal judges are refused before a store is made for them
+        for judge in campaign.judges:
+            if Origin.of_model(judge.model) is Origin.SIMULATED:
+                parse_model(judge.model)
+        for kind, path in _sources(campaign.data):
+            if not path.is_file():
+                raise InputError(f"{campaign.path}: [data] {kind} names {path}, and there is no such file")
+        made_here = not campaign.store.exists()
         self.store = open_store(campaign.store, clock=self.clock)
         try:
             self._refuse_change(amend)
-            self.imported = self._import()
+            self.imported = self._import(amend)
             self.planned: PlannedCampaign = plan_campaign(self.store, campaign)
         except BaseException:
             self.store.close()
+            if made_here and self.store.batch == 0:
+                self.store.path.unlink(missing_ok=True)
             raise
 
     def __enter__(self) -> Session:
@@ -117,13 +127,14 @@ class Session:
         Keys come from `environ`. Ctrl-C and SIGTERM stop it gently, a second one at once. Endpoints are tried before
         any money is spent: InputError for one that cannot be used. Raises StoreError when the store fails.
         """
-        keys = {judge.lane.identity: _key(self.campaign, judge, environ) for judge in self.campaign.judges}
+        left = self._judges_left()
+        keys = {judge.lane.identity: _key(self.campaign, judge, environ) for judge in left}
 
         async def go(base_url: str | None) -> CampaignSummary:
             stop = Stop()
             async with contextlib.AsyncExitStack() as stack:
                 providers: dict[Identity, Provider] = {}
-                for judge in self.campaign.judges if self.progress.missing else ():
+                for judge in left:
                     if judge.lane.identity not in providers:
                         provider = _open_provider(judge, keys[judge.lane.identity], base_url)
                         stack.push_async_callback(provider.close)
@@ -139,6 +150,7 @@ class Session:
                         clock=self.clock,
                         stop=stop,
                         progress=progress,
+                        warn=warn,
                         group_rows=group_rows,
                         group_seconds=group_seconds,
                     )
@@ -149,7 +161,7 @@ class Session:
     @contextlib.contextmanager
     def _embedded_server(self, settings: Embedded) -> Iterator[str | None]:
         """The address of an embedded judge server where a judge with something left needs one, else None."""
-        if all(judge.lane.base_url is not None for judge in self.campaign.judges) or self.progress.missing == 0:
+        if all(judge.lane.base_url is not None for judge in self._judges_left()):
             yield None
             return
         key = answer_key(self.campaign, self.store)
@@ -157,6 +169,12 @@ class Session:
             JudgeServer(key, speed=settings.speed, faults=settings.faults, seed=self.campaign.seed)
         ) as server:
             yield server.base_url
+
+    def _judges_left(self) -> list[JudgeSettings]:
+        """The judges that have something left to answer."""
+        rows = self.store.rows("judge_progress", campaign=self.planned.id)
+        names = {name for name, planned, settled, failed in rows if planned > settled + failed}
+        return [judge for judge in self.campaign.judges if judge.name in names]
 
     def _refuse_change(self, amend: bool) -> None:
         known = plans.find_campaign(self.store, self.campaign.name)
@@ -168,11 +186,13 @@ class Session:
             "Put the file back, give the changed campaign another name, or go on with the changes with --amend."
         )
 
-    def _import(self) -> Mapping[str, Added]:
+    def _import(self, amend: bool) -> Mapping[str, Added]:
         data = self.campaign.data
+        asked = self.store.rows("counts")[0][4] > 0
         found: dict[str, Added] = {}
         for kind, path in _sources(data):
-            found[kind] = imports.add(self.store, FORMATS["table"](path, kind, (data.maps or {}).get(kind, {})))
+            records = FORMATS["table"](path, kind, (data.maps or {}).get(kind, {}))
+            found[kind] = imports.add(self.store, records, change_ratings=amend or not asked)
         imports.set_families(self.store, data.families or {})
         return found
 

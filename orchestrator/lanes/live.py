@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
 from venire.arena.campaigns import LaneSettings, Price
 from venire.arena.clock import Clock
-from venire.arena.errors import CallError, Fault
+from venire.arena.errors import CallError, Fault, TransientError
 from venire.arena.records import Reply, Request
 from venire.judges.providers.base import Provider
 from venire.judges.providers.tokens import worst_case
@@ -79,10 +80,13 @@ class Lane:
         clock: Clock,
         tally: Tally,
         stopping: asyncio.Event,
+        on_pause: Callable[[float], None] = lambda seconds: None,
     ) -> None:
         self.settings = settings
         self.gate = Gate(settings.requests_per_minute, clock)
         self.closed: str | None = None
+        self.workers: list[asyncio.Task[None]] = []
+        """Who asks through this lane."""
         self._refused = 0
         self._number = number
         self._provider = provider
@@ -91,6 +95,13 @@ class Lane:
         self._clock = clock
         self._tally = tally
         self._stopping = stopping
+        self._on_pause = on_pause
+
+    def send_home(self) -> None:
+        """Cancel the workers that wait for a turn or between attempts; the others finish their call."""
+        for worker in self.workers:
+            if worker not in self._tally.sending and worker is not asyncio.current_task():
+                worker.cancel()
 
     async def ask(self, step: Step, request: Request, price: Price) -> Reply:
         """The reply to one step, after as many attempts as it takes and the settings allow.
@@ -104,7 +115,7 @@ class Lane:
         worst = price.cost(worst_case(body), request.max_tokens)
         try:
             return await persist(
-                lambda: self._attempt(step, body, digest, worst, price),
+                lambda: self._attempt_while_open(step, body, digest, worst, price),
                 attempts=self.settings.max_attempts,
                 clock=self._clock,
             )
@@ -113,6 +124,7 @@ class Lane:
                 self._refused += 1
             if error.fault in CLOSING_FAULTS or self._refused >= _REFUSED_IN_A_ROW:
                 self.closed = str(error)
+                self.send_home()
                 raise LaneClosedError(self.closed) from error
             raise
 
@@ -121,6 +133,14 @@ class Lane:
             raise StoppedError
         if self.closed is not None:
             raise LaneClosedError(self.closed)
+
+    async def _attempt_while_open(self, step: Step, body: bytes, digest: bytes, worst: int, price: Price) -> Reply:
+        """One attempt; a failure that would be tried again is not waited for when nothing more will be sent."""
+        try:
+            return await self._attempt(step, body, digest, worst, price)
+        except TransientError:
+            self._check_open()
+            raise
 
     async def _attempt(self, step: Step, body: bytes, digest: bytes, worst: int, price: Price) -> Reply:
         if self._recorder.full:
@@ -155,6 +175,7 @@ class Lane:
             cost = None if failed.may_be_billed else 0
             if failed.fault is Fault.RATE_LIMITED and failed.retry_after is not None:
                 self.gate.pause(failed.retry_after)
+                self._on_pause(failed.retry_after)
             raise
         finally:  # also when cancelled: then the call is on record as unanswered, at its reserved price
             self._tally.sending.discard(worker)

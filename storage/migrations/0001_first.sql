@@ -26,8 +26,9 @@ create table trial (id bigint not null, trial_key blob not null check (octet_len
   instruction integer not null, model_a smallint not null, model_b smallint not null, completion_a integer not null, completion_b integer not null,
   swapped boolean not null, repeat smallint not null, batch bigint not null);
 -- The plan belongs to a campaign; its round row is written last, so that a plan cut short is seen and made anew.
+-- design: the matchups, instructions and models that were chosen, as JSON; what is shown later is what was planned.
 create table round (campaign integer not null, number integer not null, policy varchar not null, seed bigint not null, trials bigint not null,
-  equal_texts bigint not null, planned_at timestamptz not null, primary key (campaign, number));
+  equal_texts bigint not null, design varchar not null, planned_at timestamptz not null, primary key (campaign, number));
 create table plan (campaign integer not null, round integer not null, ordinal bigint not null, trial bigint not null, gap float, batch bigint not null);
 
 create table lane (id smallint primary key, name varchar not null unique, provider varchar not null, endpoint varchar not null);

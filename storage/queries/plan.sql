@@ -20,13 +20,13 @@ insert into trial select $last + row_number() over (order by ordinal), trial_key
 insert into plan select $campaign, $round, s.ordinal, t.id, s.gap, $batch from staged_trial s join trial t on t.trial_key = s.trial_key order by s.ordinal;
 
 -- name: insert_round
-insert into round values ($campaign, $number, $policy, $seed, $trials, $equal_texts, $now);
+insert into round values ($campaign, $number, $policy, $seed, $trials, $equal_texts, $design, $now);
 
 -- name: put_in_force
 update campaign set in_force = $round where id = $campaign;
 
 -- name: round
-select number, policy, trials, equal_texts from round r join campaign c on c.id = r.campaign where c.id = $campaign and r.number >= c.in_force order by number;
+select number, policy, trials, equal_texts, design from round r join campaign c on c.id = r.campaign where c.id = $campaign and r.number >= c.in_force order by number;
 
 -- name: pending
 -- What is left to ask, in plan order.

@@ -89,6 +89,7 @@ def go(
     during: Callable[[Stop, FakeProvider], None] | None = None,
     progress: Callable[[Statistics], None] | None = None,
     after: Callable[[], None] = lambda: None,
+    warn: Callable[[str], None] | None = None,
 ) -> CampaignSummary:
     clock = virtual(store)
     planned = plan_campaign(store, asked)
@@ -108,6 +109,7 @@ def go(
             clock=clock,
             stop=stop,
             progress=progress,
+            warn=warn,
             group_seconds=0.001,
         )
         after()
@@ -398,3 +400,45 @@ def test_a_run_does_not_end_while_a_chunk_is_being_read(store: Store, monkeypatc
     summary = go(store, campaign(), FakeProvider(), during, after=lambda: seen.extend(done))
     assert summary.ending is Ending.INTERRUPTED
     assert seen == [True]
+
+
+def test_after_a_stop_nobody_sleeps_out_what_a_provider_asks_for(store: Store) -> None:
+    def during(stop: Stop, provider: FakeProvider) -> None:
+        def busy(key: str) -> None:
+            if not stop.gently.is_set():
+                stop.request()
+            raise TransientError("slow down", Fault.RATE_LIMITED, status=429, retry_after=3600.0)
+
+        provider.before = busy
+
+    start = virtual(store).monotonic()
+    assert go(store, campaign(), FakeProvider(), during).ending is Ending.INTERRUPTED
+    assert virtual(store).monotonic() - start < 5
+
+
+def test_a_closed_lane_ends_at_once_though_some_of_it_wait(store: Store) -> None:
+    seen: list[str] = []
+
+    def refuse(key: str) -> None:
+        seen.append(key)
+        if len(seen) == 1:
+            raise TransientError("slow down", Fault.RATE_LIMITED, status=429, retry_after=40_000.0)
+        raise CallError("the key was refused", Fault.AUTHENTICATION, status=401)
+
+    start = virtual(store).monotonic()
+    assert go(store, campaign(), FakeProvider(refuse)).ending is Ending.LANE_CLOSED
+    assert virtual(store).monotonic() - start < 5
+
+
+def test_a_long_wait_is_told(store: Store) -> None:
+    seen: list[str] = []
+
+    def busy_once(key: str) -> None:
+        seen.append(key)
+        if len(seen) == 1:
+            raise TransientError("slow down", Fault.RATE_LIMITED, status=429, retry_after=600.0)
+
+    told: list[str] = []
+    assert go(store, campaign(), FakeProvider(busy_once), warn=told.append).ending is Ending.COMPLETE
+    assert len(told) == 1
+    assert "600 s" in told[0]

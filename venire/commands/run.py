@@ -15,7 +15,7 @@ def run(
     amend: bool = typer.Option(False, "--amend", help="Accept a file that changed since calls were made."),
     retry_failed: bool = typer.Option(False, "--retry-failed", help="Try steps that used up their attempts again."),
     speed: float = typer.Option(
-        0.0, "--speed", help="For embedded simulated judges: divide their latency by this; 0 is no waiting."
+        0.0, "--speed", min=0.0, help="For embedded simulated judges: divide their latency by this; 0 is no waiting."
     ),
     fault_rate: float = typer.Option(
         0.0, "--faults", min=0.0, max=1.0, help="For embedded simulated judges: share of requests that fail at first."

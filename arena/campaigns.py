@@ -82,7 +82,7 @@ class PlanSettings:
     policy: str = "widest-gap"
     matchups: int | None = 30
     instructions: int | None = None
-    """Instructions a matchup; None: all that both models answered."""
+    """Instructions a matchup; None: all that every contestant answered."""
     coverage: float = 0.3
     """No model in more than this share of the matchups."""
     repeats: int = 1

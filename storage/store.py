@@ -173,6 +173,8 @@ def open_store(path: Path | str, *, create: bool = True, clock: Clock | None = N
         path = path.resolve()  # lock and log lie beside the file itself
     if "?" in str(path):
         raise InputError(f"a store's path may hold no question mark, which DuckDB reads otherwise: {path}")
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: name a store in it")
     clock = clock or SystemClock()
     new = not path.exists()
     if new and not create:

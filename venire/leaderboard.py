@@ -52,32 +52,35 @@ def _show_doubts(screen: Console, board: Board) -> None:
             screen.print("  " + ", ".join(group))
     if agreement := facts["agreement"]:
         screen.print(
-            f"agreement with the reference: Pearson {agreement['pearson']:.3f}, Spearman {agreement['spearman']:.3f}, "
-            f"MAE {agreement['mae']:.0f} Elo   verdicts: {agreement['verdicts']}"
+            f"agreement with the reference: Pearson {_number(agreement['pearson']) or 'none'}, "
+            f"Spearman {_number(agreement['spearman']) or 'none'}, MAE {agreement['mae']:.0f} Elo   "
+            f"verdicts: {agreement['verdicts']}"
         )
     screen.print()
 
 
+_NARROW = 105
+"""Columns below which the judges' intervals are left out, so that no figure is cut."""
+
+
 def _show_judges(screen: Console, board: Board) -> None:
     title = f"Judges   verdicts: {board.verdicts}"
+    wide = screen.width >= _NARROW
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    table.add_column("judge", no_wrap=True)
-    for name in ("consistency", "95 %", "decisive", "95 %", "ties", "flips", "1st", "read", "verdicts"):
-        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("judge", overflow="fold", min_width=8)
+    interval = ("95 %",) if wide else ()
+    for name in ("consistency", *interval, "decisive", *interval, "ties", "flips", "1st", "read", "verdicts"):
+        table.add_column(name, justify="right", no_wrap=True, overflow="fold")
     for row in board.judges:
-        table.add_row(
-            row.judge,
-            _number(row.consistency),
-            _span(row.consistency_lo, row.consistency_hi),
-            _number(row.decisive),
-            _span(row.decisive_lo, row.decisive_hi),
-            _share(row.tie_share),
-            _share(row.flip_rate),
-            _share(row.first_share),
-            _share(row.readable_share),
-            f"{row.verdicts}",
-        )
+        plain, decisive = [_number(row.consistency)], [_number(row.decisive)]
+        if wide:
+            plain.append(_span(row.consistency_lo, row.consistency_hi))
+            decisive.append(_span(row.decisive_lo, row.decisive_hi))
+        shares = map(_share, (row.tie_share, row.flip_rate, row.first_share, row.readable_share))
+        table.add_row(row.judge, *plain, *decisive, *shares, f"{row.verdicts}")
     screen.print(table)
+    if not wide and board.judges:
+        screen.print("the terminal is narrow: the judges' intervals are in `venire rate --json`", style="dim")
 
 
 def _number(value: float | None) -> str:

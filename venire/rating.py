@@ -16,7 +16,12 @@ __all__ = ["choose_campaign", "is_store", "rate", "rate_campaign"]
 
 
 def is_store(path: Path) -> bool:
-    """Whether a file is a DuckDB database, by its first bytes; a missing file counts as one by its ending."""
+    """Whether a file is a DuckDB database, by its first bytes; a missing file counts as one by its ending.
+
+    Raises InputError for a folder.
+    """
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: name a store or a table of battles")
     if not path.exists():
         return path.suffix in (".duckdb", ".db")
     with path.open("rb") as file:
@@ -28,19 +33,23 @@ def rate(
     *,
     campaign: str | None = None,
     mapping: Mapping[str, str] | None = None,
-    origin: Origin = Origin.RECORDED,
+    origin: Origin | None = None,
     replicates: int = 200,
     seed: int | None = None,
 ) -> Board:
     """The board of a store's campaign (the only one, unless named), or of a table of battles.
 
-    `origin` says where a table's verdicts come from; a store knows by itself. Raises InputError for a path that
-    cannot be read and for a campaign that is not there.
+    `origin` says where a table's verdicts come from, recorded unless told; a store knows by itself. Raises InputError
+    for a path that cannot be read, a campaign that is not there, and an argument that does not apply.
     """
     path = Path(path)
     if not is_store(path):
+        if campaign is not None:
+            raise InputError(f"{path} is a table of battles and has no campaigns: leave --campaign out")
         battles = read_battles(path, mapping or {})
-        return build(battles, origins=[origin], replicates=replicates, seed=seed or 0)
+        return build(battles, origins=[origin or Origin.RECORDED], replicates=replicates, seed=seed or 0)
+    if mapping or origin is not None:
+        raise InputError(f"{path} is a store, which knows its columns and origins: leave --map and --origin out")
     with open_store(path, create=False) as store:
         return rate_campaign(store, choose_campaign(store, campaign), replicates=replicates, seed=seed)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,12 +17,13 @@ __all__ = ["console", "duration", "money", "progress"]
 
 def console(*, stderr: bool = False) -> Console:
     """A console as wide as its terminal, or 130 columns where there is none; brackets are shown as they stand."""
-    stream = sys.stderr if stderr else sys.stdout
+    stream = (sys.stderr if stderr else sys.stdout) or io.StringIO()  # None where it was closed
     return Console(
         file=stream,
         width=None if stream.isatty() else 130,
         highlight=False,
         markup=False,
+        emoji=False,
         soft_wrap=not stream.isatty(),
     )
 

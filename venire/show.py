@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -162,7 +163,7 @@ def _show_summary(screen: Console, session: Session, summary: CampaignSummary) -
 
 def _show_ending(screen: Console, session: Session, summary: CampaignSummary) -> None:
     left = f"{summary.progress.missing} of {summary.progress.planned} trials are missing"
-    again = f"venire run {os.path.relpath(session.campaign.path)}"
+    again = f"venire run {shlex.quote(os.path.relpath(session.campaign.path))}"
     if summary.ending is Ending.BUDGET:
         screen.print(f"\nstopped: {summary.reason}; {left}. Raise [budget] and go on: {again} --amend")
     elif summary.ending is Ending.INTERRUPTED:
@@ -182,12 +183,12 @@ def _show_failed(screen: Console, store: Store, campaign: int) -> None:
 
 def show_next_steps(screen: Console, folder: Path, campaign: Campaign) -> None:
     """The commands to try after the demo."""
-    store = folder / campaign.store.name
+    store, file = (shlex.quote(str(folder / path.name)) for path in (campaign.store, campaign.path))
     screen.print("\nNext:")
     for command in (
         f"venire status {store}",
         f"venire rate {store} --json",
-        f"venire run {folder / campaign.path.name}        # nothing is asked or paid twice",
+        f"venire run {file}        # nothing is asked or paid twice",
         "venire init my-campaign             # a campaign file to start from",
     ):
         screen.print(f"  {command}")

@@ -6,6 +6,7 @@ What a verb needs is imported when it runs, so that `venire --help` and mistakes
 from __future__ import annotations
 
 import sys
+from io import TextIOWrapper
 
 import typer
 
@@ -13,6 +14,8 @@ from venire.arena.errors import InputError, VenireError
 from venire.commands import bring, demo, init, mock_provider, plan, rate, run, status
 
 __all__ = ["app", "main"]
+
+INTERRUPTED = 130
 
 app = typer.Typer(
     name="venire",
@@ -53,14 +56,31 @@ def _options(
 
 def main() -> None:
     """Run the command line; ends the process with the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # None where it was closed, something else under a test
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
+    except SystemExit as end:
+        if end.code == INTERRUPTED:
+            _tell("interrupted")
+        raise
     except InputError as error:
-        sys.stderr.write(f"venire: {error}\n")
+        _tell(str(error))
         raise SystemExit(2) from None
     except VenireError as error:
-        sys.stderr.write(f"venire: {error}\n")
+        _tell(str(error))
         raise SystemExit(1) from None
-    except KeyboardInterrupt:
-        sys.stderr.write("venire: interrupted\n")
-        raise SystemExit(130) from None
+    except OSError as error:
+        _tell(f"{error.filename or 'a file'}: {error.strerror or error}")
+        raise SystemExit(2) from None
+    except RuntimeError as error:
+        if not str(error).startswith("Query interrupted"):  # what DuckDB makes of Ctrl-C under a query
+            raise
+        _tell("interrupted")
+        raise SystemExit(INTERRUPTED) from None
+
+
+def _tell(sentence: str) -> None:
+    if sys.stderr is not None:
+        sys.stderr.write(f"venire: {sentence}\n")

@@ -14,6 +14,7 @@ def init(
 ) -> None:
     """Write a campaign file and example tables."""
     from importlib.resources import files
+    from shlex import quote
 
     from venire.arena.errors import InputError
 
@@ -27,4 +28,4 @@ def init(
     for name, text in texts.items():
         (folder / name).write_text(text.read_text(encoding="utf-8"), encoding="utf-8")
         typer.echo(f"wrote {folder / name}")
-    typer.echo(f"\nPut your own tables and judges in, then: venire plan {folder / 'campaign.toml'}")
+    typer.echo(f"\nPut your own tables and judges in, then: venire plan {quote(str(folder / 'campaign.toml'))}")

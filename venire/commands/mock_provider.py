@@ -11,8 +11,8 @@ __all__ = ["mock_provider"]
 
 def mock_provider(
     file: Path = typer.Argument(..., help="A campaign file: its completions and Elo are what the judges know."),
-    port: int = typer.Option(0, "--port", help="Port on 127.0.0.1; 0 takes a free one."),
-    speed: float = typer.Option(1.0, "--speed", help="Divide the judges' latency by this; 0 is no waiting."),
+    port: int = typer.Option(0, "--port", min=0, max=65_535, help="Port on 127.0.0.1; 0 takes a free one."),
+    speed: float = typer.Option(1.0, "--speed", min=0.0, help="Divide the judges' latency by this; 0 is no waiting."),
     fault_rate: float = typer.Option(0.0, "--faults", min=0.0, max=1.0, help="Share of requests that fail at first."),
     seed: int = typer.Option(0, "--seed", help="Seed of the faults."),
     ledger: Path | None = typer.Option(None, "--ledger", help="Append every request to this file as JSON lines."),

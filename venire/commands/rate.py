@@ -24,7 +24,9 @@ def rate(
     bootstrap: int = typer.Option(200, "--bootstrap", min=0, help="Replicates behind the intervals."),
     seed: int | None = typer.Option(None, "--seed", help="Seed of the replicates; default: the campaign's own, or 0."),
     mapping: list[str] = typer.Option([], "--map", help="OURS=THEIRS: a column that is called otherwise in the table."),
-    origin: TableOrigin = typer.Option(TableOrigin.RECORDED, "--origin", help="Where a table's verdicts come from."),
+    origin: TableOrigin | None = typer.Option(
+        None, "--origin", help="Where a table's verdicts come from; default: recorded."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON on standard output and nothing else."),
 ) -> None:
     """Rate the models and measure the judges.
@@ -40,7 +42,7 @@ def rate(
         path,
         campaign=campaign,
         mapping=column_map(mapping),
-        origin=Origin(origin.value),
+        origin=None if origin is None else Origin(origin.value),
         replicates=bootstrap,
         seed=seed,
     )

@@ -25,7 +25,7 @@ def run(
 
     Ctrl-C stops it safely; the same command goes on.
 
-    Exit codes: 0 complete, 1 error, 2 input, 3 budget reached, 4 done with failed steps, 130 interrupted.
+    Exit codes: 0 complete, 1 error, 2 input, 3 budget reached, 4 done with failed steps, 130 interrupted or declined.
     """
     import sys
 
@@ -43,5 +43,11 @@ def run(
         if session.progress.missing and not yes:
             if not sys.stdin.isatty():
                 raise InputError("nobody is there to agree to the plan: check it and add --yes")
-            typer.confirm("Run it?", abort=True, err=True)
+            try:
+                agreed = typer.confirm("Run it?", err=True)
+            except typer.Abort:  # Ctrl-C or the end of input
+                agreed = False
+            if not agreed:
+                screen.print("nothing was asked")
+                raise typer.Exit(130)
         raise typer.Exit(show_outcome(session, screen, Embedded(speed, even_faults(fault_rate))))

@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from venire.reports.board import Board
+from venire.screen import plain
 
 __all__ = ["show_board"]
 
@@ -25,7 +26,7 @@ def show_board(screen: Console, board: Board) -> None:
         table.add_column(name, justify="right")
     for place, row in enumerate(board.models, start=1):
         span = "" if row.lo is None or row.hi is None else f"{row.lo:.0f} to {row.hi:.0f}"
-        cells = [f"{place}", row.model, "none" if row.elo is None else f"{row.elo:.0f}", span, f"{row.battles}"]
+        cells = [f"{place}", plain(row.model), "none" if row.elo is None else f"{row.elo:.0f}", span, f"{row.battles}"]
         cells += ["" if row.reference is None else f"{row.reference:.0f}"] if reference else []
         cells += [f"{row.group or ''}"] if grouped else []
         table.add_row(*cells)
@@ -49,7 +50,7 @@ def _show_doubts(screen: Console, board: Board) -> None:
     if len(facts["groups"]) > 1:
         screen.print("no common estimate exists: these groups were rated apart")
         for group in facts["groups"]:
-            screen.print("  " + ", ".join(group))
+            screen.print("  " + plain(", ".join(group)))
     if agreement := facts["agreement"]:
         screen.print(
             f"agreement with the reference: Pearson {_number(agreement['pearson']) or 'none'}, "
@@ -72,12 +73,12 @@ def _show_judges(screen: Console, board: Board) -> None:
     for name in ("consistency", *interval, "decisive", *interval, "ties", "flips", "1st", "read", "verdicts"):
         table.add_column(name, justify="right", no_wrap=True, overflow="fold")
     for row in board.judges:
-        plain, decisive = [_number(row.consistency)], [_number(row.decisive)]
+        even, decisive = [_number(row.consistency)], [_number(row.decisive)]
         if wide:
-            plain.append(_span(row.consistency_lo, row.consistency_hi))
+            even.append(_span(row.consistency_lo, row.consistency_hi))
             decisive.append(_span(row.decisive_lo, row.decisive_hi))
         shares = map(_share, (row.tie_share, row.flip_rate, row.first_share, row.readable_share))
-        table.add_row(row.judge, *plain, *decisive, *shares, f"{row.verdicts}")
+        table.add_row(plain(row.judge), *even, *decisive, *shares, f"{row.verdicts}")
     screen.print(table)
     if not wide and board.judges:
         screen.print("the terminal is narrow: the judges' intervals are in `venire rate --json`", style="dim")

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from venire.arena.battles import Statistics
 
-__all__ = ["console", "duration", "money", "progress"]
+__all__ = ["console", "duration", "money", "plain", "progress"]
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -26,6 +26,11 @@ def console(*, stderr: bool = False) -> Console:
         emoji=False,
         soft_wrap=not stream.isatty(),
     )
+
+
+def plain(text: str) -> str:
+    """A name or a provider's message with its control characters shown instead of obeyed."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
 def money(nano: int) -> str:

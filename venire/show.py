@@ -18,7 +18,7 @@ from venire.arena.errors import Fault
 from venire.leaderboard import show_board
 from venire.orchestrator.campaign import CampaignSummary, Ending
 from venire.orchestrator.forecast import EXPECTED_REASONS
-from venire.screen import console, duration, money, progress
+from venire.screen import console, duration, money, plain, progress
 from venire.session import Embedded, Session
 from venire.storage import frames
 from venire.storage.store import Store
@@ -76,7 +76,7 @@ def show_plan(screen: Console, session: Session) -> None:
         table.add_column(name, justify="left" if name == "judge" else "right")
     for row in session.forecast():
         table.add_row(
-            row.judge,
+            plain(row.judge),
             f"{row.trials:,}",
             f"{row.calls:,}",
             f"{row.input_tokens:,}",
@@ -169,7 +169,7 @@ def _show_ending(screen: Console, session: Session, summary: CampaignSummary) ->
     elif summary.ending is Ending.INTERRUPTED:
         screen.print(f"\ninterrupted: what was answered is on disk; {left}. Go on: {again}")
     for lane, why in summary.closed_lanes.items():
-        screen.print(f"\nlane closed: {lane}: {why}; {left}. Mend it and go on: {again}")
+        screen.print(f"\nlane closed: {plain(lane)}: {plain(why)}; {left}. Mend it and go on: {again}")
     if summary.progress.failed:
         screen.print(f"\n{summary.progress.failed} trials failed; try them again: {again} --retry-failed")
         _show_failed(screen, session.store, session.planned.id)
@@ -178,7 +178,8 @@ def _show_ending(screen: Console, session: Session, summary: CampaignSummary) ->
 def _show_failed(screen: Console, store: Store, campaign: int) -> None:
     for judge, instruction, a, b, step, fault, message in store.read("failed_steps", campaign=campaign, limit=5):
         kind = Fault(fault).name.lower().replace("_", " ")
-        screen.print(f"  {judge}, {instruction}, {a} against {b}, step {step}: {kind}: {message}")
+        told = plain(f"{judge}, {instruction}, {a} against {b}, step {step}: {kind}: {message}")
+        screen.print(f"  {told}")
 
 
 def show_next_steps(screen: Console, folder: Path, campaign: Campaign) -> None:
@@ -231,7 +232,7 @@ def show_status(screen: Console, store: Store) -> None:
             f"{money(paid['nano'])}"
         )
         for judge in one["judges"]:
-            screen.print(f"  {judge['judge']}: {judge['settled']:,} of {judge['planned']:,}")
+            screen.print(f"  {plain(judge['judge'])}: {judge['settled']:,} of {judge['planned']:,}")
         if one["faults"]:
             told = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in one["faults"].items())
             screen.print(f"  calls without a reply: {told}")

@@ -142,14 +142,18 @@ def _record(
     return Rating(required("model"), _elo(table, number, cell["elo"], theirs["elo"]))
 
 
+_LARGEST_ELO = 100_000.0
+"""As in a campaign file: what lies beyond is a mistake, and its gaps would not fit their column."""
+
+
 def _elo(table: Table, number: int, text: str, column: str) -> float:
     try:
         elo = float(text)
     except ValueError:
         elo = math.nan
-    if not math.isfinite(elo):
+    if not abs(elo) <= _LARGEST_ELO:
         raise InputError(
-            f'{table.path}: row {number}: "{column}" is "{text[:40]}"; accepted: a finite number of Elo points, or '
-            "nothing where none is known"
+            f'{table.path}: row {number}: "{column}" is "{text[:40]}"; accepted: a number of Elo points within '
+            f"+-{_LARGEST_ELO:.0f}, or nothing where none is known"
         )
     return elo

@@ -182,7 +182,7 @@ def test_a_table_without_any_elo_is_refused(write: Write) -> None:
 @pytest.mark.parametrize("value", ["nan", "inf", "-Infinity", "1e999", "high", "12,5", "true", "null"])
 def test_an_elo_that_is_no_finite_number_is_refused_with_its_row(write: Write, value: str) -> None:
     message = refusal(write("e.csv", f'model,elo\na,1000\nb,"{value}"\n'), "elo")
-    assert f'row 2: "elo" is "{value}"; accepted: a finite number' in message
+    assert f'row 2: "elo" is "{value}"; accepted: a number of Elo points' in message
 
 
 def test_a_parquet_elo_keeps_every_bit_and_its_nan_is_refused(tmp_path: Path) -> None:

@@ -122,3 +122,21 @@ def test_an_output_that_is_closed_or_cannot_carry_a_letter_is_no_traceback(battl
             ["sh", "-c", command], capture_output=True, text=True, check=False, env={**os.environ, **extra}
         )
         assert "Traceback" not in done.stderr, (shell, done.stderr)
+
+
+def test_control_characters_are_shown_and_not_obeyed(battles: Path) -> None:
+    text = battles.read_text(encoding="utf-8").replace("a-judge", "\x1b[31mred\x07")
+    battles.write_text(text, encoding="utf-8")
+    out = io.StringIO()
+    show_board(Console(file=out, width=130, markup=False, emoji=False, highlight=False), rate(battles))
+    assert "\x1b" not in out.getvalue()
+    assert "\\x1b[31mred\\x07" in out.getvalue()
+
+
+def test_an_elo_that_no_model_can_have_is_refused_by_its_row(venire: Venire, tmp_path: Path) -> None:
+    table = tmp_path / "elo.csv"
+    table.write_text("model,elo\na,1000\nb,1e300\n", encoding="utf-8")
+    done = venire("import", "table", table, "--kind", "elo", "--store", tmp_path / "s.duckdb")
+    assert done.code == 2
+    assert "row 2" in done.err
+    assert "1e300" in done.err

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from rich.console import Console
-from rich.table import Table
 
 from venire.reports.board import Board
-from venire.screen import plain
+from venire.screen import plain, tabulate
 
 __all__ = ["show_board"]
 
@@ -19,18 +18,16 @@ def show_board(screen: Console, board: Board) -> None:
         return
     reference = any(row.reference is not None for row in board.models)
     grouped = any(row.group is not None for row in board.models)
-    table = Table(title=f"Leaderboard   verdicts: {board.verdicts}", title_justify="left", box=None, pad_edge=False)
-    table.add_column("")
-    table.add_column("model")
-    for name in ("Elo", "95 %", "battles", *(("reference",) if reference else ()), *(("group",) if grouped else ())):
-        table.add_column(name, justify="right")
+    head = ["", "model", "Elo", "95 %", "battles"]
+    head += [*(["reference"] if reference else []), *(["group"] if grouped else [])]
+    rows = []
     for place, row in enumerate(board.models, start=1):
         span = "" if row.lo is None or row.hi is None else f"{row.lo:.0f} to {row.hi:.0f}"
         cells = [f"{place}", plain(row.model), "none" if row.elo is None else f"{row.elo:.0f}", span, f"{row.battles}"]
         cells += ["" if row.reference is None else f"{row.reference:.0f}"] if reference else []
         cells += [f"{row.group or ''}"] if grouped else []
-        table.add_row(*cells)
-    screen.print(table)
+        rows.append(cells)
+    tabulate(screen, head, rows, name=1, title=f"Leaderboard   verdicts: {board.verdicts}")
     _show_doubts(screen, board)
     _show_judges(screen, board)
 
@@ -61,27 +58,25 @@ def _show_doubts(screen: Console, board: Board) -> None:
 
 
 _NARROW = 105
-"""Columns below which the judges' intervals are left out, so that no figure is cut."""
+"""Columns below which the judges' intervals and the share of first places are left out, so that no figure is cut."""
 
 
 def _show_judges(screen: Console, board: Board) -> None:
-    title = f"Judges   verdicts: {board.verdicts}"
     wide = screen.width >= _NARROW
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    table.add_column("judge", overflow="fold", min_width=8)
-    interval = ("95 %",) if wide else ()
-    for name in ("consistency", *interval, "decisive", *interval, "ties", "flips", "1st", "read", "verdicts"):
-        table.add_column(name, justify="right", no_wrap=True, overflow="fold")
+    interval, first = (["95 %"], ["1st"]) if wide else ([], [])
+    head = ["judge", "consistency", *interval, "decisive", *interval, "ties", "flips", *first, "read", "verdicts"]
+    rows = []
     for row in board.judges:
         even, decisive = [_number(row.consistency)], [_number(row.decisive)]
+        shares = [_share(row.tie_share), _share(row.flip_rate)]
         if wide:
             even.append(_span(row.consistency_lo, row.consistency_hi))
             decisive.append(_span(row.decisive_lo, row.decisive_hi))
-        shares = map(_share, (row.tie_share, row.flip_rate, row.first_share, row.readable_share))
-        table.add_row(plain(row.judge), *even, *decisive, *shares, f"{row.verdicts}")
-    screen.print(table)
-    if not wide and board.judges:
-        screen.print("the terminal is narrow: the judges' intervals are in `venire rate --json`", style="dim")
+            shares.append(_share(row.first_share))
+        rows.append([plain(row.judge), *even, *decisive, *shares, _share(row.readable_share), f"{row.verdicts}"])
+    tabulate(screen, head, rows, title=f"Judges   verdicts: {board.verdicts}")
+    if not wide and rows:
+        screen.print("narrow terminal: intervals and 1st in `venire rate --json`", style="dim")
 
 
 def _number(value: float | None) -> str:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
 
 from venire.arena.battles import Statistics
 
-__all__ = ["console", "duration", "money", "plain", "progress"]
+__all__ = ["console", "duration", "money", "plain", "progress", "tabulate"]
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -31,6 +33,50 @@ def console(*, stderr: bool = False) -> Console:
 def plain(text: str) -> str:
     """A name or a provider's message with its control characters shown instead of obeyed."""
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
+_GAP = 2
+_SHORTEST_NAME = 8
+
+
+def tabulate(
+    screen: Console, head: Sequence[str], rows: Sequence[Sequence[str]], *, name: int = 0, title: str | None = None
+) -> None:
+    """Print a table of figures, all but column `name` to the right, without cutting a word of them.
+
+    Where the screen is too narrow, headings are broken between words, then names anywhere; at last rows become lines.
+    """
+    columns = list(zip(head, *rows, strict=True))
+    full = [max(map(cell_len, column)) for column in columns]
+    tight = [max(cell_len(word) for cell in column for word in cell.split() or [""]) for column in columns]
+    room = screen.width - _GAP * (len(columns) - 1)
+    for widths in (full, tight):
+        left = room - sum(widths) + widths[name]
+        if left >= min(full[name], _SHORTEST_NAME):
+            break
+    else:
+        _as_lines(screen, head, rows, name, title)
+        return
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, _GAP // 2))
+    for number, (heading, width) in enumerate(zip(head, widths, strict=True)):
+        if number == name:
+            table.add_column(heading, width=min(full[name], left), overflow="fold")
+        else:
+            table.add_column(heading, width=width, justify="right", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    screen.print(table)
+
+
+def _as_lines(
+    screen: Console, head: Sequence[str], rows: Sequence[Sequence[str]], name: int, title: str | None
+) -> None:
+    if title is not None:
+        screen.print(title)
+    for row in rows:
+        figures = [f"{heading} {cell}".strip() for heading, cell in zip(head, row, strict=True) if cell]
+        figures[name : name + 1] = []
+        screen.print(f"{row[name]}: {', '.join(figures)}")
 
 
 def money(nano: int) -> str:

@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from venire.arena.campaigns import Campaign
 from venire.arena.errors import Fault
 from venire.leaderboard import show_board
 from venire.orchestrator.campaign import CampaignSummary, Ending
 from venire.orchestrator.forecast import EXPECTED_REASONS
-from venire.screen import console, duration, money, plain, progress
+from venire.screen import console, duration, money, plain, progress, tabulate
 from venire.session import Embedded, Session
 from venire.storage import frames
 from venire.storage.store import Store
@@ -47,7 +46,7 @@ def show_plan(screen: Console, session: Session) -> None:
     planned, chosen, standing = session.planned, session.planned.design, session.progress
     settings = session.campaign.plan
     screen.print(
-        f"{session.campaign.name}: {len(chosen.models)} models, {len(chosen.matchups)} matchups "
+        f"{plain(session.campaign.name)}: {len(chosen.models)} models, {len(chosen.matchups)} matchups "
         f"({settings.policy}) x {len(chosen.instructions)} instructions x 2 orders x {len(session.campaign.judges)} "
         f"judges{f' x {settings.repeats} repeats' if settings.repeats > 1 else ''} = {planned.trials} trials"
     )
@@ -57,7 +56,7 @@ def show_plan(screen: Console, session: Session) -> None:
     if planned.equal_texts:
         screen.print(f"left out: {planned.equal_texts} battles whose two texts are equal")
     if chosen.left_out:
-        names = ", ".join(one.model for one in chosen.left_out[:8])
+        names = plain(", ".join(one.model for one in chosen.left_out[:8]))
         more = f" and {len(chosen.left_out) - 8} more" if len(chosen.left_out) > 8 else ""
         screen.print(f"left out: {len(chosen.left_out)} models with {chosen.left_out[0].reason}: {names}{more}")
     if chosen.matchups and chosen.matchups[0].gap is not None:
@@ -71,11 +70,9 @@ def show_plan(screen: Console, session: Session) -> None:
         )
     if not standing.missing:
         return
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("judge", "trials", "calls", "tokens in", "tokens out", "expected", "at most", "at its rate limit"):
-        table.add_column(name, justify="left" if name == "judge" else "right")
-    for row in session.forecast():
-        table.add_row(
+    head = ("judge", "trials", "calls", "tokens in", "tokens out", "expected", "at most", "at its rate limit")
+    rows = [
+        (
             plain(row.judge),
             f"{row.trials:,}",
             f"{row.calls:,}",
@@ -85,7 +82,9 @@ def show_plan(screen: Console, session: Session) -> None:
             money(row.most),
             "no limit" if row.seconds is None else duration(row.seconds),
         )
-    screen.print(table)
+        for row in session.forecast()
+    ]
+    tabulate(screen, head, rows)
     limits = session.campaign.budget
     budget = [f"{limits.calls} calls"] if limits.calls is not None else []
     budget += [money(limits.money)] if limits.money is not None else []
@@ -124,8 +123,12 @@ def plan_json(session: Session) -> dict[str, Any]:
 
 def show_outcome(session: Session, screen: Console, embedded: Embedded) -> int:
     """Run a session with a progress display, show how it ended and its board; returns the exit code."""
+
+    def warn(message: str) -> None:
+        screen.print(plain(message))
+
     with progress(screen) as tell:
-        summary = session.run(embedded=embedded, progress=tell, warn=screen.print, loop_factory=_loop())
+        summary = session.run(embedded=embedded, progress=tell, warn=warn, loop_factory=_loop())
     _show_summary(screen, session, summary)
     show_board(screen if screen.file is sys.stdout else console(), session.board())
     if summary.ending is not Ending.COMPLETE:
@@ -222,12 +225,12 @@ def show_status(screen: Console, store: Store) -> None:
     """What a store holds, for eyes."""
     facts = status_json(store)
     holds = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in facts["holds"].items())
-    screen.print(f"{store.path}: {holds}")
+    screen.print(f"{plain(str(store.path))}: {holds}")
     show_recovered(screen, store)
     for row, one in zip(frames.campaigns(store), facts["campaigns"], strict=True):
         standing, paid = one["progress"], one["accounts"]
         screen.print(
-            f"\n{one['campaign']}: {standing['settled']:,} of {standing['planned']:,} trials settled, "
+            f"\n{plain(one['campaign'])}: {standing['settled']:,} of {standing['planned']:,} trials settled, "
             f"{standing['failed']:,} failed, {standing['missing']:,} missing; {paid['calls']:,} calls, "
             f"{money(paid['nano'])}"
         )

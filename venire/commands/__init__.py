@@ -5,10 +5,13 @@ What a verb needs is imported when it runs, so that `venire --help` and mistakes
 
 from __future__ import annotations
 
+import errno
 import sys
 from io import TextIOWrapper
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from venire.arena.errors import InputError, VenireError
 from venire.commands import bring, demo, init, mock_provider, plan, rate, run, status
@@ -16,9 +19,22 @@ from venire.commands import bring, demo, init, mock_provider, plan, rate, run, s
 __all__ = ["app", "main"]
 
 INTERRUPTED = 130
+_OUTPUT_ENDED = frozenset({errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, errno.EBADF})
+
+
+class _Verbs(TyperGroup):
+    """Ends with 130 on Ctrl-C; typer, by its version, would say "Aborted!" and end with 1."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (KeyboardInterrupt, typer.Abort):
+            raise typer.Exit(INTERRUPTED) from None
+
 
 app = typer.Typer(
     name="venire",
+    cls=_Verbs,
     help="Judge language models with language models.",
     no_args_is_help=True,
     add_completion=False,
@@ -72,7 +88,9 @@ def main() -> None:
         _tell(str(error))
         raise SystemExit(1) from None
     except OSError as error:
-        _tell(f"{error.filename or 'a file'}: {error.strerror or error}")
+        where = error.filename or ("standard output" if error.errno in _OUTPUT_ENDED else None)
+        told = error.strerror or str(error)
+        _tell(told if where is None else f"{where}: {told}")
         raise SystemExit(2) from None
     except RuntimeError as error:
         if not str(error).startswith("Query interrupted"):  # what DuckDB makes of Ctrl-C under a query
@@ -81,6 +99,8 @@ def main() -> None:
         raise SystemExit(INTERRUPTED) from None
 
 
-def _tell(sentence: str) -> None:
+def _tell(message: str) -> None:
+    from venire.screen import plain
+
     if sys.stderr is not None:
-        sys.stderr.write(f"venire: {sentence}\n")
+        sys.stderr.write("venire: " + "\n".join(plain(line) for line in message.split("\n")) + "\n")

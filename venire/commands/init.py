@@ -17,6 +17,7 @@ def init(
     from shlex import quote
 
     from venire.arena.errors import InputError
+    from venire.screen import plain
 
     room = files("venire.configs")
     texts = {"campaign.toml": room.joinpath("template.toml")}
@@ -27,5 +28,5 @@ def init(
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         (folder / name).write_text(text.read_text(encoding="utf-8"), encoding="utf-8")
-        typer.echo(f"wrote {folder / name}")
+        typer.echo(f"wrote {plain(str(folder / name))}")
     typer.echo(f"\nPut your own tables and judges in, then: venire plan {quote(str(folder / 'campaign.toml'))}")

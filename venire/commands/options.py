@@ -23,4 +23,6 @@ def write_json(value: object) -> None:
     import json
     import sys
 
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    if sys.stdout is not None:  # None where it was closed
+        sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+        sys.stdout.flush()  # what cannot be written is told of here, not while Python ends

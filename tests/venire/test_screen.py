@@ -1,0 +1,187 @@
+"""What is printed: whole figures at every width, names that cannot steer a terminal, and ends told in a sentence."""
+
+from __future__ import annotations
+
+import errno
+import io
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from rich.console import Console
+
+from venire.arena.records import Origin
+from venire.commands.options import write_json
+from venire.configs.loading import load_campaign
+from venire.leaderboard import show_board
+from venire.rating import rate
+from venire.reports.board import build
+from venire.screen import plain, tabulate
+from venire.session import Session
+from venire.show import show_next_steps, show_plan
+from venire.storage.formats.battles import read_battles
+
+Venire = Callable[..., Any]
+Write = Callable[..., Path]
+
+WIDTHS = [40, 60, 80, 100, 130]
+LONG = "an-organisation/a-model-with-a-very-long-name-2026-11-21-preview"
+
+
+@pytest.fixture
+def battles(tmp_path: Path) -> Path:
+    table = tmp_path / "battles.csv"
+    rows = [
+        f"{a},{b},{'model_a' if n % 4 else 'model_b'},{LONG},q{n}" for n in range(12) for a, b in ((LONG, "b"), "bc")
+    ]
+    table.write_text("model_a,model_b,winner,judge,instruction_id\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    return table
+
+
+def screen_of(width: int) -> tuple[Console, io.StringIO]:
+    out = io.StringIO()
+    return Console(file=out, width=width, markup=False, emoji=False, highlight=False), out
+
+
+def words_of(out: io.StringIO) -> list[str]:
+    return [word.rstrip(",:") for word in out.getvalue().split()]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_board_cuts_no_figure(battles: Path, width: int) -> None:
+    board = rate(battles, replicates=20)
+    screen, out = screen_of(width)
+    show_board(screen, board)
+    assert "…" not in out.getvalue()
+    assert all(len(line.rstrip()) <= width for line in out.getvalue().splitlines())
+    (judge,) = board.judges
+    words = words_of(out)
+    for figure in (f"{judge.consistency:.3f}", f"{judge.readable_share:.1%}", f"{judge.verdicts}"):
+        assert figure in words
+    for row in board.models:
+        assert f"{row.elo:.0f}" in words
+    assert ("narrow terminal" in " ".join(words)) == (width < 105)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_plan_cuts_no_figure(write_campaign: Write, width: int) -> None:
+    judge = f'[[judge]]\nname = "{LONG}"\nmodel = "simulated/gpt-4-0613@1"\n'
+    screen, out = screen_of(width)
+    with Session(load_campaign(write_campaign(judges=judge))) as session:
+        show_plan(screen, session)
+        (row,) = session.forecast()
+    assert "…" not in out.getvalue()
+    for figure in (row.trials, row.calls, row.input_tokens, row.output_tokens):
+        assert f"{figure:,}" in words_of(out)
+
+
+@pytest.mark.parametrize("width", range(12, 60))
+def test_a_table_keeps_the_words_of_its_figures_at_any_width(width: int) -> None:
+    screen, out = screen_of(width)
+    tabulate(screen, ["judge", "tokens in", "at most"], [["x" * 30, "1,234,567", "$12.34"], ["y", "3", "no limit"]])
+    words = words_of(out)
+    assert {"1,234,567", "$12.34", "no", "limit"} <= set(words)
+    assert "".join(word for word in words if set(word) == {"x"}) == "x" * 30
+
+
+def test_a_judge_that_only_ties_has_a_board_beside_a_reference(tmp_path: Path) -> None:
+    table = tmp_path / "ties.csv"
+    table.write_text("model_a,model_b,winner\na,b,tie\nb,c,tie\n", encoding="utf-8")
+    reference = {"a": 1200.0, "b": 1000.0, "c": 900.0}
+    board = build(read_battles(table, {}), reference=reference, origins=[Origin.RECORDED], replicates=5)
+    screen, out = screen_of(130)
+    show_board(screen, board)
+    assert "Pearson none" in out.getvalue()
+
+
+def test_control_characters_are_shown_as_escapes_and_letters_as_they_are() -> None:
+    assert plain("a\x1b[2Jb\nc\x07é漢 d") == "a\\x1b[2Jb\\nc\\x07é漢 d"
+    assert plain("\udc80\u202e") == "\\udc80\\u202e"
+
+
+def test_an_error_sentence_cannot_steer_the_terminal(venire: Venire, tmp_path: Path) -> None:
+    done = venire("rate", tmp_path / "a\x1b[2Jb.csv")
+    assert done.code == 2
+    assert "\x1b" not in done.err
+    assert "a\\x1b[2Jb.csv" in done.err
+
+
+def test_json_without_an_output_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    write_json({"a": 1})
+
+
+@pytest.mark.parametrize("flags", [[], ["--json"]])
+def test_an_output_that_is_full_is_named_once(battles: Path, flags: list[str]) -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("this system has no /dev/full")
+    command = [sys.executable, "-m", "venire", "rate", str(battles), "--bootstrap", "0", *flags]
+    with full.open("w", encoding="utf-8") as out:
+        done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("venire: standard output: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_reader_that_went_away_ends_it_quietly(battles: Path) -> None:
+    command = shlex.join([sys.executable, "-m", "venire", "rate", str(battles), "--bootstrap", "0", "--json"])
+    done = subprocess.run(["sh", "-c", f"{command} | true"], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "told"),
+    [
+        (PermissionError(errno.EACCES, "Permission denied", "some.csv"), 2, "venire: some.csv: Permission denied\n"),
+        (OSError(errno.EADDRINUSE, "Address already in use"), 2, "venire: Address already in use\n"),
+        (typer.Abort(), 130, "venire: interrupted\n"),
+        (KeyboardInterrupt(), 130, "venire: interrupted\n"),
+    ],
+)
+def test_what_ends_a_command_is_one_sentence(
+    venire: Venire, battles: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, told: str
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("venire.rating.read_battles", refuse)
+    done = venire("rate", battles)
+    assert (done.code, done.err) == (code, told)
+
+
+def test_what_does_not_apply_to_a_store_or_a_table_is_refused(
+    venire: Venire, write_campaign: Write, battles: Path
+) -> None:
+    path = write_campaign()
+    assert venire("plan", path).code == 0
+    for words in (("--map", "judge=j"), ("--origin", "real")):
+        done = venire("rate", path.with_suffix(".duckdb"), *words)
+        assert done.code == 2
+        assert "--map and --origin" in done.err
+    done = venire("rate", battles, "--campaign", "small")
+    assert done.code == 2
+    assert "--campaign" in done.err
+
+
+@pytest.mark.parametrize("port", ["-1", "65536"])
+def test_a_port_that_cannot_be_is_a_usage_error(venire: Venire, write_campaign: Write, port: str) -> None:
+    done = venire("mock-provider", write_campaign(), "--port", port)
+    assert done.code == 2
+    assert "--port" in done.err
+    assert "Usage:" in done.err
+
+
+def test_commands_to_paste_are_quoted(venire: Venire, write_campaign: Write, tmp_path: Path) -> None:
+    done = venire("init", tmp_path / "a b;c")
+    assert shlex.split(done.out.splitlines()[-1])[-1] == str(tmp_path / "a b;c" / "campaign.toml")
+    screen, out = screen_of(300)
+    show_next_steps(screen, tmp_path / "d e", load_campaign(write_campaign()))
+    lines = [shlex.split(line, comments=True) for line in out.getvalue().splitlines() if "d e" in line]
+    assert len(lines) == 3
+    assert all(words[2].startswith(str(tmp_path / "d e")) for words in lines)

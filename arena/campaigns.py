@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 __all__ = ["Budget", "Campaign", "DataSources", "JudgeSettings", "LaneSettings", "PlanSettings", "Price"]
@@ -90,10 +90,12 @@ class PlanSettings:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Limits of a whole campaign, across resumptions; None: no limit. Money in nano-dollars."""
+    """Limits of a campaign, a judge or a model, across resumptions; None: no limit. Money in nano-dollars."""
 
     calls: int | None = None
     money: int | None = None
+    tokens: int | None = None
+    """Of requests and replies together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,3 +113,9 @@ class Campaign:
     text: str
     """The file as written."""
     settings: str
+    judge_budgets: Mapping[str, Budget] = field(default_factory=dict)
+    """By judge name, beside the campaign's own."""
+    model_budgets: Mapping[str, Budget] = field(default_factory=dict)
+    """By model, for all its judges together."""
+    strict: bool = False
+    """Whether a call is on the disk itself before it is sent, and its reply before its trial goes on."""

@@ -180,6 +180,8 @@ class Reply:
     served_model: str = ""
     fingerprint: str = ""
     raw: str = ""
+    estimated: bool = False
+    """Whether tokens were estimated, since the provider counted none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ def cross_problems(raw: Mapping[str, Any]) -> list[Problem]:
         *_data_problems(raw.get("data")),
         *(problem for index, judge in tables for problem in _judge_problems(index, judge)),
         *_name_problems(tables),
+        *_budget_problems(raw.get("budget"), [judge for _, judge in tables]),
         *_lane_problems(tables),
     ]
 
@@ -87,6 +88,20 @@ def _name_problems(tables: Sequence[tuple[int, Mapping[str, Any]]]) -> Iterator[
             )
             yield Problem(("judge", index, "name"), sentence)
         first.setdefault(name, index)
+
+
+def _budget_problems(budget: object, judges: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
+    """A limit for somebody who is not there would hold nobody back."""
+    there = {
+        "judge": [name for judge in judges if isinstance(name := judge.get("name", judge.get("model")), str)],
+        "model": [model for judge in judges if isinstance(model := judge.get("model"), str)],
+    }
+    for kind, names in there.items():
+        limits = budget.get(kind) if isinstance(budget, dict) else None
+        for name in limits if isinstance(limits, dict) else ():
+            if name not in names:
+                known = ", ".join(map(quoted, dict.fromkeys(names))) or "none"
+                yield Problem(("budget", kind, name), f"no {kind} of that name; there is: {known}")
 
 
 def _lane_problems(tables: Sequence[tuple[int, Mapping[str, Any]]]) -> Iterator[Problem]:

@@ -16,7 +16,7 @@ from venire.arena.campaigns import Budget, Campaign, DataSources, JudgeSettings,
 from venire.arena.errors import InputError
 from venire.configs.checks import cross_problems, is_simulated
 from venire.configs.problems import Problem, found_problems, lines
-from venire.configs.schema import CampaignFile, DataTable, JudgeTable, PlanTable
+from venire.configs.schema import CampaignFile, DataTable, JudgeTable, LimitsTable, PlanTable
 
 __all__ = ["difference", "load_campaign"]
 
@@ -45,9 +45,12 @@ def load_campaign(path: Path | str) -> Campaign:
         data=_data(file.data, folder),
         plan=_plan(file.plan),
         judges=tuple(_judge(judge) for judge in file.judge),
-        budget=Budget(file.budget.calls, None if file.budget.money is None else _nano(file.budget.money)),
+        budget=_budget(file.budget),
         text=text,
         settings=_settings(file),
+        judge_budgets={name: _budget(limits) for name, limits in file.budget.judge.items()},
+        model_budgets={name: _budget(limits) for name, limits in file.budget.model.items()},
+        strict=file.durability == "strict",
     )
 
 
@@ -123,6 +126,10 @@ def _plan(table: PlanTable) -> PlanSettings:
     )
 
 
+def _budget(table: LimitsTable) -> Budget:
+    return Budget(table.calls, None if table.money is None else _nano(table.money), table.tokens)
+
+
 def _judge(table: JudgeTable) -> JudgeSettings:
     options = {"max_tokens": str(table.max_tokens), "repair": str(int(table.repair))}
     if table.temperature is not None:
@@ -161,6 +168,15 @@ def _plain(value: Decimal) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+_LATER: tuple[tuple[str, Any] | tuple[str, str, Any], ...] = (
+    ("durability", "normal"),
+    ("budget", "tokens", None),
+    ("budget", "judge", {}),
+    ("budget", "model", {}),
+)
+"""Keys that a later version brought, with their defaults: a file without them is the same as it was before."""
+
+
 def _settings(file: CampaignFile) -> str:
     """The file as canonical JSON, defaults included; numbers that may have decimals as texts, so that 5 is 5.00."""
 
@@ -171,4 +187,10 @@ def _settings(file: CampaignFile) -> str:
     settings = file.model_dump()
     if file.plan.policy == "all-pairs":
         settings["plan"]["matchups"] = None
+    for *tables, key, default in _LATER:
+        table = settings
+        for name in tables:
+            table = table[name]
+        if table[key] == default:
+            del table[key]
     return json.dumps(settings, default=plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

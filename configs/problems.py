@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -100,16 +100,20 @@ def _unknown(key: str, accepted: list[str]) -> str:
 def _described(place: Place) -> tuple[type[BaseModel] | None, str]:
     """The table that the place stands in, where the schema has one, and what is accepted there."""
     model: type[BaseModel] | None = CampaignFile
-    table, accepted = model, ""
+    table, accepted, named = model, "", False
     for part in place:
         if isinstance(part, int):
             continue
         table = model
+        if named:  # a name of the user's own, under which a table of ours stands
+            named = False
+            continue
         field = model.model_fields.get(part) if model is not None else None
         if field is None:
             break
         accepted = field.description or ""
         model = _inner_model(field.annotation)
+        named = get_origin(field.annotation) is dict
     return table, accepted
 
 

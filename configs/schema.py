@@ -14,7 +14,16 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-__all__ = ["BudgetTable", "CampaignFile", "DataTable", "JudgeTable", "MapTable", "PlanTable", "PriceTable"]
+__all__ = [
+    "BudgetTable",
+    "CampaignFile",
+    "DataTable",
+    "JudgeTable",
+    "LimitsTable",
+    "MapTable",
+    "PlanTable",
+    "PriceTable",
+]
 
 _MOST_MONEY = 10**9
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*|[a-z_]+")
@@ -189,11 +198,19 @@ class PlanTable(_Table):
     repeats: int = Field(default=1, ge=1, le=10_000, description=_whole(1, 10_000))
 
 
-class BudgetTable(_Table):
-    """`[budget]`: limits of the whole campaign."""
+class LimitsTable(_Table):
+    """Limits of one account."""
 
     calls: int | None = Field(default=None, ge=1, le=10**12, description=_whole(1, 10**12))
     money: Money | None = Field(default=None, description=_MONEY)
+    tokens: int | None = Field(default=None, ge=1, le=10**15, description=_whole(1, 10**15))
+
+
+class BudgetTable(LimitsTable):
+    """`[budget]`: limits of the whole campaign, and of judges and models in it."""
+
+    judge: dict[str, LimitsTable] = Field(default={}, description="tables of limits by the name of a judge")
+    model: dict[str, LimitsTable] = Field(default={}, description="tables of limits by model")
 
 
 class CampaignFile(_Table):
@@ -202,6 +219,7 @@ class CampaignFile(_Table):
     name: Text | None = Field(default=None, description=_TEXT)
     seed: int = Field(default=0, ge=0, le=2**63 - 1, description=_whole(0, 2**63 - 1))
     store: Text | None = Field(default=None, description=_PATH)
+    durability: Literal["normal", "strict"] = Field(default="normal", description='"normal" or "strict"')
     data: DataTable = Field(default_factory=DataTable, description="a [data] table")
     plan: PlanTable = Field(default_factory=PlanTable, description="a [plan] table")
     judge: list[JudgeTable] = Field(min_length=1, description="one or more [[judge]] tables, with double brackets")

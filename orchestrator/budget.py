@@ -1,62 +1,147 @@
-"""What a campaign may spend: checked before each call, settled after it, in integers of nano-dollars."""
+"""What a campaign may spend: checked before each call, settled after it, in integers of nano-dollars and tokens."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from venire.arena.campaigns import Budget
+from venire.arena.campaigns import Budget, Campaign, JudgeSettings
 from venire.arena.errors import BudgetReachedError
 
-__all__ = ["Purse"]
+__all__ = ["Account", "Claim", "Paid", "Purse", "open_purses"]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What one call may cost at worst: money in nano-dollars, and tokens of request and reply together."""
+
+    money: int
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """What an account paid in earlier runs; calls whose cost is not known count at what was reserved for them."""
+
+    calls: int = 0
+    money: int = 0
+    tokens: int = 0
+
+    def __add__(self, other: Paid) -> Paid:
+        return Paid(self.calls + other.calls, self.money + other.money, self.tokens + other.tokens)
+
+
+class Account:
+    """Calls, money and tokens of a campaign, a judge or a model: paid plus reserved never exceeds its limits."""
+
+    def __init__(self, whose: str, limits: Budget, paid: Paid | None = None) -> None:
+        paid = paid or Paid()
+        self.whose = whose
+        self.limits = limits
+        self.calls, self.money, self.tokens = paid.calls, paid.money, paid.tokens
+        self.reserved_money = self.reserved_tokens = 0
+
+    def refusal(self, claim: Claim) -> str | None:
+        """Why a call may not be made, or None."""
+        limits = self.limits
+        if limits.calls is not None and self.calls + 1 > limits.calls:
+            return f"{self.whose} of {limits.calls} calls is reached"
+        if limits.money is not None and self.money + self.reserved_money + claim.money > limits.money:
+            return (
+                f"{self.whose} of ${limits.money / 1e9:.4f} does not cover the next call: ${self.money / 1e9:.4f} "
+                f"spent, ${self.reserved_money / 1e9:.4f} reserved, up to ${claim.money / 1e9:.4f} needed"
+            )
+        if limits.tokens is not None and self.tokens + self.reserved_tokens + claim.tokens > limits.tokens:
+            return (
+                f"{self.whose} of {limits.tokens:,} tokens does not cover the next call: {self.tokens:,} used, "
+                f"{self.reserved_tokens:,} reserved, up to {claim.tokens:,} needed"
+            )
+        return None
+
+    def may_fit_later(self, claim: Claim) -> bool:
+        """Whether only what others have reserved is in the way, so that waiting for it may help."""
+        limits = self.limits
+        return (
+            (limits.calls is None or self.calls < limits.calls)
+            and (limits.money is None or self.money + claim.money <= limits.money)
+            and (limits.tokens is None or self.tokens + claim.tokens <= limits.tokens)
+        )
 
 
 class Purse:
-    """The money and calls of one campaign: spent plus reserved never exceeds the limits.
+    """The accounts that every call of one judge is charged to, all of them or none.
 
-    `spent` and `calls` start with what the campaign paid in earlier runs; calls whose cost is not known count at what
-    was reserved for them. `reserve` has no await in it, so no two workers can pass the check together.
+    `freed` is shared by the purses of a campaign: it is set whenever a reservation ends. `reserve` has no await in it,
+    so no two workers can pass the check together.
     """
 
-    def __init__(self, limits: Budget, *, spent: int = 0, calls: int = 0) -> None:
-        self._limits = limits
-        self.spent = spent
-        self.calls = calls
-        self.reserved = 0
-        self._freed = asyncio.Event()
+    def __init__(self, accounts: Sequence[Account], freed: asyncio.Event | None = None) -> None:
+        self.accounts = tuple(accounts)
+        self._freed = freed or asyncio.Event()
 
-    async def reserve_when_free(self, worst: int) -> None:
+    def reserve(self, claim: Claim) -> None:
+        """Set aside one call. Raises BudgetReachedError when that could exceed a limit of one of the accounts."""
+        for account in self.accounts:
+            if (why := account.refusal(claim)) is not None:
+                raise BudgetReachedError(why)
+        for account in self.accounts:
+            account.calls += 1
+            account.reserved_money += claim.money
+            account.reserved_tokens += claim.tokens
+
+    async def reserve_when_free(self, claim: Claim) -> None:
         """As `reserve`, but while only what others have reserved is in the way, wait until some of it is settled."""
         while True:
             try:
-                return self.reserve(worst)
+                return self.reserve(claim)
             except BudgetReachedError:
-                if self._limits.money is None or self.reserved == 0 or self.spent + worst > self._limits.money:
-                    raise
-                if self._limits.calls is not None and self.calls >= self._limits.calls:
+                if not all(account.may_fit_later(claim) for account in self.accounts):
                     raise
             self._freed.clear()
             await self._freed.wait()
 
-    def reserve(self, worst: int) -> None:
-        """Set aside one call and its worst-case price. Raises BudgetReachedError when that could exceed a limit."""
-        if self._limits.calls is not None and self.calls + 1 > self._limits.calls:
-            raise BudgetReachedError(f"the budget of {self._limits.calls} calls is reached")
-        if self._limits.money is not None and self.spent + self.reserved + worst > self._limits.money:
-            raise BudgetReachedError(
-                f"the budget of ${self._limits.money / 1e9:.4f} does not cover the next call: ${self.spent / 1e9:.4f} "
-                f"spent, ${self.reserved / 1e9:.4f} reserved, up to ${worst / 1e9:.4f} needed"
-            )
-        self.calls += 1
-        self.reserved += worst
-
-    def settle(self, worst: int, paid: int | None) -> None:
-        """Turn a reservation into what was paid, in nano-dollars; None: not known, counted at the reservation."""
-        self.reserved -= worst
-        self.spent += worst if paid is None else paid
+    def settle(self, claim: Claim, money: int | None, tokens: int | None) -> None:
+        """Turn a reservation into what was paid; None: not known, counted at the reservation."""
+        for account in self.accounts:
+            account.money += claim.money if money is None else money
+            account.tokens += claim.tokens if tokens is None else tokens
+            account.reserved_money -= claim.money
+            account.reserved_tokens -= claim.tokens
         self._freed.set()
 
-    def release(self, worst: int) -> None:
+    def release(self, claim: Claim) -> None:
         """Give a reservation back: the call was not sent."""
-        self.reserved -= worst
-        self.calls -= 1
+        for account in self.accounts:
+            account.calls -= 1
+            account.reserved_money -= claim.money
+            account.reserved_tokens -= claim.tokens
         self._freed.set()
+
+
+def open_purses(
+    campaign: Campaign, judges: Mapping[int, JudgeSettings], paid: Mapping[tuple[int, str], Paid]
+) -> tuple[Account, Mapping[int, Purse]]:
+    """The campaign's account, and a purse for each judge by its respondent number.
+
+    `paid` is what earlier runs paid, by respondent number and model. A judge whose settings changed is another
+    respondent: its own account begins anew, while those of the campaign and of the model go on.
+    """
+    whole = sum(paid.values(), Paid())
+    account = Account("the budget", campaign.budget, whole)
+    models: dict[str, Account] = {}
+    for name, limits in campaign.model_budgets.items():
+        spent = sum((one for (_, model), one in paid.items() if model == name), Paid())
+        models[name] = Account(f"the budget of model {name!r}", limits, spent)
+    freed = asyncio.Event()
+    purses: dict[int, Purse] = {}
+    for number, judge in judges.items():
+        accounts = [account]
+        if judge.name in campaign.judge_budgets:
+            spent = sum((one for (respondent, _), one in paid.items() if respondent == number), Paid())
+            own = campaign.judge_budgets[judge.name]
+            accounts.append(Account(f"the budget of judge {judge.name!r}", own, spent))
+        if judge.model in models:
+            accounts.append(models[judge.model])
+        purses[number] = Purse(accounts, freed)
+    return account, purses

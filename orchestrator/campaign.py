@@ -22,7 +22,7 @@ from venire.judges import PROTOCOLS
 from venire.judges.orientation import orient
 from venire.judges.parsing import PARSER
 from venire.judges.providers.base import Provider
-from venire.orchestrator.budget import Purse
+from venire.orchestrator.budget import Paid, open_purses
 from venire.orchestrator.feed import Feed
 from venire.orchestrator.lanes.live import Lane, LaneClosedError, Step, StoppedError, Tally
 from venire.orchestrator.plan import PlannedCampaign, respondents
@@ -30,6 +30,7 @@ from venire.orchestrator.recorder import Recorder
 from venire.orchestrator.trial import settle, stage
 from venire.storage import frames, plans
 from venire.storage.plans import Pending
+from venire.storage.recovery import rescue
 from venire.storage.store import Store
 
 if TYPE_CHECKING:
@@ -69,7 +70,8 @@ class CampaignSummary:
     progress: frames.Progress
     closed_lanes: Mapping[str, str]
     """Lane name to why it closed."""
-    reason: str = ""
+    unaffordable: Mapping[str, str]
+    """Name of a judge whose next call a budget does not cover, to the sentence that says which."""
 
 
 class Stop:
@@ -100,8 +102,8 @@ async def run_campaign(
 ) -> CampaignSummary:
     """Ask what is missing of a planned campaign; `providers` by lane identity, `prices` by judge name.
 
-    Returns when everything is settled or there is a reason to stop; raises StoreError when the store fails, after
-    stopping everything. Cancelled: as with a second request to stop.
+    Returns when everything is settled or there is a reason to stop; raises StoreError when the store fails, after what
+    was in flight has come in. Cancelled: as with a second request to stop.
     """
     run = _Run(store, campaign, planned, clock, stop or Stop(), warn, group_rows, group_seconds)
     return await run.go(providers, prices, progress)
@@ -122,21 +124,26 @@ class _Run:
         self.store, self.campaign, self.planned, self.clock, self.stop = store, campaign, planned, clock, stop
         self.warn = warn
         self.tally = Tally()
-        self.budget_reached = ""
+        self.out_of_budget: dict[int, str] = {}
+        """Respondents whose next call a budget does not cover, and the sentence that says which."""
         self.halt = asyncio.Event()
         """No further call is sent."""
+        self.trouble = asyncio.Event()
+        """The store has failed, or is not in its place any more."""
+        self.broken: StoreError | None = None
         self.keys = {judge.name: respondent_key(one) for judge, one in respondents(campaign)}
         self.issued: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
-        paid = frames.accounts(store, planned.id)
-        self.purse = Purse(campaign.budget, spent=paid.nano, calls=paid.calls)
-        self.before = paid.nano
+        paid = {
+            (one.respondent, one.model): Paid(one.calls, one.nano, one.tokens) for one in frames.paid(store, planned.id)
+        }
+        self.account, self.purses = open_purses(campaign, planned.judges, paid)
+        self.before = self.account.money
         self.standing = frames.progress(store, planned.id)
         self.settled = self.failed = 0
         with store.commit() as commit:
             commit.run("insert_reading", parser=PARSER, now=clock.wall())
         self.reading = store.rows("reading_id", parser=PARSER)[0][0]
         self.lane_numbers = _register_lanes(store, campaign)
-        self.broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.start = clock.monotonic()
         self.pending = plans.pending(store, planned.id)
         self.recorder = Recorder(
@@ -146,12 +153,16 @@ class _Run:
             group_rows=group_rows,
             group_seconds=group_seconds,
             on_error=self._on_error,
+            strict=campaign.strict,
+            workers=sum({judge.lane.identity: judge.lane.concurrency for judge in campaign.judges}.values()),
+            bytes_a_row=max(4096, *(4 * int(judge.options["max_tokens"]) for judge in campaign.judges)),
         )
         self.lanes: dict[Identity, Lane] = {}
 
     def _on_error(self, error: StoreError) -> None:
-        if not self.broken.done():
-            self.broken.set_exception(error)
+        if self.broken is None:
+            self.broken = error
+            self.trouble.set()
 
     async def go(
         self,
@@ -167,11 +178,23 @@ class _Run:
             self.halt.set()
             for feed, _, _ in feeds:
                 await feed.close()
-            if self.broken.done():
-                self.broken.exception()
-            self.recorder.event(self.clock.wall(), "run ended", json.dumps({"calls": self.tally.calls}))
+            if self.broken is None:
+                self.recorder.event(self.clock.wall(), "run ended", json.dumps({"calls": self.tally.calls}))
             await self.recorder.close()
+            if self.broken is not None:
+                raise self._rescued(self.broken)
         return self._summary()
+
+    def _rescued(self, error: StoreError) -> StoreError:
+        """What to say of a store that is not in its place any more, after a copy of it was written beside."""
+        try:
+            copy = rescue(self.store)
+        except StoreError as failed:
+            return StoreError(f"{error}; what it held could not be saved: {failed}")
+        return StoreError(
+            f"{error}. No more calls were sent. All that the run had, what was in flight included, is in {copy}: put "
+            f"that in the place of {self.store.path.name} and go on with the same command"
+        )
 
     def _open_lanes(self, providers: Mapping[Identity, Provider]) -> list[tuple[Feed, Lane, int]]:
         """A feed for each judge that has something left, with the lane it goes through and its workers' number."""
@@ -186,15 +209,16 @@ class _Run:
                 settings,
                 self.lane_numbers[lane_name(settings)],
                 providers[identity],
-                purse=self.purse,
                 recorder=self.recorder,
                 clock=self.clock,
                 tally=self.tally,
                 stopping=self.halt,
+                strict=self.campaign.strict,
                 on_pause=partial(self._paused, settings),
             )
-            trials = self.pending.of(*numbers)
-            feeds.append((Feed(self.store, trials), lane, min(settings.concurrency, len(trials))))
+            left = self.pending.of(*numbers)
+            feed = Feed(self.store, left, self.out_of_budget)
+            feeds.append((feed, lane, min(settings.concurrency, len(left.trials))))
         return feeds
 
     async def _work(
@@ -207,7 +231,7 @@ class _Run:
         stop_now = asyncio.ensure_future(self.stop.now.wait())
         others = [asyncio.ensure_future(self._stop_gently()), asyncio.ensure_future(self._tick(progress))]
         try:
-            reasons: set[asyncio.Future[Any]] = {crew, stop_now, self.broken}
+            reasons: set[asyncio.Future[Any]] = {crew, stop_now}
             await asyncio.wait(reasons, return_when=asyncio.FIRST_COMPLETED)
             if crew.done():
                 await crew  # raises what a worker raised
@@ -228,7 +252,12 @@ class _Run:
             raise errors.exceptions[0] from None
 
     async def _stop_gently(self) -> None:
-        await self.stop.gently.wait()
+        reasons = [asyncio.ensure_future(one.wait()) for one in (self.stop.gently, self.trouble)]
+        try:
+            await asyncio.wait(reasons, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for reason in reasons:
+                reason.cancel()
         self._halt()
         await self.clock.sleep(GRACE_SECONDS)
         self.stop.now.set()
@@ -253,6 +282,8 @@ class _Run:
             pending = await feed.take()
             if pending is None:
                 return
+            if pending.respondent in self.out_of_budget:
+                continue
             if self.issued[pending.id]:
                 raise AssertionError(f"trial {pending.id} was handed out twice")
             self.issued[pending.id] = True
@@ -262,10 +293,13 @@ class _Run:
             except (StoppedError, LaneClosedError):
                 return
             except BudgetReachedError as error:
-                if not self.budget_reached:
-                    self.budget_reached = str(error)
-                    self._halt()
-                return
+                self._cannot_pay(pending.respondent, str(error))
+
+    def _cannot_pay(self, respondent: int, why: str) -> None:
+        """A judge asks no more; the others go on with what they can pay."""
+        self.out_of_budget.setdefault(respondent, why)
+        if set(np.unique(self.pending.respondents).tolist()) <= self.out_of_budget.keys():
+            self._halt()
 
     async def _one(self, pending: Pending, judge: JudgeSettings, lane: Lane, price: Price) -> None:
         """Ask one trial to its end and record it: a verdict, or a failure."""
@@ -278,7 +312,7 @@ class _Run:
             nonlocal step, cost
             step = Step(pending.id, pending.key, number, pending.attempts.get(number, 0))
             try:
-                return await lane.ask(step, request, price)
+                return await lane.ask(step, request, price, self.purses[pending.respondent])
             finally:
                 cost += step.cost
 
@@ -306,7 +340,7 @@ class _Run:
             in_flight=self.tally.in_flight,
             waits=sum(gate.waits for gate in gates),
             waited=sum(gate.waited for gate in gates),
-            spent=self.purse.spent - self.before,
+            spent=self.account.money - self.before,
             elapsed=self.clock.monotonic() - self.start,
         )
 
@@ -317,11 +351,12 @@ class _Run:
             ending = Ending.FAILED_STEPS if standing.failed else Ending.COMPLETE
         elif self.stop.gently.is_set():
             ending = Ending.INTERRUPTED
-        elif self.budget_reached:
+        elif self.out_of_budget:
             ending = Ending.BUDGET
         else:
             ending = Ending.LANE_CLOSED
-        return CampaignSummary(ending, self.statistics(), standing, closed, self.budget_reached)
+        unaffordable = {self.planned.judges[number].name: why for number, why in self.out_of_budget.items()}
+        return CampaignSummary(ending, self.statistics(), standing, closed, unaffordable)
 
 
 def lane_name(settings: LaneSettings) -> str:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Container
 from typing import TYPE_CHECKING
 
-from venire.storage.plans import Pending, load
+import numpy as np
+
+from venire.storage.plans import Left, Pending, load
 from venire.storage.store import Store
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 __all__ = ["Feed"]
@@ -19,11 +21,15 @@ _CHUNK = 500
 
 
 class Feed:
-    """Hands out the pending trials of a lane, each once, the next chunk being read while one is asked."""
+    """Hands out the pending trials of a lane, each once, the next chunk being read while one is asked.
 
-    def __init__(self, store: Store, trials: NDArray[np.int64]) -> None:
+    Trials of a respondent in `left_out`, which may grow on the way, are passed over.
+    """
+
+    def __init__(self, store: Store, left: Left, left_out: Container[int] = ()) -> None:
         self._store = store
-        self._trials = trials
+        self._left = left
+        self._left_out = left_out
         self._next = 0
         self._ready: deque[Pending] = deque()
         self._reading: asyncio.Future[list[Pending]] | None = None
@@ -45,12 +51,19 @@ class Feed:
         return self._ready.popleft()
 
     def _read_on(self) -> bool:
-        chunk = self._trials[self._next : self._next + _CHUNK]
-        if not len(chunk):
-            return False
-        self._next += len(chunk)
+        while self._next < len(self._left.trials):
+            here = slice(self._next, self._next + _CHUNK)
+            self._next += _CHUNK
+            trials, respondents = self._left.trials[here], self._left.respondents[here]
+            wanted = [number for number in np.unique(respondents).tolist() if number not in self._left_out]
+            chunk = trials[np.isin(respondents, wanted)]
+            if len(chunk):
+                self._read(chunk)
+                return True
+        return False
+
+    def _read(self, chunk: NDArray[np.int64]) -> None:
         self._reading = asyncio.get_running_loop().run_in_executor(None, load, self._store, chunk)
-        return True
 
     async def close(self) -> None:
         """Wait for a chunk that is being read, so that nobody reads a store that is closing."""

@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
 from venire.arena.errors import Fault, StoreError
 from venire.arena.records import Reply, Verdict
-from venire.storage.journal import Journal
+from venire.orchestrator.budget import Claim
 from venire.storage.store import Store
-from venire.storage.writer import Writer
+from venire.storage.writer import Hold, Writer
 
 __all__ = ["AttemptRecord", "Recorder"]
 
 
+_LEAST_SPILL = 1 << 20
+"""Bytes set aside for what the store cannot take, at least."""
+
+_MOST_GROUP = 10_000
+"""Waiting rows that space is set aside for, at most."""
+
+
 @dataclass(frozen=True, slots=True)
 class AttemptRecord:
-    """One call that was sent. Money in nano-dollars; `cost` None: not known, counted at `reserved`."""
+    """One call that was sent. Money in nano-dollars; `cost` None: not known, counted at what was reserved."""
 
     trial: int
     step: int
@@ -29,6 +37,7 @@ class AttemptRecord:
     latency: float
     waited: float
     reserved: int
+    reserved_tokens: int
     cost: int | None
     request_digest: bytes
     fault: Fault = Fault.NONE
@@ -38,10 +47,13 @@ class AttemptRecord:
 
 
 class Recorder:
-    """Hands what happened in one campaign to the writer. Every method raises StoreError once the store has failed.
+    """Hands what happened in one campaign to the writer, which keeps it whatever becomes of the store.
 
     `room` is asked before a call is sent: no more than `group_rows` rows are then waiting for the disk, so a process
-    that dies loses at most those, and what its workers have in flight.
+    that dies loses at most those, and what its workers have in flight. `workers` and `bytes_a_row` say how much may be
+    on its way when the store fails, and so how much space is set aside for it. With `strict` an announcement is on the
+    disk itself before its call is sent, and `safe` waits for a reply to be there. `on_error` hears once, in the loop's
+    thread, that the store failed or is not in its place any more; methods raise StoreError when nothing can be kept.
     """
 
     def __init__(
@@ -53,19 +65,30 @@ class Recorder:
         group_rows: int,
         group_seconds: float,
         on_error: Callable[[StoreError], None],
+        strict: bool = False,
+        workers: int = 0,
+        bytes_a_row: int = 4096,
     ) -> None:
+        self._store = store
         self._campaign = campaign
         self._reading = reading
         self._most = group_rows
+        self._strict = strict
+        self._on_error = on_error
         self._freed = asyncio.Event()
-        self._journal = Journal(store.path, store.constant, campaign, store.clock.wall())
+        rows = min(group_rows, _MOST_GROUP) + 2 * workers
+        spill_bytes = max(_LEAST_SPILL, rows * bytes_a_row)
+        self._journal = store.begin_journal(campaign, workers=workers, spill_bytes=spill_bytes)
         self._announced: deque[tuple[int, int]] = deque()
         """Places of attempts among the writer's rows, with their slots, in the order handed over."""
+        self._announcements = self._synced = 0
+        self._syncing: asyncio.Task[None] | None = None
         loop = asyncio.get_running_loop()
         self._writer = Writer(
             store,
             group_rows=group_rows,
             group_seconds=group_seconds,
+            strict=strict,
             on_commit=lambda: _call(loop, self._freed.set),
             on_error=lambda error: _call(loop, on_error, error),
         )
@@ -78,23 +101,77 @@ class Recorder:
     async def room(self) -> None:
         """Wait until fewer rows than a group are waiting for the disk."""
         while self.full:
-            self._freed.clear()
-            await self._freed.wait()
+            await self._next_group()
+
+    async def safe(self) -> None:
+        """Wait until what was handed over so far is on disk."""
+        place = self._writer.written + self._writer.waiting
+        while self._writer.written < place:
+            await self._next_group()
+
+    async def _next_group(self) -> None:
+        if self._writer.lost is not None:
+            raise self._writer.lost
+        self._freed.clear()
+        await self._freed.wait()
 
     async def close(self) -> None:
-        """Write what is waiting and end the writer; StoreError, and the journal left, when that could not be done."""
-        written = False
-        try:
-            await asyncio.to_thread(self._writer.close)
-            written = True
-        finally:
-            self._journal.close(remove=written)
+        """Write what is waiting and end the writer. Raises StoreError when that could not be done in the store."""
+        await asyncio.to_thread(self._writer.close)
 
-    def announce(self, trial: int, step: int, number: int, lane: int, reserved: int) -> int:
-        """Put a call on the campaign's account before it is sent; returns the slot that its attempt gives back."""
+    @asynccontextmanager
+    async def hold(self) -> AsyncIterator[None]:
+        """Write nothing while the context lasts, with everything in the store's file: for who copies that file.
+
+        Raises StoreError when the log cannot be folded in.
+        """
+        loop = asyncio.get_running_loop()
+        held: asyncio.Future[bool] = loop.create_future()
+        request = Hold(lambda folded: _call(loop, _answer, held, folded))
+        self._writer.hold(request)
+        try:
+            if not await held:
+                raise StoreError(f"the log of the store {self._store.path} cannot be folded in: is the disk full?")
+            yield
+        finally:
+            request.released.set()
+
+    async def announce(self, trial: int, step: int, number: int, lane: int, claim: Claim) -> int:
+        """Put a call on the campaign's account before it is sent; returns the slot that its attempt gives back.
+
+        Raises StoreError when the store is not in its place any more.
+        """
+        if (found := self._store.displaced()) is not None:
+            error = StoreError(found)
+            self._on_error(error)
+            raise error
         while self._announced and self._announced[0][0] <= self._writer.written:
             self._journal.release(self._announced.popleft()[1])
-        return self._journal.announce(trial, step, number, lane, reserved)
+        slot = self._journal.announce(trial, step, number, lane, claim.money, claim.tokens)
+        if self._strict:
+            try:
+                await self._sync()
+            except BaseException:
+                self._journal.withdraw(slot)
+                raise
+        return slot
+
+    async def _sync(self) -> None:
+        """Wait for the disk; whoever announces while it turns shares the next turn."""
+        self._announcements += 1
+        mine = self._announcements
+        while self._synced < mine:
+            if self._syncing is None:
+                self._syncing = asyncio.create_task(self._sync_once())
+            await asyncio.shield(self._syncing)
+
+    async def _sync_once(self) -> None:
+        covered = self._announcements
+        try:
+            await asyncio.to_thread(self._journal.sync)
+            self._synced = covered
+        finally:
+            self._syncing = None
 
     def attempt(self, one: AttemptRecord, slot: int) -> None:
         """A call, answered or not, and the slot in which it was announced."""
@@ -135,6 +212,7 @@ class Recorder:
                 *said[5:7],
                 one.request_digest,
                 *said[7:],
+                one.reserved_tokens,
             ),
         )
         self._announced.append((place, slot))
@@ -158,3 +236,8 @@ class Recorder:
 def _call(loop: asyncio.AbstractEventLoop, what: Callable[..., None], *arguments: object) -> None:
     """Call something in the loop's thread, from the writer's."""
     loop.call_soon_threadsafe(what, *arguments)
+
+
+def _answer(held: asyncio.Future[bool], folded: bool) -> None:
+    if not held.done():  # who asked may have left
+        held.set_result(folded)

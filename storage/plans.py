@@ -92,9 +92,10 @@ class Left:
     trials: NDArray[np.int64]
     respondents: NDArray[np.int16]
 
-    def of(self, *respondents: int) -> NDArray[np.int64]:
-        """The trials of some respondents, in plan order."""
-        return self.trials[np.isin(self.respondents, respondents)]
+    def of(self, *respondents: int) -> Left:
+        """What is left for some respondents, in plan order."""
+        wanted = np.isin(self.respondents, respondents)
+        return Left(self.trials[wanted], self.respondents[wanted])
 
 
 @dataclass(frozen=True, slots=True)

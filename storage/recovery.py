@@ -4,52 +4,164 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from venire.arena.errors import Fault
-from venire.storage.journal import Announcement, journal_path, left_behind
+import duckdb
+
+from venire.arena.errors import Fault, InputError, StoreError
+from venire.storage.journal import Announcement, LeftBehind, Rows, journal_path, read_journal
+from venire.storage.place import is_open_here
 
 if TYPE_CHECKING:
     from venire.storage.store import Store
 
-__all__ = ["Recovered", "recover"]
+__all__ = ["FAULT_COLUMN", "Recovered", "recover", "rescue"]
+
+
+FAULT_COLUMN = 7
+"""Place of the column `fault` in a row of `attempt`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """Calls that were announced and have no answer on record, and what was reserved for them in nano-dollars."""
+    """What the journal of the last run gave: replies that the store could not take then, calls without an answer.
+
+    `reserved` is what was set aside for the latter, in nano-dollars; `lost_commits` those that a damaged log took.
+    """
 
     calls: int = 0
     reserved: int = 0
+    replies: int = 0
+    lost_commits: int = 0
 
 
-def recover(store: Store) -> Recovered:
-    """Turn announcements without an attempt into attempts without an answer, at their reserved price.
+class _TakenBack(Exception):
+    """A row that would have been taken."""
 
-    The journal goes once they are on disk. Raises StoreError when they cannot be written.
+
+def recover(store: Store, *, accept_loss: bool = False) -> Recovered:
+    """Bring what a run left in its journal into the store; the journal goes once all of it is in the file.
+
+    Each step is one commit that is known again when it was made already, so that a kill in here changes nothing.
+
+    Raises InputError when the journal is another store's, or knows of commits that the store no longer has, unless
+    `accept_loss` is true; StoreError when the store cannot be written.
     """
-    announced = list(left_behind(store.path, store.constant))
-    known = {tuple(row) for row in store.rows("attempts_of", trials=sorted({one.trial for one in announced}))}
-    lost = [one for one in announced if (one.trial, one.step, one.number) not in known]
+    left = read_journal(store.path)
+    if left is None:
+        journal_path(store.path).unlink(missing_ok=True)
+        return Recovered()
+    if left.store_id != store.constant and store.batch == 0 and not left.spilled:
+        journal_path(store.path).unlink()  # of a store that was removed to begin anew
+        return Recovered()
+    if left.store_id != store.constant:
+        raise InputError(
+            f"{journal_path(store.path)} belongs to another store than {store.path}: a run wrote to a store of that "
+            "name that is not there any more. Put that store back, or move the journal away"
+        )
+    gone = max(0, left.batch - store.batch)
+    if gone and not accept_loss:
+        raise InputError(_lost(store, left))
+    if gone:
+        store.batch = left.batch - 1  # numbers go on, so that what the journal holds keeps its places
+        _note(store, left, "commits lost", {"commits": gone, "rows": left.running - store.running})
+    replies = _take_spilled(store, left)
+    lost = _unanswered(store, left)
+    found = Recovered(len(lost), sum(one.reserved for one in lost), replies, gone)
     if lost:
-        found = Recovered(len(lost), sum(one.reserved for one in lost))
         with store.commit() as commit:
-            commit.append(store.connection.appender("attempt"), [_attempt(one, commit.batch) for one in lost])
-            detail = json.dumps({"calls": found.calls, "reserved": found.reserved})
-            commit.run(
-                "insert_event",
-                now=store.clock.wall(),
-                campaign=lost[0].campaign,
-                kind="recovered",
-                detail=detail,
-                batch=commit.batch,
-            )
-    journal_path(store.path).unlink(missing_ok=True)
-    return found if lost else Recovered()
+            commit.append(store.appender("attempt"), [_attempt(one, left, commit.batch) for one in lost])
+    if found != Recovered():
+        facts = {"replies": found.replies, "calls": found.calls, "reserved": found.reserved}
+        _note(store, left, "recovered", facts)
+    if store.checkpoint():
+        journal_path(store.path).unlink(missing_ok=True)
+    return found
 
 
-def _attempt(one: Announcement, batch: int) -> tuple[Any, ...]:
-    nothing = (None,) * 7
+def _take_spilled(store: Store, left: LeftBehind) -> int:
+    """Write the rows that DuckDB could not take, each group under its own number; returns how many were replies."""
+    replies = 0
+    for group in left.spilled:
+        if group.batch <= store.batch:
+            continue  # it was written after all, or by a recovery that was cut short
+        try:
+            _write(store, group.rows)
+            kept: Rows = group.rows
+        except (duckdb.Error, ValueError):  # a row that no table takes must not keep the store closed for ever
+            kept = [row for row in group.rows if _fits(store, row)]
+            _write(store, kept)
+            _note(store, left, "rows refused", {"rows": len(group.rows) - len(kept)})
+        replies += sum(table == "attempt" and row[FAULT_COLUMN] == Fault.NONE for table, row in kept)
+    return replies
+
+
+def _write(store: Store, rows: Rows) -> None:
+    with store.commit() as commit:
+        for name in dict.fromkeys(table for table, _ in rows):
+            commit.append(store.appender(name), [(*row, commit.batch) for table, row in rows if table == name])
+
+
+def _fits(store: Store, row: tuple[str, tuple[Any, ...]]) -> bool:
+    """Whether the table takes a row, tried and taken back."""
+    try:
+        with store.commit() as commit:
+            commit.append(store.appender(row[0]), [(*row[1], commit.batch)])
+            raise _TakenBack
+    except _TakenBack:
+        return True
+    except (duckdb.Error, ValueError):
+        return False
+
+
+def _unanswered(store: Store, left: LeftBehind) -> list[Announcement]:
+    known = {tuple(row) for row in store.rows("attempts_of", trials=sorted({one.trial for one in left.announced}))}
+    return [one for one in left.announced if (one.trial, one.step, one.number) not in known]
+
+
+def _attempt(one: Announcement, left: LeftBehind, batch: int) -> tuple[Any, ...]:
+    nothing = (None,) * 6
     told = "announced, and the process ended before an answer was on disk"
-    head = (one.campaign, one.trial, one.step, one.number, one.lane, one.announced_after, None, int(Fault.UNANSWERED))
-    return (*head, None, told, *nothing[:6], one.reserved, None, None, None, b"", None, None, None, batch)
+    head = (left.campaign, one.trial, one.step, one.number, one.lane, left.started_at, None, int(Fault.UNANSWERED))
+    return (
+        *(*head, None, told, *nothing, one.reserved, None),
+        *(None, None, b"", None, None, None, one.tokens, batch),
+    )
+
+
+def _note(store: Store, left: LeftBehind, kind: str, facts: dict[str, int]) -> None:
+    with store.commit() as commit:
+        now = store.clock.wall()
+        campaign, detail = left.campaign, json.dumps(facts)
+        commit.run("insert_event", now=now, campaign=campaign, kind=kind, detail=detail, batch=commit.batch)
+
+
+def _lost(store: Store, left: LeftBehind) -> str:
+    return (
+        f"the store {store.path} has lost its last {left.batch - store.batch} commits ({left.running - store.running} "
+        f"rows): the journal beside it knows of them. Its log {store.path}.wal was cut or removed, or an older copy "
+        "was put in its place. Put the right files back; or accept the loss with `venire store accept-loss "
+        f"{store.path}`: calls whose replies are gone then count as unanswered, and are asked again"
+    )
+
+
+def rescue(store: Store) -> Path:
+    """Write all that a store holds to `<store>.rescued`, after its own file was removed or replaced under the run.
+
+    The process still has the file, wherever its name is now. Its log goes when it still lies at the old place, where it
+    would spoil the store that is there now. Raises StoreError when the copy cannot be written.
+    """
+    target = store.path.with_name(store.path.name + ".rescued")
+    log = store.path.with_name(store.path.name + ".wal")
+    if target.exists():
+        raise StoreError(f"{target} is there already: nothing was written over it")
+    try:
+        store.connection.execute("attach '{}' as rescued (row_group_size 4096)".format(str(target).replace("'", "''")))
+        store.connection.execute("copy from database venire to rescued")
+        store.connection.execute("detach rescued")
+    except duckdb.Error as error:
+        raise StoreError(f"{target} cannot be written: {str(error).splitlines()[0]}") from error
+    if is_open_here(log):
+        log.unlink()
+    return target

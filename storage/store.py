@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
@@ -15,13 +16,18 @@ import duckdb
 
 from venire.arena.clock import Clock, SystemClock
 from venire.arena.errors import InputError, StoreError
+from venire.storage.journal import LEAST_SLOTS, Journal
 from venire.storage.locking import StoreLock
+from venire.storage.place import Place
 from venire.storage.recovery import Recovered, recover
 from venire.storage.sql import migrations, query
 
 __all__ = ["Store", "open_store"]
 
 Row = tuple[Any, ...]
+
+_SPARE_BYTES = 1 << 20
+"""What a checkpoint may need on the disk beside twice the log."""
 
 
 class Store:
@@ -31,17 +37,20 @@ class Store:
         self.path = path
         self.clock = clock
         self.connection = connection
+        self.journal: Journal | None = None
+        """The journal of a run; None while no campaign runs."""
         self._lock = lock
         self._closed = False
-        (row,) = self.rows("last_batch")
-        self.batch, self.running, written = map(int, row)
+        self._failed: StoreError | None = None
+        self._place = Place.of(path)
+        self.batch, self.running, written = map(int, self.rows("last_batch")[0])
         if self.running != written:
             raise StoreError(
                 f"the store {path} has lost commits: its ledger counts {self.running} rows and lists {written}; "
                 "restore the file and its .wal from a backup"
             )
         self.recovered = Recovered()
-        """What the last run left when it ended without notice."""
+        """What the last run left when it ended without notice, or could not write to the store."""
         self.constant = UUID(self.rows("read_store")[0][1]).bytes
 
     def rows(self, name: str, /, **parameters: Any) -> list[Row]:
@@ -80,9 +89,11 @@ class Store:
 
         Raises StoreError when DuckDB cannot write.
         """
+        if self._failed is not None:
+            raise self._failed
         commit = Commit(self)
-        self.connection.begin()
         try:
+            self.connection.begin()
             yield commit
             self.running += commit.written
             self.connection.execute(
@@ -92,22 +103,73 @@ class Store:
             self.connection.commit()
         except BaseException as error:
             self._roll_back()
-            (row,) = self.rows("last_batch")
-            self.running = int(row[1])
+            self._read_ledger()
             if isinstance(error, (duckdb.IOException, duckdb.TransactionException, duckdb.FatalException)):
                 raise StoreError(f"the store {self.path} cannot be written: {_first_line(error)}") from error
             raise
         self.batch = commit.batch
+        if self.journal is not None:
+            self.journal.mark(self.batch, self.running)
+
+    def give_up(self, error: StoreError) -> None:
+        """Refuse every later commit: what follows is kept in the journal, under the numbers that come next."""
+        self._failed = error
+
+    def _read_ledger(self) -> None:
+        """Whether a commit that failed was made all the same, as far as DuckDB still tells."""
+        with suppress(StoreError):
+            self.batch, self.running, _ = map(int, self.rows("last_batch")[0])
 
     def _roll_back(self) -> None:
         try:
             self.connection.rollback()
-        except duckdb.TransactionException:
-            return  # DuckDB had ended the transaction by itself
+        except (duckdb.TransactionException, duckdb.FatalException):
+            return  # DuckDB had ended the transaction by itself, or will do nothing more for this connection
 
-    def checkpoint(self) -> None:
-        """Fold the write-ahead log into the file; other writers wait, readers do not."""
-        self.connection.execute("checkpoint")
+    def appender(self, table: str) -> duckdb.Appender:
+        """An appender whose rows have the table's columns in their order, but `batch` last."""
+        columns = [name for (name,) in self.rows("columns", table=table) if name != "batch"]
+        return self.connection.appender(table, columns=[*columns, "batch"])
+
+    def begin_journal(self, campaign: int, *, workers: int = 0, spill_bytes: int = 1 << 20) -> Journal:
+        """Start the journal of a run of so many workers; it goes when the store is closed with all of it in the file.
+
+        Raises StoreError when its space cannot be had.
+        """
+        if self.journal is not None:
+            self.journal.close(remove=True)
+        now, slots = self.clock.wall(), LEAST_SLOTS + 2 * workers
+        self.journal = Journal(self.path, self.constant, campaign, now, slots=slots, spill_bytes=spill_bytes)
+        self.journal.mark(self.batch, self.running)
+        return self.journal
+
+    def displaced(self) -> str | None:
+        """What became of the store's files where they are no longer those that were opened, else None.
+
+        Found by device and inode: opening the file would drop DuckDB's lock on it.
+        """
+        if (found := self._place.now()) is not None:
+            return f"the store {self.path} was {found} while a run wrote to it"
+        if self.journal is not None and not self.journal.in_place():
+            return f"{self.journal.path} was removed while a run announced its calls in it"
+        return None
+
+    def checkpoint(self) -> bool:
+        """Fold the write-ahead log into the file; True when that is done. Other writers wait, readers do not.
+
+        Not begun where it could fail half-way, after which DuckDB gives the connection up: without room on the disk, or
+        when the file is not ours any more (DuckDB removes the log by its name, and that may be another store's).
+        """
+        log = self.log_bytes
+        if not log:
+            return True
+        if self._place.now() is not None or shutil.disk_usage(self.path.parent).free < 2 * log + _SPARE_BYTES:
+            return False
+        try:
+            self.connection.execute("checkpoint")
+        except duckdb.Error as error:
+            raise StoreError(f"the log of the store {self.path} cannot be folded in: {_first_line(error)}") from error
+        return True
 
     @property
     def log_bytes(self) -> int:
@@ -122,13 +184,25 @@ class Store:
         if self._closed:
             return
         self._closed = True
+        folded = False
         try:
-            self.checkpoint()
-        except duckdb.Error:
+            folded = self.checkpoint()
+        except StoreError:
             pass  # everything committed is in the log, and the next start reads it from there
         finally:
+            if not folded:
+                self._leave_the_log()
             self.connection.close()
+            if self.journal is not None:
+                self.journal.close(remove=folded and self._failed is None)
             self._lock.release()
+
+    def _leave_the_log(self) -> None:
+        """Keep DuckDB from folding the log in while it closes."""
+        try:
+            self.connection.execute("pragma disable_checkpoint_on_shutdown")
+        except duckdb.Error:
+            return  # it has given the connection up, and will not write any more
 
     def __enter__(self) -> Store:
         return self
@@ -155,18 +229,24 @@ class Commit:
 
     def append(self, appender: duckdb.Appender, rows: list[Row]) -> None:
         """Rows through an appender, flushed at once."""
-        appender.append_rows(rows)
-        appender.flush()
+        try:
+            appender.append_rows(rows)
+            appender.flush()
+        except BaseException:
+            appender.clear()
+            raise
         self.written += len(rows)
 
 
-def open_store(path: Path | str, *, create: bool = True, clock: Clock | None = None) -> Store:
+def open_store(
+    path: Path | str, *, create: bool = True, clock: Clock | None = None, accept_loss: bool = False
+) -> Store:
     """Open a store, making the file when it is not there and `create` is true.
 
-    Migrations are applied, and calls that a killed run announced are put on record.
+    Migrations are applied, and what a run that ended without notice left in its journal is brought in.
 
-    Raises InputError for a file that is missing, is not a store, or has a newer format, StoreHeldError when another
-    process owns it.
+    Raises InputError for a file that is missing, is not a store, has a newer format, or has lost commits (unless
+    `accept_loss` is true); StoreHeldError when another process owns it.
     """
     path = Path(path)
     if path.is_symlink():
@@ -192,7 +272,7 @@ def open_store(path: Path | str, *, create: bool = True, clock: Clock | None = N
             if new:
                 _sync_folder(path.parent)
             store = Store(path, connection, lock, clock)
-            store.recovered = recover(store)
+            store.recovered = recover(store, accept_loss=accept_loss)
             return store
         except BaseException:
             connection.close()

@@ -6,22 +6,36 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
-from venire.arena.errors import StoreError
+from venire.arena.errors import Fault, StoreError
+from venire.storage.recovery import FAULT_COLUMN
 from venire.storage.store import Row, Store
 
-__all__ = ["Writer"]
+__all__ = ["Hold", "Writer"]
 
 _TABLES = ("attempt", "verdict", "failure", "event")
 _CHECKPOINT_BYTES = 64 << 20
 
 
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """A request to fold the log in and write nothing more until `released` is set.
+
+    `held` is called in the writing thread once that is so; with False when it cannot be had.
+    """
+
+    held: Callable[[bool], None]
+    released: threading.Event = field(default_factory=threading.Event)
+
+
 class Writer:
     """Commits rows in groups: every `group_seconds`, or as soon as `group_rows` have come together.
 
-    `put` never waits. `on_commit` is called in the writing thread after each group is on disk. A failure to write is
-    kept, handed to `on_error` once, and raised by every later `put` and by `close`. The store's connection belongs to
-    this thread from construction to `close`.
+    `put` never waits. `on_commit` is called in the writing thread after each group. When the store cannot be
+    written, `on_error` hears of it once, and rows go on being kept: in the space that the store's journal has for them,
+    from which the next start takes them. Where there is no journal or no space left, every later `put` raises. `close`
+    raises whatever happened. The store's connection belongs to this thread from construction to `close`.
     """
 
     def __init__(
@@ -30,19 +44,26 @@ class Writer:
         *,
         group_rows: int = 500,
         group_seconds: float = 0.1,
+        strict: bool = False,
         on_commit: Callable[[], None] | None = None,
         on_error: Callable[[StoreError], None] | None = None,
     ) -> None:
         self._store = store
         self._group_rows = group_rows
         self._group_seconds = group_seconds
+        self._strict = strict
         self._on_commit = on_commit
         self._on_error = on_error
-        self._queue: queue.SimpleQueue[tuple[str, Row] | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[tuple[str, Row] | Hold | None] = queue.SimpleQueue()
         self._error: StoreError | None = None
+        self._lost: StoreError | None = None
         self._put = 0
         self._written = 0
-        self._appenders = {table: store.connection.appender(table) for table in _TABLES}
+        self._number = store.batch + 1
+        """Of the next commit. One that failed keeps its number, in case it was made all the same."""
+        self._spilled = 0
+        self._replies_spilled = 0
+        self._appenders = {table: store.appender(table) for table in _TABLES}
         self._thread = threading.Thread(target=self._run, name="venire-writer", daemon=True)
         self._thread.start()
 
@@ -56,40 +77,62 @@ class Writer:
         """Rows on disk, counted from the first that was handed over."""
         return self._written
 
+    @property
+    def lost(self) -> StoreError | None:
+        """Why rows can no longer be kept anywhere, if so."""
+        return self._lost
+
     def put(self, table: str, row: Row) -> int:
         """Hand one row over, all columns but its batch; returns its place among all that were.
 
-        Raises StoreError when an earlier row could not be written, KeyError for a table that is not the writer's.
+        Raises StoreError when rows can no longer be kept anywhere, KeyError for a table that is not the writer's.
         """
         if table not in self._appenders:
             raise KeyError(table)
-        if self._error is not None:
-            raise self._error
+        if self._lost is not None:
+            raise self._lost
         self._put += 1
         self._queue.put((table, row))
         return self._put
 
+    def hold(self, request: Hold) -> None:
+        """Fold the log in after what is waiting, and stand still until the request is released."""
+        self._queue.put(request)
+
     def close(self) -> None:
-        """Write what is waiting and end the thread. Raises StoreError when that could not be done."""
+        """Write what is waiting and end the thread. Raises StoreError when that could not be done in the store."""
         self._queue.put(None)
         self._thread.join()
+        if self._lost is not None and self._lost is not self._error:
+            raise StoreError(f"{self._error}; {self._lost}: {self.waiting} rows are lost") from self._error
         if self._error is not None:
-            raise self._error
+            raise StoreError(f"{self._error}{self._kept()}") from self._error
+
+    def _kept(self) -> str:
+        if not self._spilled or self._store.journal is None:
+            return ""
+        return (
+            f". What came in since ({self._spilled} rows, {self._replies_spilled} of them replies) is kept in "
+            f"{self._store.journal.path} and taken in at the next start: mend the disk and go on with the same command"
+        )
 
     def _run(self) -> None:
-        while self._error is None:
-            group, last = self._collect()
+        while True:
+            group, then = self._collect()
             try:
                 if group:
-                    self._commit(group)
-                if self._store.log_bytes > _CHECKPOINT_BYTES and self._queue.empty():
+                    self._keep(group)
+                if isinstance(then, Hold):
+                    self._stand_still(then)
+                elif self._store.log_bytes > _CHECKPOINT_BYTES and self._queue.empty() and self._error is None:
                     self._store.checkpoint()
             except Exception as error:  # the last frame of a thread: whatever it is, the run must hear of it
                 self._fail(error)
-            if last:
+            if then is None:
                 return
 
-    def _collect(self) -> tuple[list[tuple[str, Row]], bool]:
+    def _collect(self) -> tuple[list[tuple[str, Row]], Hold | bool | None]:
+        """The next group; with it a request that came after it, None at the end, else True."""
         group: list[tuple[str, Row]] = []
         deadline: float | None = None
         while len(group) < self._group_rows:
@@ -98,27 +141,62 @@ class Writer:
                 item = self._queue.get(timeout=left)
             except queue.Empty:
                 break
-            if item is None:
-                return group, True
+            if item is None or isinstance(item, Hold):
+                return group, item
             group.append(item)
             if deadline is None:
                 deadline = time.monotonic() + self._group_seconds
-        return group, False
+        return group, True
+
+    def _keep(self, group: list[tuple[str, Row]]) -> None:
+        """A group into the store, or where that fails into the journal."""
+        if self._error is None:
+            try:
+                self._commit(group)
+                self._number = self._store.batch + 1
+            except Exception as error:  # DuckDB's, Python's or ours: none of them may cost a reply
+                self._fail(error)
+        if self._error is not None and self._lost is None:
+            self._spill(group)
+        if self._lost is None:
+            self._written += len(group)
+        if self._on_commit is not None:
+            self._on_commit()
 
     def _commit(self, group: list[tuple[str, Row]]) -> None:
         with self._store.commit() as commit:
             for table in _TABLES:
                 if rows := [(*row, commit.batch) for name, row in group if name == table]:
                     commit.append(self._appenders[table], rows)
-        self._written += len(group)
-        if self._on_commit is not None:
-            self._on_commit()
+
+    def _spill(self, group: list[tuple[str, Row]]) -> None:
+        journal = self._store.journal
+        if journal is None:
+            self._lost = self._error
+            return
+        try:
+            journal.spill(self._number, group)
+            if self._strict:
+                journal.sync()
+        except (StoreError, OSError) as error:
+            self._lost = StoreError(str(error))
+            return
+        self._number += 1
+        self._spilled += len(group)
+        self._replies_spilled += sum(table == "attempt" and row[FAULT_COLUMN] == Fault.NONE for table, row in group)
+
+    def _stand_still(self, request: Hold) -> None:
+        folded = self._error is None and self._store.checkpoint()
+        request.held(folded)
+        if folded:
+            request.released.wait()
 
     def _fail(self, error: Exception) -> None:
+        if self._error is not None:
+            return
         if not isinstance(error, StoreError):
             error = StoreError(f"the store {self._store.path} cannot be written: {error}")
-        for appender in self._appenders.values():
-            appender.clear()
         self._error = error
+        self._store.give_up(error)
         if self._on_error is not None:
             self._on_error(error)

@@ -12,7 +12,7 @@ from typing import Any
 
 from rich.console import Console
 
-from venire.arena.campaigns import Campaign
+from venire.arena.campaigns import Budget, Campaign
 from venire.arena.errors import Fault
 from venire.leaderboard import show_board
 from venire.orchestrator.campaign import CampaignSummary, Ending
@@ -85,22 +85,37 @@ def show_plan(screen: Console, session: Session) -> None:
         for row in session.forecast()
     ]
     tabulate(screen, head, rows)
-    limits = session.campaign.budget
-    budget = [f"{limits.calls} calls"] if limits.calls is not None else []
-    budget += [money(limits.money)] if limits.money is not None else []
+    campaign = session.campaign
+    budget = [_limits(campaign.budget)]
+    for budgets in (campaign.judge_budgets, campaign.model_budgets):
+        budget += [f"{plain(name)}: {_limits(limits)}" for name, limits in budgets.items()]
     screen.print(
         f"tokens are estimates (4 characters each, {EXPECTED_REASONS} tokens of reasons); budget: "
-        f"{' and '.join(budget) or 'none'}\n",
+        f"{'; '.join(budget)}\n",
         style="dim",
     )
 
 
+def _limits(budget: Budget) -> str:
+    told = [f"{budget.calls:,} calls"] if budget.calls is not None else []
+    told += [money(budget.money)] if budget.money is not None else []
+    told += [f"{budget.tokens:,} tokens"] if budget.tokens is not None else []
+    return " and ".join(told) or "none"
+
+
 def show_recovered(screen: Console, store: Store) -> None:
     """What a run that ended without notice left behind, if one did."""
-    if store.recovered.calls:
+    found = store.recovered
+    if found.lost_commits:
+        screen.print(f"the store had lost its last {found.lost_commits} commits; the loss was accepted")
+    if found.replies:
         screen.print(
-            f"the last run ended without notice: {store.recovered.calls} calls have no answer on record; "
-            f"{money(store.recovered.reserved)} reserved for them count as spent"
+            f"taken in from the journal: {found.replies} replies that the last run could not write to the store"
+        )
+    if found.calls:
+        screen.print(
+            f"the last run ended without notice: {found.calls} calls have no answer on record; "
+            f"{money(found.reserved)} reserved for them count as spent"
         )
 
 
@@ -168,7 +183,8 @@ def _show_ending(screen: Console, session: Session, summary: CampaignSummary) ->
     left = f"{summary.progress.missing} of {summary.progress.planned} trials are missing"
     again = f"venire run {shlex.quote(os.path.relpath(session.campaign.path))}"
     if summary.ending is Ending.BUDGET:
-        screen.print(f"\nstopped: {summary.reason}; {left}. Raise [budget] and go on: {again} --amend")
+        _show_missing(screen, session, summary)
+        screen.print(f"Raise [budget] and go on: {again} --amend")
     elif summary.ending is Ending.INTERRUPTED:
         screen.print(f"\ninterrupted: what was answered is on disk; {left}. Go on: {again}")
     for lane, why in summary.closed_lanes.items():
@@ -176,6 +192,16 @@ def _show_ending(screen: Console, session: Session, summary: CampaignSummary) ->
     if summary.progress.failed:
         screen.print(f"\n{summary.progress.failed} trials failed; try them again: {again} --retry-failed")
         _show_failed(screen, session.store, session.planned.id)
+
+
+def _show_missing(screen: Console, session: Session, summary: CampaignSummary) -> None:
+    """What a budget left unasked, by judge, and what that would cost."""
+    whole = summary.progress
+    screen.print(f"\nstopped by the budget: {whole.missing:,} of {whole.planned:,} trials are missing")
+    for row in session.forecast():
+        why = summary.unaffordable.get(row.judge, "not asked")
+        price = f"{money(row.expected)} (at most {money(row.most)})"
+        screen.print(f"  {plain(row.judge)}: {row.trials:,} trials, about {row.calls:,} calls, {price}: {plain(why)}")
 
 
 def _show_failed(screen: Console, store: Store, campaign: int) -> None:

@@ -30,8 +30,9 @@ _MOST_TOKENS = 2**31 - 1
 def read_reply(raw: str, body: bytes) -> Reply:
     """The reply in an answer of status 200; `raw` is its text without the key, `body` the request that it answers.
 
-    Where the answer counts no tokens they are estimated from the texts (see `tokens.estimate`): nought would be a
-    lie that a budget pays for. Raises `CallError` where the answer is none; the call may then be billed all the same.
+    Where the answer counts no tokens they are estimated from the texts (see `tokens.estimate`) and the reply says so:
+    nought would be a lie that a budget pays for. Raises `CallError` where the answer is none; the call may then be
+    billed all the same.
     """
     payload = _parse(raw)
     broken = error_inside(payload)
@@ -62,6 +63,7 @@ def read_reply(raw: str, body: bytes) -> Reply:
         served_model=_string(payload, "model"),
         fingerprint=_string(payload, "system_fingerprint"),
         raw=raw,
+        estimated=not _is_counted(usage),
     )
 
 
@@ -90,6 +92,11 @@ def _text(message: Mapping[str, Any], choice: Mapping[str, Any]) -> tuple[str, s
     if refused:
         return refused, "refusal"
     return content if isinstance(content, str) else "", _FINISHES.get(_string(choice, "finish_reason"), "stop")
+
+
+def _is_counted(usage: Mapping[str, Any]) -> bool:
+    """Whether both counts are there that a price is taken from; a reply of no tokens is one too."""
+    return bool(_count(usage, "prompt_tokens")) and isinstance(usage.get("completion_tokens"), int)
 
 
 def _output_tokens(usage: Mapping[str, Any], text: str) -> int:

@@ -15,6 +15,10 @@ insert into migration values ($number, $name, $now);
 -- What is in the file before anything is asked of it: none for a new one, `store` for one of ours.
 select table_name from duckdb_tables() where database_name = current_database() and not internal;
 
+-- name: columns
+-- The columns of a table in their order.
+select column_name from duckdb_columns() where database_name = current_database() and table_name = $table order by column_index;
+
 -- name: last_batch
 select coalesce(max(batch), 0), coalesce(max(running), 0), coalesce(sum(written), 0) from ledger;
 

@@ -227,7 +227,9 @@ def test_an_unknown_key_is_refused_with_the_nearest_accepted_one(
 
 
 def test_an_unknown_key_like_no_other_is_refused_with_all_accepted_ones(refusal: Callable[[str], str]) -> None:
-    assert "budget.zzz: unknown key; accepted: calls, money" in refusal(SIMULATED + "[budget]\nzzz = 1\n")
+    assert "budget.zzz: unknown key; accepted: calls, judge, model, money, tokens" in refusal(
+        SIMULATED + "[budget]\nzzz = 1\n"
+    )
 
 
 def test_all_errors_stand_in_one_message_one_a_line(refusal: Callable[[str], str], tmp_path: Path) -> None:

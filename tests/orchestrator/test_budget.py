@@ -12,10 +12,42 @@ from hypothesis import strategies as st
 from venire.arena.campaigns import Budget
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import BudgetReachedError
-from venire.orchestrator.budget import Purse
+from venire.orchestrator.budget import Account, Claim, Paid, Purse
 
 money = st.integers(0, 10**12)
 """Nano-dollars."""
+
+
+class One:
+    """A purse with one account, and short ways to ask it for money alone."""
+
+    def __init__(self, limits: Budget, *, spent: int = 0, calls: int = 0) -> None:
+        self.account = Account("the budget", limits, Paid(calls, spent))
+        self.purse = Purse([self.account])
+
+    @property
+    def spent(self) -> int:
+        return self.account.money
+
+    @property
+    def reserved(self) -> int:
+        return self.account.reserved_money
+
+    @property
+    def calls(self) -> int:
+        return self.account.calls
+
+    def reserve(self, worst: int) -> None:
+        self.purse.reserve(Claim(worst))
+
+    async def reserve_when_free(self, worst: int) -> None:
+        await self.purse.reserve_when_free(Claim(worst))
+
+    def settle(self, worst: int, paid: int | None) -> None:
+        self.purse.settle(Claim(worst), paid, 0)
+
+    def release(self, worst: int) -> None:
+        self.purse.release(Claim(worst))
 
 
 @settings(deadline=None, max_examples=200)
@@ -33,7 +65,7 @@ def test_no_interleaving_of_calls_passes_a_limit_and_none_is_refused_that_fits(
         before = min(before, limit)
     if most_calls is not None:
         calls_before = min(calls_before, most_calls)
-    purse = Purse(Budget(most_calls, limit), spent=before, calls=calls_before)
+    purse = One(Budget(most_calls, limit), spent=before, calls=calls_before)
     spent, calls = before, calls_before
     open_: list[int] = []
     for action in data.draw(st.lists(st.sampled_from(["reserve", "settle", "unknown", "release"]), max_size=60)):
@@ -63,7 +95,7 @@ def test_no_interleaving_of_calls_passes_a_limit_and_none_is_refused_that_fits(
 
 
 def test_the_last_nano_dollar_may_be_spent_and_not_one_more() -> None:
-    purse = Purse(Budget(money=100), spent=40)
+    purse = One(Budget(money=100), spent=40)
     purse.reserve(60)
     purse.reserve(0)
     with pytest.raises(BudgetReachedError, match=r"does not cover the next call"):
@@ -71,7 +103,7 @@ def test_the_last_nano_dollar_may_be_spent_and_not_one_more() -> None:
 
 
 def test_the_limit_of_calls_is_exact_and_counts_those_of_earlier_runs() -> None:
-    purse = Purse(Budget(calls=5), calls=3)
+    purse = One(Budget(calls=5), calls=3)
     purse.reserve(1)
     purse.reserve(1)
     with pytest.raises(BudgetReachedError, match="5 calls"):
@@ -84,14 +116,14 @@ def test_the_limit_of_calls_is_exact_and_counts_those_of_earlier_runs() -> None:
 
 
 def test_a_refused_call_sets_nothing_aside() -> None:
-    purse = Purse(Budget(money=10))
+    purse = One(Budget(money=10))
     with pytest.raises(BudgetReachedError):
         purse.reserve(11)
     assert (purse.spent, purse.reserved, purse.calls) == (0, 0, 0)
 
 
 def test_a_call_of_unknown_cost_counts_at_its_reservation_and_a_known_one_at_its_cost() -> None:
-    purse = Purse(Budget(money=100))
+    purse = One(Budget(money=100))
     purse.reserve(50)
     purse.reserve(50)
     purse.settle(50, None)
@@ -100,7 +132,7 @@ def test_a_call_of_unknown_cost_counts_at_its_reservation_and_a_known_one_at_its
 
 
 def test_without_limits_nothing_is_refused() -> None:
-    purse = Purse(Budget())
+    purse = One(Budget())
     for _ in range(100):
         purse.reserve(10**15)
     assert (purse.reserved, purse.calls) == (10**17, 100)
@@ -112,7 +144,7 @@ def test_calls_that_wait_for_reservations_to_be_settled_spend_the_budget_and_nev
     limit: int, calls: int, seed: int
 ) -> None:
     clock, draw = VirtualClock(), Random(seed)
-    purse = Purse(Budget(money=limit))
+    purse = One(Budget(money=limit))
     refused: list[int] = []
 
     async def call(worst: int, paid: int | None, seconds: float) -> None:
@@ -145,7 +177,7 @@ def test_calls_that_wait_for_reservations_to_be_settled_spend_the_budget_and_nev
 @pytest.mark.parametrize("ending", ["settled", "released", "unknown"])
 def test_a_call_waits_while_only_what_is_reserved_stands_in_its_way(ending: str) -> None:
     async def main() -> None:
-        purse = Purse(Budget(calls=9, money=100))
+        purse = One(Budget(calls=9, money=100))
         purse.reserve(60)
         waiting = asyncio.create_task(purse.reserve_when_free(60))
         await asyncio.sleep(0)
@@ -171,7 +203,7 @@ def test_a_call_waits_while_only_what_is_reserved_stands_in_its_way(ending: str)
 )
 def test_a_call_that_no_settlement_could_help_is_refused_at_once(limits: Budget, spent: int, reserved: int) -> None:
     async def main() -> None:
-        purse = Purse(limits, spent=spent)
+        purse = One(limits, spent=spent)
         if reserved:
             purse.reserve(reserved)
         with pytest.raises(BudgetReachedError):

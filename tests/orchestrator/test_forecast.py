@@ -109,14 +109,14 @@ def test_what_is_settled_or_failed_is_no_longer_counted(store: Store) -> None:
     made = planned(store, judge("j", rate=60), judge("k", rate=60))
     prices = {"j": PRICE, "k": PRICE}
     mine, other = sorted(made.judges, key=lambda number: made.judges[number].name)
-    left = plans.pending(store, made.id).of(mine).tolist()
+    left = plans.pending(store, made.id).of(mine).trials.tolist()
     before = forecast(store, made, prices)
     settle(store, made, left[:2], left[2:3])
     first, second = forecast(store, made, prices)
     assert (first.trials, first.calls, first.seconds) == (1, 2, 2.0)
     assert first.input_tokens == before[0].input_tokens // 4
     assert second == before[1]
-    settle(store, made, left[3:] + plans.pending(store, made.id).of(other).tolist(), [])
+    settle(store, made, left[3:] + plans.pending(store, made.id).of(other).trials.tolist(), [])
     for one in forecast(store, made, prices):
         assert one == JudgeForecast(one.judge, 0, 0, 0, 0, 0, 0, 0.0)
 

@@ -17,7 +17,7 @@ from venire.arena.campaigns import Budget, LaneSettings, Price
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import BudgetReachedError, CallError, Fault, StoreError, TransientError
 from venire.arena.records import Reply, Request
-from venire.orchestrator.budget import Purse
+from venire.orchestrator.budget import Account, Claim, Purse
 from venire.orchestrator.lanes.live import Lane, LaneClosedError, Step, StoppedError, Tally
 from venire.orchestrator.recorder import AttemptRecord, Recorder
 from venire.storage.store import open_store
@@ -30,6 +30,7 @@ PRICE = Price(1_000_000_000, 3_000_000_000)
 BODY = b"x" * 100
 REQUEST = Request(({"role": "user", "content": "Which?"},), max_tokens=10)
 WORST = 100 * 1_000 + 10 * 3_000
+WORST_TOKENS = 100 + 10
 WELL = Reply("1", input_tokens=20, output_tokens=5)
 PAID = 20 * 1_000 + 5 * 3_000
 KEY = bytes(range(16))
@@ -71,7 +72,7 @@ class Kept(Recorder):
 
     def __init__(self) -> None:
         self.attempts: list[AttemptRecord] = []
-        self.announced: list[tuple[int, int, int, int, int]] = []
+        self.announced: list[tuple[int, int, int, int, Claim]] = []
         self.freed = asyncio.Event()
         self.freed.set()
 
@@ -82,12 +83,15 @@ class Kept(Recorder):
     async def room(self) -> None:
         await self.freed.wait()
 
-    def announce(self, trial: int, step: int, number: int, lane: int, reserved: int) -> int:
-        self.announced.append((trial, step, number, lane, reserved))
+    async def announce(self, trial: int, step: int, number: int, lane: int, claim: Claim) -> int:
+        self.announced.append((trial, step, number, lane, claim))
         return len(self.announced)
 
     def attempt(self, one: AttemptRecord, slot: int) -> None:
-        assert self.announced[slot - 1] == (one.trial, one.step, one.number, one.lane, one.reserved)
+        assert self.announced[slot - 1] == (
+            *(one.trial, one.step, one.number, one.lane),
+            Claim(one.reserved, one.reserved_tokens),
+        )
         self.attempts.append(one)
 
 
@@ -103,7 +107,8 @@ class House:
     def __post_init__(self) -> None:
         self.clock = VirtualClock()
         self.provider = Scripted(self.clock, chain(self.script, repeat(WELL)))
-        self.purse = Purse(self.budget)
+        self.account = Account("the budget", self.budget)
+        self.purse = Purse([self.account])
         self.kept = Kept()
         self.tally = Tally()
         self.stopping = asyncio.Event()
@@ -117,7 +122,6 @@ class House:
             settings,
             4,
             self.provider,
-            purse=self.purse,
             recorder=recorder,
             clock=self.clock,
             tally=self.tally,
@@ -129,11 +133,11 @@ class House:
             return runner.run(main)
 
     async def ask(self, step: Step | None = None) -> Reply:
-        return await self.lane.ask(step or new_step(), REQUEST, PRICE)
+        return await self.lane.ask(step or new_step(), REQUEST, PRICE, self.purse)
 
     @property
     def money(self) -> tuple[int, int, int]:
-        return (self.purse.spent, self.purse.reserved, self.purse.calls)
+        return (self.account.money, self.account.reserved_money, self.account.calls)
 
 
 def new_step(number: int = 1, attempts: int = 0) -> Step:
@@ -168,6 +172,7 @@ def test_an_answer_is_returned_paid_and_kept_with_all_that_is_known_of_it() -> N
             latency=1.0,
             waited=0.0,
             reserved=WORST,
+            reserved_tokens=WORST_TOKENS,
             cost=PAID,
             request_digest=blake2b(BODY, digest_size=16).digest(),
             http_status=200,
@@ -481,7 +486,7 @@ def test_the_store_has_every_attempt_as_it_was(tmp_path: Path) -> None:
         with open_store(tmp_path / "c.duckdb", clock=house.clock) as store:
             errors: list[StoreError] = []
             recorder = Recorder(store, 3, 1, group_rows=500, group_seconds=0.001, on_error=errors.append)
-            await house.make(recorder).ask(new_step(number=2, attempts=1), REQUEST, PRICE)
+            await house.make(recorder).ask(new_step(number=2, attempts=1), REQUEST, PRICE, house.purse)
             await recorder.close()
             assert errors == []
             found = store.connection.execute(

@@ -335,7 +335,9 @@ def test_a_campaign_is_planned_into_its_store(store: Store) -> None:
     assert (planned.trials, planned.equal_texts) == (3 * 3 * 2 * 2 * 2, 0)
     assert len(set(in_plan(store, planned))) == planned.trials
     left = plans.pending(store, planned.id)
-    assert {one: len(left.of(one)) for one in planned.judges} == dict.fromkeys(planned.judges, planned.trials // 2)
+    assert {one: len(left.of(one).trials) for one in planned.judges} == dict.fromkeys(
+        planned.judges, planned.trials // 2
+    )
 
 
 def test_what_a_plan_shows_is_what_its_keys_were_made_of(store: Store) -> None:

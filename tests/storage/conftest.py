@@ -104,7 +104,7 @@ class House:
     def write(self, table: str, *rows: tuple[Any, ...]) -> None:
         """Rows of a table without their batch, in one commit."""
         with self.store.commit() as commit:
-            commit.append(self.store.connection.appender(table), [(*row, commit.batch) for row in rows])
+            commit.append(self.store.appender(table), [(*row, commit.batch) for row in rows])
 
     def attempt(
         self,
@@ -120,6 +120,7 @@ class House:
         cost: int | None = 40,
         tokens: tuple[int, int] = (10, 5),
         waited: int = 0,
+        reserved_tokens: int | None = 60,
     ) -> tuple[Any, ...]:
         """A row of `attempt` without its batch, sent so many seconds after the start; no text: a fault."""
         answered = text is not None
@@ -148,6 +149,7 @@ class House:
             text,
             "" if answered else None,
             "" if answered else None,
+            reserved_tokens,
         )
 
     def verdict(

@@ -13,6 +13,7 @@ import pytest
 
 from venire.arena.errors import Fault, StoreError
 from venire.arena.records import Reply, Status, Verdict
+from venire.orchestrator.budget import Claim
 from venire.orchestrator.recorder import AttemptRecord, Recorder
 from venire.storage.store import open_store
 from venire.storage.writer import Writer
@@ -156,18 +157,19 @@ def test_the_listener_hears_of_every_group_once_it_is_on_disk(house: Any) -> Non
     assert {thread for _, _, thread in heard} == {"venire-writer"}
 
 
-def test_the_listener_hears_nothing_of_a_group_that_failed(house: Any) -> None:
+def test_a_group_that_failed_is_told_before_who_waits_for_it_is_woken(house: Any) -> None:
     heard: list[str] = []
     writer = Writer(
         house.store,
         group_rows=1,
-        on_commit=lambda: heard.append("written"),
+        on_commit=lambda: heard.append("woken"),
         on_error=lambda _: heard.append("failed"),
     )
     writer.put(*BAD["a good verdict without a label"])
     with pytest.raises(StoreError):
         writer.close()
-    assert heard == ["failed"]
+    assert heard[0] == "failed"
+    assert writer.written == 0
 
 
 BAD = {
@@ -249,14 +251,14 @@ def test_what_the_recorder_puts_comes_back_under_its_own_columns(house: Any) -> 
     """The danger: rows are tuples, and two columns of one type that change places are not noticed by the schema."""
     sent = house.store.clock.wall()
     reply = Reply("said", "length", "thought", 11, 12, 13, 14, 15, "served-1", "print-1", "{raw}")
-    answer = AttemptRecord(21, 2, 5, 6, sent, 0.25, 0.125, 900, 800, b"d" * 16, http_status=200, reply=reply)
-    fault = AttemptRecord(22, 1, 1, 6, sent, 0.5, 0.0, 700, None, b"e" * 16, Fault.RATE_LIMITED, 429, "slow down")
+    answer = AttemptRecord(21, 2, 5, 6, sent, 0.25, 0.125, 900, 70, 800, b"d" * 16, http_status=200, reply=reply)
+    fault = AttemptRecord(22, 1, 1, 6, sent, 0.5, 0.0, 700, 60, None, b"e" * 16, Fault.RATE_LIMITED, 429, "slow down")
     told: list[StoreError] = []
 
     async def record() -> None:
         recorder = Recorder(house.store, 3, 4, group_rows=500, group_seconds=LONG, on_error=told.append)
-        recorder.attempt(answer, recorder.announce(21, 2, 5, 6, 900))
-        recorder.attempt(fault, recorder.announce(22, 1, 1, 6, 700))
+        recorder.attempt(answer, await recorder.announce(21, 2, 5, 6, Claim(900, 70)))
+        recorder.attempt(fault, await recorder.announce(22, 1, 1, 6, Claim(700, 60)))
         recorder.verdict(21, Verdict(b"k" * 16, Status.OK, -1, -0.5, rule="last line"), 123)
         recorder.verdict(22, Verdict(b"k" * 16, Status.REFUSED, rule="none"), 0)
         recorder.failure(23, 2, Fault.TOO_LONG)
@@ -268,16 +270,16 @@ def test_what_the_recorder_puts_comes_back_under_its_own_columns(house: Any) -> 
     columns = (
         "campaign, trial, step, number, lane, sent_at = $1::timestamptz, latency_ms, wait_ms, fault, http_status, "
         "message, finish, input_tokens, output_tokens, cached_tokens, reasoning_tokens, reserved, cost, served_model, "
-        "fingerprint, request_digest, text, reasoning, raw"
+        "fingerprint, request_digest, text, reasoning, raw, reserved_tokens"
     )
     answered, failed = house.all(f"select {columns} from attempt order by trial", sent)
     assert answered == (
         *(3, 21, 2, 5, 6, True, 250, 125, 0, 200, None, "length", 11, 12, 13, 14, 900, 800),
-        *("served-1", "print-1", b"d" * 16, "said", "thought", "{raw}"),
+        *("served-1", "print-1", b"d" * 16, "said", "thought", "{raw}", 70),
     )
     assert failed == (
         *(3, 22, 1, 1, 6, True, 500, 0, int(Fault.RATE_LIMITED), 429, "slow down"),
-        *(None, None, None, None, None, 700, None, None, None, b"e" * 16, None, None, None),
+        *(None, None, None, None, None, 700, None, None, None, b"e" * 16, None, None, None, 60),
     )
     assert house.all("select trial, reading, status, rule, label, score, cost from verdict order by trial") == [
         (21, 4, int(Status.OK), "last line", -1, -0.5, 123),

@@ -214,7 +214,7 @@ def append_round(
             now=store.clock.wall(),
         )
         commit.run("put_in_force", campaign=campaign, round=number)
-    if store.log_bytes > 64 << 20:
+    if store.is_due():
         store.checkpoint()
     return count
 

@@ -164,4 +164,5 @@ def rescue(store: Store) -> Path:
         raise StoreError(f"{target} cannot be written: {str(error).splitlines()[0]}") from error
     if is_open_here(log):
         log.unlink()
+    store.end_journal()
     return target

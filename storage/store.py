@@ -26,6 +26,7 @@ __all__ = ["Store", "open_store"]
 
 Row = tuple[Any, ...]
 
+_LONG_LOG = 64 << 20
 _SPARE_BYTES = 1 << 20
 """What a checkpoint may need on the disk beside twice the log."""
 
@@ -143,6 +144,12 @@ class Store:
         self.journal.mark(self.batch, self.running)
         return self.journal
 
+    def end_journal(self) -> None:
+        """Remove the journal, unless it keeps what the store could not take."""
+        if self.journal is not None and self._failed is None:
+            self.journal.close(remove=True)
+            self.journal = None
+
     def displaced(self) -> str | None:
         """What became of the store's files where they are no longer those that were opened, else None.
 
@@ -163,13 +170,24 @@ class Store:
         log = self.log_bytes
         if not log:
             return True
-        if self._place.now() is not None or shutil.disk_usage(self.path.parent).free < 2 * log + _SPARE_BYTES:
+        if self._place.now() is not None or self._free_bytes() < 2 * log + _SPARE_BYTES:
             return False
         try:
             self.connection.execute("checkpoint")
         except duckdb.Error as error:
             raise StoreError(f"the log of the store {self.path} cannot be folded in: {_first_line(error)}") from error
         return True
+
+    def is_due(self) -> bool:
+        """Whether the log is long enough to be folded in: 64 MB, or less where the disk is nearly full.
+
+        A folded log takes a third of its space.
+        """
+        log = self.log_bytes
+        return log > _LONG_LOG or (log > _SPARE_BYTES and log > self._free_bytes() // 4)
+
+    def _free_bytes(self) -> int:
+        return shutil.disk_usage(self.path.parent).free
 
     @property
     def log_bytes(self) -> int:
@@ -190,19 +208,12 @@ class Store:
         except StoreError:
             pass  # everything committed is in the log, and the next start reads it from there
         finally:
-            if not folded:
-                self._leave_the_log()
-            self.connection.close()
+            _close(self.connection, fold=folded)
+            if folded:
+                self.end_journal()
             if self.journal is not None:
-                self.journal.close(remove=folded and self._failed is None)
+                self.journal.close(remove=False)
             self._lock.release()
-
-    def _leave_the_log(self) -> None:
-        """Keep DuckDB from folding the log in while it closes."""
-        try:
-            self.connection.execute("pragma disable_checkpoint_on_shutdown")
-        except duckdb.Error:
-            return  # it has given the connection up, and will not write any more
 
     def __enter__(self) -> Store:
         return self
@@ -275,7 +286,7 @@ def open_store(
             store.recovered = recover(store, accept_loss=accept_loss)
             return store
         except BaseException:
-            connection.close()
+            _close(connection, fold=False)
             raise
     except BaseException:
         lock.release()
@@ -296,12 +307,20 @@ def _connect(path: Path) -> duckdb.DuckDBPyConnection:
         connection.execute(setting)
     quoted = str(path).replace("'", "''")
     try:
-        connection.execute(f"attach '{quoted}' as venire (row_group_size 4096)")
+        connection.execute(f"attach '{quoted}' as venire (type duckdb, row_group_size 4096)")
         connection.execute("use venire")
     except duckdb.Error as error:
         connection.close()
         raise InputError(f"cannot open {path} as a store: {_first_line(error)}") from error
     return connection
+
+
+def _close(connection: duckdb.DuckDBPyConnection, *, fold: bool) -> None:
+    """Close a connection; DuckDB would fold the log in by itself, ready or not."""
+    if not fold:
+        with suppress(duckdb.Error):  # it has given the connection up, and writes no more
+            connection.execute("pragma disable_checkpoint_on_shutdown")
+    connection.close()
 
 
 def _migrate(connection: duckdb.DuckDBPyConnection, path: Path, clock: Clock) -> None:

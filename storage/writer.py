@@ -15,7 +15,6 @@ from venire.storage.store import Row, Store
 __all__ = ["Hold", "Writer"]
 
 _TABLES = ("attempt", "verdict", "failure", "event")
-_CHECKPOINT_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +123,7 @@ class Writer:
                     self._keep(group)
                 if isinstance(then, Hold):
                     self._stand_still(then)
-                elif self._store.log_bytes > _CHECKPOINT_BYTES and self._queue.empty() and self._error is None:
+                elif self._error is None and self._queue.empty() and self._store.is_due():
                     self._store.checkpoint()
             except Exception as error:  # the last frame of a thread: whatever it is, the run must hear of it
                 self._fail(error)

@@ -210,3 +210,54 @@ def test_a_call_that_no_settlement_could_help_is_refused_at_once(limits: Budget,
             await asyncio.wait_for(purse.reserve_when_free(60), 5)
 
     asyncio.run(main())
+
+
+MAYBE = st.none()
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    limits=st.lists(
+        st.builds(
+            Budget, st.none() | st.integers(1, 12), st.none() | st.integers(0, 300), st.none() | st.integers(0, 99)
+        ),
+        min_size=3,
+        max_size=3,
+    ),
+    actions=st.lists(
+        st.tuples(st.integers(0, 1), st.integers(0, 60), st.integers(0, 20), st.none() | st.integers(0, 9)), max_size=50
+    ),
+)
+def test_a_call_is_charged_to_all_its_accounts_or_to_none_and_none_passes_its_limit(
+    limits: list[Budget], actions: list[tuple[int, int, int, int | None]]
+) -> None:
+    """Two judges with an account each, and the campaign's for both."""
+    shared, *own = (Account(f"the budget {n}", budget) for n, budget in enumerate(limits))
+    purses = [Purse([shared, account]) for account in own]
+    open_: list[tuple[int, Claim]] = []
+    for judge, worst, tokens, tenth in actions:
+        if open_ and tenth is not None:
+            whose, claim = open_.pop(0)
+            purses[whose].settle(claim, claim.money * tenth // 10, claim.tokens * tenth // 10)
+        before = [(one.calls, one.reserved_money, one.reserved_tokens) for one in (shared, *own)]
+        try:
+            purses[judge].reserve(Claim(worst, tokens))
+            open_.append((judge, Claim(worst, tokens)))
+        except BudgetReachedError:
+            assert before == [(one.calls, one.reserved_money, one.reserved_tokens) for one in (shared, *own)]
+        for account, budget in zip((shared, *own), limits, strict=True):
+            assert budget.calls is None or account.calls <= budget.calls
+            assert budget.money is None or account.money + account.reserved_money <= budget.money
+            assert budget.tokens is None or account.tokens + account.reserved_tokens <= budget.tokens
+        assert shared.calls == sum(one.calls for one in own)
+        assert shared.money + shared.reserved_money == sum(one.money + one.reserved_money for one in own)
+
+
+def test_the_sentence_says_whose_budget_and_which_limit() -> None:
+    purse = Purse(
+        [Account("the budget", Budget()), Account("the budget of judge 'j'", Budget(tokens=1_000), Paid(0, 0, 950))]
+    )
+    with pytest.raises(
+        BudgetReachedError, match=r"the budget of judge 'j' of 1,000 tokens .* 950 used, 0 reserved, up to 60"
+    ):
+        purse.reserve(Claim(0, 60))

@@ -21,6 +21,7 @@ from venire.arena.records import Completion, Instruction, Rating, Reply, Request
 from venire.orchestrator.campaign import GRACE_SECONDS, CampaignSummary, Ending, Stop, run_campaign
 from venire.orchestrator.plan import plan_campaign
 from venire.storage import frames, imports, plans
+from venire.storage.journal import Journal, read_journal
 from venire.storage.store import Store, open_store
 
 MODELS = ("ash", "birch", "cedar")
@@ -90,6 +91,8 @@ def go(
     progress: Callable[[Statistics], None] | None = None,
     after: Callable[[], None] = lambda: None,
     warn: Callable[[str], None] | None = None,
+    prices: Mapping[str, Price] | None = None,
+    group_seconds: float = 0.001,
 ) -> CampaignSummary:
     clock = virtual(store)
     planned = plan_campaign(store, asked)
@@ -105,12 +108,12 @@ def go(
             asked,
             planned,
             {one.lane.identity: by_model[one.model] for one in asked.judges},
-            {one.name: PRICE for one in asked.judges},
+            {one.name: PRICE for one in asked.judges} | dict(prices or {}),
             clock=clock,
             stop=stop,
             progress=progress,
             warn=warn,
-            group_seconds=0.001,
+            group_seconds=group_seconds,
         )
         after()
         return summary
@@ -442,3 +445,148 @@ def test_a_long_wait_is_told(store: Store) -> None:
     assert go(store, campaign(), FakeProvider(busy_once), warn=told.append).ending is Ending.COMPLETE
     assert len(told) == 1
     assert "600 s" in told[0]
+
+
+USED = 150
+"""Tokens of each reply, those of its request included."""
+
+
+def test_the_budget_in_tokens_is_never_passed_and_holds_across_runs(store: Store) -> None:
+    limit = 4_000
+    used = 0
+    for _ in range(3):
+        summary = go(store, campaign(budget=Budget(tokens=limit)), FakeProvider())
+        assert summary.ending is Ending.BUDGET
+        used = frames.paid(store, 1)[0].tokens
+        assert USED < used <= limit
+    assert used == frames.accounts(store, 1).calls * USED
+
+
+def test_a_judge_that_cannot_pay_stops_alone(store: Store) -> None:
+    rich, poor = judge("rich"), judge("poor")
+    asked = replace(campaign(rich, poor), judge_budgets={"poor": Budget(calls=5)})
+    providers = {"rich": FakeProvider(), "poor": FakeProvider()}
+    summary = go(store, asked, providers)
+    assert summary.ending is Ending.BUDGET
+    assert list(summary.unaffordable) == ["poor"]
+    assert "the budget of judge 'poor' of 5 calls is reached" in summary.unaffordable["poor"]
+    assert len(providers["poor"].sent) == 5
+    assert len(providers["rich"].sent) == 2 * TRIALS
+    again = go(store, asked, providers)
+    assert again.ending is Ending.BUDGET
+    assert len(providers["poor"].sent) == 5
+
+
+def test_judges_of_one_model_share_its_budget(store: Store) -> None:
+    one, other = judge("one"), judge("other")
+    shared = replace(one.lane, model="m")
+    one = replace(one, model="m", lane=shared)
+    other = replace(other, model="m", lane=shared, options={"max_tokens": "60", "repair": "1"})
+    provider = FakeProvider()
+    asked = replace(campaign(one, other), model_budgets={"m": Budget(calls=20)})
+    summary = go(store, asked, provider)
+    assert summary.ending is Ending.BUDGET
+    assert set(summary.unaffordable) == {"one", "other"}
+    assert len(provider.sent) == 20
+
+
+def test_a_free_judge_goes_on_when_the_money_is_spent(store: Store) -> None:
+    providers = {"dear": FakeProvider(), "free": FakeProvider()}
+    asked = campaign(judge("dear"), judge("free"), budget=Budget(money=3_000_000))
+    summary = go(store, asked, providers, prices={"free": Price(0, 0)})
+    assert summary.ending is Ending.BUDGET
+    assert list(summary.unaffordable) == ["dear"]
+    assert len(providers["free"].sent) == 2 * TRIALS
+
+
+def test_a_reply_is_on_disk_before_its_trial_goes_on_where_the_campaign_is_strict(store: Store) -> None:
+    """And without that it need not be: the writer here waits for an hour before it writes a group."""
+    late: list[str] = []
+
+    def before(key: str) -> None:
+        trial, step = key.rsplit("-", 1)
+        if step == "2" and (trial, 1) not in on_disk(store):
+            late.append(key)
+
+    go(store, replace(campaign(), strict=True), FakeProvider(before), group_seconds=0.02)
+    assert late == []
+    with open_store(store.path.with_name("normal.duckdb"), clock=VirtualClock()) as other:
+        imports.add(other, [Instruction("q0", ("Question?",))])
+        imports.add(other, [Completion(m, "q0", f"{m} says") for m in MODELS])
+        imports.add(other, [Rating(model, 1000.0 + n) for n, model in enumerate(MODELS)])
+
+        def early(key: str) -> None:
+            if key.endswith("-2") and (key.rsplit("-", 1)[0], 1) not in on_disk(other):
+                late.append(key)
+
+        go(other, campaign(), FakeProvider(early), group_seconds=3600.0)
+    assert late
+
+
+def on_disk(store: Store) -> set[tuple[str, int]]:
+    with store.cursor() as cursor:
+        rows = cursor.execute(
+            "select lower(hex(t.trial_key)), a.step from attempt a join trial t on t.id = a.trial where a.fault = 0"
+        ).fetchall()
+    return {(key, step) for key, step in rows}
+
+
+def test_a_call_is_announced_on_the_disk_itself_before_it_is_sent_where_the_campaign_is_strict(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[set[tuple[int, int]]] = []
+    real = Journal.sync
+
+    def sync(self: Journal) -> None:
+        left = read_journal(store.path)
+        assert left is not None
+        real(self)
+        synced.append({(one.trial, one.step) for one in left.announced})
+
+    monkeypatch.setattr(Journal, "sync", sync)
+    numbers: dict[str, int] = {}
+
+    class Watching(FakeProvider):
+        async def send(self, body: bytes, idempotency_key: str) -> Reply:
+            if not numbers:
+                with store.cursor() as cursor:
+                    numbers.update(cursor.execute("select lower(hex(trial_key)), id from trial").fetchall())
+            trial, step = idempotency_key.rsplit("-", 1)
+            assert any((numbers[trial], int(step)) in turn for turn in synced)
+            return await super().send(body, idempotency_key)
+
+    provider = Watching()
+    assert go(store, replace(campaign(), strict=True), provider, group_seconds=0.01).ending is Ending.COMPLETE
+    assert len(provider.sent) == 2 * TRIALS
+
+
+def test_what_is_in_flight_when_the_store_fails_comes_in_and_is_there_at_the_next_start(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider = FakeProvider()
+    real = Store.commit
+    failing = False
+
+    def before(key: str) -> None:
+        nonlocal failing
+        failing = failing or len(provider.answered) >= 10
+
+    def commit(self: Store) -> Any:
+        if failing:
+            raise StoreError("no space left on device")
+        return real(self)
+
+    provider.before = before
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "commit", commit)
+        with pytest.raises(StoreError, match=r"no space left on device.*taken in at the next start"):
+            go(store, campaign(), provider)
+    assert provider.sent == provider.answered, "no call in flight was given up"
+    store.close()
+    with open_store(store.path, clock=VirtualClock()) as again:
+        assert again.recovered.replies > 0
+        assert again.recovered.calls == 0
+        assert replies(again) == Counter(provider.answered)
+        more = FakeProvider()
+        assert go(again, campaign(), more).ending is Ending.COMPLETE
+        assert set(more.sent).isdisjoint(provider.answered)

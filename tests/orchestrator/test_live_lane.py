@@ -285,6 +285,29 @@ def test_a_cost_that_the_provider_reports_wins_over_the_price_table(told: int) -
     assert house.money == (told, 0, 1)
 
 
+def test_a_reply_whose_tokens_nobody_counted_counts_at_its_reservation() -> None:
+    house = House([Reply("1", input_tokens=20, output_tokens=5, estimated=True)])
+    house.run(house.ask())
+    assert house.kept.attempts[0].cost is None
+    assert house.money == (WORST, 0, 1)
+    assert house.account.tokens == WORST_TOKENS
+
+
+def test_a_reported_cost_is_known_though_nobody_counted_the_tokens() -> None:
+    house = House([Reply("1", input_tokens=20, output_tokens=5, cost=17, estimated=True)])
+    house.run(house.ask())
+    assert house.money == (17, 0, 1)
+    assert house.account.tokens == WORST_TOKENS
+
+
+@pytest.mark.parametrize(("error", "tokens"), [(busy(), 0), (busy(may_be_billed=True), WORST_TOKENS)])
+def test_a_failed_call_takes_the_tokens_that_it_may_have_used(error: CallError, tokens: int) -> None:
+    house = House([error], attempts=1)
+    with pytest.raises(CallError):
+        house.run(house.ask())
+    assert (house.account.tokens, house.account.reserved_tokens) == (tokens, 0)
+
+
 @pytest.mark.parametrize("fault", [Fault.AUTHENTICATION, Fault.QUOTA])
 def test_a_refused_key_or_an_empty_account_closes_the_lane_and_nothing_more_is_sent(fault: Fault) -> None:
     house = House([CallError("the key was refused", fault, status=401)])

@@ -239,7 +239,7 @@ def test_a_disk_that_refuses_reaches_the_listener_as_a_store_error(house: Any, m
 
 
 def test_a_long_log_is_folded_in_while_nothing_waits(house: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("venire.storage.writer._CHECKPOINT_BYTES", 1_000)
+    monkeypatch.setattr("venire.storage.store._LONG_LOG", 1_000)
     writer = Writer(house.store, group_rows=1, group_seconds=LONG)
     writer.put("event", event(house, "x" * 10_000))
     assert until(lambda: house.store.log_bytes == 0 and writer.waiting == 0)

@@ -51,6 +51,11 @@ def test_a_missing_store(venire: Venire, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_table_where_a_store_belongs(venire: Venire, tmp_path: Path, folder: Path) -> None:
+    """DuckDB attaches a CSV as a database of its own kind."""
+    refused(venire("status", folder / "elo.csv"), "elo.csv", "not a valid DuckDB database")
+
+
 def test_a_misspelt_key(venire: Venire, write_campaign: Write) -> None:
     refused(venire("plan", write_campaign(more="[budget]\ncals = 3")), "budget", "cals", "calls", "small.toml")
 

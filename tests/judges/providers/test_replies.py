@@ -85,7 +85,14 @@ def test_a_cost_is_exact_and_rounded_up(dollars, nano):
 @pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": None}, {"prompt_tokens": -3}, {"prompt_tokens": 0}])
 def test_tokens_that_are_not_counted_are_estimated(usage):
     reply = read({"content": "word " * 40}, usage=usage)
-    assert (reply.input_tokens, reply.output_tokens) == (13, 50)
+    assert (reply.input_tokens, reply.output_tokens, reply.estimated) == (13, 50, True)
+
+
+@pytest.mark.parametrize(
+    "usage", [{"prompt_tokens": 5, "completion_tokens": 7}, {"prompt_tokens": 5, "completion_tokens": 0}]
+)
+def test_tokens_that_are_counted_are_not_said_to_be_estimated(usage):
+    assert read({"content": ""}, usage=usage).estimated is False
 
 
 def test_an_answer_of_no_tokens_costs_none():

@@ -1,0 +1,194 @@
+"""A disk that is full, a store that is taken away: the run stops, says so, and nothing that was paid is gone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from venire.configs.loading import load_campaign
+from venire.simulation.ledger import Entry
+from venire.storage.journal import journal_path
+from venire.storage.store import open_store
+
+Venire = Callable[..., Any]
+Serve = Callable[..., Any]
+
+INSTRUCTIONS = 6
+CALLS_AT_LEAST = 15 * INSTRUCTIONS * 2 * 2 * 2
+"""Two steps for each trial of the small campaign."""
+
+CONCURRENCY = 2 * 8
+
+SMALL_DISK = """
+import resource, sys
+from venire import commands
+from venire.orchestrator import campaign, recorder
+from venire.storage import store
+recorder._LEAST_SPILL, recorder._MOST_GROUP, store.LEAST_SLOTS = 1, 40, 1000  # so that the log is the longest file
+real, room = campaign._Run.go, int(sys.argv.pop())
+
+async def go(self, *rest):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
+    return await real(self, *rest)
+
+campaign._Run.go = go
+commands.main()
+"""
+"""A run whose files may not grow beyond so many bytes from its first call on."""
+
+
+def answered_keys(entries: list[Entry]) -> Counter[str | None]:
+    return Counter(entry.key for entry in entries if entry.answered is not None)
+
+
+def board(venire: Venire, path: Path) -> str:
+    done = venire("rate", load_campaign(path).store, "--json")
+    assert done.code == 0
+    return str(done.out)
+
+
+def account(path: Path) -> tuple[int, Counter[str]]:
+    """Calls on the campaign's account, and how often each step was answered."""
+    with open_store(load_campaign(path).store) as store:
+        calls = store.rows("spend", campaign=1)[0][3]
+        rows = store.connection.execute(
+            "select lower(hex(t.trial_key)) || '-' || a.step, count(*) filter (where a.fault = 0) "
+            "from attempt a join trial t on t.id = a.trial group by 1"
+        ).fetchall()
+    return calls, Counter(dict(rows))
+
+
+@pytest.fixture
+def undisturbed(venire: Venire, write_campaign: Callable[..., Path], serve: Serve) -> str:
+    """The board of the campaign that nothing happened to."""
+    with serve() as server:
+        path = write_campaign(judge=f'base_url = "{server.base_url}"', instructions=INSTRUCTIONS)
+        assert venire("run", path, "--yes").code == 0
+        found = board(venire, path)
+    load_campaign(path).store.unlink()
+    return found
+
+
+@pytest.mark.parametrize("room", [450_000, 800_000])
+def test_a_full_disk_stops_the_run_and_the_next_start_has_every_reply(
+    venire: Venire, write_campaign: Callable[..., Path], serve: Serve, undisturbed: str, room: int
+) -> None:
+    with serve() as server:
+        path = write_campaign(judge=f'base_url = "{server.base_url}"', instructions=INSTRUCTIONS)
+        done = subprocess.run(
+            [sys.executable, "-c", SMALL_DISK, "run", str(path), "--yes", str(room)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 1, done.stderr
+        assert "cannot be written" in done.stderr
+        assert "Traceback" not in done.stderr
+        assert "taken in at the next start" in done.stderr
+        assert journal_path(load_campaign(path).store).exists()
+        before = answered_keys(server.ledger.entries)
+        assert 0 < len(before) < CALLS_AT_LEAST
+        again = venire("run", path, "--yes")
+        assert again.code == 0
+        assert "taken in from the journal" in again.err
+        after = answered_keys(server.ledger.entries)
+        assert max(after.values()) == 1, "a reply that was answered and paid is never asked for again"
+        calls, kept = account(path)
+        assert calls == len(server.ledger.entries)
+        assert kept == after
+    assert board(venire, path) == undisturbed
+    assert not journal_path(load_campaign(path).store).exists()
+
+
+@pytest.mark.parametrize("what", ["removed", "replaced", "moved away", "replaced with its log", "the journal"])
+def test_a_store_that_is_taken_away_stops_the_run_within_the_calls_in_flight(
+    venire: Venire, write_campaign: Callable[..., Path], serve: Serve, undisturbed: str, what: str, tmp_path: Path
+) -> None:
+    seen: list[int] = []
+
+    def take_away(ordinal: int) -> None:
+        if ordinal != 150:
+            return
+        store = load_campaign(tmp_path / "small.toml").store
+        if what == "the journal":
+            journal_path(store).unlink()
+        elif what == "removed":
+            store.unlink()
+        elif what == "moved away":
+            store.rename(tmp_path / "moved.duckdb")
+        else:
+            other.replace(store)
+            if "log" in what:
+                other.with_name("other.duckdb.wal").replace(store.with_name(store.name + ".wal"))
+        seen.append(ordinal)
+
+    with serve(on_request=take_away) as server:
+        path = write_campaign(judge=f'base_url = "{server.base_url}"', instructions=INSTRUCTIONS)
+        store = load_campaign(path).store
+        other = tmp_path / "other.duckdb"
+        subprocess.run([sys.executable, "-c", OTHER, str(other)], check=False)
+        if "log" not in what:
+            with open_store(other):
+                pass
+        content = other.read_bytes()
+        done = venire("run", path, "--yes")
+        assert done.code == 1
+        asked = len(server.ledger.entries)
+        assert seen == [150]
+        assert asked <= 150 + CONCURRENCY
+        word = "removed" if what in ("removed", "moved away", "the journal") else "replaced"
+        assert f"was {word}" in done.err
+        copy = store.with_name(store.name + ".rescued")
+        assert str(copy) in done.err
+        if "replaced" in what:
+            assert store.read_bytes() == content, "the file that came in its place is left alone"
+            with open_store(store) as there:
+                assert there.rows("models") == [("written by its log", 1, None, None)]
+        before = answered_keys(server.ledger.entries)
+        assert copy.exists()
+        copy.replace(store)
+        again = venire("run", path, "--yes")
+        assert again.code == 0, again.err
+        after = answered_keys(server.ledger.entries)
+        assert {key for key in before if after[key] > 1} == set()
+        calls, kept = account(path)
+        assert (calls, kept) == (len(server.ledger.entries), after)
+    assert board(venire, path) == undisturbed
+
+
+OTHER = """
+import os, sys
+from venire.storage.store import open_store
+store = open_store(sys.argv[1])
+store.checkpoint()
+with store.commit() as commit:
+    commit.run("insert_models", names=["written by its log"])
+os._exit(0)
+"""
+"""A store with something in its log that is not in its file."""
+
+
+def test_a_folder_that_takes_no_files_is_told_before_anything_is_asked(
+    write_campaign: Callable[..., Path], serve: Serve, tmp_path: Path
+) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root may write everywhere")
+    with serve() as server:
+        path = write_campaign(judge=f'base_url = "{server.base_url}"')
+        tmp_path.chmod(0o500)
+        try:
+            done = subprocess.run(
+                [sys.executable, "-m", "venire", "run", str(path), "--yes"], capture_output=True, text=True, check=False
+            )
+        finally:
+            tmp_path.chmod(0o700)
+        assert done.returncode == 2
+        assert "cannot write beside the store" in done.stderr
+        assert server.ledger.entries == []

@@ -15,9 +15,9 @@ import numpy as np
 from venire.arena.battles import Statistics
 from venire.arena.campaigns import Campaign, JudgeSettings, LaneSettings, Price
 from venire.arena.clock import Clock
-from venire.arena.errors import BudgetReachedError, CallError, Fault, StoreError
+from venire.arena.errors import BudgetReachedError, CallError, StoreError
 from venire.arena.keys import respondent_key
-from venire.arena.records import Outcome, Reply, Request, Status
+from venire.arena.records import Outcome, Reply, Request
 from venire.judges import PROTOCOLS
 from venire.judges.orientation import orient
 from venire.judges.parsing import PARSER
@@ -27,7 +27,7 @@ from venire.orchestrator.feed import Feed
 from venire.orchestrator.lanes.live import Lane, LaneClosedError, Step, StoppedError, Tally
 from venire.orchestrator.plan import PlannedCampaign, respondents
 from venire.orchestrator.recorder import Recorder
-from venire.orchestrator.trial import settle, stage
+from venire.orchestrator.trial import VERDICT_FAULTS, settle, stage
 from venire.storage import frames, plans
 from venire.storage.plans import Pending
 from venire.storage.recovery import rescue
@@ -46,9 +46,6 @@ _LONG_PAUSE = 30.0
 
 GRACE_SECONDS = 30.0
 """How long calls in flight may take after a request to stop."""
-
-_VERDICT_FAULTS = {Fault.FILTERED: Status.FILTERED, Fault.TOO_LONG: Status.TOO_LONG}
-"""Faults that are an answer about the trial itself: it has a verdict of that status."""
 
 
 class Ending(StrEnum):
@@ -319,11 +316,11 @@ class _Run:
         try:
             outcome = await settle(protocol, trial, material, judge.options, pending.replies, ask)
         except CallError as error:
-            if error.fault not in _VERDICT_FAULTS:
+            if error.fault not in VERDICT_FAULTS:
                 self.recorder.failure(pending.id, step.number, error.fault)
                 self.failed += 1
                 return
-            outcome = Outcome(_VERDICT_FAULTS[error.fault])
+            outcome = Outcome(VERDICT_FAULTS[error.fault])
         self.recorder.verdict(pending.id, orient(pending.key, pending.swapped, outcome), cost)
         self.settled += 1
 

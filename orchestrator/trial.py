@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from venire.arena.records import Material, Outcome, Protocol, Reply, Request, Trial
+from venire.arena.errors import Fault
+from venire.arena.records import Material, Outcome, Protocol, Reply, Request, Status, Trial
 from venire.judges.conversation import advance
 from venire.judges.orientation import arrange
 from venire.storage.plans import Pending
 
-__all__ = ["Ask", "settle", "stage"]
+__all__ = ["VERDICT_FAULTS", "Ask", "settle", "stage"]
 
 Ask = Callable[[int, Request], Awaitable[Reply]]
 """Asks the request of a step (1, 2, ...) and returns its reply."""
+
+VERDICT_FAULTS = {Fault.FILTERED: Status.FILTERED, Fault.TOO_LONG: Status.TOO_LONG}
+"""Faults that are an answer about the trial itself: it has a verdict of that status."""
 
 
 def stage(pending: Pending, respondent: bytes, protocol: str) -> tuple[Trial, Material]:

@@ -37,7 +37,8 @@ select id from lane where name = $name;
 insert into reading select coalesce(max(id), 0) + 1, $parser, $now from reading having not exists (select 1 from reading where parser = $parser);
 
 -- name: reading_id
-select id from reading where parser = $parser;
+-- The newest reading of a parser: what a run reads belongs to it.
+select max(id) from reading where parser = $parser;
 
 -- name: judges
 select cj.name, r.id, r.model, r.protocol, r.origin, cj.elo, cj.family from campaign_judge cj join respondent r on r.id = cj.respondent where cj.campaign = $campaign order by cj.name;

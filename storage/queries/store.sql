@@ -31,4 +31,4 @@ insert into event values ($now, $campaign, $kind, $detail, $batch);
 -- name: counts
 -- What a store holds, for `venire status`.
 select (select count(*) from instruction), (select count(*) from completion), (select count(*) from model),
-  (select count(*) from model where elo is not null), (select count(*) from attempt), (select count(*) from verdict);
+  (select count(*) from model where elo is not null), (select count(*) from attempt), (select count(distinct trial) from verdict);

@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from venire.arena.errors import InputError, VenireError
-from venire.commands import bring, demo, init, mock_provider, plan, rate, run, status
+from venire.commands import bring, demo, init, mock_provider, plan, rate, reparse, run, status
 
 __all__ = ["app", "main"]
 
@@ -49,6 +49,7 @@ for name, verb in (
     ("run", run.run),
     ("status", status.status),
     ("rate", rate.rate),
+    ("reparse", reparse.reparse),
     ("mock-provider", mock_provider.mock_provider),
 ):
     app.command(name)(verb)

@@ -1,0 +1,98 @@
+"""Reading the replies on record again with today's parsers: nobody is asked, and the earlier reading stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from venire.arena.errors import Fault, InputError
+from venire.arena.records import Outcome, Status, Verdict
+from venire.judges import PROTOCOLS, parsing
+from venire.judges.conversation import advance
+from venire.judges.orientation import orient
+from venire.orchestrator.trial import VERDICT_FAULTS, stage
+from venire.storage.plans import Pending, load
+from venire.storage.readings import Asked, Comparison, Draft, ReadVerdict, last_faults
+from venire.storage.store import Store
+
+__all__ = ["Reread", "read_again", "reparse"]
+
+_CHUNK = 500
+_EXAMPLES = 10
+
+_UNASKED = Outcome(Status.UNREADABLE)
+"""A trial that would need another call: nobody is asked, so nothing was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reread:
+    """What reading again brought: how it compares with what was in force, and the number of the reading if kept."""
+
+    parser: str
+    comparison: Comparison
+    reading: int | None
+    """None where nothing was written: nothing changed, or nothing was to be written."""
+
+    @property
+    def changed(self) -> bool:
+        """Whether there is anything that the verdicts in force do not say already, the parser's name included."""
+        return self.comparison.same < self.comparison.verdicts or not self.comparison.by_this_parser
+
+
+def reparse(
+    store: Store,
+    campaigns: Sequence[int],
+    *,
+    write: bool = True,
+    progress: Callable[[int, int], None] = lambda done, of: None,
+) -> Reread:
+    """Read every verdict in force for some campaigns again, and append a reading where it differs from them.
+
+    `progress` hears of the verdicts read and of their number. Raises InputError for a judge whose protocol is not
+    known today, StoreError when the store fails; nothing is written then.
+    """
+    with Draft(store, campaigns) as draft:
+        respondents = _known(store, draft.respondents())
+        trials = draft.trials()
+        for start in range(0, len(trials), _CHUNK):
+            chunk = trials[start : start + _CHUNK]
+            faults = last_faults(store, chunk)
+            draft.add([_row(one, respondents[one.respondent], faults) for one in load(store, chunk)])
+            progress(start + len(chunk), len(trials))
+        found = Reread(parsing.PARSER, draft.compare(parsing.PARSER, examples=_EXAMPLES), None)
+        if not write or not found.changed:
+            return found
+        return Reread(found.parser, found.comparison, draft.keep(found.parser))
+
+
+def read_again(pending: Pending, asked: Asked, faults: Mapping[tuple[int, int], int]) -> tuple[Verdict, bool]:
+    """The verdict of a settled trial as its replies are read today, and whether one more step would be asked for it.
+
+    Of the replies on record the fewest are used that end the conversation. `faults` holds the fault of the last attempt
+    at (trial, step) where that brought no reply.
+    """
+    talk = PROTOCOLS[asked.protocol].talk
+    trial, material = stage(pending, asked.key, asked.protocol)
+    for count in range(len(pending.replies) + 1):
+        step = advance(talk, trial, material, asked.options, pending.replies[:count])
+        if isinstance(step, Outcome):
+            return orient(pending.key, pending.swapped, step), False
+    fault = Fault(faults.get((pending.id, len(pending.replies) + 1), Fault.NONE))
+    if fault in VERDICT_FAULTS:
+        return orient(pending.key, pending.swapped, Outcome(VERDICT_FAULTS[fault])), False
+    return orient(pending.key, pending.swapped, _UNASKED), True
+
+
+def _row(pending: Pending, asked: Asked, faults: Mapping[tuple[int, int], int]) -> ReadVerdict:
+    verdict, unasked = read_again(pending, asked, faults)
+    return pending.id, int(verdict.status), verdict.rule, verdict.label, verdict.score, unasked
+
+
+def _known(store: Store, respondents: Mapping[int, Asked]) -> Mapping[int, Asked]:
+    for asked in respondents.values():
+        if asked.protocol not in PROTOCOLS:
+            raise InputError(
+                f"{store.path}: {asked.model} was asked by the protocol {asked.protocol!r}, which this Venire does not "
+                f"have (it has {', '.join(PROTOCOLS)}): read it again with the version that asked it"
+            )
+    return respondents

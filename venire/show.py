@@ -14,6 +14,7 @@ from rich.console import Console
 
 from venire.arena.campaigns import Budget, Campaign
 from venire.arena.errors import Fault
+from venire.drift import drift_json, show_drift
 from venire.leaderboard import show_board
 from venire.orchestrator.campaign import CampaignSummary, Ending
 from venire.orchestrator.forecast import EXPECTED_REASONS
@@ -145,6 +146,7 @@ def show_outcome(session: Session, screen: Console, embedded: Embedded) -> int:
     with progress(screen) as tell:
         summary = session.run(embedded=embedded, progress=tell, warn=warn, loop_factory=_loop())
     _show_summary(screen, session, summary)
+    show_drift(screen, session.store, session.planned.id)
     show_board(screen if screen.file is sys.stdout else console(), session.board())
     if summary.ending is not Ending.COMPLETE:
         _show_ending(screen, session, summary)
@@ -240,6 +242,7 @@ def status_json(store: Store) -> dict[str, Any]:
                     dict(zip(("judge", "planned", "settled", "failed"), row, strict=True))
                     for row in store.read("judge_progress", campaign=one.id)
                 ],
+                "served": drift_json(store, one.id),
                 "accounts": asdict(paid),
                 "faults": {Fault(fault).name.lower(): count for fault, count in store.read("faults", campaign=one.id)},
             }
@@ -265,4 +268,5 @@ def show_status(screen: Console, store: Store) -> None:
         if one["faults"]:
             told = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in one["faults"].items())
             screen.print(f"  calls without a reply: {told}")
+        show_drift(screen, store, row.id)
         _show_failed(screen, store, row.id)

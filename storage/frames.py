@@ -10,6 +10,7 @@ import numpy as np
 
 from venire.arena.battles import Battles
 from venire.arena.records import Origin
+from venire.storage.standing import Standing, respondents, standing
 from venire.storage.store import Store
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ __all__ = [
     "campaigns",
     "elos",
     "families",
+    "judge_progress",
     "judges",
     "paid",
     "progress",
@@ -110,7 +112,27 @@ def judges(store: Store, campaign: int) -> tuple[JudgeRow, ...]:
 
 def progress(store: Store, campaign: int) -> Progress:
     """How far a campaign is."""
-    return Progress(*store.read("progress", campaign=campaign)[0])
+    now = standing(store, campaign)
+    return Progress(*(int(np.count_nonzero(state)) for state in _exclusive(now)))
+
+
+def judge_progress(store: Store, campaign: int) -> dict[str, Progress]:
+    """How far a campaign is with each of its judges, by name."""
+    states = _exclusive(standing(store, campaign))
+    judged_by = respondents(store, len(states[0]) - 1)
+    size = int(judged_by.max(initial=0)) + 1
+    planned, settled, failed = (np.bincount(judged_by[state], minlength=size).tolist() for state in states)
+    return {
+        row.name: Progress(planned[row.respondent], settled[row.respondent], failed[row.respondent])
+        for row in judges(store, campaign)
+        if row.respondent < size and planned[row.respondent]
+    }
+
+
+def _exclusive(now: Standing) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Planned, and of these settled, and failed without being settled."""
+    settled = now.planned & now.settled
+    return now.planned, settled, now.planned & now.failed & ~settled
 
 
 def accounts(store: Store, campaign: int) -> Accounts:

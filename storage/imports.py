@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import file_digest
 from itertools import islice
+from pathlib import Path
 
 from venire.arena.errors import InputError
 from venire.arena.keys import completion_key, instruction_key
 from venire.arena.records import Completion, Instruction, Rating
+from venire.storage.formats import tables
+from venire.storage.formats.tables import Kind
 from venire.storage.sql import query
 from venire.storage.store import Commit, Row, Store
 
-__all__ = ["Added", "Contestant", "add", "answer_key", "contestants", "set_families"]
+__all__ = ["Added", "Contestant", "add", "add_file", "answer_key", "contestants", "set_families"]
 
 _CHUNK = 2_000
 
@@ -57,6 +61,27 @@ def add(store: Store, records: Iterable[Instruction | Completion | Rating], *, c
             return _add_completions(store, commit, (record for record in rest if isinstance(record, Completion)))
         ratings = [record for record in rest if isinstance(record, Rating)]
         return _add_ratings(store, commit, ratings, change_ratings)
+
+
+def add_file(store: Store, path: Path, kind: Kind, mapping: Mapping[str, str]) -> Added:
+    """Bring a table of instructions or completions into the store, once: one that was read before is only digested.
+
+    What is in a store stays there, so the same file read in the same way can bring nothing new. Raises InputError as
+    `add` and `tables.read` do.
+    """
+    with path.open("rb") as file:
+        digest = file_digest(file, "blake2b").hexdigest()[:32]
+    mark = {"kind": kind, "digest": digest, "columns": dict(sorted(mapping.items()))}
+    for (detail,) in store.rows("imported_files"):
+        before = json.loads(detail)
+        if {name: before[name] for name in mark} == mark:
+            return Added(known=before["rows"])
+    added = add(store, tables.read(path, kind, mapping))
+    with store.commit() as commit:
+        detail = json.dumps({**mark, "rows": added.instructions + added.completions + added.known})
+        now = store.clock.wall()
+        commit.run("insert_event", now=now, campaign=None, kind="imported", detail=detail, batch=commit.batch)
+    return added
 
 
 def set_families(store: Store, families: Mapping[str, str]) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from venire.arena.campaigns import Campaign, JudgeSettings
 from venire.arena.keys import fence, respondent_key
 from venire.arena.records import Completion, Instruction, PlannedTrial, Reply, Respondent
+from venire.storage.standing import Forecast, Left, forecast, pending
 from venire.storage.store import Row, Store
 
 if TYPE_CHECKING:
@@ -83,28 +84,6 @@ class Pending:
     """Step to the number of its last attempt on record."""
     cost: int = 0
     """Nano-dollars already spent or reserved on it."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Left:
-    """Trials left to ask in plan order, by number, with the respondent that each is for."""
-
-    trials: NDArray[np.int64]
-    respondents: NDArray[np.int16]
-
-    def of(self, *respondents: int) -> Left:
-        """What is left for some respondents, in plan order."""
-        wanted = np.isin(self.respondents, respondents)
-        return Left(self.trials[wanted], self.respondents[wanted])
-
-
-@dataclass(frozen=True, slots=True)
-class Forecast:
-    """Trials left for one respondent, and the characters of the texts that they show."""
-
-    respondent: int
-    trials: int
-    characters: int
 
 
 def find_campaign(store: Store, name: str) -> Known | None:
@@ -226,37 +205,41 @@ def clear_failures(store: Store, campaign: int) -> int:
         return commit.written
 
 
-def pending(store: Store, campaign: int) -> Left:
-    """What is left to ask, in plan order."""
-    columns = store.arrays("pending", campaign=campaign)
-    return Left(columns["trial"], columns["respondent"])
-
-
-def forecast(store: Store, campaign: int) -> tuple[Forecast, ...]:
-    """Trials left and their characters, by respondent."""
-    return tuple(Forecast(*row) for row in store.rows("forecast", campaign=campaign))
-
-
 def load(store: Store, trials: NDArray[np.int64]) -> list[Pending]:
-    """The trials of a chunk with texts and replies on record, in the order given; safe in any thread."""
+    """The trials of a chunk with texts and replies on record, in the order given; any thread may ask, one at a time."""
+    with store.loading:
+        return _load(store, trials)
+
+
+def _load(store: Store, trials: NDArray[np.int64]) -> list[Pending]:
     bounds = {"low": int(trials.min()), "high": int(trials.max()), "ids": trials.tolist()}
     rows = {row[0]: row for row in store.read("trials", **bounds)}
     wanted = sorted({number for row in rows.values() for number in (row[10], row[11])})
     texts = {row[0]: row for row in store.read("completions", ids=wanted)}
-    replies: dict[int, list[Reply]] = {}
-    for trial, step, *fields in store.read("replies", **bounds):
-        said = replies.setdefault(trial, [])
-        if step == len(said) + 1:  # a gap means that an earlier step has no reply: what follows it is not used
-            said.append(Reply(*fields))
     attempts: dict[int, dict[int, int]] = {}
     costs: dict[int, int] = {}
-    for trial, step, last, cost in store.read("attempts", **bounds):
+    answered: set[int] = set()
+    for trial, step, last, cost, answers in store.read("attempts", **bounds):
         attempts.setdefault(trial, {})[step] = last
         costs[trial] = costs.get(trial, 0) + cost
+        if answers:
+            answered.add(trial)
+    replies = _replies(store, sorted(answered))
     return [
         _pending(store, rows[one], texts, replies.get(one, []), attempts.get(one, {}), costs.get(one, 0))
         for one in bounds["ids"]
     ]
+
+
+def _replies(store: Store, trials: list[int]) -> Mapping[int, list[Reply]]:
+    """The replies of trials in step order; most that are left to ask have none, and then no text is read."""
+    found: dict[int, list[Reply]] = {}
+    if trials:
+        for trial, step, *fields in store.read("replies", low=trials[0], high=trials[-1], ids=trials):
+            said = found.setdefault(trial, [])
+            if step == len(said) + 1:  # a gap means that an earlier step has no reply: what follows it is not used
+                said.append(Reply(*fields))
+    return found
 
 
 def _pending(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
@@ -30,6 +31,12 @@ _LONG_LOG = 64 << 20
 _SPARE_BYTES = 1 << 20
 """What a checkpoint may need on the disk beside twice the log."""
 
+_MEMORY = "1GB"
+"""What DuckDB may use: a group of rows with texts of megabytes is held whole."""
+
+_KEPT = "8MB"
+"""What `shed` leaves of the blocks that were read."""
+
 
 class Store:
     """An open store and its one writing connection; made by `open_store`, closed by `close` or the end of a `with`."""
@@ -43,6 +50,11 @@ class Store:
         self._lock = lock
         self._closed = False
         self._failed: StoreError | None = None
+        self.loading = threading.Lock()
+        """Held while a chunk of trials is read: several at once take their memory several times."""
+        self._door = threading.Lock()
+        self._inside = 0
+        """Reads and commits under way."""
         self._place = Place.of(path)
         self.batch, self.running, written = map(int, self.rows("last_batch")[0])
         if self.running != written:
@@ -57,7 +69,8 @@ class Store:
     def rows(self, name: str, /, **parameters: Any) -> list[Row]:
         """All rows of a named query; for small results."""
         try:
-            return _fetch(self.connection, name, parameters)
+            with self._at_work():
+                return _fetch(self.connection, name, parameters)
         except duckdb.Error as error:
             raise StoreError(f"the store {self.path} cannot be read: {_first_line(error)}") from error
 
@@ -70,14 +83,14 @@ class Store:
     def read(self, name: str, /, **parameters: Any) -> list[Row]:
         """All rows of a named query on a cursor of its own: safe in any thread while the writer is at work."""
         try:
-            with self.cursor() as cursor:
+            with self._at_work(), self.cursor() as cursor:
                 return _fetch(cursor, name, parameters)
         except duckdb.Error as error:
             raise StoreError(f"the store {self.path} cannot be read: {_first_line(error)}") from error
 
     def arrays(self, name: str, /, **parameters: Any) -> Mapping[str, Any]:
         """Columns of a named query as NumPy arrays, by name."""
-        with self.cursor() as cursor:
+        with self._at_work(), self.cursor() as cursor:
             try:
                 columns: Mapping[str, Any] = cursor.execute(query(name), parameters).fetchnumpy()
             except duckdb.Error as error:
@@ -92,6 +105,11 @@ class Store:
         """
         if self._failed is not None:
             raise self._failed
+        with self._at_work(), self._transaction() as commit:
+            yield commit
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Commit]:
         commit = Commit(self)
         try:
             self.connection.begin()
@@ -173,7 +191,8 @@ class Store:
         if self._place.now() is not None or self._free_bytes() < 2 * log + _SPARE_BYTES:
             return False
         try:
-            self.connection.execute("checkpoint")
+            with self._at_work():
+                self.connection.execute("checkpoint")
         except duckdb.Error as error:
             raise StoreError(f"the log of the store {self.path} cannot be folded in: {_first_line(error)}") from error
         return True
@@ -188,6 +207,31 @@ class Store:
 
     def _free_bytes(self) -> int:
         return shutil.disk_usage(self.path.parent).free
+
+    @contextmanager
+    def _at_work(self) -> Iterator[None]:
+        with self._door:
+            self._inside += 1
+        try:
+            yield
+        finally:
+            with self._door:
+                self._inside -= 1
+
+    def shed(self) -> None:
+        """Give the memory of blocks that were read back to the system, unless somebody reads or writes just now.
+
+        DuckDB keeps every block up to its limit; a scan of a million trials leaves 50 MB that are not read again.
+        """
+        with self._door:  # whoever comes meanwhile would meet the low limit, so they wait these milliseconds
+            if self._inside:
+                return
+            try:
+                self.connection.execute(f"set memory_limit = '{_KEPT}'")
+            except duckdb.OutOfMemoryException:
+                pass  # as much as could go is gone
+            finally:
+                self.connection.execute(f"set memory_limit = '{_MEMORY}'")
 
     @property
     def log_bytes(self) -> int:
@@ -298,7 +342,7 @@ def _connect(path: Path) -> duckdb.DuckDBPyConnection:
     for setting in (
         "set enable_progress_bar = false",
         "set wal_autocheckpoint = '100GB'",
-        "set memory_limit = '1GB'",
+        f"set memory_limit = '{_MEMORY}'",
         "set threads = 2",
         "set preserve_insertion_order = false",
         "set TimeZone = 'UTC'",

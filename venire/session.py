@@ -7,12 +7,12 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from venire.arena.battles import Statistics
 from venire.arena.campaigns import Campaign, DataSources, JudgeSettings, Price
@@ -26,8 +26,6 @@ from venire.judges.providers.prices import find_price
 from venire.orchestrator.campaign import GRACE_SECONDS, CampaignSummary, Identity, Stop, run_campaign
 from venire.orchestrator.forecast import JudgeForecast, forecast
 from venire.orchestrator.plan import PlannedCampaign, plan_campaign, respondents
-from venire.rating import choose_campaign, rate_campaign
-from venire.reports.board import Board
 from venire.simulation.answers import AnswerKey
 from venire.simulation.faults import Faults
 from venire.simulation.judge import parse_model
@@ -36,6 +34,9 @@ from venire.storage import frames, imports, plans
 from venire.storage.formats import FORMATS
 from venire.storage.imports import Added
 from venire.storage.store import Store, open_store
+
+if TYPE_CHECKING:
+    from venire.reports.board import Board
 
 __all__ = ["Embedded", "Session", "answer_key", "even_faults"]
 
@@ -109,6 +110,8 @@ class Session:
 
     def board(self, *, replicates: int = 200) -> Board:
         """The ratings and consistencies of what is settled."""
+        from venire.rating import choose_campaign, rate_campaign  # and scipy, 65 MB that no run needs before its end
+
         return rate_campaign(self.store, choose_campaign(self.store, self.campaign.name), replicates=replicates)
 
     def run(
@@ -155,13 +158,13 @@ class Session:
                         group_seconds=group_seconds,
                     )
 
-        with self._embedded_server(embedded or Embedded()) as base_url:
+        with self._embedded_server(left, embedded or Embedded()) as base_url:
             return _run(lambda: go(base_url), loop_factory)
 
     @contextlib.contextmanager
-    def _embedded_server(self, settings: Embedded) -> Iterator[str | None]:
+    def _embedded_server(self, left: Sequence[JudgeSettings], settings: Embedded) -> Iterator[str | None]:
         """The address of an embedded judge server where a judge with something left needs one, else None."""
-        if all(judge.lane.base_url is not None for judge in self._judges_left()):
+        if all(judge.lane.base_url is not None for judge in left):
             yield None
             return
         key = answer_key(self.campaign, self.store)
@@ -172,9 +175,8 @@ class Session:
 
     def _judges_left(self) -> list[JudgeSettings]:
         """The judges that have something left to answer."""
-        rows = self.store.rows("judge_progress", campaign=self.planned.id)
-        names = {name for name, planned, settled, failed in rows if planned > settled + failed}
-        return [judge for judge in self.campaign.judges if judge.name in names]
+        standing = frames.judge_progress(self.store, self.planned.id)
+        return [judge for judge in self.campaign.judges if judge.name in standing and standing[judge.name].missing]
 
     def _refuse_change(self, amend: bool) -> None:
         known = plans.find_campaign(self.store, self.campaign.name)
@@ -191,8 +193,12 @@ class Session:
         asked = self.store.rows("counts")[0][4] > 0
         found: dict[str, Added] = {}
         for kind, path in _sources(data):
-            records = FORMATS["table"](path, kind, (data.maps or {}).get(kind, {}))
-            found[kind] = imports.add(self.store, records, change_ratings=amend or not asked)
+            columns = (data.maps or {}).get(kind, {})
+            if kind == "elo":
+                records = FORMATS["table"](path, kind, columns)
+                found[kind] = imports.add(self.store, records, change_ratings=amend or not asked)
+            else:
+                found[kind] = imports.add_file(self.store, path, kind, columns)
         imports.set_families(self.store, data.families or {})
         return found
 

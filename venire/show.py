@@ -15,7 +15,6 @@ from rich.console import Console
 from venire.arena.campaigns import Budget, Campaign
 from venire.arena.errors import Fault
 from venire.drift import drift_json, show_drift
-from venire.leaderboard import show_board
 from venire.orchestrator.campaign import CampaignSummary, Ending
 from venire.orchestrator.forecast import EXPECTED_REASONS
 from venire.screen import console, duration, money, plain, progress, tabulate
@@ -147,6 +146,8 @@ def show_outcome(session: Session, screen: Console, embedded: Embedded) -> int:
         summary = session.run(embedded=embedded, progress=tell, warn=warn, loop_factory=_loop())
     _show_summary(screen, session, summary)
     show_drift(screen, session.store, session.planned.id)
+    from venire.leaderboard import show_board  # and scipy, 65 MB that no run needs before its end
+
     show_board(screen if screen.file is sys.stdout else console(), session.board())
     if summary.ending is not Ending.COMPLETE:
         _show_ending(screen, session, summary)
@@ -238,10 +239,7 @@ def status_json(store: Store) -> dict[str, Any]:
                 "campaign": one.name,
                 "started_at": one.started_at,
                 "progress": asdict(standing) | {"missing": standing.missing},
-                "judges": [
-                    dict(zip(("judge", "planned", "settled", "failed"), row, strict=True))
-                    for row in store.read("judge_progress", campaign=one.id)
-                ],
+                "judges": [{"judge": name} | asdict(row) for name, row in frames.judge_progress(store, one.id).items()],
                 "served": drift_json(store, one.id),
                 "accounts": asdict(paid),
                 "faults": {Fault(fault).name.lower(): count for fault, count in store.read("faults", campaign=one.id)},

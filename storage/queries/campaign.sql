@@ -56,15 +56,6 @@ select t.respondent, r.model, count(*), sum(coalesce(a.cost, a.reserved))::bigin
 -- Calls that brought no reply, by class.
 select fault, count(*) from attempt where campaign = $campaign and fault <> 0 group by fault order by fault;
 
--- name: progress
--- Planned, settled and failed trials of what is in force.
-select count(*), count(*) filter (where v.trial is not null), count(*) filter (where v.trial is null and f.trial is not null)
-  from planned p left join (select distinct trial from verdict) v on v.trial = p.trial left join failed f on f.trial = p.trial where p.campaign = $campaign;
-
--- name: judge_progress
-select cj.name, count(*), count(v.trial), count(f.trial) from planned p join trial t on t.id = p.trial join campaign_judge cj on cj.campaign = p.campaign and cj.respondent = t.respondent
-  left join (select distinct trial from verdict) v on v.trial = p.trial left join failed f on f.trial = p.trial where p.campaign = $campaign group by cj.name order by cj.name;
-
 -- name: failed_steps
 -- Steps that used up their attempts, with what the last attempt said.
 select cj.name, i.external_id, a.name, b.name, f.step, f.fault, (select arg_max(x.message, x.number) from attempt x where x.trial = f.trial and x.step = f.step)

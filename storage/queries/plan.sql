@@ -28,16 +28,6 @@ update campaign set in_force = $round where id = $campaign;
 -- name: round
 select number, policy, trials, equal_texts, design from round r join campaign c on c.id = r.campaign where c.id = $campaign and r.number >= c.in_force order by number;
 
--- name: pending
--- What is left to ask, in plan order.
-select m.trial, t.respondent from missing m join trial t on t.id = m.trial where m.campaign = $campaign order by m.round, m.ordinal;
-
--- name: forecast
--- Per judge: trials left, and characters of the texts they show.
-select t.respondent, count(*), sum(i_length + a.characters + b.characters)::bigint
-  from missing m join trial t on t.id = m.trial join completion a on a.id = t.completion_a join completion b on b.id = t.completion_b
-  join (select id, length(turns) i_length from instruction) i on i.id = t.instruction where m.campaign = $campaign group by t.respondent order by t.respondent;
-
 -- name: trials
 -- The trials of a chunk with what they are made of; ids between the two bounds first, so that only those row groups are read.
 select t.id, t.trial_key, t.respondent, t.swapped, t.repeat, i.external_id, i.turns, i.reference, i.category, i.id,
@@ -48,10 +38,12 @@ select t.id, t.trial_key, t.respondent, t.swapped, t.repeat, i.external_id, i.tu
 select c.id, m.name, c.text, c.sample, c.variant, c.completion_key from completion c join model m on m.id = c.model where c.id in (select unnest($ids));
 
 -- name: replies
--- The replies on record of a chunk, in step order.
-select trial, step, text, finish, reasoning, input_tokens, output_tokens from reply
-  where trial between $low and $high and trial in (select unnest($ids)) order by trial, step;
+-- The replies on record of a chunk, in step order. The view `reply` would rank every attempt of the range, texts and all, before it leaves out others.
+select trial, step, text, finish, reasoning, input_tokens, output_tokens from attempt
+  where fault = 0 and trial between $low and $high and trial in (select unnest($ids))
+  qualify row_number() over (partition by trial, step order by sent_at, number, batch) = 1 order by trial, step;
 
 -- name: attempts
--- How many attempts each step of a chunk has on record, and what they cost.
-select trial, step, max(number), sum(coalesce(cost, reserved))::bigint from attempt where trial between $low and $high and trial in (select unnest($ids)) group by all;
+-- How many attempts each step of a chunk has on record, what they cost, and how many were answered.
+select trial, step, max(number), sum(coalesce(cost, reserved))::bigint, count(*) filter (where fault = 0)
+  from attempt where trial between $low and $high and trial in (select unnest($ids)) group by all;

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -438,47 +437,3 @@ def test_the_reply_of_a_step_is_the_lowest_number_of_its_answered_attempts(
     assert house.all("select trial, step, text from reply order by trial, step") == texts
     loaded = house.store.read("replies", low=1, high=3, ids=[1, 3])
     assert [row[:3] for row in loaded] == [row for row in texts if row[0] != 2]
-
-
-MILLION = """
-import sys
-from itertools import combinations, islice
-from pathlib import Path
-from venire.arena.campaigns import *
-from venire.arena.records import *
-from venire.orchestrator.plan import Design, expand
-from venire.storage import imports, plans
-from venire.storage.store import open_store
-
-models = [f"model-{n:02}" for n in range(20)]
-questions = [f"q{n}" for n in range(1_000)]
-with open_store(sys.argv[1]) as store:
-    imports.add(store, (Instruction(q, (f"What of {q}?",)) for q in questions))
-    imports.add(store, (Completion(m, q, f"{m} says this of {q}. " * 20) for m in models for q in questions))
-    lane = LaneSettings("openai", None, None, "m")
-    judges = tuple(JudgeSettings(f"j{n}", f"m{n}", "two-stage", {}, lane) for n in range(5))
-    campaign = Campaign("c", 7, Path("c.toml"), store.path, DataSources(), PlanSettings(), judges, Budget(), "", "{}")
-    pairs = [(judge, Respondent(judge.model, "two-stage", Origin.REAL)) for judge in judges]
-    numbers = plans.register(store, campaign, pairs, [])
-    matchups = tuple(Matchup(a, b, 100.0) for a, b in islice(combinations(models, 2), 100))
-    design = Design(matchups, tuple(questions), tuple(models), ())
-    judged_by = [(numbers[judge.name], respondent) for judge, respondent in pairs]
-    stream = expand(design, plans.catalogue(store, models), judged_by, 1, [0])
-    print(plans.append_round(store, 1, stream, policy="p", seed=7, equal_texts=[0]))
-    print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
-    print(len(plans.pending(store, 1).trials))
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc")
-def test_a_million_trials_are_planned_in_less_than_300_mb(
-    path: Path, in_process: Callable[..., subprocess.Popen[str]]
-) -> None:
-    """The peak is the process's own: what getrusage tells includes the process that started it."""
-    said, wrong = in_process(MILLION, path).communicate(timeout=500)
-    assert said, wrong
-    planned, kilobytes, pending = map(int, said.split())
-    assert (planned, pending) == (1_000_000, 1_000_000)
-    assert kilobytes / 1024 < 300

@@ -229,7 +229,7 @@ def test_what_cannot_be_read_is_a_store_error(path: Path) -> None:
         store.connection.execute("drop view failed")
         for read in (store.rows, store.read):
             with pytest.raises(StoreError, match=r"judged\.duckdb cannot be read: Catalog Error"):
-                read("progress", campaign=1)
+                read("failed_trials")
 
 
 def test_a_checkpoint_folds_the_log_into_the_file(path: Path) -> None:

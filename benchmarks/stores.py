@@ -1,0 +1,186 @@
+"""Large stores made in seconds: planned by the product, then settled in bulk through the store's own commits."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from venire.configs.loading import load_campaign
+from venire.orchestrator.plan import plan_campaign
+from venire.storage import imports
+from venire.storage.formats.tables import Kind
+from venire.storage.store import Store, open_store
+
+__all__ = ["CAMPAIGN", "make", "readdress", "settle", "settled_first", "shapes"]
+
+CAMPAIGN = "campaign.toml"
+_JUDGES, _MATCHUPS, _MODELS = 5, 100, 20
+_AT_ONCE = 20_000
+_KINDS: tuple[Kind, ...] = ("instructions", "completions")
+
+_ATTEMPT = {
+    "campaign": "1",
+    "trial": "trial",
+    "step": "step",
+    "number": "1",
+    "lane": "1",
+    "sent_at": "now()",
+    "latency_ms": "900",
+    "fault": "0",
+    "http_status": "200",
+    "wait_ms": "0",
+    "finish": "'stop'",
+    "input_tokens": "900",
+    "cached_tokens": "0",
+    "output_tokens": "80",
+    "reasoning_tokens": "0",
+    "reserved": "2000",
+    "reserved_tokens": "1000",
+    "cost": "1000",
+    "served_model": "'judge'",
+    "fingerprint": "''",
+    "request_digest": "unhex(md5(trial::varchar))",
+    "text": "case step when 2 then '1' else repeat(md5(trial::varchar) || ' tells these answers apart; ', 6) end",
+    "reasoning": "''",
+    "raw": "''",
+    "batch": "$batch",
+}
+"""The columns of an attempt; those of a store's format that are not named here stay empty."""
+
+
+def make(folder: Path, trials: int, base_url: str = "http://127.0.0.1:9/v1", concurrency: int = 16) -> Path:
+    """A campaign file and its store with so many trials planned (a multiple of 1,000), nothing settled.
+
+    The campaign has five judges at one endpoint, 100 matchups of 20 models, two orders, and as many instructions as
+    that takes. Returns the campaign file.
+    """
+    instructions = trials // (_JUDGES * _MATCHUPS * 2)
+    folder.mkdir(parents=True, exist_ok=True)
+    questions = [f"q{n:04}" for n in range(instructions)]
+    models = [f"model-{n:02}" for n in range(_MODELS)]
+    _write(
+        folder / "instructions.jsonl", [{"instruction_id": q, "instruction": f"What of {q}? " * 8} for q in questions]
+    )
+    _write(
+        folder / "completions.jsonl",
+        [
+            {"instruction_id": q, "model": m, "completion": f"{m} says this of {q}. " * 30}
+            for m in models
+            for q in questions
+        ],
+    )
+    judges = "".join(
+        f'[[judge]]\nname = "j{n}"\nmodel = "judge-{n}"\nbase_url = "{base_url}"\nfree = true\n'
+        f"concurrency = {concurrency}\n\n"
+        for n in range(_JUDGES)
+    )
+    (folder / CAMPAIGN).write_text(
+        'name = "large"\nseed = 7\n\n[data]\ninstructions = "instructions.jsonl"\ncompletions = "completions.jsonl"\n\n'
+        f'[plan]\npolicy = "random"\nmatchups = {_MATCHUPS}\n\n{judges}',
+        encoding="utf-8",
+    )
+    campaign = load_campaign(folder / CAMPAIGN)
+    with open_store(campaign.store) as store:
+        for kind in _KINDS:
+            imports.add_file(store, folder / f"{kind}.jsonl", kind, {})
+        assert plan_campaign(store, campaign).trials == trials
+        with store.commit() as commit:
+            commit.run("insert_reading", parser="bench", now=store.clock.wall())
+            commit.run("insert_lane", name="bench", provider="openai", endpoint=base_url)
+    return folder / CAMPAIGN
+
+
+def settled_first(trials: int, seed: int = 7) -> np.ndarray:
+    """Numbers of trials in the order in which they get settled: any share of them lies at seeded places."""
+    return np.random.default_rng(seed).permutation(trials) + 1
+
+
+def settle(store: Store, trials: np.ndarray, until_log: int | None = None) -> None:
+    """Two answered attempts and a verdict for each of these trials, in plan order, in commits of 20,000 trials.
+
+    With `until_log` the commits are of 200 trials, which go through the write-ahead log as a run's do, and the end is
+    reached once it has that many bytes; large commits pass it by.
+    """
+    at_once = _AT_ONCE if until_log is None else 200
+    names = [row[0] for row in store.connection.execute("select column_name from (describe attempt)").fetchall()]
+    attempts = ", ".join(f"{_ATTEMPT.get(name, 'null')} as {name}" for name in names)
+    trials = np.sort(trials)
+    for start in range(0, len(trials), at_once):
+        chosen = {"trials": trials[start : start + at_once].tolist()}
+        with store.commit() as commit:
+            taken = "(select unnest($trials) as trial)"
+            store.connection.execute(
+                f"insert into attempt select {attempts} from {taken}, (select unnest([1, 2]) as step) "
+                "order by trial, step",
+                {**chosen, "batch": commit.batch},
+            )
+            store.connection.execute(
+                "insert into verdict by name select trial, 1 reading, 0 status, 'bench' as rule, 1 label, "
+                f"2000 as cost, $batch batch from {taken} order by trial",
+                {**chosen, "batch": commit.batch},
+            )
+            commit.written += 3 * len(chosen["trials"])
+        if until_log is not None and store.log_bytes >= until_log:
+            return
+        if until_log is None and store.log_bytes > 64 << 20:
+            store.checkpoint()
+
+
+def shapes(folder: Path, trials: int) -> dict[str, Path]:
+    """Stores of one size in all shapes: nothing, half, 98 % and all settled, and half with a log left by a kill.
+
+    Each is a folder with its campaign file; those that are there are taken as they are.
+    """
+    order = settled_first(trials)
+    shares = {"none": 0.0, "half": 0.5, "98 %": 0.98, "all": 1.0}
+    found = {name: folder / f"{trials}-{name.replace(' %', '')}" for name in (*shares, "killed")}
+    done = 0
+    last: Path | None = None
+    for name, share in shares.items():
+        upto = round(trials * share)
+        if not found[name].exists():
+            made = found[name].with_suffix(".part")
+            shutil.rmtree(made, ignore_errors=True)
+            if last is None:
+                make(made, trials)
+            else:
+                shutil.copytree(last, made)
+                with open_store(load_campaign(made / CAMPAIGN).store) as store:
+                    settle(store, order[done:upto])
+            made.rename(found[name])
+        done, last = upto, found[name]
+    if not found["killed"].exists():
+        shutil.copytree(found["half"], found["killed"])
+        killed = os.spawnv(os.P_WAIT, sys.executable, [sys.executable, __file__, str(found["killed"]), str(trials)])
+        assert killed == -signal.SIGKILL
+    return found
+
+
+def readdress(folder: Path, base_url: str) -> Path:
+    """Let the judges of a store's campaign be asked at another address, as if it had been planned so."""
+    path = folder / CAMPAIGN
+    text = re.sub(r'base_url = "[^"]*"', f'base_url = "{base_url}"', path.read_text(encoding="utf-8"))
+    path.write_text(text, encoding="utf-8")
+    campaign = load_campaign(path)
+    with open_store(campaign.store) as store, store.commit() as commit:
+        store.connection.execute("update campaign set text = ?, settings = ?", [campaign.text, campaign.settings])
+        commit.written += 1
+    return path
+
+
+def _write(path: Path, rows: list[dict[str, str]]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+if __name__ == "__main__":  # one more process, to be killed with its log unfolded
+    folder, trials = Path(sys.argv[1]), int(sys.argv[2])
+    held = open_store(load_campaign(folder / CAMPAIGN).store)
+    settle(held, settled_first(trials)[trials // 2 : trials * 98 // 100], until_log=50 << 20)
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,30 @@
+-- name: last_rows
+-- The last trial's number, and the last row numbers of plan and verdict: how far the reads below have to go.
+select (select coalesce(max(id), 0) from trial), (select coalesce(max(rowid), -1) from plan), (select coalesce(max(rowid), -1) from verdict);
+
+-- name: planned_between
+-- The plan in force, by a range of row numbers.
+select p.trial, p.round, p.ordinal from plan p join campaign c on c.id = p.campaign join round r on r.campaign = p.campaign and r.number = p.round
+  where p.campaign = $campaign and p.round >= c.in_force and p.rowid between $low and $high;
+
+-- name: settled_between
+select trial from verdict where rowid between $low and $high;
+
+-- name: failed_trials
+select trial from failed;
+
+-- name: respondents_between
+select id trial, respondent from trial where id between $low and $high;
+
+-- name: shown_between
+select id trial, respondent, instruction, completion_a, completion_b from trial where id between $low and $high;
+
+-- name: completion_lengths
+select id, characters from completion;
+
+-- name: instruction_lengths
+select id, length(turns) characters from instruction;
+
+-- name: imported_files
+-- Files that were brought in whole, as JSON.
+select detail from event where kind = 'imported';

@@ -1,0 +1,168 @@
+"""What of a plan is settled, failed or left to ask, in memory that hardly grows with the plan.
+
+A join of plan and verdicts holds both in hash tables: 100 bytes a trial and more. Trials are numbered without gaps, so
+here each state is one byte a trial, filled by ranges of rows. Views `planned` and `missing` of the schema say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from venire.storage.store import Store
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Forecast", "Left", "Standing", "forecast", "pending", "respondents", "standing"]
+
+_AT_ONCE = 1 << 17
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Standing:
+    """Which trials are planned, settled and failed: truth values by trial number; number 0 is no trial's.
+
+    A trial may be settled or failed without being planned here: other campaigns share it.
+    """
+
+    planned: NDArray[np.bool_]
+    settled: NDArray[np.bool_]
+    failed: NDArray[np.bool_]
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Trials that are still to be asked, by number."""
+        return self.planned & ~self.settled & ~self.failed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Left:
+    """Trials left to ask in plan order, by number, with the respondent that each is for."""
+
+    trials: NDArray[np.int64]
+    respondents: NDArray[np.int16]
+
+    def of(self, *respondents: int) -> Left:
+        """What is left for some respondents, in plan order."""
+        wanted = np.isin(self.respondents, respondents)
+        return Left(self.trials[wanted], self.respondents[wanted])
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """Trials left for one respondent, and the characters of the texts that they show."""
+
+    respondent: int
+    trials: int
+    characters: int
+
+
+def standing(store: Store, campaign: int) -> Standing:
+    """How every trial of a campaign stands; safe in any thread while the writer is at work."""
+    return _Reader(store, campaign).standing()
+
+
+def respondents(store: Store, trials: int) -> NDArray[np.int16]:
+    """The respondent of every trial up to number `trials`, by trial number."""
+    found = np.zeros(trials + 1, dtype=np.int16)
+    for part in _parts(store, "respondents_between", trials):
+        found[part["trial"]] = part["respondent"]
+    return found
+
+
+def pending(store: Store, campaign: int) -> Left:
+    """What is left to ask, in plan order."""
+    reader = _Reader(store, campaign)
+    left = ~reader.settled() & ~reader.failed()
+    places: list[NDArray[np.int64]] = []
+    parts: list[NDArray[np.int64]] = []
+    for part in reader.planned():
+        chosen = left[part["trial"]]
+        places.append(part["round"][chosen].astype(np.int64) << 40 | part["ordinal"][chosen])
+        parts.append(part["trial"][chosen])
+    trials = _joined(parts)
+    if not _ascending(places):  # rows may lie in another order than they were written in
+        trials = trials[np.argsort(_joined(places), kind="stable")]
+    places.clear()
+    return Left(trials, respondents(store, reader.trials)[trials])
+
+
+def _joined(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """One array of the parts, which are gone from the list then: both at once would be twice the memory."""
+    whole = np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+    parts.clear()
+    return whole
+
+
+def _ascending(parts: list[NDArray[np.int64]]) -> bool:
+    filled = [part for part in parts if len(part)]
+    within = all(bool(np.all(part[1:] > part[:-1])) for part in filled)
+    return within and all(before[-1] < after[0] for before, after in pairwise(filled))
+
+
+def forecast(store: Store, campaign: int) -> tuple[Forecast, ...]:
+    """Trials left and their characters, by respondent."""
+    missing = standing(store, campaign).missing
+    shown = _lengths(store, "completion_lengths")
+    asked = _lengths(store, "instruction_lengths")
+    found: dict[int, tuple[int, int]] = {}
+    for part in _parts(store, "shown_between", len(missing) - 1):
+        chosen = missing[part["trial"]]
+        column = {name: values[chosen] for name, values in part.items()}
+        length = asked[column["instruction"]] + shown[column["completion_a"]] + shown[column["completion_b"]]
+        for number in np.unique(column["respondent"]).tolist():
+            its = length[column["respondent"] == number]
+            trials, characters = found.get(number, (0, 0))
+            found[number] = trials + len(its), characters + int(its.sum())
+    return tuple(Forecast(number, *found[number]) for number in sorted(found))
+
+
+class _Reader:
+    """Reads of one campaign up to what was there at its construction: rows that come meanwhile are left out."""
+
+    def __init__(self, store: Store, campaign: int) -> None:
+        self._store = store
+        self._campaign = campaign
+        ((self.trials, self._last_plan, self._last_verdict),) = store.read("last_rows")
+
+    def standing(self) -> Standing:
+        planned = np.zeros(self.trials + 1, dtype=np.bool_)
+        for part in self.planned():
+            planned[part["trial"]] = True
+        return Standing(planned, self.settled(), self.failed())
+
+    def planned(self) -> Iterator[Mapping[str, NDArray[Any]]]:
+        return _parts(self._store, "planned_between", self._last_plan, campaign=self._campaign)
+
+    def settled(self) -> NDArray[np.bool_]:
+        found = np.zeros(self.trials + 1, dtype=np.bool_)
+        for part in _parts(self._store, "settled_between", self._last_verdict):
+            found[part["trial"]] = True
+        return found
+
+    def failed(self) -> NDArray[np.bool_]:
+        found = np.zeros(self.trials + 1, dtype=np.bool_)
+        trials = self._store.arrays("failed_trials")["trial"]
+        found[trials[trials <= self.trials]] = True
+        return found
+
+
+def _parts(store: Store, name: str, last: int, **parameters: Any) -> Iterator[Mapping[str, NDArray[Any]]]:
+    """Columns of a named query by ranges of row or trial numbers up to `last`."""
+    for low in range(0, last + 1, _AT_ONCE):
+        columns = store.arrays(name, low=low, high=min(low + _AT_ONCE - 1, last), **parameters)
+        yield {column: np.ma.getdata(values) for column, values in columns.items()}
+        store.shed()
+
+
+def _lengths(store: Store, name: str) -> NDArray[np.int64]:
+    """Lengths in characters by number."""
+    columns = store.arrays(name)
+    found = np.zeros(int(columns["id"].max(initial=0)) + 1, dtype=np.int64)
+    found[columns["id"]] = columns["characters"]
+    return found

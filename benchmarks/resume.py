@@ -105,7 +105,7 @@ def table(trials: int, folder: Path, repeats: int, scratch: Path) -> None:
                 copy = scratch / "copy"
                 shutil.copytree(source, copy)
                 if what == "run":
-                    if shape != "all":
+                    if shape not in ("all", "killed"):  # making the address known would fold the log in
                         into.append(first_call(copy))
                 else:
                     if what == "floor" and shape == "killed":  # what it reads is in the log: fold it in first

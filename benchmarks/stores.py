@@ -163,10 +163,12 @@ def shapes(folder: Path, trials: int) -> dict[str, Path]:
     return found
 
 
-def readdress(folder: Path, base_url: str) -> Path:
-    """Let the judges of a store's campaign be asked at another address, as if it had been planned so."""
+def readdress(folder: Path, base_url: str, calls: int | None = None) -> Path:
+    """Let the judges be asked at another address, by so many calls at a time, as if it had been planned so."""
     path = folder / CAMPAIGN
     text = re.sub(r'base_url = "[^"]*"', f'base_url = "{base_url}"', path.read_text(encoding="utf-8"))
+    if calls is not None:
+        text = re.sub(r"concurrency = \d+", f"concurrency = {calls // _JUDGES}", text)
     path.write_text(text, encoding="utf-8")
     campaign = load_campaign(path)
     with open_store(campaign.store) as store, store.commit() as commit:

@@ -1,4 +1,4 @@
-"""A judge's endpoint as light as asyncio allows, in a process of its own: fixed answers after a fixed latency.
+"""A judge's endpoint as light as asyncio allows, in a process of its own: fixed answers after a seeded latency.
 
 It speaks as much HTTP and OpenAI as the engine's client sends. `GET /count` tells what came, as JSON: `calls`, the
 `most` in flight at one time, `in_flight` now, and `first`, the time of day of the first call.
@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from random import Random
 from typing import Any
 from urllib.request import urlopen
 
@@ -26,6 +27,7 @@ _REASONS = "The first answer names what was asked for and gives its grounds; the
 class _State:
     def __init__(self, latency: float) -> None:
         self.latency = latency
+        self.random = Random(7)
         self.calls = self.in_flight = self.most = 0
         self.first: float | None = None
 
@@ -59,7 +61,9 @@ class _Connection(asyncio.Protocol):
             state.calls += 1
             state.in_flight += 1
             state.most = max(state.most, state.in_flight)
-            asyncio.get_running_loop().call_later(state.latency, self._say, b'"assistant"' in body)
+            asyncio.get_running_loop().call_later(
+                state.random.uniform(0.5, 1.5) * state.latency, self._say, b'"assistant"' in body
+            )
         elif b"/count" in head:
             self._send({name: getattr(state, name) for name in ("calls", "in_flight", "most", "first")})
         else:
@@ -89,7 +93,7 @@ async def _serve(latency: float) -> None:
 
 @contextlib.contextmanager
 def running(latency: float) -> Iterator[str]:
-    """The base URL of an endpoint that answers after so many seconds, in another process while the block lasts."""
+    """The base URL of an endpoint in another process; it answers after `latency` seconds, give or take half of it."""
     command = [sys.executable, __file__, str(latency)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -1,6 +1,6 @@
 """How late a run's event loop is with 1,000 calls in flight on a store of a million trials: see README.md here.
 
-`python benchmarks/loop_lag.py [--trials N] [--calls 1000] [--latency 4] [--seconds 20] [--repeats 3]`
+`python benchmarks/loop_lag.py [--trials N] [--calls 1000] [--latency 4] [--seconds 6] [--repeats 3]`
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=1_000_000)
     parser.add_argument("--calls", type=int, default=1_000)
     parser.add_argument("--latency", type=float, default=4.0)
-    parser.add_argument("--seconds", type=float, default=15.0)
+    parser.add_argument("--seconds", type=float, default=6.0)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--folder", type=Path, help="where stores are kept for the next time; else they are removed")
     parser.add_argument("--only", nargs=3, help=argparse.SUPPRESS)

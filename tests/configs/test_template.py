@@ -7,7 +7,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import get_args
 
-from venire.arena.campaigns import Campaign, Price
+from venire.arena.campaigns import Budget, Campaign, Price
 from venire.arena.records import Completion, Instruction, Rating
 from venire.configs.loading import load_campaign
 from venire.storage.formats.tables import Kind, read
@@ -67,3 +67,7 @@ def test_what_the_template_comments_out_can_be_switched_on(tmp_path: Path) -> No
     assert campaign.plan.instructions == 20
     assert campaign.data.maps == {"elo": {"elo": "arena_elo"}}
     assert campaign.data.families == {"cedar-1": "cedar"}
+    assert campaign.budget.tokens == 2_000_000
+    assert campaign.judge_budgets == {"gpt-4o-mini": Budget(money=400_000_000)}
+    assert campaign.model_budgets == {"gpt-4.1-mini": Budget(calls=300)}
+    assert campaign.strict

@@ -212,6 +212,7 @@ class _Run:
                 stopping=self.halt,
                 strict=self.campaign.strict,
                 on_pause=partial(self._paused, settings),
+                on_surcharge=partial(self._surcharged, settings),
             )
             left = self.pending.of(*numbers)
             feed = Feed(self.store, left, self.out_of_budget)
@@ -268,6 +269,14 @@ class _Run:
     def _paused(self, settings: LaneSettings, seconds: float) -> None:
         if self.warn is not None and seconds >= _LONG_PAUSE:
             self.warn(f"{lane_name(settings)}: the provider asks to wait {seconds:.0f} s; no call is sent until then")
+
+    def _surcharged(self, settings: LaneSettings, cost: int, allowed: int) -> None:
+        if self.warn is not None:
+            self.warn(
+                f"warning: {lane_name(settings)}: the provider charged ${cost / 1e9:.6f} for a call that cannot cost "
+                f"more than ${allowed / 1e9:.6f} by the price in the campaign file or table: correct the price; from "
+                "now on as much is reserved for each call as the dearest one cost"
+            )
 
     async def _tick(self, progress: Callable[[Statistics], None] | None) -> None:
         while progress is not None:

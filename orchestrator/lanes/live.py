@@ -122,6 +122,7 @@ class Lane:
         stopping: asyncio.Event,
         strict: bool = False,
         on_pause: Callable[[float], None] = lambda seconds: None,
+        on_surcharge: Callable[[int, int], None] = lambda cost, allowed: None,
     ) -> None:
         self.settings = settings
         self.gate = Gate(settings.requests_per_minute, clock)
@@ -137,6 +138,9 @@ class Lane:
         self._stopping = stopping
         self._strict = strict
         self._on_pause = on_pause
+        self._on_surcharge = on_surcharge
+        self._dearest = 0
+        """What the provider charged for a call at most, where that was more than the price allows."""
 
     def send_home(self) -> None:
         """Cancel the workers that wait for a turn or between attempts; the others finish their call."""
@@ -153,7 +157,8 @@ class Lane:
         """
         body = self._provider.encode(self.settings.model, request)
         tokens = worst_case(body)
-        claim = Claim(price.cost(tokens, request.max_tokens), tokens + request.max_tokens)
+        worst = max(price.cost(tokens, request.max_tokens), self._dearest)
+        claim = Claim(worst, tokens + request.max_tokens)
         call = _Call(step, body, blake2b(body, digest_size=16).digest(), claim, price, purse)
         try:
             return await persist(
@@ -237,6 +242,10 @@ class Lane:
         """Pay for a call and hand it to the recorder."""
         cost, tokens = result.paid(call.price)
         call.purse.settle(call.claim, cost, tokens)
+        if cost is not None and cost > max(call.claim.money, self._dearest):
+            if not self._dearest:
+                self._on_surcharge(cost, call.claim.money)
+            self._dearest = cost
         call.step.cost += call.claim.money if cost is None else cost
         self._recorder.attempt(
             AttemptRecord(

@@ -112,6 +112,7 @@ class House:
         self.kept = Kept()
         self.tally = Tally()
         self.stopping = asyncio.Event()
+        self.surcharges: list[tuple[int, int]] = []
         self.lane = self.make(self.kept)
 
     def make(self, recorder: Recorder) -> Lane:
@@ -126,6 +127,7 @@ class House:
             clock=self.clock,
             tally=self.tally,
             stopping=self.stopping,
+            on_surcharge=lambda cost, allowed: self.surcharges.append((cost, allowed)),
         )
 
     def run(self, main: Coroutine[Any, Any, T]) -> T:
@@ -283,6 +285,23 @@ def test_a_cost_that_the_provider_reports_wins_over_the_price_table(told: int) -
     house.run(house.ask())
     assert house.kept.attempts[0].cost == told
     assert house.money == (told, 0, 1)
+
+
+def test_a_provider_that_charges_more_than_its_price_is_told_of_once_and_reserved_for_from_then_on() -> None:
+    dear = Reply("1", input_tokens=20, output_tokens=5, cost=3 * WORST)
+    house = House([dear, dear, WELL], budget=Budget(money=9 * WORST))
+
+    async def main() -> None:
+        await house.ask()
+        await house.ask()
+        await house.ask()
+        with pytest.raises(BudgetReachedError):
+            await house.ask()
+
+    house.run(main())
+    assert house.surcharges == [(3 * WORST, WORST)]
+    assert [one.reserved for one in house.kept.attempts] == [WORST, 3 * WORST, 3 * WORST]
+    assert house.money == (6 * WORST + PAID, 0, 3)
 
 
 def test_a_reply_whose_tokens_nobody_counted_counts_at_its_reservation() -> None:

@@ -23,6 +23,7 @@ BELOW = {
 }
 HOMES = {
     "duckdb": ("storage/",),
+    "pyarrow": ("storage/",),
     "litellm": ("judges/providers/",),
     "aiohttp": ("judges/providers/", "simulation/server.py"),
     "tenacity": ("orchestrator/",),

@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from venire.arena.errors import InputError, VenireError
-from venire.commands import bring, demo, init, mock_provider, plan, rate, reparse, run, status
+from venire.commands import bring, demo, init, mock_provider, plan, rate, reparse, run, status, store
 
 __all__ = ["app", "main"]
 
@@ -54,6 +54,7 @@ for name, verb in (
 ):
     app.command(name)(verb)
 app.add_typer(bring.app, name="import")
+app.add_typer(store.app, name="store")
 
 
 def _version(wanted: bool) -> None:

@@ -1,0 +1,128 @@
+-- Looking after a store. The queries of `check` return one row each: how many, and one of them in words.
+
+-- name: check_trial_keys
+select count(*), min(lower(hex(trial_key)) || ' stands ' || n || ' times') from (select trial_key, count(*) n from trial group by trial_key having n > 1);
+
+-- name: check_trial_ids
+select count(*), min('trial ' || id || ' stands ' || n || ' times') from (select id, count(*) n from trial group by id having n > 1);
+
+-- name: check_plan_trial
+select count(*), min('ordinal ' || p.ordinal || ' of campaign ' || p.campaign || ' plans trial ' || p.trial) from plan p where not exists (select 1 from trial t where t.id = p.trial);
+
+-- name: check_plan_campaign
+select count(*), min('trial ' || p.trial || ' is planned for campaign ' || p.campaign) from plan p where not exists (select 1 from campaign c where c.id = p.campaign);
+
+-- name: check_attempt_trial
+select count(*), min('step ' || a.step || ' of trial ' || a.trial) from attempt a where not exists (select 1 from trial t where t.id = a.trial);
+
+-- name: check_attempt_campaign
+select count(*), min('trial ' || a.trial || ' was paid by campaign ' || a.campaign) from attempt a where not exists (select 1 from campaign c where c.id = a.campaign);
+
+-- name: check_verdict_trial
+select count(*), min('trial ' || v.trial) from verdict v where not exists (select 1 from trial t where t.id = v.trial);
+
+-- name: check_verdict_reading
+select count(*), min('trial ' || v.trial || ' by reading ' || v.reading) from verdict v where not exists (select 1 from reading r where r.id = v.reading);
+
+-- name: check_trial_completion
+select count(*), min('trial ' || t.id || ' shows completions ' || t.completion_a || ' and ' || t.completion_b) from trial t
+  where not exists (select 1 from completion c where c.id = t.completion_a) or not exists (select 1 from completion c where c.id = t.completion_b);
+
+-- name: check_trial_sides
+-- What a trial shows is of its instruction and of its models.
+select count(*), min('trial ' || t.id) from trial t join completion a on a.id = t.completion_a join completion b on b.id = t.completion_b
+  where a.instruction <> t.instruction or b.instruction <> t.instruction or a.model <> t.model_a or b.model <> t.model_b;
+
+-- name: check_trial_instruction
+select count(*), min('trial ' || t.id || ' shows instruction ' || t.instruction) from trial t where not exists (select 1 from instruction i where i.id = t.instruction);
+
+-- name: check_trial_respondent
+select count(*), min('trial ' || t.id || ' asks respondent ' || t.respondent) from trial t where not exists (select 1 from respondent r where r.id = t.respondent);
+
+-- name: check_failure_trial
+select count(*), min('step ' || f.step || ' of trial ' || f.trial) from failure f where not exists (select 1 from trial t where t.id = f.trial);
+
+-- name: check_judge_respondent
+select count(*), min('judge ' || j.name || ' is respondent ' || j.respondent) from campaign_judge j where not exists (select 1 from respondent r where r.id = j.respondent);
+
+-- name: check_completion_instruction
+select count(*), min('completion ' || c.id || ' answers instruction ' || c.instruction) from completion c where not exists (select 1 from instruction i where i.id = c.instruction);
+
+-- name: check_completion_model
+select count(*), min('completion ' || c.id || ' is of model ' || c.model) from completion c where not exists (select 1 from model m where m.id = c.model);
+
+-- name: check_plan_twice
+-- `missing` would name such a trial twice.
+select count(*), min('trial ' || trial || ' of campaign ' || campaign) from
+  (select p.campaign, p.trial from plan p join campaign c on c.id = p.campaign join round r on r.campaign = p.campaign and r.number = p.round where p.round >= c.in_force group by all having count(*) > 1);
+
+-- name: check_round_trials
+select count(*), min('round ' || r.number || ' of campaign ' || r.campaign || ' has ' || coalesce(p.n, 0) || ' of ' || r.trials || ' trials') from round r
+  left join (select campaign, round, count(*) n from plan group by all) p on p.campaign = r.campaign and p.round = r.number where coalesce(p.n, 0) <> r.trials;
+
+-- name: check_verdict_attempt
+select count(*), min('trial ' || v.trial) from (select distinct trial from verdict) v where not exists (select 1 from attempt a where a.trial = v.trial);
+
+-- name: check_verdict_twice
+select count(*), min('trial ' || trial || ' by reading ' || reading) from (select trial, reading from verdict group by all having count(*) > 1);
+
+-- name: check_verdict_cost
+select count(*), min('trial ' || v.trial || ': ' || v.cost || ' nano-dollars in its verdict, ' || a.paid || ' in its attempts') from settled v
+  join (select trial, sum(coalesce(cost, reserved))::bigint paid from attempt group by trial) a on a.trial = v.trial where a.paid <> v.cost;
+
+-- name: check_attempt_numbers
+select count(*), min('attempt ' || number || ' at step ' || step || ' of trial ' || trial) from (select trial, step, number from attempt group by all having count(*) > 1);
+
+-- name: check_attempt_text
+select count(*), min('step ' || step || ' of trial ' || trial) from attempt where fault = 0 and text is null;
+
+-- name: check_settled_failed
+select count(*), min('trial ' || f.trial) from failed f where exists (select 1 from verdict v where v.trial = f.trial);
+
+-- name: check_one_order
+select count(*), min('trial ' || trial) from (select min(t.id) trial from trial t join (select distinct trial from verdict) v on v.trial = t.id
+  group by t.respondent, t.instruction, t.completion_a, t.completion_b, t.repeat having count(distinct t.swapped) = 1);
+
+-- name: check_unfinished_round
+select count(*), min('round ' || round || ' of campaign ' || campaign) from (select distinct campaign, round from plan p where not exists (select 1 from round r where r.campaign = p.campaign and r.number = p.round));
+
+-- name: check_ledger_running
+select count(*), min('batch ' || batch || ' says ' || running || ', and the rows before it add up to ' || added) from
+  (select batch, running, sum(written) over (order by batch, committed_at)::bigint added from ledger) where running <> added;
+
+-- name: check_ledger_gaps
+select count(*), min('batch ' || batch || ' stands where ' || place || ' should') from (select batch, row_number() over (order by batch, committed_at) place from ledger) where batch <> place;
+
+-- name: check_ledger_rows
+select count(*), min('batch ' || b.batch || ' has ' || b.n || ' rows, and the ledger ' || coalesce('counts ' || l.written, 'does not list it')) from
+  (select batch, count(*) n from (select batch from trial union all select batch from plan union all select batch from attempt union all select batch from verdict
+    union all select batch from failure union all select batch from event) group by batch) b
+  left join (select batch, sum(written) written from ledger group by batch) l on l.batch = b.batch where l.written is null or b.n > l.written;
+
+-- name: check_spend
+-- The view against the rows.
+select count(*), min('campaign ' || a.campaign || ': ' || a.nano || ' nano-dollars in its attempts, ' || coalesce(s.nano, 0) || ' in its accounts') from
+  (select campaign, sum(case when cost is null then reserved else cost end)::bigint nano from attempt group by campaign) a
+  left join spend s on s.campaign = a.campaign where s.nano is distinct from a.nano;
+
+-- name: check_instruction_keys
+select instruction_key, turns, external_id from instruction;
+
+-- name: check_prompt_digests
+select digest, text, name from prompt;
+
+-- name: check_completion_keys
+-- Every n-th completion, whole.
+select c.completion_key, m.name, i.instruction_key, c.sample, c.variant, c.text, c.id from completion c join model m on m.id = c.model join instruction i on i.id = c.instruction where c.id % $every = 0;
+
+-- name: check_trial_digests
+-- Every n-th trial with the keys that its own is made of.
+select t.trial_key, r.respondent_key, i.instruction_key, a.completion_key, b.completion_key, t.swapped, t.repeat, t.id from trial t join respondent r on r.id = t.respondent
+  join instruction i on i.id = t.instruction join completion a on a.id = t.completion_a join completion b on b.id = t.completion_b where t.id % $every = 0;
+
+-- name: check_sizes
+select (select count(*) from trial), (select count(*) from attempt), (select count(*) from completion);
+
+-- name: paid
+-- What every campaign paid, in nano-dollars.
+select c.name, coalesce(sum(coalesce(a.cost, a.reserved)), 0)::bigint, count(a.trial) from campaign c left join attempt a on a.campaign = c.id group by c.name order by c.name;

@@ -1,0 +1,182 @@
+-- Putting stores together. One source store is in use, unqualified; `made` is the new one; maps lead from its numbers to the new ones.
+
+-- name: merge_maps
+create temp table map_model (side integer, old smallint, new smallint);
+create temp table map_instruction (side integer, old integer, new integer);
+create temp table map_completion (side integer, old integer, new integer);
+create temp table map_respondent (side integer, old smallint, new smallint);
+create temp table map_lane (side integer, old smallint, new smallint);
+create temp table map_reading (side integer, old integer, new integer);
+create temp table map_campaign (side integer, old integer, new integer);
+create temp table map_trial (side integer, old bigint, new bigint);
+create temp table all_reading (side integer, old integer, parser varchar, made_at timestamptz);
+create temp table all_round (side integer, campaign integer, old integer, policy varchar, seed bigint, trials bigint, equal_texts bigint, design varchar, planned_at timestamptz, in_force boolean);
+-- occurrence tells attempts apart that are alike in everything: calls that a killed run announced
+create temp table all_attempt (side integer, source bigint, trial bigint, step tinyint, number smallint, sent_at timestamptz, answered boolean, nano bigint, known uhugeint, occurrence bigint, fresh boolean);
+create temp table all_verdict (side integer, trial bigint, reading integer, status tinyint, rule varchar, label tinyint, score double, cost bigint);
+create temp table all_failure (side integer, trial bigint, step tinyint, fault tinyint, cleared boolean, committed_at timestamptz);
+
+-- name: merge_models_clash
+select m.name, case when m.elo <> o.elo then 'Elo' else 'family' end, coalesce(case when m.elo <> o.elo then o.elo::varchar end, o.family), coalesce(case when m.elo <> o.elo then m.elo::varchar end, m.family)
+  from model m join made.model o on o.name = m.name where m.elo <> o.elo or m.family <> o.family order by m.name limit 1;
+
+-- name: merge_models
+insert into made.model select (select coalesce(max(id), 0) from made.model) + row_number() over (order by id), name, elo, family from model m
+  where not exists (select 1 from made.model o where o.name = m.name);
+update made.model set elo = coalesce(made.model.elo, m.elo), family = coalesce(made.model.family, m.family) from model m
+  where m.name = made.model.name and (made.model.elo is null and m.elo is not null or made.model.family is null and m.family is not null);
+insert into temp.map_model select $side, m.id, o.id from model m join made.model o on o.name = m.name;
+
+-- name: merge_instructions_clash
+select i.external_id, o.external_id from instruction i join made.instruction o on (o.external_id = i.external_id) <> (o.instruction_key = i.instruction_key) order by i.external_id limit 1;
+
+-- name: merge_instructions
+insert into made.instruction select (select coalesce(max(id), 0) from made.instruction) + row_number() over (order by id), instruction_key, external_id, category, turns, reference from instruction i
+  where not exists (select 1 from made.instruction o where o.instruction_key = i.instruction_key);
+insert into temp.map_instruction select $side, i.id, o.id from instruction i join made.instruction o on o.instruction_key = i.instruction_key;
+
+-- name: merge_completions_clash
+select m.name, i.external_id from completion c join model m on m.id = c.model join instruction i on i.id = c.instruction
+  join temp.map_model mm on mm.side = $side and mm.old = c.model join temp.map_instruction mi on mi.side = $side and mi.old = c.instruction
+  join made.completion o on o.instruction = mi.new and o.model = mm.new and o.sample = c.sample and o.variant = c.variant and o.completion_key <> c.completion_key order by 1, 2 limit 1;
+
+-- name: merge_completions
+insert into made.completion select (select coalesce(max(id), 0) from made.completion) + row_number() over (order by c.id), c.completion_key, mi.new, mm.new, c.sample, c.variant, c.text, c.characters
+  from completion c join temp.map_model mm on mm.side = $side and mm.old = c.model join temp.map_instruction mi on mi.side = $side and mi.old = c.instruction
+  where not exists (select 1 from made.completion o where o.completion_key = c.completion_key);
+insert into temp.map_completion select $side, c.id, o.id from completion c join made.completion o on o.completion_key = c.completion_key;
+
+-- name: merge_respondents
+insert into made.respondent select (select coalesce(max(id), 0) from made.respondent) + row_number() over (order by id), model, role, protocol, options, respondent_key, origin from respondent r
+  where not exists (select 1 from made.respondent o where o.respondent_key = r.respondent_key);
+insert into temp.map_respondent select $side, r.id, o.id from respondent r join made.respondent o on o.respondent_key = r.respondent_key;
+insert into made.prompt select (select coalesce(max(id), 0) from made.prompt) + row_number() over (order by id), name, digest, text from prompt p
+  where not exists (select 1 from made.prompt o where o.digest = p.digest);
+insert into made.lane select (select coalesce(max(id), 0) from made.lane) + row_number() over (order by id), name, provider, endpoint from lane l
+  where not exists (select 1 from made.lane o where o.name = l.name);
+insert into temp.map_lane select $side, l.id, o.id from lane l join made.lane o on o.name = l.name;
+insert into temp.all_reading select $side, id, parser, made_at from reading;
+
+-- name: merge_campaign_settings
+select name, settings from campaign order by id;
+
+-- name: merge_known_settings
+select name, settings from made.campaign;
+
+-- name: merge_campaigns
+insert into made.campaign select (select coalesce(max(id), 0) from made.campaign) + row_number() over (order by id), name, seed, text, settings, null, started_at from campaign c
+  where not exists (select 1 from made.campaign o where o.name = c.name);
+update made.campaign set started_at = least(made.campaign.started_at, c.started_at) from campaign c where c.name = made.campaign.name and c.started_at < made.campaign.started_at;
+insert into temp.map_campaign select $side, c.id, o.id from campaign c join made.campaign o on o.name = c.name;
+
+-- name: merge_judges_clash
+select c.name, j.name from campaign_judge j join campaign c on c.id = j.campaign join temp.map_campaign mc on mc.side = $side and mc.old = j.campaign
+  join temp.map_respondent mr on mr.side = $side and mr.old = j.respondent join made.campaign_judge o on o.campaign = mc.new and o.name = j.name and o.respondent <> mr.new order by 1, 2 limit 1;
+
+-- name: merge_judges
+insert into made.campaign_judge select mc.new, mr.new, j.name, j.elo, j.family from campaign_judge j join temp.map_campaign mc on mc.side = $side and mc.old = j.campaign
+  join temp.map_respondent mr on mr.side = $side and mr.old = j.respondent
+  where not exists (select 1 from made.campaign_judge o where o.campaign = mc.new and o.name = j.name) order by j.campaign, j.name;
+
+-- name: merge_trials
+insert into made.trial select (select coalesce(max(id), 0) from made.trial) + row_number() over (order by t.id), t.trial_key, t.protocol, mr.new, mi.new, ma.new, mb.new, ca.new, cb.new, t.swapped, t.repeat, 1
+  from trial t join temp.map_respondent mr on mr.side = $side and mr.old = t.respondent join temp.map_instruction mi on mi.side = $side and mi.old = t.instruction
+  join temp.map_model ma on ma.side = $side and ma.old = t.model_a join temp.map_model mb on mb.side = $side and mb.old = t.model_b
+  join temp.map_completion ca on ca.side = $side and ca.old = t.completion_a join temp.map_completion cb on cb.side = $side and cb.old = t.completion_b
+  where not exists (select 1 from made.trial o where o.trial_key = t.trial_key) order by t.id;
+insert into temp.map_trial select $side, t.id, o.id from trial t join made.trial o on o.trial_key = t.trial_key;
+insert into temp.all_round select $side, mc.new, r.number, r.policy, r.seed, r.trials, r.equal_texts, r.design, r.planned_at, coalesce(r.number >= c.in_force, false)
+  from round r join campaign c on c.id = r.campaign join temp.map_campaign mc on mc.side = $side and mc.old = r.campaign;
+
+-- name: merge_readings
+-- The later a reading was made, the higher its number: the highest is in force.
+insert into made.reading select row_number() over (order by min(made_at), parser), parser, min(made_at) from temp.all_reading group by parser;
+insert into temp.map_reading select a.side, a.old, o.id from temp.all_reading a join made.reading o on o.parser = a.parser;
+
+-- name: merge_rounds
+-- Rounds that are the same in two stores stand here once; those in force come last.
+select row_number() over (partition by campaign order by in_force, planned_at, side, old), campaign, side, old, in_force, policy, seed, equal_texts, design, planned_at from
+  (select campaign, min(side) side, arg_min(old, side) old, bool_or(in_force) in_force, policy, seed, equal_texts, design, planned_at
+    from temp.all_round group by campaign, policy, seed, trials, equal_texts, design, planned_at) order by campaign, 1;
+
+-- name: merge_plan
+-- A trial that another round in force plans already is planned once.
+insert into made.plan select $campaign, $number, p.ordinal, mt.new, p.gap, 1 from plan p join temp.map_campaign mc on mc.side = $side and mc.old = p.campaign and mc.new = $campaign
+  join temp.map_trial mt on mt.side = $side and mt.old = p.trial
+  where p.round = $old and not ($in_force and exists (select 1 from made.plan o where o.campaign = $campaign and o.trial = mt.new and o.round >= $first)) order by p.ordinal;
+
+-- name: merge_round
+insert into made.round values ($campaign, $number, $policy, $seed, $trials, $equal_texts, $design, $planned_at);
+
+-- name: merge_in_force
+update made.campaign set in_force = $number where id = $campaign and in_force is null;
+
+-- name: merge_stage_attempts
+insert into temp.all_attempt
+  with mapped as (select a.rowid source, mt.new trial, a.step, a.number, a.sent_at, a.fault = 0 answered, coalesce(a.cost, a.reserved) nano,
+      md5_number(row(mc.new, mt.new, a.step, coalesce(ml.new, -1), epoch_us(a.sent_at), a.latency_ms, a.fault, a.http_status, a.cost, a.reserved, a.input_tokens, a.output_tokens, a.finish, hex(a.request_digest), md5(a.text))::varchar) known
+    from attempt a join temp.map_campaign mc on mc.side = $side and mc.old = a.campaign join temp.map_trial mt on mt.side = $side and mt.old = a.trial
+    left join temp.map_lane ml on ml.side = $side and ml.old = a.lane),
+  counted as (select *, row_number() over (partition by known order by number) occurrence from mapped)
+  select $side, source, trial, step, number, sent_at, answered, nano, known, occurrence,
+    not exists (select 1 from temp.all_attempt o where o.known = c.known and o.occurrence = c.occurrence) from counted c;
+
+-- name: merge_attempts
+insert into made.attempt by name select a.* replace (mc.new as campaign, x.trial as trial, coalesce(ml.new, a.lane) as lane, 1 as batch)
+  from attempt a join temp.all_attempt x on x.side = $side and x.fresh and x.source = a.rowid join temp.map_campaign mc on mc.side = $side and mc.old = a.campaign
+  left join temp.map_lane ml on ml.side = $side and ml.old = a.lane;
+
+-- name: merge_renumber
+-- Attempts of a step that have one number in two stores get new ones by when they were sent.
+update made.attempt set number = n.number from
+  (select rowid place, row_number() over (partition by trial, step order by sent_at, number, rowid) number from made.attempt
+    where (trial, step) in (select (trial, step) from made.attempt group by trial, step having count(*) <> count(distinct number))) n where made.attempt.rowid = n.place;
+
+-- name: merge_stage_verdicts
+insert into temp.all_verdict select $side, mt.new, mr.new, v.status, v.rule, v.label, v.score, v.cost
+  from verdict v join temp.map_trial mt on mt.side = $side and mt.old = v.trial join temp.map_reading mr on mr.side = $side and mr.old = v.reading;
+insert into temp.all_failure select $side, mt.new, f.step, f.fault, f.cleared, l.committed_at
+  from failure f join temp.map_trial mt on mt.side = $side and mt.old = f.trial join ledger l on l.batch = f.batch;
+insert into made.event select e.happened_at, mc.new, e.kind, e.detail, 1 from event e left join temp.map_campaign mc on mc.side = $side and mc.old = e.campaign
+  where not exists (select 1 from made.event o where o.happened_at = e.happened_at and o.kind = e.kind and o.detail = e.detail and o.campaign is not distinct from mc.new);
+
+-- name: merge_judge_conversations
+-- Trials with attempts of several stores, and for each store whether its replies are those in force, and when its last one was sent.
+create temp table doubled as select trial, sum(nano)::bigint cost from temp.all_attempt where fresh group by trial having count(distinct side) > 1;
+create temp table said as select side, trial, step, known, occurrence, sent_at from temp.all_attempt where answered and trial in (select trial from temp.doubled)
+  qualify row_number() over (partition by side, trial, step order by sent_at, number) = 1;
+create temp table in_force as select trial, step, known, occurrence from temp.all_attempt where answered and fresh and trial in (select trial from temp.doubled)
+  qualify row_number() over (partition by trial, step order by sent_at, number, side) = 1;
+create temp table agreed as select v.side, v.trial, count(s.step) = count(s.step) filter (where f.trial is not null) and count(s.step) = any_value(w.steps) agrees, max(s.sent_at) last_said
+  from (select distinct side, trial from temp.all_verdict where trial in (select trial from temp.doubled)) v
+  left join temp.said s on s.side = v.side and s.trial = v.trial
+  left join temp.in_force f on f.trial = s.trial and f.step = s.step and f.known = s.known and f.occurrence = s.occurrence
+  left join (select trial, count(*) steps from temp.in_force group by trial) w on w.trial = v.trial group by v.side, v.trial;
+
+-- name: merge_verdicts
+insert into made.verdict select v.trial, v.reading, v.status, v.rule, v.label, v.score, coalesce(d.cost, v.cost), 1
+  from temp.all_verdict v left join temp.doubled d on d.trial = v.trial left join temp.agreed a on a.side = v.side and a.trial = v.trial
+  qualify row_number() over (partition by v.trial, v.reading order by coalesce(a.agrees, true) desc, a.last_said, v.side) = 1 order by v.trial;
+
+-- name: merge_mixed
+-- Settled trials whose replies in force are of no single store that settled them.
+select trial from temp.agreed group by trial having not bool_or(agrees) order by trial;
+
+-- name: merge_failures
+insert into made.failure select trial, step, fault, cleared, 1 from temp.all_failure f
+  where not exists (select 1 from made.verdict v where v.trial = f.trial) and not exists (select 1 from made.attempt a where a.trial = f.trial and a.step = f.step and a.fault = 0)
+  qualify row_number() over (partition by trial order by committed_at desc, cleared desc) = 1 order by trial;
+
+-- name: merge_doubles
+select count(*) from (select trial, step from made.attempt where fault = 0 group by trial, step having count(*) > 1);
+
+-- name: merge_shared_paid
+-- What several stores have on their accounts for one and the same call.
+select count(*), coalesce(sum(nano), 0)::bigint from temp.all_attempt where not fresh;
+
+-- name: merge_counts
+select (select count(*) from model), (select count(*) from instruction), (select count(*) from completion), (select count(*) from trial), (select count(*) from plan), (select count(*) from attempt),
+  (select count(*) from verdict), (select count(*) from failed);
+
+-- name: merge_store_id
+update made.store set store_id = $id::uuid;

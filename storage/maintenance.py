@@ -117,8 +117,11 @@ def _last_batch(connection: duckdb.DuckDBPyConnection) -> tuple[int, int, int]:
     return int(batch), int(running), int(written)
 
 
-def refuse_existing(out: Path, *sources: Path, force: bool) -> None:
-    """Raises InputError for a file that is there already, unless it may be replaced, and for one that may never be."""
+def refuse_existing(out: Path, *sources: Path, force: bool | None) -> None:
+    """Raises InputError for a file that is there already, unless `force` is true, and for one that may never be.
+
+    `force` is None where nothing may be replaced at all.
+    """
     if not out.parent.is_dir():
         raise InputError(f"the folder {out.parent} does not exist: make it first")
     if out.is_dir():
@@ -129,6 +132,7 @@ def refuse_existing(out: Path, *sources: Path, force: bool) -> None:
         if any(out.samefile(source) for source in sources):
             raise InputError(f"{out} is the store itself: name another file")
         if not force:
-            raise InputError(f"{out} is there already: name another file, or replace it with --force")
+            instead = "" if force is None else ", or replace it with --force"
+            raise InputError(f"{out} is there already: name another file{instead}")
     if left := left_beside(out):
         raise InputError(f"{left[0]} belongs to a store {out.name} that was not closed: name another file")

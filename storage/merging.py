@@ -65,7 +65,7 @@ def merge(paths: Sequence[Path], out: Path, *, clock: Clock | None = None) -> Me
     if len(paths) < 2:
         raise InputError("a merge needs two stores or more")
     sources = list(dict.fromkeys(named(path).resolve() for path in paths))  # named twice, it is still one store
-    refuse_existing(out, *sources, force=False)
+    refuse_existing(out, *sources, force=None)
     scratch = out.with_name(f".{out.name}.merging")
     with locked(*sources, out):
         refuse_full(out.parent, sum(path.stat().st_size for path in sources), f"the merged store {out}")
@@ -118,10 +118,11 @@ class _Merge:
         self.connection.execute("use made")
         self._run("merge_readings")
         self._rounds()
-        for side in range(1, len(sides) + 1):
-            self._answers(side)
-        self.connection.execute("use made")
-        for name in ("merge_renumber", "merge_judge_conversations", "merge_verdicts", "merge_failures"):
+        self._every("merge_stage_attempts")
+        self._run("merge_number_attempts")
+        self._every("merge_attempts")
+        self._every("merge_stage_verdicts")
+        for name in ("merge_judge_conversations", "merge_verdicts", "merge_failures"):
             self._run(name)
         mixed = [trial for (trial,) in self._rows("merge_mixed")]
         self._sign(tables, identities, mixed)
@@ -146,9 +147,8 @@ class _Merge:
         self.connection.execute(f"use s{side}")
         path = self.paths[side - 1]
         if clash := self._rows("merge_models_clash"):
-            raise InputError(
-                "{0}: model {1!r} has {2} {4} there and {3} elsewhere: agree on one".format(path, *clash[0])
-            )
+            model, label, theirs, mine = clash[0]
+            raise InputError(f"{path}: model {model!r} has {label} {mine}, and {theirs} in another store: agree on one")
         self._run("merge_models", side=side)
         if clash := self._rows("merge_instructions_clash"):
             mine, theirs = clash[0]
@@ -156,8 +156,10 @@ class _Merge:
             raise InputError(f"{path}: instruction {mine!r} {why} in another store: these cannot be put together")
         self._run("merge_instructions", side=side)
         if clash := self._rows("merge_completions_clash", side=side):
+            model, instruction = clash[0]
             raise InputError(
-                "{}: the answer of {!r} to instruction {!r} has another text elsewhere".format(path, *clash[0])
+                f"{path}: the answer of {model!r} to instruction {instruction!r} has another text in another store: "
+                "these cannot be put together"
             )
         self._run("merge_completions", side=side)
         self._run("merge_respondents", side=side)
@@ -177,7 +179,7 @@ class _Merge:
         for name, text in self._rows("merge_campaign_settings"):
             if there.get(name, _settings(text)) != _settings(text):
                 raise InputError(
-                    f"{path}: campaign {name!r} has other settings than in another store: rename one of them"
+                    f"{path}: campaign {name!r} has other settings than in another store: one name is for one of them"
                 )
 
     def _rounds(self) -> None:
@@ -197,10 +199,12 @@ class _Merge:
             if in_force:
                 self._run("merge_in_force", **found)
 
-    def _answers(self, side: int) -> None:
-        self.connection.execute(f"use s{side}")
-        for name in ("merge_stage_attempts", "merge_attempts", "merge_stage_verdicts"):
+    def _every(self, name: str) -> None:
+        """Run a named query once for each source, with that in use."""
+        for side in range(1, len(self.paths) + 1):
+            self.connection.execute(f"use s{side}")
             self._run(name, side=side)
+        self.connection.execute("use made")
 
     def _sign(self, tables: list[str], identities: set[str], mixed: list[int]) -> None:
         """Who this store is, what happened, and the one batch that everything is in."""
@@ -226,9 +230,7 @@ class _Merge:
         )
         expected = sum(source.paid for source in sources) - shared_paid
         if merged.paid_in_all != expected:
-            raise StoreError(
-                f"{out} would account for {merged.paid_in_all} nano-dollars of {expected}: nothing was made"
-            )
+            raise StoreError(f"{out} would account for {merged.paid_in_all} of {expected} nano-dollars: not made")
         return merged
 
     def _rows(self, name: str, /, **parameters: Any) -> list[tuple[Any, ...]]:

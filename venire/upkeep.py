@@ -28,7 +28,7 @@ def show_checked(screen: Console, store: Path, found: Checked) -> None:
     for campaign, nano in found.paid.items():
         screen.print(f"paid     {money(nano)} by {plain(campaign)}")
     wrong = sum(1 for one in found.findings if one.count)
-    screen.print(f"\n{plain(str(store))}: " + ("all is well" if found.sound else f"{wrong} things are wrong"))
+    screen.print(f"\n{plain(str(store))}: " + ("all is well" if found.sound else f"problems: {wrong}"))
 
 
 def show_merged(screen: Console, made: Merged) -> None:

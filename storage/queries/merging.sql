@@ -11,8 +11,9 @@ create temp table map_campaign (side integer, old integer, new integer);
 create temp table map_trial (side integer, old bigint, new bigint);
 create temp table all_reading (side integer, old integer, parser varchar, made_at timestamptz);
 create temp table all_round (side integer, campaign integer, old integer, policy varchar, seed bigint, trials bigint, equal_texts bigint, design varchar, planned_at timestamptz, in_force boolean);
--- occurrence tells attempts apart that are alike in everything: calls that a killed run announced
-create temp table all_attempt (side integer, source bigint, trial bigint, step tinyint, number smallint, sent_at timestamptz, answered boolean, nano bigint, known uhugeint, occurrence bigint, fresh boolean);
+-- occurrence tells attempts apart that are alike in everything: calls that a killed run announced; sent_after is when an attempt or an earlier one of its step
+-- was sent, whichever is later: clocks may be set back, numbers go on
+create temp table all_attempt (side integer, source bigint, trial bigint, step tinyint, number smallint, sent_after timestamptz, answered boolean, nano bigint, known uhugeint, occurrence bigint, fresh boolean);
 create temp table all_verdict (side integer, trial bigint, reading integer, status tinyint, rule varchar, label tinyint, score double, cost bigint);
 create temp table all_failure (side integer, trial bigint, step tinyint, fault tinyint, cleared boolean, committed_at timestamptz);
 
@@ -113,24 +114,23 @@ update made.campaign set in_force = $number where id = $campaign and in_force is
 
 -- name: merge_stage_attempts
 insert into temp.all_attempt
-  with mapped as (select a.rowid source, mt.new trial, a.step, a.number, a.sent_at, a.fault = 0 answered, coalesce(a.cost, a.reserved) nano,
+  with mapped as (select a.rowid source, mt.new trial, a.step, a.number, max(a.sent_at) over (partition by a.trial, a.step order by a.number) sent_after, a.fault = 0 answered, coalesce(a.cost, a.reserved) nano,
       md5_number(row(mc.new, mt.new, a.step, coalesce(ml.new, -1), epoch_us(a.sent_at), a.latency_ms, a.fault, a.http_status, a.cost, a.reserved, a.input_tokens, a.output_tokens, a.finish, hex(a.request_digest), md5(a.text))::varchar) known
     from attempt a join temp.map_campaign mc on mc.side = $side and mc.old = a.campaign join temp.map_trial mt on mt.side = $side and mt.old = a.trial
     left join temp.map_lane ml on ml.side = $side and ml.old = a.lane),
   counted as (select *, row_number() over (partition by known order by number) occurrence from mapped)
-  select $side, source, trial, step, number, sent_at, answered, nano, known, occurrence,
+  select $side, source, trial, step, number, sent_after, answered, nano, known, occurrence,
     not exists (select 1 from temp.all_attempt o where o.known = c.known and o.occurrence = c.occurrence) from counted c;
 
--- name: merge_attempts
-insert into made.attempt by name select a.* replace (mc.new as campaign, x.trial as trial, coalesce(ml.new, a.lane) as lane, 1 as batch)
-  from attempt a join temp.all_attempt x on x.side = $side and x.fresh and x.source = a.rowid join temp.map_campaign mc on mc.side = $side and mc.old = a.campaign
-  left join temp.map_lane ml on ml.side = $side and ml.old = a.lane;
+-- name: merge_number_attempts
+-- Attempts of a step that come from several stores get new numbers by when they were sent, those of one store in their order.
+create temp table placed as select side, source, row_number() over (partition by trial, step order by sent_after, number, side) number from temp.all_attempt
+  where fresh and (trial, step) in (select (trial, step) from temp.all_attempt where fresh group by trial, step having count(distinct side) > 1);
 
--- name: merge_renumber
--- Attempts of a step that have one number in two stores get new ones by when they were sent.
-update made.attempt set number = n.number from
-  (select rowid place, row_number() over (partition by trial, step order by sent_at, number, rowid) number from made.attempt
-    where (trial, step) in (select (trial, step) from made.attempt group by trial, step having count(*) <> count(distinct number))) n where made.attempt.rowid = n.place;
+-- name: merge_attempts
+insert into made.attempt by name select a.* replace (mc.new as campaign, x.trial as trial, coalesce(p.number, a.number) as number, coalesce(ml.new, a.lane) as lane, 1 as batch)
+  from attempt a join temp.all_attempt x on x.side = $side and x.fresh and x.source = a.rowid join temp.map_campaign mc on mc.side = $side and mc.old = a.campaign
+  left join temp.placed p on p.side = $side and p.source = a.rowid left join temp.map_lane ml on ml.side = $side and ml.old = a.lane;
 
 -- name: merge_stage_verdicts
 insert into temp.all_verdict select $side, mt.new, mr.new, v.status, v.rule, v.label, v.score, v.cost
@@ -143,11 +143,11 @@ insert into made.event select e.happened_at, mc.new, e.kind, e.detail, 1 from ev
 -- name: merge_judge_conversations
 -- Trials with attempts of several stores, and for each store whether its replies are those in force, and when its last one was sent.
 create temp table doubled as select trial, sum(nano)::bigint cost from temp.all_attempt where fresh group by trial having count(distinct side) > 1;
-create temp table said as select side, trial, step, known, occurrence, sent_at from temp.all_attempt where answered and trial in (select trial from temp.doubled)
-  qualify row_number() over (partition by side, trial, step order by sent_at, number) = 1;
+create temp table said as select side, trial, step, known, occurrence, sent_after from temp.all_attempt where answered and trial in (select trial from temp.doubled)
+  qualify row_number() over (partition by side, trial, step order by number) = 1;
 create temp table in_force as select trial, step, known, occurrence from temp.all_attempt where answered and fresh and trial in (select trial from temp.doubled)
-  qualify row_number() over (partition by trial, step order by sent_at, number, side) = 1;
-create temp table agreed as select v.side, v.trial, count(s.step) = count(s.step) filter (where f.trial is not null) and count(s.step) = any_value(w.steps) agrees, max(s.sent_at) last_said
+  qualify row_number() over (partition by trial, step order by sent_after, number, side) = 1;
+create temp table agreed as select v.side, v.trial, count(s.step) = count(s.step) filter (where f.trial is not null) and count(s.step) = any_value(w.steps) agrees, max(s.sent_after) last_said
   from (select distinct side, trial from temp.all_verdict where trial in (select trial from temp.doubled)) v
   left join temp.said s on s.side = v.side and s.trial = v.trial
   left join temp.in_force f on f.trial = s.trial and f.step = s.step and f.known = s.known and f.occurrence = s.occurrence

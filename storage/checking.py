@@ -12,6 +12,7 @@ import duckdb
 
 from venire.arena.errors import StoreError
 from venire.arena.keys import completion_key, instruction_key, prompt_digest, trial_key
+from venire.storage.journal import read_journal
 from venire.storage.offline import attached, left_beside, locked, named
 from venire.storage.sql import query
 
@@ -95,11 +96,16 @@ def check(path: Path, *, full: bool = False) -> Checked:
     path = named(path)
     with locked(path), attached({"kept": path}, scratch=path.with_name(path.name + ".tmp")) as connection:
         found = check_open(connection, full=full)
+        ((last, running, _),) = connection.execute(query("last_batch")).fetchall()
+        journal = read_journal(path)
     beside = tuple(
         Finding(f"{left.name} was left by a run that ended without notice; the next opening folds it in", 1)
         for left in left_beside(path)
     )
-    return Checked(found.findings, (*beside, *found.notes), found.paid)
+    gone = 0 if journal is None else max(0, journal.batch - last)
+    example = f"batch {last + 1:,}, after {running:,} rows" if gone else None
+    lost = Finding("every commit that the journal beside the store knows of is there", gone, example)
+    return Checked((*found.findings, lost), (*beside, *found.notes), found.paid)
 
 
 def check_open(connection: duckdb.DuckDBPyConnection, *, full: bool) -> Checked:
@@ -107,7 +113,7 @@ def check_open(connection: duckdb.DuckDBPyConnection, *, full: bool) -> Checked:
     findings = [_counted(connection, name, what) for name, what in _ROWS.items()]
     findings += _keys(connection, full)
     notes = tuple(note for name, what in _NOTES.items() if (note := _counted(connection, name, what)).count)
-    paid = {name: nano for name, nano, _ in connection.execute(query("paid")).fetchall()}
+    paid = {name: nano for name, nano, _ in connection.execute(query("check_paid")).fetchall()}
     return Checked(tuple(findings), notes, paid)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import duckdb
 
-from venire.arena.errors import InputError, StoreHeldError
+from venire.arena.errors import InputError
 from venire.storage.offline import attached, folded, in_place
 from venire.storage.sql import query
 
@@ -60,23 +60,15 @@ def export(
         _refuse_without_arrow()
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file: name a folder to export to")
-    try:
-        with (
-            folded(path) as path,
-            attached({"kept": path}, scratch=path.with_name(path.name + ".tmp")) as connection,
-        ):
-            wanted = _wanted(connection, path, tables)
-            _choose(connection, path, campaign)
-            targets = {table: folder / f"{table}.{form}" for table in wanted}
-            for target in targets.values():
-                if target.exists() and not force:
-                    raise InputError(f"{target} is there already: name another folder, or replace it with --force")
-            folder.mkdir(parents=True, exist_ok=True)
-            return tuple(_write(connection, table, targets[table], form, campaign) for table in wanted)
-    except StoreHeldError as error:
-        raise StoreHeldError(
-            f"{error}; or copy it while it runs (`venire store backup STORE -o COPY`) and export the copy"
-        ) from None
+    with folded(path) as path, attached({"kept": path}, scratch=path.with_name(path.name + ".tmp")) as connection:
+        wanted = _wanted(connection, path, tables)
+        _choose(connection, path, campaign)
+        targets = {table: folder / f"{table}.{form}" for table in wanted}
+        for target in targets.values():
+            if target.exists() and not force:
+                raise InputError(f"{target} is there already: name another folder, or replace it with --force")
+        folder.mkdir(parents=True, exist_ok=True)
+        return tuple(_write(connection, table, targets[table], form, campaign) for table in wanted)
 
 
 def _wanted(connection: duckdb.DuckDBPyConnection, path: Path, tables: Sequence[str]) -> list[str]:

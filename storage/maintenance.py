@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,20 +92,26 @@ def backup(path: Path, out: Path, *, force: bool = False) -> BackedUp:
     with folded(path) as path:
         with attached({"kept": path}, scratch=path.with_name(path.name + ".tmp")) as connection:
             last = _last_batch(connection)
-        return _copy(path, out, last)
+        return _copy(path, out, last, lambda: True)
 
 
-def backup_held(path: Path, out: Path, *, force: bool = False) -> BackedUp:
-    """Copy a store whose owner has folded its log and writes nothing until this returns; otherwise as `backup`."""
+def backup_held(path: Path, out: Path, *, held: Callable[[], bool], force: bool = False) -> BackedUp:
+    """Copy a store whose owner has folded its log and writes nothing as long as `held` says so; otherwise as `backup`.
+
+    To be called in another process than the owner's, whose locks it would drop. Raises StoreError, and leaves no copy,
+    when the owner went on before the copy was whole.
+    """
     path = named(path)
     refuse_existing(out, path, force=force)
-    return _copy(path, out, None)
+    return _copy(path, out, None, held)
 
 
-def _copy(path: Path, out: Path, last: tuple[int, int, int] | None) -> BackedUp:
+def _copy(path: Path, out: Path, last: tuple[int, int, int] | None, held: Callable[[], bool]) -> BackedUp:
     refuse_full(out.parent, path.stat().st_size, f"a copy of {path}")
     with locked(out), in_place(out) as partial:
         copied(path, partial)
+        if not held():
+            raise StoreError(f"the owner of {path} wrote on before the copy was whole: try again")
         with attached({"copy": partial}, scratch=partial.with_name(partial.name + ".tmp")) as connection:
             batch, running, written = _last_batch(connection)
         if running != written or last not in (None, (batch, running, written)):

@@ -75,7 +75,10 @@ def folded(path: Path) -> Iterator[Path]:
     open_store(path, create=False).close()
     with locked(path):
         if left := left_beside(path):
-            raise InputError(f"{left[0]} was left while {path} was being closed: try again")
+            raise InputError(
+                f"{left[0]} could not be folded into {path}: make room on that disk, or wait for who else opened the "
+                "store, and try again"
+            )
         yield path
 
 

@@ -91,7 +91,9 @@ select count(*), min('batch ' || batch || ' says ' || running || ', and the rows
   (select batch, running, sum(written) over (order by batch, committed_at)::bigint added from ledger) where running <> added;
 
 -- name: check_ledger_gaps
-select count(*), min('batch ' || batch || ' stands where ' || place || ' should') from (select batch, row_number() over (order by batch, committed_at) place from ledger) where batch <> place;
+-- After a loss that was accepted numbers go on, and an event of the first batch then says so.
+select count(*), min('batch ' || batch || ' follows batch ' || before) from (select batch, lag(batch, 1, 0) over (order by batch, committed_at) before from ledger) l
+  where batch <> before + 1 and not exists (select 1 from event e where e.kind = 'commits lost' and e.batch = l.batch);
 
 -- name: check_ledger_rows
 select count(*), min('batch ' || b.batch || ' has ' || b.n || ' rows, and the ledger ' || coalesce('counts ' || l.written, 'does not list it')) from
@@ -123,6 +125,6 @@ select t.trial_key, r.respondent_key, i.instruction_key, a.completion_key, b.com
 -- name: check_sizes
 select (select count(*) from trial), (select count(*) from attempt), (select count(*) from completion);
 
--- name: paid
+-- name: check_paid
 -- What every campaign paid, in nano-dollars.
 select c.name, coalesce(sum(coalesce(a.cost, a.reserved)), 0)::bigint, count(a.trial) from campaign c left join attempt a on a.campaign = c.id group by c.name order by c.name;

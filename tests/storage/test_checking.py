@@ -5,14 +5,17 @@ from __future__ import annotations
 import lzma
 import subprocess
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import duckdb
 import pytest
 
 from venire.arena.errors import InputError, StoreError, StoreHeldError
-from venire.storage import checking
+from venire.arena.records import Rating
+from venire.storage import checking, imports
 from venire.storage.checking import check, refuse_unsound
+from venire.storage.journal import Journal
 from venire.storage.store import open_store
 
 FIXTURE = Path(__file__).parent / "fixtures" / "schema-0001.duckdb.xz"
@@ -82,7 +85,7 @@ KEYS = ("check_instruction_keys", "check_prompt_digests", "check_completion_keys
 def test_what_is_wrong_is_named_with_a_count_and_an_example(name: str, sound: Path) -> None:
     spoil(sound, PLANTED[name])
     found = check(sound, full=True)
-    finding = dict(zip((*checking._ROWS, *KEYS), found.findings, strict=True))[name]
+    finding = dict(zip((*checking._ROWS, *KEYS, "journal"), found.findings, strict=True))[name]
     assert finding.count > 0
     assert finding.example
     assert not found.sound
@@ -137,6 +140,21 @@ os._exit(0)
     assert not found.sound
     assert any("judged.duckdb.wal was left" in note.what for note in found.notes)
     assert log.read_bytes() == before
+
+
+def test_commits_that_only_the_journal_knows_of_are_missed_until_the_loss_is_accepted(path: Path) -> None:
+    with open_store(path) as store:
+        imports.add(store, [Rating("a", 1000.0)])
+        constant = store.constant
+    journal = Journal(path, constant, 1, datetime(2026, 1, 1, tzinfo=UTC))
+    journal.mark(4, 9)
+    journal.close(remove=False)
+    found = check(path)
+    assert [(one.what, one.count) for one in found.findings if one.count] == [
+        ("every commit that the journal beside the store knows of is there", 3)
+    ]
+    open_store(path, accept_loss=True).close()
+    assert check(path).sound
 
 
 def test_what_is_no_store_is_said_in_a_sentence(tmp_path: Path, path: Path) -> None:

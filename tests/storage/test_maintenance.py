@@ -6,6 +6,7 @@ import lzma
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -122,8 +123,8 @@ def test_a_kill_while_compacting_leaves_the_whole_store_and_the_next_try_clears_
 def test_where_the_disk_has_no_room_nothing_is_begun(
     work: Callable[[Path], object], old: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(offline.shutil, "disk_usage", lambda folder: type("Usage", (), {"free": 1000}))
-    with pytest.raises(InputError, match=r"takes up to \d+ MB .* where 0 MB are free: make room"):
+    monkeypatch.setattr(offline.shutil, "disk_usage", lambda folder: type("Usage", (), {"free": 8_000_000}))
+    with pytest.raises(InputError, match=r"takes up to \d+ MB .* where 8 MB are free: make room"):
         work(old)
     assert names(old) == [old.name]
 
@@ -205,6 +206,29 @@ def test_a_copy_that_is_not_whole_is_not_given_its_name(old: Path, monkeypatch: 
     with pytest.raises(StoreError, match="ends at batch 137"):
         backup(old, old.with_name("copy.duckdb"))
     assert names(old) == [old.name]
+
+
+def test_a_live_copy_counts_only_when_the_store_was_held_to_its_end(path: Path) -> None:
+    with open_store(path) as store:
+        store.checkpoint()
+        copy = path.with_name("copy.duckdb")
+        script = """
+import sys
+from pathlib import Path
+from venire.arena.errors import StoreError
+from venire.storage.maintenance import backup_held
+try:
+    print(backup_held(Path(sys.argv[1]), Path(sys.argv[2]), held=lambda: sys.argv[3] == "held").batch)
+except StoreError as error:
+    print(error)
+"""
+        run = [sys.executable, "-c", script, str(path), str(copy)]
+        lost = subprocess.run([*run, "lost"], capture_output=True, text=True, check=True)
+        assert "wrote on before the copy was whole: try again" in lost.stdout
+        assert not copy.exists()
+        done = subprocess.run([*run, "held"], capture_output=True, text=True, check=True)
+        assert done.stdout == f"{store.batch}\n"
+    assert check(copy).sound
 
 
 def test_a_kill_while_copying_leaves_no_copy_under_its_name(

@@ -11,7 +11,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,6 +21,7 @@ import pytest
 
 import venire as product
 from venire.arena.errors import Fault
+from venire.storage.journal import Journal
 from venire.storage.store import open_store
 
 Venire = Callable[..., Any]
@@ -129,11 +130,11 @@ def test_one_campaign_one_table_and_what_is_there_already(venire: Venire, kept: 
     assert venire("store", "export", kept, "-o", kept).code == 2
 
 
-def test_an_export_of_a_store_in_use_says_to_copy_it_first(venire: Venire, kept: Path) -> None:
+def test_a_store_in_use_is_not_exported_and_its_owner_is_named(venire: Venire, kept: Path) -> None:
     with open_store(kept):
         refused = venire("store", "export", kept, "-o", kept.parent / "out")
     assert refused.code == 2
-    assert "venire store backup STORE -o COPY" in refused.err
+    assert f"is held by process {os.getpid()}" in refused.err
     assert not (kept.parent / "out").exists()
 
 
@@ -217,3 +218,19 @@ def test_a_missing_merge_partner_is_a_sentence_and_nothing_is_left(venire: Venir
     assert refused.code == 2
     assert "there is no store" in refused.err
     assert sorted(os.listdir(kept.parent)) == before
+
+
+def test_a_loss_is_accepted_once_and_only_where_there_is_one(venire: Venire, kept: Path) -> None:
+    assert "nothing was done" in venire("store", "accept-loss", kept).out
+    with open_store(kept) as store:
+        constant, batch = store.constant, store.batch
+    journal = Journal(kept, constant, 2, datetime(2026, 1, 1, tzinfo=UTC))
+    journal.mark(batch + 3, 10_000)
+    journal.announce(60, 1, 9, 1, 5_000_000, 100)
+    journal.close(remove=False)
+    assert "venire store accept-loss" in venire("status", kept).err
+    said = venire("store", "accept-loss", kept)
+    assert said.code == 0
+    assert "goes on without 3 commits; 1 calls have no answer on record, and $0.0050 reserved" in said.out
+    assert venire("store", "check", kept).code == 0
+    assert "nothing was done" in venire("store", "accept-loss", kept).out

@@ -76,6 +76,25 @@ def backup(
         typer.echo(f"{out}: {made.bytes / 1e6:,.1f} MB, whole up to batch {made.batch:,} of {store}")
 
 
+@app.command("accept-loss")
+def accept_loss(store: Path = _STORE) -> None:
+    """Go on with a store whose log was cut or removed, without the commits that were in it.
+
+    Try to put the right files back first. Calls whose replies are gone count as paid, and are asked again."""
+    from venire.screen import money
+    from venire.storage.store import open_store
+
+    with open_store(store, create=False, accept_loss=True) as opened:
+        found = opened.recovered
+    if not found.lost_commits:
+        typer.echo(f"{store}: no commits are missing; nothing was done")
+        return
+    typer.echo(
+        f"{store}: goes on without {found.lost_commits:,} commits; {found.calls:,} calls have no answer on record, and "
+        f"{money(found.reserved)} reserved for them count as spent"
+    )
+
+
 @app.command()
 def compact(store: Path = _STORE, as_json: bool = _JSON) -> None:
     """Rewrite a store into a fresh file and put that in its place once it is whole and checked.

@@ -263,14 +263,15 @@ def test_an_unfinished_conversation_that_began_first_makes_a_settled_trial_mixed
 def test_what_is_settled_in_one_store_is_not_failed_in_the_merged_one(folder: Path, two: tuple[Kept, Kept]) -> None:
     a, b = two
     a.settle(1, 0).fail(2, 10).fail(3, 11)
-    b.fail(1, 5).call(2, 1, 20)
+    a.call(4, 1, 30, text=None).write("verdict", (4, 1, 4, "rule", None, None, PRICE))  # filtered: settled, unanswered
+    b.fail(1, 5).call(2, 1, 20).fail(4, 6)
     merged = both_ways(folder, a, b)
     path = Path(merged.path)
     assert ask(path, "select trial_key from failed join trial on id = trial") == a.ask(
         "select trial_key from trial where id = 3"
     )
     assert merged.rows["failed"] == 1
-    assert ask(path, "select nano, unknown from spend") == [(3 * PRICE + 300, 300)]
+    assert ask(path, "select nano, unknown from spend") == [(4 * PRICE + 400, 400)]
 
 
 def test_of_a_failure_and_its_clearing_the_later_counts(folder: Path, two: tuple[Kept, Kept]) -> None:

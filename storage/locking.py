@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shlex
 import socket
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -73,4 +74,9 @@ def _held(store: Path, holder: bytes) -> str:
         who = f"process {owner['pid']} on host {owner['host']} since {owner['since']}"
     except (ValueError, KeyError, TypeError):
         who = "another process that has just started"
-    return f"the store {store} is held by {who}: wait until it has finished, or stop it (Ctrl-C is safe), and try again"
+    named = shlex.quote(str(store))
+    return (
+        f"the store {store} is held by {who}: wait until it has finished, or stop it (Ctrl-C is safe), and try again; "
+        f'`venire status {named}`, `venire watch {named}` and `venire sql {named} "..."` work meanwhile, as long as a '
+        "campaign runs"
+    )

@@ -337,6 +337,14 @@ def open_store(
         raise
 
 
+_SHUT = (
+    "set python_enable_replacements = false",
+    "set enable_external_access = false",
+    "set lock_configuration = true",
+)
+"""Once a store is attached nothing else is opened through its connection: no file, no variable, no other setting."""
+
+
 def _connect(path: Path) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect(":memory:")
     for setting in (
@@ -346,6 +354,7 @@ def _connect(path: Path) -> duckdb.DuckDBPyConnection:
         "set threads = 2",
         "set preserve_insertion_order = false",
         "set TimeZone = 'UTC'",
+        "set max_temp_directory_size = '8GB'",  # a greedy query ends before the disk is full
         "set temp_directory = '{}'".format(str(path.absolute()).replace("'", "''") + ".tmp"),
     ):
         connection.execute(setting)
@@ -353,6 +362,8 @@ def _connect(path: Path) -> duckdb.DuckDBPyConnection:
     try:
         connection.execute(f"attach '{quoted}' as venire (type duckdb, row_group_size 4096)")
         connection.execute("use venire")
+        for setting in _SHUT:
+            connection.execute(setting)
     except duckdb.Error as error:
         connection.close()
         raise InputError(f"cannot open {path} as a store: {_first_line(error)}") from error

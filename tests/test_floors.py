@@ -25,7 +25,7 @@ HOMES = {
     "duckdb": ("storage/",),
     "pyarrow": ("storage/",),
     "litellm": ("judges/providers/",),
-    "aiohttp": ("judges/providers/", "simulation/server.py"),
+    "aiohttp": ("judges/providers/", "simulation/server.py", "reports/live.py"),
     "tenacity": ("orchestrator/",),
     "asyncio_throttle": ("orchestrator/",),
     "scipy": ("ratings/",),
@@ -35,7 +35,7 @@ HOMES = {
     "uvloop": ("venire/",),
     "orjson": ("judges/providers/", "simulation/"),
 }
-ASYNC_HOMES = ("orchestrator/", "judges/providers/", "simulation/server.py", "venire/")
+ASYNC_HOMES = ("orchestrator/", "judges/providers/", "simulation/server.py", "reports/live.py", "venire/")
 STANDARD_ONLY = "arena/"
 
 
@@ -132,6 +132,10 @@ PLANTED = [
     ("reports/board.py", "from venire.orchestrator.plan import design"),
     ("reports/board.py", "from venire.judges import PROTOCOLS"),
     ("reports/board.py", "import rich"),
+    ("reports/board.py", "from aiohttp import web"),
+    ("reports/board.py", "async def f() -> None: ..."),
+    ("reports/live.py", "import duckdb"),
+    ("venire/attach.py", "import aiohttp"),
     ("simulation/judge.py", "from venire.storage.store import Store"),
     ("simulation/judge.py", "from venire.orchestrator.plan import design"),
     ("simulation/judge.py", "async def f() -> None: ..."),

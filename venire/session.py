@@ -26,19 +26,26 @@ from venire.judges.providers.prices import find_price
 from venire.orchestrator.campaign import GRACE_SECONDS, CampaignSummary, Identity, Stop, run_campaign
 from venire.orchestrator.forecast import JudgeForecast, forecast
 from venire.orchestrator.plan import PlannedCampaign, plan_campaign, respondents
+from venire.reports.live import Answers, serve
+from venire.reports.pulse import Pulse
 from venire.simulation.answers import AnswerKey
 from venire.simulation.faults import Faults
 from venire.simulation.judge import parse_model
 from venire.simulation.server import JudgeServer, serve_in_thread
+from venire.standing import status_json
 from venire.storage import frames, imports, plans
 from venire.storage.formats import FORMATS
 from venire.storage.imports import Added
+from venire.storage.selecting import MOST_ROWS, Selected, select
 from venire.storage.store import Store, open_store
 
 if TYPE_CHECKING:
     from venire.reports.board import Board
 
 __all__ = ["Embedded", "Session", "answer_key", "even_faults"]
+
+_SQL_MEMORY = 512 << 20
+"""Half of DuckDB's memory: the rest is the writer's."""
 
 Kind = Literal["instructions", "completions", "elo"]
 LoopFactory = Callable[[], asyncio.AbstractEventLoop]
@@ -143,8 +150,16 @@ class Session:
                         stack.push_async_callback(provider.close)
                         providers[judge.lane.identity] = provider
                         await _check(self.campaign, judge, provider, warn)
+                pulse = Pulse(self.campaign.name, self.clock.wall())
+                await stack.enter_async_context(serve(self.store.path, self._answers(pulse), warn))
+
+                def tell(now: Statistics) -> None:
+                    pulse.feed(now)
+                    if progress is not None:
+                        progress(now)
+
                 with _signals(stop, warn):
-                    return await run_campaign(
+                    summary = await run_campaign(
                         self.store,
                         self.campaign,
                         self.planned,
@@ -152,14 +167,24 @@ class Session:
                         self.prices,
                         clock=self.clock,
                         stop=stop,
-                        progress=progress,
+                        progress=tell,
                         warn=warn,
                         group_rows=group_rows,
                         group_seconds=group_seconds,
                     )
+                pulse.ending = summary.ending.value
+                return summary
 
         with self._embedded_server(left, embedded or Embedded()) as base_url:
             return _run(lambda: go(base_url), loop_factory)
+
+    def _answers(self, pulse: Pulse) -> Answers:
+        """What others may be told of the store while a campaign runs."""
+
+        def sql(text: str, most: int, given_up: threading.Event) -> Selected:
+            return select(self.store, text, most=min(most, MOST_ROWS), memory=_SQL_MEMORY, given_up=given_up)
+
+        return Answers(pulse, lambda: status_json(self.store), sql)
 
     @contextlib.contextmanager
     def _embedded_server(self, left: Sequence[JudgeSettings], settings: Embedded) -> Iterator[str | None]:

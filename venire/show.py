@@ -13,14 +13,13 @@ from typing import Any
 from rich.console import Console
 
 from venire.arena.campaigns import Budget, Campaign
-from venire.arena.errors import Fault
 from venire.drift import drift_json, show_drift
 from venire.orchestrator.campaign import CampaignSummary, Ending
 from venire.orchestrator.forecast import EXPECTED_REASONS
 from venire.screen import console, duration, money, plain, progress, tabulate
 from venire.session import Embedded, Session
-from venire.storage import frames
-from venire.storage.store import Store
+from venire.standing import failed_steps
+from venire.storage.recovery import Recovered
 
 __all__ = [
     "EXIT_CODES",
@@ -29,7 +28,7 @@ __all__ = [
     "show_outcome",
     "show_plan",
     "show_status",
-    "status_json",
+    "told_live",
 ]
 
 EXIT_CODES = {
@@ -62,7 +61,7 @@ def show_plan(screen: Console, session: Session) -> None:
     if chosen.matchups and chosen.matchups[0].gap is not None:
         gaps = [matchup.gap for matchup in chosen.matchups if matchup.gap is not None]
         screen.print(f"Elo gaps: {max(gaps):.0f} to {min(gaps):.0f} points")
-    show_recovered(screen, session.store)
+    show_recovered(screen, session.store.recovered)
     if standing.settled or standing.failed:
         screen.print(
             f"on record: {standing.settled} settled, {standing.failed} failed, {standing.missing} missing; "
@@ -103,9 +102,8 @@ def _limits(budget: Budget) -> str:
     return " and ".join(told) or "none"
 
 
-def show_recovered(screen: Console, store: Store) -> None:
+def show_recovered(screen: Console, found: Recovered) -> None:
     """What a run that ended without notice left behind, if one did."""
-    found = store.recovered
     if found.lost_commits:
         screen.print(f"the store had lost its last {found.lost_commits} commits; the loss was accepted")
     if found.replies:
@@ -145,7 +143,7 @@ def show_outcome(session: Session, screen: Console, embedded: Embedded) -> int:
     with progress(screen) as tell:
         summary = session.run(embedded=embedded, progress=tell, warn=warn, loop_factory=_loop())
     _show_summary(screen, session, summary)
-    show_drift(screen, session.store, session.planned.id)
+    show_drift(screen, drift_json(session.store, session.planned.id))
     from venire.leaderboard import show_board  # and scipy, 65 MB that no run needs before its end
 
     show_board(screen if screen.file is sys.stdout else console(), session.board())
@@ -194,7 +192,7 @@ def _show_ending(screen: Console, session: Session, summary: CampaignSummary) ->
         screen.print(f"\nlane closed: {plain(lane)}: {plain(why)}; {left}. Mend it and go on: {again}")
     if summary.progress.failed:
         screen.print(f"\n{summary.progress.failed} trials failed; try them again: {again} --retry-failed")
-        _show_failed(screen, session.store, session.planned.id)
+        _show_failed(screen, failed_steps(session.store, session.planned.id))
 
 
 def _show_missing(screen: Console, session: Session, summary: CampaignSummary) -> None:
@@ -207,11 +205,13 @@ def _show_missing(screen: Console, session: Session, summary: CampaignSummary) -
         screen.print(f"  {plain(row.judge)}: {row.trials:,} trials, about {row.calls:,} calls, {price}: {plain(why)}")
 
 
-def _show_failed(screen: Console, store: Store, campaign: int) -> None:
-    for judge, instruction, a, b, step, fault, message in store.read("failed_steps", campaign=campaign, limit=5):
-        kind = Fault(fault).name.lower().replace("_", " ")
-        told = plain(f"{judge}, {instruction}, {a} against {b}, step {step}: {kind}: {message}")
-        screen.print(f"  {told}")
+def _show_failed(screen: Console, steps: list[dict[str, Any]]) -> None:
+    for one in steps:
+        told = (
+            f"{one['judge']}, {one['instruction']}, {one['model_a']} against {one['model_b']}, step {one['step']}: "
+            f"{one['fault'].replace('_', ' ')}: {one['message']}"
+        )
+        screen.print(f"  {plain(told)}")
 
 
 def show_next_steps(screen: Console, folder: Path, campaign: Campaign) -> None:
@@ -227,34 +227,14 @@ def show_next_steps(screen: Console, folder: Path, campaign: Campaign) -> None:
         screen.print(f"  {command}")
 
 
-def status_json(store: Store) -> dict[str, Any]:
-    """What a store holds, as plain values."""
-    (counts,) = store.read("counts")
-    names = ("instructions", "completions", "models", "models_with_elo", "attempts", "verdicts")
-    found = []
-    for one in frames.campaigns(store):
-        standing, paid = frames.progress(store, one.id), frames.accounts(store, one.id)
-        found.append(
-            {
-                "campaign": one.name,
-                "started_at": one.started_at,
-                "progress": asdict(standing) | {"missing": standing.missing},
-                "judges": [{"judge": name} | asdict(row) for name, row in frames.judge_progress(store, one.id).items()],
-                "served": drift_json(store, one.id),
-                "accounts": asdict(paid),
-                "faults": {Fault(fault).name.lower(): count for fault, count in store.read("faults", campaign=one.id)},
-            }
-        )
-    return {"store": str(store.path), "holds": dict(zip(names, counts, strict=True)), "campaigns": found}
-
-
-def show_status(screen: Console, store: Store) -> None:
-    """What a store holds, for eyes."""
-    facts = status_json(store)
+def show_status(screen: Console, facts: dict[str, Any]) -> None:
+    """What a store holds, for eyes: a document of `status_json`, with what is told of a running campaign in `live`."""
     holds = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in facts["holds"].items())
-    screen.print(f"{plain(str(store.path))}: {holds}")
-    show_recovered(screen, store)
-    for row, one in zip(frames.campaigns(store), facts["campaigns"], strict=True):
+    screen.print(f"{plain(facts['store'])}: {holds}")
+    if facts["live"] is not None:
+        screen.print(plain(f"running: {told_live(facts['live'])}"))
+    show_recovered(screen, Recovered(**facts["recovered"]))
+    for one in facts["campaigns"]:
         standing, paid = one["progress"], one["accounts"]
         screen.print(
             f"\n{plain(one['campaign'])}: {standing['settled']:,} of {standing['planned']:,} trials settled, "
@@ -266,5 +246,15 @@ def show_status(screen: Console, store: Store) -> None:
         if one["faults"]:
             told = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in one["faults"].items())
             screen.print(f"  calls without a reply: {told}")
-        show_drift(screen, store, row.id)
-        _show_failed(screen, store, row.id)
+        show_drift(screen, one["served"])
+        _show_failed(screen, one["failed_steps"])
+
+
+def told_live(live: dict[str, Any]) -> str:
+    """A running campaign in a line: who runs it since when, calls, pace, what is left and what it cost so far."""
+    left = live["seconds_left"]
+    return (
+        f"process {live['process']} on host {live['host']} since {live['since']}, {live['calls']:,} calls, "
+        f"{live['in_flight']:,} in flight, {live['calls_per_second']:,.3g} a second, "
+        f"{'' if left is None else f'about {duration(left)} left, '}{money(live['spent'])}"
+    )

@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from venire.arena.errors import InputError, VenireError
-from venire.commands import bring, demo, init, mock_provider, plan, rate, reparse, run, status, store
+from venire.commands import bring, demo, init, mock_provider, plan, rate, reparse, run, sql, status, store, watch
 
 __all__ = ["app", "main"]
 
@@ -48,6 +48,8 @@ for name, verb in (
     ("plan", plan.plan),
     ("run", run.run),
     ("status", status.status),
+    ("watch", watch.watch),
+    ("sql", sql.sql),
     ("rate", rate.rate),
     ("reparse", reparse.reparse),
     ("mock-provider", mock_provider.mock_provider),

@@ -1,4 +1,4 @@
-"""`venire status`: what a store holds and how far its campaigns are."""
+"""`venire status`: what a store holds and how far its campaigns are, those that are running too."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ def status(
     store: Path = typer.Argument(..., help="The store."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON on standard output and nothing else."),
 ) -> None:
-    """Show what a store holds and how far it is."""
+    """Show what a store holds and how far it is, while a campaign runs too."""
+    from venire.attach import standing
     from venire.commands.options import write_json
     from venire.screen import console
-    from venire.show import show_status, status_json
-    from venire.storage.store import open_store
+    from venire.show import show_status
 
-    with open_store(store, create=False) as opened:
-        if as_json:
-            write_json(status_json(opened))
-        else:
-            show_status(console(), opened)
+    facts = standing(store)
+    if as_json:
+        write_json(facts)
+    else:
+        show_status(console(), facts)

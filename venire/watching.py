@@ -1,0 +1,92 @@
+"""A run as its watchers see it: bars on a terminal, a line now and then elsewhere, a sentence at its end."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from time import monotonic
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from venire.attach import Owner, SilentOwnerError
+from venire.screen import duration, money, plain
+
+__all__ = ["show_run"]
+
+_JUDGES_SECONDS = 5.0
+"""The progress of judges is a query of the store: it is asked for less often than the counters."""
+
+
+def show_run(screen: Console, owner: Owner, interval: float) -> bool:
+    """Look on until the run ends, and say how it did; whether it told so itself.
+
+    Raises SilentOwnerError where nobody answers from the start.
+    """
+    last: dict[str, Any] | None = None
+    try:
+        with Live(console=screen, auto_refresh=False) if screen.is_terminal else contextlib.nullcontext() as live:
+            for last, judges in _looks(owner, interval):
+                if live is not None:
+                    live.update(_picture(last, judges), refresh=True)
+                elif not last["ended"]:
+                    screen.print(f"{_done(last)}, {_counts(last)}")
+    except SilentOwnerError:
+        if last is None:
+            raise
+        screen.print(f"the run has ended without notice, last seen at {_done(last)}: the same `venire run` goes on")
+        return False
+    assert last is not None  # the owner sends one line at least
+    ending = last["ending"] or "an error stopped it"
+    screen.print(f"the run has ended: {ending}; {_done(last)}, {last['calls']:,} calls, {money(last['spent'])}")
+    return True
+
+
+def _looks(owner: Owner, interval: float) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """The counters as often as wanted, each with the latest known progress of the judges."""
+    judges: list[dict[str, Any]] = []
+    asked = -_JUDGES_SECONDS
+    for now in owner.watch(interval):
+        if monotonic() - asked >= _JUDGES_SECONDS and not now["ended"]:
+            with contextlib.suppress(SilentOwnerError):  # the run may be ending: its last line is still to come
+                found = [one for one in owner.status()["campaigns"] if one["campaign"] == now["campaign"]]
+                judges = found[0]["judges"] if found else []
+            asked = monotonic()
+        yield now, [] if now["ended"] else judges  # which would be those of some seconds before the end
+
+
+def _done(now: dict[str, Any]) -> str:
+    failed = f", {now['failed']:,} failed" if now["failed"] else ""
+    return f"{now['settled']:,} of {now['planned']:,} trials settled{failed}"
+
+
+def _counts(now: dict[str, Any]) -> str:
+    left = now["seconds_left"]
+    waits = f"{now['waits']:,} waits of {now['waited'] / now['waits']:.2f} s" if now["waits"] else "0 waits"
+    return (
+        f"{now['calls']:,} calls, {now['calls_per_second']:,.3g} a second, {now['in_flight']:,} in flight, {waits}, "
+        f"{now['retries']:,} retries, {money(now['spent'])}, {duration(now['elapsed'])}"
+        + ("" if left is None or now["ended"] else f", about {duration(left)} left")
+    )
+
+
+def _picture(now: dict[str, Any], judges: list[dict[str, Any]]) -> RenderableType:
+    bars = Table.grid(padding=(0, 2))
+    bars.add_column(overflow="fold", max_width=40)
+    bars.add_column(width=24)
+    bars.add_column(justify="right", no_wrap=True)
+    bars.add_column(justify="right", no_wrap=True)
+    whole = {"judge": now["campaign"], **now}
+    for number, one in enumerate((whole, *judges)):
+        done = one["settled"] + one["failed"]
+        bars.add_row(
+            Text(("  " if number else "") + plain(one["judge"]), style="" if number else "bold"),
+            ProgressBar(total=max(1, one["planned"]), completed=done, width=24),
+            f"{done:,}/{one['planned']:,}",
+            f"{one['failed']:,} failed" if one["failed"] else "",
+        )
+    return Group(bars, Text(_counts(now)))

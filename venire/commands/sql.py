@@ -112,11 +112,15 @@ def _line(cells: Sequence[str], widths: Sequence[int], numbers: Sequence[bool]) 
 
 
 def _show_relations(found: Selected) -> None:
+    import textwrap
+
     from venire.screen import console
 
     screen = console()
+    width = screen.width if screen.is_terminal else 10**6
     for kind in ("view", "table"):
         screen.print(f"{kind}s", style="bold")
         for name, _, columns, types in (row for row in found.rows if row[1] == kind):
             told = ", ".join(f"{column} {of}" for column, of in zip(columns, types, strict=True))
-            screen.print(f"  {name}: {told}")
+            for line in textwrap.wrap(f"  {name}: {told}", width, subsequent_indent="    "):
+                screen.print(line)

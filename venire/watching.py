@@ -18,8 +18,8 @@ from venire.screen import duration, money, plain
 
 __all__ = ["show_run"]
 
-_JUDGES_SECONDS = 5.0
-"""The progress of judges is a query of the store: it is asked for less often than the counters."""
+_JUDGES_SHARE = 20
+"""The progress of judges is a query of the store: it may take one part in so many of the time."""
 
 
 def show_run(screen: Console, owner: Owner, interval: float) -> bool:
@@ -49,13 +49,13 @@ def show_run(screen: Console, owner: Owner, interval: float) -> bool:
 def _looks(owner: Owner, interval: float) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
     """The counters as often as wanted, each with the latest known progress of the judges."""
     judges: list[dict[str, Any]] = []
-    asked = -_JUDGES_SECONDS
+    next_look = 0.0
     for now in owner.watch(interval):
-        if monotonic() - asked >= _JUDGES_SECONDS and not now["ended"]:
+        if (begun := monotonic()) >= next_look and not now["ended"]:
             with contextlib.suppress(SilentOwnerError):  # the run may be ending: its last line is still to come
                 found = [one for one in owner.status()["campaigns"] if one["campaign"] == now["campaign"]]
                 judges = found[0]["judges"] if found else []
-            asked = monotonic()
+            next_look = begun + _JUDGES_SHARE * (monotonic() - begun)
         yield now, [] if now["ended"] else judges  # which would be those of some seconds before the end
 
 

@@ -46,7 +46,7 @@ PROCESS_FOLDERS = Path("/proc/self/fd")
 """Where Linux shows what a process has open: a short way to a file that has a long path."""
 
 _STATUS_SECONDS = 1.0
-_PATIENCE_SECONDS = 1.0
+_PATIENCE_SECONDS = 0.5
 
 Ask = Callable[[str, int, threading.Event], Selected]
 """A query, the most rows wanted, and an event that says when nobody waits for them any more."""
@@ -128,7 +128,6 @@ def _listening(path: Path) -> Iterator[socket.socket]:
 class _Server:
     answers: Answers
     _ended: asyncio.Event = field(default_factory=asyncio.Event)
-    _asked: set[threading.Event] = field(default_factory=set)
     _sql: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(SQL_AT_ONCE, "venire-sql"))
     _status: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "venire-status"))
     _known: tuple[float, dict[str, Any]] | None = None
@@ -153,14 +152,12 @@ class _Server:
             self._server = await asyncio.get_running_loop().create_unix_server(handler, sock=listener)
 
     async def stop(self, path: Path) -> None:
-        """Tell who watches that the run has ended, interrupt what is asked, and wait for the threads."""
+        """Tell who watches that the run has ended, cancel what is still asked, and wait for the threads."""
         if self._server is not None:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(path)
             self._server.close()
         self._ended.set()
-        for given_up in self._asked:
-            given_up.set()
         if self._runner is not None:
             await self._runner.cleanup()
         for pool in (self._sql, self._status):
@@ -195,12 +192,10 @@ class _Server:
         if not isinstance(query, str) or not isinstance(most, int) or most < 0:
             raise InputError('a query is asked as {"query": "select ...", "most": 100}')
         given_up = threading.Event()
-        self._asked.add(given_up)
         try:
             return await asyncio.get_running_loop().run_in_executor(self._sql, self._sql_body, query, most, given_up)
         finally:
-            self._asked.discard(given_up)
-            given_up.set()
+            given_up.set()  # answered, or cancelled: by a client that hung up, or by the end of the run
 
     def _sql_body(self, query: str, most: int, given_up: threading.Event) -> web.Response:
         if given_up.is_set():  # while it waited for its turn

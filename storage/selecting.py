@@ -2,7 +2,7 @@
 
 A campaign may be writing through the same DuckDB at the same time. Four things keep a query from harming it: one
 SELECT is let in and its table functions are on a list; it runs in a read-only transaction; the store's connection was
-made without access to files and with its settings locked; and a query that takes too long or too much memory is
+shut to files once the store was attached; and a query that takes too long or too much memory is
 interrupted, because the writer would be refused memory just as the query would.
 """
 

@@ -337,12 +337,8 @@ def open_store(
         raise
 
 
-_SHUT = (
-    "set python_enable_replacements = false",
-    "set enable_external_access = false",
-    "set lock_configuration = true",
-)
-"""Once a store is attached nothing else is opened through its connection: no file, no variable, no other setting."""
+_SHUT = ("set python_enable_replacements = false", "set enable_external_access = false")
+"""Once a store is attached no file and no variable is opened through its connection; DuckDB does not take this back."""
 
 
 def _connect(path: Path) -> duckdb.DuckDBPyConnection:

@@ -201,7 +201,10 @@ def test_a_mistake_in_a_query_is_exit_2_with_its_place(
     assert (done.code, done.out) == (2, "")
     assert "batle does not exist" in done.err
     assert "LINE 1: select * from batle" in done.err
-    assert venire("sql", store, "drop table plan").code == 2
+    done = venire("sql", store, "drop table plan")
+    assert done.code == 2
+    assert "a store is only read here" in done.err
+    assert "this is DROP" in done.err
 
 
 def test_rows_that_are_left_off_are_told_of_beside_the_output(paused: Running, ended: Path, venire: Venire) -> None:

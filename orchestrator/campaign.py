@@ -94,15 +94,20 @@ async def run_campaign(
     stop: Stop | None = None,
     progress: Callable[[Statistics], None] | None = None,
     warn: Callable[[str], None] | None = None,
+    on_start: Callable[[Recorder], None] | None = None,
     group_rows: int = 500,
     group_seconds: float = 0.1,
 ) -> CampaignSummary:
     """Ask what is missing of a planned campaign; `providers` by lane identity, `prices` by judge name.
 
+    `on_start` is handed the recorder before the first call, for whoever wants to hold the store.
+
     Returns when everything is settled or there is a reason to stop; raises StoreError when the store fails, after what
     was in flight has come in. Cancelled: as with a second request to stop.
     """
     run = _Run(store, campaign, planned, clock, stop or Stop(), warn, group_rows, group_seconds)
+    if on_start is not None:
+        on_start(run.recorder)
     return await run.go(providers, prices, progress)
 
 

@@ -79,6 +79,8 @@ class Recorder:
         rows = min(group_rows, _MOST_GROUP) + 2 * workers
         spill_bytes = max(_LEAST_SPILL, rows * bytes_a_row)
         self._journal = store.begin_journal(campaign, workers=workers, spill_bytes=spill_bytes)
+        self._holds: set[Hold] = set()
+        self._ending = asyncio.Event()
         self._announced: deque[tuple[int, int]] = deque()
         """Places of attempts among the writer's rows, with their slots, in the order handed over."""
         self._announcements = self._synced = 0
@@ -116,25 +118,36 @@ class Recorder:
         await self._freed.wait()
 
     async def close(self) -> None:
-        """Write what is waiting and end the writer. Raises StoreError when that could not be done in the store."""
+        """Write what is waiting and end the writer. Raises StoreError when that could not be done in the store.
+
+        Whoever holds the store is told, and not waited for.
+        """
+        self._ending.set()
+        for request in self._holds:
+            request.released.set()
         await asyncio.to_thread(self._writer.close)
 
     @asynccontextmanager
-    async def hold(self) -> AsyncIterator[None]:
+    async def hold(self) -> AsyncIterator[asyncio.Event]:
         """Write nothing while the context lasts, with everything in the store's file: for who copies that file.
 
-        Raises StoreError when the log cannot be folded in.
+        Yields an event that is set when the run ends and the hold with it. Raises StoreError when the log cannot be
+        folded in, and when the run is ending already.
         """
+        if self._ending.is_set():
+            raise StoreError("the run is ending: try again when it has ended")
         loop = asyncio.get_running_loop()
         held: asyncio.Future[bool] = loop.create_future()
         request = Hold(lambda folded: _call(loop, _answer, held, folded))
+        self._holds.add(request)
         self._writer.hold(request)
         try:
             if not await held:
                 raise StoreError(f"the log of the store {self._store.path} cannot be folded in: is the disk full?")
-            yield
+            yield self._ending
         finally:
             request.released.set()
+            self._holds.discard(request)
 
     async def announce(self, trial: int, step: int, number: int, lane: int, claim: Claim) -> int:
         """Put a call on the campaign's account before it is sent; returns the slot that its attempt gives back.

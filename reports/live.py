@@ -56,14 +56,14 @@ Ask = Callable[[str, int, threading.Event], Selected]
 class Answers:
     """Where the server's answers come from; `status` and `sql` are called in threads.
 
-    Both may raise InputError, whose sentence the client is told. Inside `hold` nothing is written to the store; None
-    where it cannot be held.
+    Both may raise InputError, whose sentence the client is told. Inside `hold` nothing is written to the store, until
+    the event that it yields is set; None where it cannot be held.
     """
 
     pulse: Pulse
     status: Callable[[], dict[str, Any]]
     sql: Ask
-    hold: Callable[[], AbstractAsyncContextManager[None]] | None = None
+    hold: Callable[[], AbstractAsyncContextManager[asyncio.Event]] | None = None
 
 
 def socket_path(store: Path) -> Path:
@@ -212,13 +212,13 @@ class _Server:
             raise InputError("the store is being held for somebody else: try again in a minute")
         self._held = True
         try:
-            async with self.answers.hold():
+            async with self.answers.hold() as over:
                 response = _lines()
                 response.force_close()  # its end tells the client
                 await response.prepare(request)
                 await response.write(_line({"held": True}))
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._ended.wait(), HOLD_SECONDS)  # cancelled when the client hangs up
+                    await asyncio.wait_for(over.wait(), HOLD_SECONDS)  # cancelled when the client hangs up
             return response
         finally:
             self._held = False

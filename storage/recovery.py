@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from venire.arena.errors import Fault, InputError, StoreError
+from venire.storage.connection import first_line, quoted, rescued_path
 from venire.storage.journal import Announcement, LeftBehind, Rows, journal_path, read_journal
 from venire.storage.place import is_open_here
 
@@ -152,16 +153,16 @@ def rescue(store: Store) -> Path:
     The process still has the file, wherever its name is now. Its log goes when it still lies at the old place, where it
     would spoil the store that is there now. Raises StoreError when the copy cannot be written.
     """
-    target = store.path.with_name(store.path.name + ".rescued")
+    target = rescued_path(store.path)
     log = store.path.with_name(store.path.name + ".wal")
     if target.exists():
         raise StoreError(f"{target} is there already: nothing was written over it")
     try:
-        store.connection.execute("attach '{}' as rescued (row_group_size 4096)".format(str(target).replace("'", "''")))
+        store.connection.execute(f"attach {quoted(target)} as rescued (row_group_size 4096)")
         store.connection.execute("copy from database venire to rescued")
         store.connection.execute("detach rescued")
     except duckdb.Error as error:
-        raise StoreError(f"{target} cannot be written: {str(error).splitlines()[0]}") from error
+        raise StoreError(f"{target} cannot be written: {first_line(error)}") from error
     if is_open_here(log):
         log.unlink()
     store.end_journal()

@@ -7,7 +7,6 @@ import shutil
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -17,22 +16,18 @@ import duckdb
 
 from venire.arena.clock import Clock, SystemClock
 from venire.arena.errors import InputError, StoreError
+from venire.storage.connection import MEMORY, Row, close, connect, fetch, first_line, migrate
 from venire.storage.journal import LEAST_SLOTS, Journal
 from venire.storage.locking import StoreLock
 from venire.storage.place import Place
 from venire.storage.recovery import Recovered, recover
-from venire.storage.sql import migrations, query
+from venire.storage.sql import query
 
-__all__ = ["Store", "open_store"]
-
-Row = tuple[Any, ...]
+__all__ = ["Commit", "Row", "Store", "open_store"]
 
 _LONG_LOG = 64 << 20
 _SPARE_BYTES = 1 << 20
 """What a checkpoint may need on the disk beside twice the log."""
-
-_MEMORY = "1GB"
-"""What DuckDB may use: a group of rows with texts of megabytes is held whole."""
 
 _KEPT = "8MB"
 """What `shed` leaves of the blocks that were read."""
@@ -70,9 +65,9 @@ class Store:
         """All rows of a named query; for small results."""
         try:
             with self._at_work():
-                return _fetch(self.connection, name, parameters)
+                return fetch(self.connection, name, parameters)
         except duckdb.Error as error:
-            raise StoreError(f"the store {self.path} cannot be read: {_first_line(error)}") from error
+            raise StoreError(f"the store {self.path} cannot be read: {first_line(error)}") from error
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """A connection of its own to the same file, for one thread; to be closed."""
@@ -84,9 +79,9 @@ class Store:
         """All rows of a named query on a cursor of its own: safe in any thread while the writer is at work."""
         try:
             with self._at_work(), self.cursor() as cursor:
-                return _fetch(cursor, name, parameters)
+                return fetch(cursor, name, parameters)
         except duckdb.Error as error:
-            raise StoreError(f"the store {self.path} cannot be read: {_first_line(error)}") from error
+            raise StoreError(f"the store {self.path} cannot be read: {first_line(error)}") from error
 
     def arrays(self, name: str, /, **parameters: Any) -> Mapping[str, Any]:
         """Columns of a named query as NumPy arrays, by name."""
@@ -94,7 +89,7 @@ class Store:
             try:
                 columns: Mapping[str, Any] = cursor.execute(query(name), parameters).fetchnumpy()
             except duckdb.Error as error:
-                raise StoreError(f"the store {self.path} cannot be read: {_first_line(error)}") from error
+                raise StoreError(f"the store {self.path} cannot be read: {first_line(error)}") from error
             return columns
 
     @contextmanager
@@ -124,7 +119,7 @@ class Store:
             self._roll_back()
             self._read_ledger()
             if isinstance(error, (duckdb.IOException, duckdb.TransactionException, duckdb.FatalException)):
-                raise StoreError(f"the store {self.path} cannot be written: {_first_line(error)}") from error
+                raise StoreError(f"the store {self.path} cannot be written: {first_line(error)}") from error
             raise
         self.batch = commit.batch
         if self.journal is not None:
@@ -194,7 +189,7 @@ class Store:
             with self._at_work():
                 self.connection.execute("checkpoint")
         except duckdb.Error as error:
-            raise StoreError(f"the log of the store {self.path} cannot be folded in: {_first_line(error)}") from error
+            raise StoreError(f"the log of the store {self.path} cannot be folded in: {first_line(error)}") from error
         return True
 
     def is_due(self) -> bool:
@@ -231,7 +226,7 @@ class Store:
             except duckdb.OutOfMemoryException:
                 pass  # as much as could go is gone
             finally:
-                self.connection.execute(f"set memory_limit = '{_MEMORY}'")
+                self.connection.execute(f"set memory_limit = '{MEMORY}'")
 
     @property
     def log_bytes(self) -> int:
@@ -252,7 +247,7 @@ class Store:
         except StoreError:
             pass  # everything committed is in the log, and the next start reads it from there
         finally:
-            _close(self.connection, fold=folded)
+            close(self.connection, fold=folded)
             if folded:
                 self.end_journal()
             if self.journal is not None:
@@ -318,92 +313,23 @@ def open_store(
         raise InputError(f"the folder {path.parent} of the store {path.name} does not exist: make it first")
     lock = StoreLock.acquire(path)
     try:
-        connection = _connect(path)
+        connection = connect(path)
         try:
             try:
-                _migrate(connection, path, clock)
+                migrate(connection, path, clock)
             except duckdb.Error as error:
-                raise InputError(f"{path} cannot be used as a store: {_first_line(error)}") from error
+                raise InputError(f"{path} cannot be used as a store: {first_line(error)}") from error
             if new:
                 _sync_folder(path.parent)
             store = Store(path, connection, lock, clock)
             store.recovered = recover(store, accept_loss=accept_loss)
             return store
         except BaseException:
-            _close(connection, fold=False)
+            close(connection, fold=False)
             raise
     except BaseException:
         lock.release()
         raise
-
-
-_SHUT = ("set python_enable_replacements = false", "set enable_external_access = false")
-"""Once a store is attached no file and no variable is opened through its connection; DuckDB does not take this back."""
-
-
-def _connect(path: Path) -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect(":memory:")
-    for setting in (
-        "set enable_progress_bar = false",
-        "set wal_autocheckpoint = '100GB'",
-        f"set memory_limit = '{_MEMORY}'",
-        "set threads = 2",
-        "set preserve_insertion_order = false",
-        "set TimeZone = 'UTC'",
-        "set max_temp_directory_size = '8GB'",  # a greedy query ends before the disk is full
-        "set temp_directory = '{}'".format(str(path.absolute()).replace("'", "''") + ".tmp"),
-    ):
-        connection.execute(setting)
-    quoted = str(path).replace("'", "''")
-    try:
-        connection.execute(f"attach '{quoted}' as venire (type duckdb, row_group_size 4096)")
-        connection.execute("use venire")
-        for setting in _SHUT:
-            connection.execute(setting)
-    except duckdb.Error as error:
-        connection.close()
-        raise InputError(f"cannot open {path} as a store: {_first_line(error)}") from error
-    return connection
-
-
-def _close(connection: duckdb.DuckDBPyConnection, *, fold: bool) -> None:
-    """Close a connection; DuckDB would fold the log in by itself, ready or not."""
-    if not fold:
-        with suppress(duckdb.Error):  # it has given the connection up, and writes no more
-            connection.execute("pragma disable_checkpoint_on_shutdown")
-    connection.close()
-
-
-def _migrate(connection: duckdb.DuckDBPyConnection, path: Path, clock: Clock) -> None:
-    tables = {name for (name,) in _fetch(connection, "tables", {})}
-    if tables and "store" not in tables:
-        raise InputError(f"{path} is a DuckDB file of something else: name another store")
-    found = _fetch(connection, "read_store", {})[0][0] if tables else 0
-    newest = migrations()[-1][0]
-    if found > newest:
-        raise InputError(
-            f"the store {path} has format {found} and this Venire reads up to {newest}: install a newer Venire"
-        )
-    for number, name, text in migrations():
-        if number <= found:
-            continue
-        connection.begin()
-        connection.execute(text)
-        now = clock.wall()
-        if number == 1:
-            connection.execute(query("insert_store"), {"format": number, "version": version("venire"), "now": now})
-        connection.execute(query("update_format"), {"format": number})
-        connection.execute(query("insert_migration"), {"number": number, "name": name, "now": now})
-        connection.commit()
-
-
-def _fetch(connection: duckdb.DuckDBPyConnection, name: str, parameters: Mapping[str, Any]) -> list[Row]:
-    rows: list[Row] = connection.execute(query(name), dict(parameters)).fetchall()
-    return rows
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0]
 
 
 def _sync_folder(folder: Path) -> None:

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import duckdb
+
 from venire.arena.errors import Fault, StoreError
 from venire.storage.recovery import FAULT_COLUMN
 from venire.storage.store import Row, Store
@@ -15,9 +17,11 @@ from venire.storage.store import Row, Store
 __all__ = ["Hold", "Writer"]
 
 _TABLES = ("attempt", "verdict", "failure", "event")
+_PATIENCE = 20
+"""How often a commit waits for memory, for as long as a group waits to be written."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Hold:
     """A request to fold the log in and write nothing more until `released` is set.
 
@@ -151,7 +155,7 @@ class Writer:
         """A group into the store, or where that fails into the journal."""
         if self._error is None:
             try:
-                self._commit(group)
+                self._commit_when_there_is_memory(group)
                 self._number = self._store.batch + 1
             except Exception as error:  # DuckDB's, Python's or ours: none of them may cost a reply
                 self._fail(error)
@@ -161,6 +165,15 @@ class Writer:
             self._written += len(group)
         if self._on_commit is not None:
             self._on_commit()
+
+    def _commit_when_there_is_memory(self, group: list[tuple[str, Row]]) -> None:
+        """A query from outside may hold DuckDB's memory for a moment; that is no reason to give the store up."""
+        for _ in range(_PATIENCE):
+            try:
+                return self._commit(group)
+            except duckdb.OutOfMemoryException:
+                time.sleep(self._group_seconds)
+        self._commit(group)
 
     def _commit(self, group: list[tuple[str, Row]]) -> None:
         with self._store.commit() as commit:

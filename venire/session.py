@@ -26,6 +26,7 @@ from venire.judges.providers.prices import find_price
 from venire.orchestrator.campaign import GRACE_SECONDS, CampaignSummary, Identity, Stop, run_campaign
 from venire.orchestrator.forecast import JudgeForecast, forecast
 from venire.orchestrator.plan import PlannedCampaign, plan_campaign, respondents
+from venire.orchestrator.recorder import Recorder
 from venire.reports.live import Answers, serve
 from venire.reports.pulse import Pulse
 from venire.simulation.answers import AnswerKey
@@ -57,6 +58,21 @@ class Embedded:
 
     speed: float = 0.0
     faults: Faults = field(default_factory=Faults)
+
+
+class _Door:
+    """The way to a run's recorder, which is there once the run has begun."""
+
+    def __init__(self) -> None:
+        self._recorder: Recorder | None = None
+
+    def open(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+
+    def hold(self) -> contextlib.AbstractAsyncContextManager[asyncio.Event]:
+        if self._recorder is None:
+            raise InputError("the run has not begun: try again in a moment")
+        return self._recorder.hold()
 
 
 class Session:
@@ -151,7 +167,8 @@ class Session:
                         providers[judge.lane.identity] = provider
                         await _check(self.campaign, judge, provider, warn)
                 pulse = Pulse(self.campaign.name, self.clock.wall())
-                await stack.enter_async_context(serve(self.store.path, self._answers(pulse), warn))
+                door = _Door()
+                await stack.enter_async_context(serve(self.store.path, self._answers(pulse, door), warn))
 
                 def tell(now: Statistics) -> None:
                     pulse.feed(now)
@@ -169,6 +186,7 @@ class Session:
                         stop=stop,
                         progress=tell,
                         warn=warn,
+                        on_start=door.open,
                         group_rows=group_rows,
                         group_seconds=group_seconds,
                     )
@@ -178,13 +196,13 @@ class Session:
         with self._embedded_server(left, embedded or Embedded()) as base_url:
             return _run(lambda: go(base_url), loop_factory)
 
-    def _answers(self, pulse: Pulse) -> Answers:
+    def _answers(self, pulse: Pulse, door: _Door) -> Answers:
         """What others may be told of the store while a campaign runs."""
 
         def sql(text: str, most: int, given_up: threading.Event) -> Selected:
             return select(self.store, text, most=min(most, MOST_ROWS), memory=_SQL_MEMORY, given_up=given_up)
 
-        return Answers(pulse, lambda: status_json(self.store), sql)
+        return Answers(pulse, lambda: status_json(self.store), sql, door.hold)
 
     @contextlib.contextmanager
     def _embedded_server(self, left: Sequence[JudgeSettings], settings: Embedded) -> Iterator[str | None]:

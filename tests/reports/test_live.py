@@ -256,12 +256,13 @@ class Writer:
     def __init__(self) -> None:
         self.resting = False
         self.released = asyncio.Event()
+        self.ending = asyncio.Event()
 
     @contextlib.asynccontextmanager
-    async def hold(self) -> AsyncIterator[None]:
+    async def hold(self) -> AsyncIterator[asyncio.Event]:
         self.resting = True
         try:
-            yield
+            yield self.ending
         finally:
             self.resting = False
             self.released.set()
@@ -303,6 +304,16 @@ def test_a_writer_rests_no_longer_than_it_may(
         assert await response.content.readline() == b'{"held": true}\n'
         assert await response.content.readline() == b""  # the end of the connection tells the client
         assert not writer.resting
+
+    held(tmp_path, answers, act)
+
+
+def test_who_holds_the_store_is_told_when_the_run_ends(tmp_path: Path, answers: Answers) -> None:
+    async def act(writer: Writer, session: aiohttp.ClientSession) -> None:
+        response = await session.post("/hold")
+        assert await response.content.readline() == b'{"held": true}\n'
+        writer.ending.set()
+        assert await response.content.readline() == b""
 
     held(tmp_path, answers, act)
 

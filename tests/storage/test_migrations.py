@@ -11,8 +11,8 @@ import pytest
 
 from venire.arena.errors import InputError
 from venire.arena.records import Rating
+from venire.storage import connection as connection_module
 from venire.storage import imports, sql
-from venire.storage import store as store_module
 from venire.storage.store import open_store
 
 NEXT = sql.migrations()[-1][0] + 1
@@ -29,7 +29,7 @@ def release(monkeypatch: pytest.MonkeyPatch) -> Release:
 
     def later(text: str) -> None:
         steps = (*sql.migrations(), (NEXT, f"{NEXT:04}_more", text))
-        monkeypatch.setattr(store_module, "migrations", lambda: steps)
+        monkeypatch.setattr(connection_module, "migrations", lambda: steps)
 
     return later
 

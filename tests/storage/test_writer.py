@@ -15,7 +15,7 @@ from venire.arena.errors import Fault, StoreError
 from venire.arena.records import Reply, Status, Verdict
 from venire.orchestrator.budget import Claim
 from venire.orchestrator.recorder import AttemptRecord, Recorder
-from venire.storage.store import open_store
+from venire.storage.store import Commit, open_store
 from venire.storage.writer import Writer
 
 LONG = 3600.0
@@ -236,6 +236,25 @@ def test_a_disk_that_refuses_reaches_the_listener_as_a_store_error(house: Any, m
     with pytest.raises(StoreError, match="cannot be written: no space left on device"):
         writer.close()
     assert house.one("select count(*) from verdict") == (0,)
+
+
+def test_a_moment_without_memory_costs_nothing(house: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[StoreError] = []
+    real, refused = Commit.append, 0
+
+    def append(self: Commit, *arguments: Any) -> None:
+        nonlocal refused
+        refused += 1
+        if refused <= 3:
+            raise duckdb.OutOfMemoryException("could not allocate block")
+        real(self, *arguments)
+
+    monkeypatch.setattr(Commit, "append", append)
+    writer = Writer(house.store, group_rows=1, group_seconds=0.001, on_error=told.append)
+    writer.put("verdict", house.verdict(1))
+    writer.close()
+    assert (told, refused) == ([], 4)
+    assert house.one("select count(*) from verdict") == (1,)
 
 
 def test_a_long_log_is_folded_in_while_nothing_waits(house: Any, monkeypatch: pytest.MonkeyPatch) -> None:

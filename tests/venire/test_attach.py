@@ -35,6 +35,7 @@ from venire.storage.store import open_store
 Venire = Callable[..., Any]
 Write = Callable[..., Path]
 Serve = Callable[..., Any]
+Start = Callable[..., subprocess.Popen[str]]
 
 PATIENCE = 60.0
 CAMPAIGN = """\
@@ -250,9 +251,25 @@ def test_many_readers_at_once_are_all_answered(paused: Running) -> None:
         assert list(pool.map(read, range(48))) == list(range(48))
 
 
-def test_a_store_cannot_be_held_where_its_writer_cannot_rest(paused: Running) -> None:
-    with pytest.raises(InputError, match="cannot hold"), Owner(paused.store).hold():
-        pytest.fail("held")
+def test_a_running_store_is_backed_up_whole(paused: Running, tmp_path: Path, start: Start) -> None:
+    out = tmp_path / "copy.duckdb"
+    process = start("-m", "venire", "store", "backup", paused.store, "-o", out, "--json")
+    said, wrong = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, wrong
+    here = Owner(paused.store).sql("select (select count(*) from attempt), (select max(batch) from ledger)", most=1)
+    assert json.loads(said)["batch"] == here.rows[0][1]
+    with open_store(out) as copy:
+        assert copy.connection.execute("select count(*) from attempt").fetchall() == [(here.rows[0][0],)]
+    assert not out.with_name(out.name + ".wal").exists()
+
+
+def test_a_store_is_held_by_one_at_a_time_and_goes_on_after_it(paused: Running) -> None:
+    with Owner(paused.store).hold() as held:
+        assert held()
+        with pytest.raises(InputError, match="somebody else"), Owner(paused.store).hold():
+            pytest.fail("held twice")
+    with Owner(paused.store).hold() as held:
+        assert held()
 
 
 def test_watch_tells_the_end_and_leaves_with_success(

@@ -63,13 +63,21 @@ def backup(
     force: bool = _FORCE,
     as_json: bool = _JSON,
 ) -> None:
-    """Copy a store whole, verify the copy, and only then give it its name."""
+    """Copy a store whole, verify the copy, and only then give it its name.
+
+    Works while a campaign runs: it writes nothing for the seconds that the copy takes, and goes on asking."""
     from dataclasses import asdict
 
+    from venire.arena.errors import StoreHeldError
+    from venire.attach import Owner
     from venire.commands.options import write_json
     from venire.storage import maintenance
 
-    made = maintenance.backup(store, out, force=force)
+    try:
+        made = maintenance.backup(store, out, force=force)
+    except StoreHeldError:
+        with Owner(store).hold() as held:
+            made = maintenance.backup_held(store, out, held=held, force=force)
     if as_json:
         write_json({"store": str(store), **asdict(made)})
     else:

@@ -308,6 +308,8 @@ class _Run:
 
     def _cannot_pay(self, respondent: int, why: str) -> None:
         """A judge asks no more; the others go on with what they can pay."""
+        if respondent not in self.out_of_budget and self.warn is not None:
+            self.warn(f"judge {self.planned.judges[respondent].name!r} asks no more: {why}")
         self.out_of_budget.setdefault(respondent, why)
         if set(np.unique(self.pending.respondents).tolist()) <= self.out_of_budget.keys():
             self._halt()

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import count
 
 import duckdb
 
@@ -168,12 +169,14 @@ class Writer:
 
     def _commit_when_there_is_memory(self, group: list[tuple[str, Row]]) -> None:
         """A query from outside may hold DuckDB's memory for a moment; that is no reason to give the store up."""
-        for _ in range(_PATIENCE):
+        for turn in count(1):
             try:
-                return self._commit(group)
+                self._commit(group)
+                break
             except duckdb.OutOfMemoryException:
+                if turn > _PATIENCE:
+                    raise
                 time.sleep(self._group_seconds)
-        self._commit(group)
 
     def _commit(self, group: list[tuple[str, Row]]) -> None:
         with self._store.commit() as commit:

@@ -159,3 +159,15 @@ def test_the_exit_codes_are_those_of_the_code() -> None:
 
 def test_the_readme_stays_short() -> None:
     assert len(README.splitlines()) <= 250
+
+
+def test_every_promise_names_a_test_that_is_there() -> None:
+    text = (ROOT / "docs" / "guarantees.md").read_text(encoding="utf-8")
+    named: list[tuple[str, str]] = []
+    for file, name in re.findall(r"`(tests/[\w/]+\.py)?(?:::(\w+))?`", text):
+        if file or name:
+            named.append((file or named[-1][0], name))
+    assert len(named) > 30
+    for file, name in named:
+        content = (ROOT / file).read_text(encoding="utf-8")
+        assert f"def {name}(" in content if name else content, f"{file} has no {name}"

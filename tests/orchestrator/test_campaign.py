@@ -466,8 +466,10 @@ def test_a_judge_that_cannot_pay_stops_alone(store: Store) -> None:
     rich, poor = judge("rich"), judge("poor")
     asked = replace(campaign(rich, poor), judge_budgets={"poor": Budget(calls=5)})
     providers = {"rich": FakeProvider(), "poor": FakeProvider()}
-    summary = go(store, asked, providers)
+    told: list[str] = []
+    summary = go(store, asked, providers, warn=told.append)
     assert summary.ending is Ending.BUDGET
+    assert [line.split(":")[0] for line in told] == ["judge 'poor' asks no more"]
     assert list(summary.unaffordable) == ["poor"]
     assert "the budget of judge 'poor' of 5 calls is reached" in summary.unaffordable["poor"]
     assert len(providers["poor"].sent) == 5

@@ -29,6 +29,7 @@ class _Verbs(TyperGroup):
         try:
             return super().invoke(ctx)
         except (KeyboardInterrupt, typer.Abort):
+            _tell("interrupted")
             raise typer.Exit(INTERRUPTED) from None
 
 
@@ -81,10 +82,6 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     try:
         app()
-    except SystemExit as end:
-        if end.code == INTERRUPTED:
-            _tell("interrupted")
-        raise
     except InputError as error:
         _tell(str(error))
         raise SystemExit(2) from None

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +21,7 @@ from venire.judges.orientation import orient
 from venire.judges.parsing import PARSER
 from venire.judges.providers.base import Provider
 from venire.orchestrator.budget import Paid, open_purses
+from venire.orchestrator.ending import GRACE_SECONDS, CampaignSummary, Ending, Stop
 from venire.orchestrator.feed import Feed
 from venire.orchestrator.lanes.live import Lane, LaneClosedError, Step, StoppedError, Tally
 from venire.orchestrator.plan import PlannedCampaign, respondents
@@ -36,51 +35,13 @@ from venire.storage.store import Store
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["GRACE_SECONDS", "CampaignSummary", "Ending", "Identity", "Stop", "run_campaign"]
+__all__ = ["Identity", "run_campaign"]
 
 Identity = tuple[str, str | None, str | None, str]
 """What makes a lane: see `LaneSettings.identity`."""
 
 _LONG_PAUSE = 30.0
 """Seconds of a provider's wait that a person at the terminal should hear of."""
-
-GRACE_SECONDS = 30.0
-"""How long calls in flight may take after a request to stop."""
-
-
-class Ending(StrEnum):
-    """Why a run ended."""
-
-    COMPLETE = "complete"
-    FAILED_STEPS = "failed steps"
-    BUDGET = "budget reached"
-    INTERRUPTED = "interrupted"
-    LANE_CLOSED = "lane closed"
-
-
-@dataclass(frozen=True, slots=True)
-class CampaignSummary:
-    """How a run ended. Counters are of this run; `progress` is of the campaign; seconds of the run's clock."""
-
-    ending: Ending
-    statistics: Statistics
-    progress: frames.Progress
-    closed_lanes: Mapping[str, str]
-    """Lane name to why it closed."""
-    unaffordable: Mapping[str, str]
-    """Name of a judge whose next call a budget does not cover, to the sentence that says which."""
-
-
-class Stop:
-    """A way to stop a run from outside: once, what is in flight finishes; twice, it is given up."""
-
-    def __init__(self) -> None:
-        self.gently = asyncio.Event()
-        self.now = asyncio.Event()
-
-    def request(self) -> None:
-        """Ask to stop; a second time, at once."""
-        (self.now if self.gently.is_set() else self.gently).set()
 
 
 async def run_campaign(
@@ -183,6 +144,8 @@ class _Run:
             if self.broken is None:
                 self.recorder.event(self.clock.wall(), "run ended", json.dumps({"calls": self.tally.calls}))
             await self.recorder.close()
+            if self.broken is None and (found := self.store.displaced()) is not None:
+                self.broken = StoreError(found)  # taken away after the last call
             if self.broken is not None:
                 raise self._rescued(self.broken)
         return self._summary()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from venire.arena.campaigns import Campaign
     from venire.arena.errors import InputError, StoreError, VenireError
     from venire.configs.loading import load_campaign
-    from venire.orchestrator.campaign import CampaignSummary, Ending
+    from venire.orchestrator.ending import CampaignSummary, Ending
     from venire.rating import rate
     from venire.reports.board import Board
     from venire.session import Embedded, Session
@@ -37,9 +37,9 @@ __all__ = [
 _HOMES = {
     "Board": "venire.reports.board",
     "Campaign": "venire.arena.campaigns",
-    "CampaignSummary": "venire.orchestrator.campaign",
+    "CampaignSummary": "venire.orchestrator.ending",
     "Embedded": "venire.session",
-    "Ending": "venire.orchestrator.campaign",
+    "Ending": "venire.orchestrator.ending",
     "InputError": "venire.arena.errors",
     "Session": "venire.session",
     "Store": "venire.storage.store",

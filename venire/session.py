@@ -23,7 +23,8 @@ from venire.configs.loading import difference
 from venire.judges.providers import PROVIDERS
 from venire.judges.providers.base import Endpoint, Provider
 from venire.judges.providers.prices import find_price
-from venire.orchestrator.campaign import GRACE_SECONDS, CampaignSummary, Identity, Stop, run_campaign
+from venire.orchestrator.campaign import Identity, run_campaign
+from venire.orchestrator.ending import GRACE_SECONDS, CampaignSummary, Stop
 from venire.orchestrator.forecast import JudgeForecast, forecast
 from venire.orchestrator.plan import PlannedCampaign, plan_campaign, respondents
 from venire.orchestrator.recorder import Recorder

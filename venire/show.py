@@ -14,7 +14,7 @@ from rich.console import Console
 
 from venire.arena.campaigns import Budget, Campaign
 from venire.drift import drift_json, show_drift
-from venire.orchestrator.campaign import CampaignSummary, Ending
+from venire.orchestrator.ending import CampaignSummary, Ending
 from venire.orchestrator.forecast import EXPECTED_REASONS
 from venire.screen import console, duration, money, plain, progress, tabulate
 from venire.session import Embedded, Session

@@ -16,7 +16,8 @@ from venire.arena.clock import VirtualClock
 from venire.arena.errors import CallError, Fault, InputError, TransientError
 from venire.arena.records import Completion, Instruction, Rating, Reply, Request, Status
 from venire.judges import parsing
-from venire.orchestrator.campaign import Ending, run_campaign
+from venire.orchestrator.campaign import run_campaign
+from venire.orchestrator.ending import Ending
 from venire.orchestrator.plan import plan_campaign
 from venire.orchestrator.reparse import Reread, reparse
 from venire.storage import frames, imports

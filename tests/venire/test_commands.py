@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -117,18 +118,43 @@ def test_init_writes_a_campaign_that_plans(venire: Venire, tmp_path: Path) -> No
     assert "is there already" in again.err
 
 
-def test_the_demo_waits_retries_and_shows_everything(venire: Venire, tmp_path: Path) -> None:
-    done = venire("demo", "--folder", tmp_path / "d", "--speed", 2000)
-    assert done.code == 0, done.err
-    told = next(line for line in done.out.splitlines() if "retries; the limiter made" in line)
+@dataclass(frozen=True)
+class Demo:
+    """A demo that has run to its end: what it printed, where it is, and whether there was no network but its own."""
+
+    out: str
+    folder: Path
+    alone: bool
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    """The demo as a process of its own, on uvloop; without a network where this machine allows that."""
+    folder = tmp_path_factory.mktemp("demo") / "d"
+    command = f"{sys.executable} -m venire demo --folder {folder} --speed 2000"
+    alone = subprocess.run(["sh", "-c", "unshare -rn true"], capture_output=True, check=False).returncode == 0
+    words = ["unshare", "-rn", "sh", "-c", f"ip link set lo up && {command}"] if alone else command.split()
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=dict(os.environ))
+    assert done.returncode == 0, done.stderr
+    return Demo(done.stdout, folder, alone)
+
+
+def test_the_demo_needs_no_network(demo: Demo) -> None:
+    if not demo.alone:
+        pytest.skip("this machine does not allow a network namespace")
+    assert "1920 answered" in demo.out
+
+
+def test_the_demo_waits_retries_and_shows_everything(demo: Demo) -> None:
+    told = next(line for line in demo.out.splitlines() if "retries; the limiter made" in line)
     retries, waits = int(told.split(" retries")[0].split()[-1]), int(told.split("made ")[1].split()[0])
     assert retries > 0
     assert waits > 0
-    assert done.out.count("verdicts: simulated") >= 3
-    assert "strong" in done.out
-    assert "cost $0.00" in done.out
-    assert "Next:" in done.out
-    assert sorted(file.name for file in (tmp_path / "d").iterdir()) == [
+    assert demo.out.count("verdicts: simulated") >= 3
+    assert "strong" in demo.out
+    assert "cost $0.00" in demo.out
+    assert "Next:" in demo.out
+    assert sorted(file.name for file in demo.folder.iterdir()) == [
         "campaign.duckdb",
         "campaign.toml",
         "completions.jsonl",
@@ -137,12 +163,26 @@ def test_the_demo_waits_retries_and_shows_everything(venire: Venire, tmp_path: P
     ]
 
 
-def test_what_demo_tells_to_try_next_works(venire: Venire, tmp_path: Path) -> None:
-    done = venire("demo", "--folder", tmp_path / "d", "--speed", 0)
-    for line in done.out.split("Next:")[1].splitlines():
+def test_what_demo_tells_to_try_next_works(venire: Venire, demo: Demo) -> None:
+    for line in demo.out.split("Next:")[1].splitlines():
         words = line.split("#")[0].split()
         if words and words[1] != "init":
             assert venire(*words[1:]).code == 0, line
+
+
+def test_a_finished_demo_starts_anew_only_in_a_store_of_its_own(venire: Venire, demo: Demo, tmp_path: Path) -> None:
+    folder = tmp_path / "d"
+    shutil.copytree(demo.folder, folder)
+    again = venire("demo", "--folder", folder, "--speed", 0)
+    assert "1920 answered" in again.out
+    short = (folder / "campaign.toml").read_text(encoding="utf-8").replace('name = "demo"', 'name = "mine"')
+    (folder / "mine.toml").write_text(f'store = "campaign.duckdb"\n{short}', encoding="utf-8")
+    assert venire("run", folder / "mine.toml", "--yes").code == 0
+    kept = venire("demo", "--folder", folder, "--speed", 0)
+    assert kept.code == 0
+    assert "nothing was asked" in kept.out
+    names = [one["campaign"] for one in venire("status", folder / "campaign.duckdb", "--json").json()["campaigns"]]
+    assert names == ["demo", "mine"]
 
 
 def test_mock_provider_serves_until_it_is_told_to_stop(
@@ -167,15 +207,3 @@ def test_the_public_names_are_all_there() -> None:
     assert public.__version__
     with pytest.raises(AttributeError):
         _ = public.no_such_name
-
-
-@pytest.mark.skipif(shutil.which("unshare") is None, reason="needs unshare, for a network of its own")
-def test_the_demo_needs_no_network_and_runs_on_uvloop(tmp_path: Path) -> None:
-    probe = subprocess.run(["unshare", "-rn", "true"], capture_output=True, check=False)
-    if probe.returncode != 0:
-        pytest.skip("this machine does not allow a network namespace")
-    script = f"ip link set lo up && {sys.executable} -m venire demo --folder {tmp_path / 'd'} --speed 0"
-    done = subprocess.run(
-        ["unshare", "-rn", "sh", "-c", script], capture_output=True, text=True, check=False, env=dict(os.environ)
-    )
-    assert done.returncode == 0, done.stderr

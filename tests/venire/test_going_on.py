@@ -76,21 +76,6 @@ def test_the_demo_leaves_what_is_not_its_own(venire: Venire, write_campaign: Wri
     assert not (folder / "campaign.duckdb").exists()
 
 
-def test_a_finished_demo_starts_anew_only_in_a_store_of_its_own(venire: Venire, folder: Path) -> None:
-    demo = folder / "d"
-    assert venire("demo", "--folder", demo, "--speed", 0).code == 0
-    again = venire("demo", "--folder", demo, "--speed", 0)
-    assert "1920 answered" in again.out
-    short = (demo / "campaign.toml").read_text(encoding="utf-8").replace('name = "demo"', 'name = "mine"')
-    (demo / "mine.toml").write_text(f'store = "campaign.duckdb"\n{short}', encoding="utf-8")
-    assert venire("run", demo / "mine.toml", "--yes").code == 0
-    kept = venire("demo", "--folder", demo, "--speed", 0)
-    assert kept.code == 0
-    assert "nothing was asked" in kept.out
-    names = [one["campaign"] for one in venire("status", demo / "campaign.duckdb", "--json").json()["campaigns"]]
-    assert names == ["demo", "mine"]
-
-
 def test_a_profile_that_does_not_exist_is_refused_before_anything_is_made(
     venire: Venire, write_campaign: Write
 ) -> None:

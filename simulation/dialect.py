@@ -27,6 +27,8 @@ class Ask:
     characters: int
     """Of all messages together."""
     max_tokens: int | None
+    quoted: tuple[str, ...] = ()
+    """The assistant's turns: earlier replies that the client sends back."""
 
 
 class RequestError(Exception):
@@ -58,16 +60,17 @@ def read_request(body: bytes) -> Ask:
     question = next((text for role, text in said if role == "user"), None)
     if question is None:
         raise RequestError("messages must hold one of role user", "messages")
-    turns = sum(role == "assistant" for role, _ in said)
+    quoted = tuple(text for role, text in said if role == "assistant")
     seed = _whole(sent, "seed")
     limit = _whole(sent, "max_completion_tokens", least=1)
     return Ask(
         model=model,
         question=question,
-        stage=_STAGES[min(turns, 2)],
+        stage=_STAGES[min(len(quoted), 2)],
         repeat=1 if seed is None else seed,
         characters=sum(len(text) for _, text in said),
         max_tokens=_whole(sent, "max_tokens", least=1) if limit is None else limit,
+        quoted=quoted,
     )
 
 
@@ -105,9 +108,19 @@ def _whole(sent: dict[str, Any], name: str, least: int | None = None) -> int | N
 
 
 def completion_body(
-    *, id: str, created: int, model: str, text: str, finish: str, prompt_tokens: int, tokens: int, fingerprint: str
+    *,
+    id: str,
+    created: int,
+    model: str,
+    text: str,
+    finish: str,
+    prompt_tokens: int,
+    tokens: int,
+    fingerprint: str,
+    counted: bool = True,
 ) -> bytes:
-    """A `chat.completion` object with one choice; `created` in seconds since 1970, tokens counted."""
+    """A `chat.completion` object with one choice; `created` in seconds since 1970, tokens told where `counted`."""
+    usage = {"prompt_tokens": prompt_tokens, "completion_tokens": tokens, "total_tokens": prompt_tokens + tokens}
     return orjson.dumps(
         {
             "id": id,
@@ -122,11 +135,7 @@ def completion_body(
                     "finish_reason": finish,
                 }
             ],
-            "usage": {
-                "prompt_tokens": prompt_tokens,
-                "completion_tokens": tokens,
-                "total_tokens": prompt_tokens + tokens,
-            },
+            **({"usage": usage} if counted else {}),
             "system_fingerprint": fingerprint,
         }
     )

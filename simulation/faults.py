@@ -10,9 +10,9 @@ from venire.simulation.judge import uniform
 
 __all__ = ["FaultKind", "Faults"]
 
-FaultKind = Literal["rate_limited", "server_error", "timeout", "cut", "garbage"]
+FaultKind = Literal["rate_limited", "server_error", "timeout", "cut", "garbage", "late", "unpriced"]
 
-_KINDS: tuple[FaultKind, ...] = ("rate_limited", "server_error", "timeout", "cut", "garbage")
+_KINDS: tuple[FaultKind, ...] = ("rate_limited", "server_error", "timeout", "cut", "garbage", "late", "unpriced")
 _MOST_PER_BODY = 2
 
 
@@ -33,15 +33,20 @@ class Faults:
     """The connection is closed in the middle of the answer."""
     garbage: float = 0.0
     """200 and a body that is not JSON."""
+    late: float = 0.0
+    """The answer comes after `late_s` more, when a client may have given up."""
+    unpriced: float = 0.0
+    """200 and an answer that counts no tokens."""
     retry_after_s: float = 1.0
     timeout_s: float = 30.0
+    late_s: float = 30.0
 
     def __post_init__(self) -> None:
         rates = [getattr(self, kind) for kind in _KINDS]
         if min(rates) < 0 or sum(rates) > 1:
             raise InputError(f"rates of faults must be 0 or more and at most 1 together, got {rates}")
-        if self.retry_after_s < 0 or self.timeout_s < 0:
-            raise InputError("retry_after_s and timeout_s of faults must be 0 seconds or more")
+        if min(self.retry_after_s, self.timeout_s, self.late_s) < 0:
+            raise InputError("retry_after_s, timeout_s and late_s of faults must be 0 seconds or more")
 
     def draw(self, seed: int, body_digest: str, asked: int) -> FaultKind | None:
         """The fault that meets the `asked`-th ask (from 1) of this body, or None where it is answered."""

@@ -38,6 +38,12 @@ class Entry:
     """What was decided: `answered`, a kind of fault, or the status of a refusal, such as `404`."""
     answered: int | None = None
     """Place in the order of answers; None until the answer is on its way, and for ever where the client had left."""
+    quoted: str | None = None
+    """SHA-256 of the replies that the request quotes, where it quotes any."""
+    answer: str | None = None
+    """SHA-256 of the answer's body, where the judge said something; cut, late and on time alike."""
+    billed: tuple[int, int] | None = None
+    """Tokens in and out that a provider would bill, handed over or not; None where the judge did no work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +96,19 @@ class Ledger:
         """How often this body has been entered."""
         return self._bodies[body]
 
-    def enter(self, body: str, key: str | None, model: str | None, stage: str | None, outcome: str) -> Entry:
-        """Write a request down; it is in flight until `leave`."""
+    def enter(
+        self,
+        body: str,
+        key: str | None,
+        model: str | None,
+        stage: str | None,
+        outcome: str,
+        *,
+        quoted: str | None = None,
+        answer: str | None = None,
+        billed: tuple[int, int] | None = None,
+    ) -> Entry:
+        """Write a request down; it is in flight until `leave`. The arguments are those of `Entry`."""
         self._bodies[body] += 1
         if key is not None:
             self._keys[key] += 1
@@ -104,6 +121,9 @@ class Ledger:
             model=model,
             stage=stage,
             outcome=outcome,
+            quoted=quoted,
+            answer=answer,
+            billed=billed,
         )
         self.entries.append(entry)
         self._in_flight += 1
@@ -153,7 +173,8 @@ def read_ledger(path: Path) -> list[Entry]:
         except orjson.JSONDecodeError:
             continue
         if "body" in fields:
-            entries.append(Entry(**fields))
+            billed = fields.pop("billed", None)
+            entries.append(Entry(**fields, billed=None if billed is None else tuple(billed)))
             latest[fields["ordinal"]] = entries[-1]
         else:
             latest[fields["ordinal"]].answered = fields["answered"]

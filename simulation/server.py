@@ -19,7 +19,8 @@ What the profiles do not say, and what is done here:
 - Two completions with the same text are taken for one model's: their gap is 0, and order alone speaks.
 - Prompt tokens are counted from the characters of all messages. Nothing is cached and nothing is billed.
 - Faults are drawn from the server's seed, the body and how often it was asked: rate limits and server errors come at
-  once, cut and garbled answers after the judge's time, and none changes what the judge says when it is asked again.
+  once, cut, garbled and unpriced answers after the judge's time, late ones later, and none changes what the judge says
+  when it is asked again.
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ class _Decision:
     wait_s: float = 0.0
     ask: Ask | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    billed: tuple[int, int] | None = None
 
 
 class JudgeServer:
@@ -175,6 +177,9 @@ class JudgeServer:
             ask.model if ask else None,
             ask.stage if ask else None,
             decision.outcome,
+            quoted=sha256("\x1f".join(ask.quoted).encode()).hexdigest() if ask and ask.quoted else None,
+            answer=sha256(decision.body).hexdigest() if decision.billed else None,
+            billed=decision.billed,
         )
         try:
             if self._on_request is not None:
@@ -208,12 +213,15 @@ class JudgeServer:
         asked = self.ledger.asked(digest) + 1
         wait_s = reply.latency_s * self._pace
         fault = self._faults.draw(self._seed, digest, asked)
-        if fault is not None and fault != "cut":
-            return self._spoilt(fault, ask, wait_s)
-        answer = self._answer(ask, reply, digest, asked)
-        return _Decision(fault or "answered", 200, answer, wait_s, ask)
+        billed = (reply.prompt_tokens, reply.tokens)
+        if fault in ("rate_limited", "server_error", "timeout", "garbage"):
+            return self._spoilt(fault, ask, wait_s, billed)
+        if fault == "late":
+            wait_s += self._faults.late_s
+        answer = self._answer(ask, reply, digest, asked, counted=fault != "unpriced")
+        return _Decision(fault or "answered", 200, answer, wait_s, ask, billed=billed)
 
-    def _answer(self, ask: Ask, reply: JudgeReply, digest: str, asked: int) -> bytes:
+    def _answer(self, ask: Ask, reply: JudgeReply, digest: str, asked: int, *, counted: bool) -> bytes:
         return completion_body(
             id=f"chatcmpl-{digest[:24]}{asked:04x}",
             created=int(time.time()),
@@ -223,9 +231,10 @@ class JudgeServer:
             prompt_tokens=reply.prompt_tokens,
             tokens=reply.tokens,
             fingerprint=self._fingerprint,
+            counted=counted,
         )
 
-    def _spoilt(self, fault: FaultKind, ask: Ask, wait_s: float) -> _Decision:
+    def _spoilt(self, fault: FaultKind, ask: Ask, wait_s: float, billed: tuple[int, int]) -> _Decision:
         if fault == "rate_limited":
             body = error_body("Too many requests: wait and try again", "requests", code="rate_limit_exceeded")
             return _Decision(fault, 429, body, 0.0, ask, {"Retry-After": f"{self._faults.retry_after_s:g}"})
@@ -233,7 +242,7 @@ class JudgeServer:
             return _Decision(fault, 500, error_body("The server had an error", "server_error"), 0.0, ask)
         if fault == "timeout":
             return _Decision(fault, 0, b"", self._faults.timeout_s, ask)
-        return _Decision(fault, 200, _GARBAGE, wait_s, ask)
+        return _Decision(fault, 200, _GARBAGE, wait_s, ask, billed=billed)
 
     async def _send(self, request: web.Request, decision: _Decision, entry: Entry) -> web.StreamResponse:
         if request.transport is None or decision.outcome == "timeout":
@@ -244,7 +253,7 @@ class JudgeServer:
             await response.prepare(request)
             await response.write(decision.body[: len(decision.body) // 2])
             return _hang_up(request, response)
-        if decision.outcome == "answered":
+        if decision.outcome in ("answered", "late", "unpriced"):
             self.ledger.answer(entry)
         return web.Response(
             status=decision.status, body=decision.body, content_type=_JSON, headers=decision.headers or None

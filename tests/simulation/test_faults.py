@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections import Counter
 from typing import Any
@@ -92,7 +93,7 @@ def test_every_kind_is_met_over_http_as_the_ledger_says_and_no_verdict_changes(
         rough.extend([await insist(client, body) for body in bodies])
         met.update(kind for _, seen in rough for kind in seen)
         totals = client.server.ledger.totals()
-        assert totals.faults == {kind: met[kind] for kind in KINDS}
+        assert totals.faults == {kind: met[kind] for kind in (*KINDS, "late", "unpriced")}
         assert totals.answered == len(bodies)
         assert totals.requests == len(bodies) + met.total()
 
@@ -118,3 +119,52 @@ def test_the_same_seed_makes_the_same_faults_and_another_seed_others(
     for seed in (1, 1, 2):
         talk(make_server(faults=OFTEN, seed=seed), script)
     assert met[0] == met[1] != met[2]
+
+
+def test_an_unpriced_answer_counts_no_tokens_and_is_billed_all_the_same(
+    field: Any, ask: Any, talk: Any, make_server: Any
+) -> None:
+    async def script(client: Any) -> None:
+        bare, priced = [], []
+        for name in field.instructions:
+            for into in (bare, bare, priced):
+                into.append(await client.chat(ask(MODEL, field.prompt("bee", "cat", name))))
+        assert all("usage" not in answer.json for answer in bare)
+        assert all(answer.usage for answer in priced)
+        assert [one.text for one in bare[::2]] == [one.text for one in priced]
+        entries = client.server.ledger.entries
+        assert [entry.outcome for entry in entries[:3]] == ["unpriced", "unpriced", "answered"]
+        assert [entry.answered for entry in entries[:3]] == [1, 2, 3]
+        used = [(one.usage["prompt_tokens"], one.usage["completion_tokens"]) for one in priced]
+        assert [entry.billed for entry in entries[::3]] == [entry.billed for entry in entries[2::3]] == used
+
+    talk(make_server(faults=Faults(unpriced=1.0)), script)
+
+
+def test_a_late_answer_is_whole_and_comes_after_the_judge_s_time(
+    field: Any, ask: Any, talk: Any, make_server: Any
+) -> None:
+    async def script(client: Any) -> None:
+        question = ask(MODEL, field.prompt("bee", "cat"))
+        began = asyncio.get_running_loop().time()
+        late = await client.chat(question)
+        assert asyncio.get_running_loop().time() - began >= 0.05
+        assert late.usage
+        (entry,) = client.server.ledger.entries
+        assert (entry.outcome, entry.answered) == ("late", 1)
+        assert entry.answer == hashlib.sha256(late.raw).hexdigest()
+
+    talk(make_server(faults=Faults(late=1.0, late_s=0.05)), script)
+
+
+def test_what_a_judge_said_is_billed_whether_it_arrives_or_not(
+    field: Any, ask: Any, talk: Any, make_server: Any
+) -> None:
+    async def script(client: Any) -> None:
+        for name in field.instructions:
+            await insist(client, ask(MODEL, field.prompt("ant", "bee", name)))
+        for entry in client.server.ledger.entries:
+            worked = entry.outcome in ("answered", "cut", "garbage")
+            assert (entry.billed is not None) == (entry.answer is not None) == worked
+
+    talk(make_server(faults=OFTEN, seed=9), script)

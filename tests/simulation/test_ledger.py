@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import aiohttp
 import orjson
 import pytest
 
 from venire.arena.errors import InputError
-from venire.simulation.faults import Faults
+from venire.simulation.faults import FaultKind, Faults
 from venire.simulation.ledger import read_ledger
 
 MODEL = "simulated/bard@1"
@@ -73,7 +73,7 @@ def test_the_ledger_can_be_read_over_http_and_holds_no_key(field: Any, ask: Any,
         assert b"sk-secret" not in raw
         assert shown["totals"]["requests"] == 2
         assert (shown["totals"]["answered"], shown["totals"]["refused"]) == (1, {"404": 1})
-        assert set(shown["totals"]["faults"]) == {"rate_limited", "server_error", "timeout", "cut", "garbage"}
+        assert set(shown["totals"]["faults"]) == set(get_args(FaultKind))
         assert [entry["outcome"] for entry in shown["entries"]] == ["answered", "404"]
 
     talk(make_server(), script)
@@ -146,3 +146,15 @@ def test_a_line_cut_off_by_a_crash_spoils_neither_what_is_before_nor_what_comes_
 def test_a_ledger_that_cannot_be_written_stops_the_start(make_server: Any, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no-such-folder"):
         asyncio.run(make_server(ledger_path=tmp_path / "no-such-folder" / "ledger.jsonl").start())
+
+
+def test_an_entry_says_which_replies_the_request_quotes(field: Any, ask: Any, talk: Any, make_server: Any) -> None:
+    async def script(client: Any) -> None:
+        for stage in ("reasons", "verdict"):
+            await client.chat(ask(MODEL, field.prompt("ant", "cat"), stage))
+        first, second = client.server.ledger.entries
+        said = [turn["content"] for turn in ask(MODEL, field.prompt("ant", "cat"), "verdict")["messages"]]
+        assert first.quoted is None
+        assert second.quoted == hashlib.sha256(said[1].encode()).hexdigest()
+
+    talk(make_server(), script)

@@ -163,6 +163,27 @@ def test_a_store_that_is_taken_away_stops_the_run_within_the_calls_in_flight(
     assert board(venire, path) == undisturbed
 
 
+def test_a_store_that_is_taken_away_after_the_last_call_is_noticed_too(
+    venire: Venire, write_campaign: Callable[..., Path], serve: Serve, tmp_path: Path
+) -> None:
+    last = 15 * 2 * 2 * 2 * 2
+
+    def take_away(ordinal: int) -> None:
+        if ordinal == last:
+            (tmp_path / "small.duckdb").unlink()
+
+    with serve(on_request=take_away) as server:
+        path = write_campaign(judge=f'base_url = "{server.base_url}"', instructions=2)
+        store = load_campaign(path).store
+        done = venire("run", path, "--yes")
+        assert done.code == 1
+        assert "was removed" in done.err
+        store.with_name(store.name + ".rescued").replace(store)
+        again = venire("run", path, "--yes")
+        assert (again.code, len(server.ledger.entries)) == (0, last)
+        assert "nothing was asked" in again.err
+
+
 OTHER = """
 import os, sys
 from venire.storage.store import open_store

@@ -348,13 +348,15 @@ def _signals(stop: Stop, warn: Callable[[str], None] | None) -> Iterator[None]:
         stop.request()
 
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in before:
         loop.add_signal_handler(number, request)
     try:
         yield
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)
+        for number, handler in before.items():
+            loop.remove_signal_handler(number)  # which would leave the system's own in place
+            signal.signal(number, handler)
 
 
 def _run(go: Callable[[], Coroutine[Any, Any, CampaignSummary]], loop_factory: LoopFactory | None) -> CampaignSummary:

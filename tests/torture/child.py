@@ -64,7 +64,8 @@ def run(campaign: Path, settings: Settings, marks: Marks) -> None:
 
 
 def _mark(settings: Settings, marks: Marks) -> None:
-    venire.storage.writer._CHECKPOINT_BYTES = _CHECKPOINT_BYTES
+    assert venire.storage.store._LONG_LOG > _CHECKPOINT_BYTES
+    venire.storage.store._LONG_LOG = _CHECKPOINT_BYTES
     venire.session.SystemClock = functools.partial(_JumpingClock, marks)
     venire.storage.plans.append_round = _marked(marks, "planning", venire.storage.plans.append_round)
     venire.storage.store.recover = _marked(marks, "recovery", venire.storage.store.recover)

@@ -77,6 +77,16 @@ def test_ctrl_c_outside_a_run_says_so(venire: Venire, battles: Path, monkeypatch
     assert "interrupted" in done.err
 
 
+def test_sigterm_is_ctrl_c_where_no_campaign_runs_too(start: Callable[..., Any], battles: Path) -> None:
+    script = (
+        "import os, signal, sys, venire.rating as r; from venire.commands import main; "
+        "r.read_battles = lambda *_: os.kill(os.getpid(), signal.SIGTERM); main()"
+    )
+    process = start("-c", script, "rate", battles)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (130, "venire: interrupted\n")
+
+
 @pytest.mark.parametrize("answer", [b"n\n", b"\x04", b"\x03"])
 def test_who_does_not_agree_to_the_plan_pays_nothing(venire: Venire, write_campaign: Write, answer: bytes) -> None:
     path = write_campaign()

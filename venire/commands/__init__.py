@@ -6,7 +6,9 @@ What a verb needs is imported when it runs, so that `venire --help` and mistakes
 from __future__ import annotations
 
 import errno
+import signal
 import sys
+import threading
 from io import TextIOWrapper
 from typing import Any
 
@@ -80,6 +82,8 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # None where it was closed, something else under a test
             stream.reconfigure(errors="backslashreplace")
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM is Ctrl-C, also where no campaign runs
     try:
         app()
     except InputError as error:

@@ -184,5 +184,5 @@ def _write(path: Path, rows: list[dict[str, str]]) -> None:
 if __name__ == "__main__":  # one more process, to be killed with its log unfolded
     folder, trials = Path(sys.argv[1]), int(sys.argv[2])
     held = open_store(load_campaign(folder / CAMPAIGN).store)
-    settle(held, settled_first(trials)[trials // 2 : trials * 98 // 100], until_log=50 << 20)
+    settle(held, settled_first(trials)[trials // 2 : trials * 98 // 100], until_log=32 << 20)
     os.kill(os.getpid(), signal.SIGKILL)

@@ -128,7 +128,7 @@ class Writer:
                     self._keep(group)
                 if isinstance(then, Hold):
                     self._stand_still(then)
-                elif self._error is None and self._queue.empty() and self._store.is_due():
+                elif self._error is None and self._store.is_due(busy=not self._queue.empty()):
                     self._store.checkpoint()
             except Exception as error:  # the last frame of a thread: whatever it is, the run must hear of it
                 self._fail(error)

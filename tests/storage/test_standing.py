@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -177,3 +178,22 @@ def test_a_million_trials_are_planned_in_less_than_300_mb_and_resumed_in_less_th
     planning, resuming = _resumed(path, 1_000_000, in_process)
     assert planning < 300
     assert resuming < 200
+
+
+def test_shedding_on_a_full_disk_is_no_error(house: Any) -> None:
+    """DuckDB writes what it must not forget to a temporary file."""
+
+    class Full:
+        def __init__(self, connection: Any) -> None:
+            self._connection = connection
+
+        def execute(self, sql: str) -> Any:
+            if "8MB" in sql:
+                raise duckdb.IOException("No space left on device")
+            return self._connection.execute(sql)
+
+    real, house.store.connection = house.store.connection, Full(house.store.connection)
+    house.store.shed()
+    house.store.connection = real
+    (limit,) = house.one("select value from duckdb_settings() where name = 'memory_limit'")
+    assert not limit.startswith("7")

@@ -27,7 +27,7 @@ from venire.orchestrator.lanes.live import Lane, LaneClosedError, Step, StoppedE
 from venire.orchestrator.plan import PlannedCampaign, respondents
 from venire.orchestrator.recorder import Recorder
 from venire.orchestrator.trial import VERDICT_FAULTS, settle, stage
-from venire.storage import frames, plans
+from venire.storage import frames, plans, standing
 from venire.storage.plans import Pending
 from venire.storage.recovery import rescue
 from venire.storage.store import Store
@@ -97,7 +97,8 @@ class _Run:
         self.keys = {judge.name: respondent_key(one) for judge, one in respondents(campaign)}
         self.issued: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
         paid = {
-            (one.respondent, one.model): Paid(one.calls, one.nano, one.tokens) for one in frames.paid(store, planned.id)
+            (one.respondent, one.model): Paid(one.calls, one.nano, one.tokens)
+            for one in standing.paid(store, planned.id)
         }
         self.account, self.purses = open_purses(campaign, planned.judges, paid)
         self.before = self.account.money

@@ -20,7 +20,6 @@ __all__ = [
     "Accounts",
     "CampaignRow",
     "JudgeRow",
-    "PaidRow",
     "Progress",
     "accounts",
     "battles",
@@ -29,7 +28,6 @@ __all__ = [
     "families",
     "judge_progress",
     "judges",
-    "paid",
     "progress",
 ]
 
@@ -86,17 +84,6 @@ class Accounts:
     output_tokens: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class PaidRow:
-    """What a campaign paid for one respondent: calls, nano-dollars, tokens; what is not known as it was reserved."""
-
-    respondent: int
-    model: str
-    calls: int
-    nano: int
-    tokens: int
-
-
 def campaigns(store: Store) -> tuple[CampaignRow, ...]:
     """The campaigns of a store in the order they were started."""
     return tuple(CampaignRow(*row) for row in store.read("campaigns"))
@@ -139,11 +126,6 @@ def accounts(store: Store, campaign: int) -> Accounts:
     """What a campaign paid."""
     rows = store.read("spend", campaign=campaign)
     return Accounts(*rows[0]) if rows else Accounts()
-
-
-def paid(store: Store, campaign: int) -> tuple[PaidRow, ...]:
-    """What a campaign paid, by respondent."""
-    return tuple(PaidRow(*row) for row in store.read("paid", campaign=campaign))
 
 
 def elos(store: Store) -> dict[str, float]:

@@ -18,9 +18,10 @@ from venire.storage.store import Store
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Forecast", "Left", "Standing", "forecast", "pending", "respondents", "standing"]
+__all__ = ["Forecast", "Left", "PaidRow", "Standing", "forecast", "paid", "pending", "respondents", "standing"]
 
 _AT_ONCE = 1 << 17
+_PAID = ("respondent", "calls", "nano", "tokens")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,6 +61,28 @@ class Forecast:
     respondent: int
     trials: int
     characters: int
+
+
+@dataclass(frozen=True, slots=True)
+class PaidRow:
+    """What a campaign paid for one respondent: calls, nano-dollars, tokens; what is not known as it was reserved."""
+
+    respondent: int
+    model: str
+    calls: int
+    nano: int
+    tokens: int
+
+
+def paid(store: Store, campaign: int) -> tuple[PaidRow, ...]:
+    """What a campaign paid, by respondent."""
+    models: dict[int, str] = dict(store.read("respondent_models"))
+    ((last,),) = store.read("last_attempt")
+    found: dict[int, NDArray[np.int64]] = {}
+    for part in _parts(store, "paid_between", last, campaign=campaign):
+        for respondent, *sums in zip(*(part[name].tolist() for name in _PAID), strict=True):
+            found[respondent] = found.get(respondent, 0) + np.array(sums, dtype=np.int64)
+    return tuple(PaidRow(number, models[number], *found[number].tolist()) for number in sorted(found))
 
 
 def standing(store: Store, campaign: int) -> Standing:

@@ -46,12 +46,6 @@ select cj.name, r.id, r.model, r.protocol, r.origin, cj.elo, cj.family from camp
 -- name: spend
 select nano, known, unknown, calls, answered, wait_ms, input_tokens, output_tokens from spend where campaign = $campaign;
 
--- name: paid
--- What a campaign paid for each respondent: calls, nano-dollars, tokens. What is not known counts as it was reserved.
-select t.respondent, r.model, count(*), sum(coalesce(a.cost, a.reserved))::bigint,
-  sum(case when a.cost is null then coalesce(a.reserved_tokens, 0) else coalesce(a.input_tokens + a.output_tokens, 0) end)::bigint
-  from attempt a join trial t on t.id = a.trial join respondent r on r.id = t.respondent where a.campaign = $campaign group by all order by all;
-
 -- name: faults
 -- Calls that brought no reply, by class.
 select fault, count(*) from attempt where campaign = $campaign and fault <> 0 group by fault order by fault;

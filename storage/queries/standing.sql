@@ -19,6 +19,18 @@ select id trial, respondent from trial where id between $low and $high;
 -- name: shown_between
 select id trial, respondent, instruction, completion_a, completion_b from trial where id between $low and $high;
 
+-- name: last_attempt
+select coalesce(max(rowid), -1) from attempt;
+
+-- name: paid_between
+-- What a campaign paid for each respondent in a range of rows: calls, nano-dollars, tokens; what is not known as it was reserved.
+select t.respondent, count(*) calls, sum(coalesce(a.cost, a.reserved))::bigint nano,
+  sum(case when a.cost is null then coalesce(a.reserved_tokens, 0) else coalesce(a.input_tokens + a.output_tokens, 0) end)::bigint tokens
+  from attempt a join trial t on t.id = a.trial where a.campaign = $campaign and a.rowid between $low and $high group by t.respondent;
+
+-- name: respondent_models
+select id, model from respondent;
+
 -- name: completion_lengths
 select id, characters from completion;
 

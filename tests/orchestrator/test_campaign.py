@@ -21,7 +21,7 @@ from venire.arena.records import Completion, Instruction, Rating, Reply, Request
 from venire.orchestrator.campaign import run_campaign
 from venire.orchestrator.ending import GRACE_SECONDS, CampaignSummary, Ending, Stop
 from venire.orchestrator.plan import plan_campaign
-from venire.storage import frames, imports, plans
+from venire.storage import frames, imports, plans, standing
 from venire.storage.journal import Journal, read_journal
 from venire.storage.store import Store, open_store
 
@@ -458,7 +458,7 @@ def test_the_budget_in_tokens_is_never_passed_and_holds_across_runs(store: Store
     for _ in range(3):
         summary = go(store, campaign(budget=Budget(tokens=limit)), FakeProvider())
         assert summary.ending is Ending.BUDGET
-        used = frames.paid(store, 1)[0].tokens
+        used = standing.paid(store, 1)[0].tokens
         assert USED < used <= limit
     assert used == frames.accounts(store, 1).calls * USED
 

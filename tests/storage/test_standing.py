@@ -197,3 +197,29 @@ def test_shedding_on_a_full_disk_is_no_error(house: Any) -> None:
     house.store.connection = real
     (limit,) = house.one("select value from duckdb_settings() where name = 'memory_limit'")
     assert not limit.startswith("7")
+
+
+def test_what_was_paid_is_the_same_however_it_is_read(filled: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = filled.register(("j", "k"))
+    made = filled.plan(filled.trials(sorted(numbers.values()), [("a", "b")], ["q1", "q2", "q3"]))
+    rows = [
+        filled.attempt(trial, step, number, campaign=campaign, cost=cost, reserved=900, reserved_tokens=70, text=text)
+        for campaign in (1, 2)
+        for trial in made
+        for step, number, cost, text in (
+            (1, 1, None, None),
+            (1, 2, 40, "said"),
+            (2, 1, None, "uncounted"),
+            (2, 2, 0, None),
+        )
+    ]
+    filled.write("attempt", *rows)
+    whole = standing.paid(filled.store, 1)
+    monkeypatch.setattr(standing, "_AT_ONCE", 5)
+    assert standing.paid(filled.store, 1) == whole
+    each = len(made) // 2
+    told = {(one.model, one.calls, one.nano, one.tokens) for one in whole}
+    assert told == {
+        (f"model of {name}", 4 * each, each * (900 + 40 + 900), each * (70 + 15 + 70)) for name in ("j", "k")
+    }
+    assert sum(one.nano for one in whole) == filled.store.rows("spend", campaign=1)[0][0]

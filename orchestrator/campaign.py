@@ -156,7 +156,10 @@ class _Run:
         try:
             copy = rescue(self.store)
         except StoreError as failed:
-            return StoreError(f"{error}; what it held could not be saved: {failed}")
+            return StoreError(
+                f"{error}. No more calls were sent. A copy of what the run had could not be made ({failed}); where the "
+                "store, its log and its journal were only moved, put them back together: nothing of them is lost"
+            )
         return StoreError(
             f"{error}. No more calls were sent. All that the run had, what was in flight included, is in {copy}: put "
             f"that in the place of {self.store.path.name} and go on with the same command"

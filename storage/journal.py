@@ -179,7 +179,8 @@ def read_journal(store: Path) -> LeftBehind | None:
     """What lies beside a store; None where there is no journal, or one whose header was not finished.
 
     A torn slot is no announcement: its call was not sent. A torn record of spilled rows ends them. A slot may hold a
-    call whose attempt is on disk: the reader compares. Raises InputError for the journal of another version.
+    call whose attempt is on disk: the reader compares. Raises InputError for a journal that is damaged or another
+    version's.
     """
     try:
         content = journal_path(store).read_bytes()
@@ -190,13 +191,15 @@ def read_journal(store: Path) -> LeftBehind | None:
             f"{journal_path(store)} was left by another version of Venire when a run ended without notice: open the "
             "store once with that version (`venire status` will do), then with this one"
         )
-    if len(content) < _SLOTS_AT:
-        return None
+    if not any(content[: _HEADER.size]):
+        return None  # the run was killed before it could announce anything
+    if len(content) < _SLOTS_AT or not content.startswith(_MAGIC):
+        raise InputError(_damaged(store))
     *head, check = _HEADER.unpack_from(content)
     _, owner, campaign, started, slots = head
     spill_at = _SLOTS_AT + slots * _SLOT.size
     if check != _head_check(tuple(head)) or len(content) < spill_at:
-        return None
+        raise InputError(_damaged(store))
     batch, running, check = _MANIFEST.unpack_from(content, _MANIFEST_AT)
     if check != _manifest_check(batch, running):
         batch = running = 0
@@ -208,6 +211,13 @@ def read_journal(store: Path) -> LeftBehind | None:
         running,
         tuple(_announcements(content[_SLOTS_AT:spill_at])),
         tuple(_spilled(content, spill_at)),
+    )
+
+
+def _damaged(store: Path) -> str:
+    return (
+        f"{journal_path(store)} cannot be read: which calls of the last run had no answer yet is not known from it. "
+        "Put the right file back; or move it away to go on, and those calls are missing from the account"
     )
 
 

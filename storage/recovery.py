@@ -53,9 +53,6 @@ def recover(store: Store, *, accept_loss: bool = False) -> Recovered:
     if left is None:
         journal_path(store.path).unlink(missing_ok=True)
         return Recovered()
-    if left.store_id != store.constant and store.batch == 0 and not left.spilled:
-        journal_path(store.path).unlink()  # of a store that was removed to begin anew
-        return Recovered()
     if left.store_id != store.constant:
         raise InputError(
             f"{journal_path(store.path)} belongs to another store than {store.path}: a run wrote to a store of that "
@@ -67,7 +64,13 @@ def recover(store: Store, *, accept_loss: bool = False) -> Recovered:
     if gone:
         store.batch = left.batch - 1  # numbers go on, so that what the journal holds keeps its places
         _note(store, left, "commits lost", {"commits": gone, "rows": left.running - store.running})
-    replies = _take_spilled(store, left)
+    try:
+        replies = _take_spilled(store, left)
+    except StoreError as error:
+        raise StoreError(
+            f"{error}. What the last run could not write is still kept in {journal_path(store.path)}: make room on the "
+            "disk and try again"
+        ) from error
     lost = _unanswered(store, left)
     found = Recovered(len(lost), sum(one.reserved for one in lost), replies, gone)
     if lost:
@@ -85,11 +88,10 @@ def _take_spilled(store: Store, left: LeftBehind) -> int:
     """Write the rows that DuckDB could not take, each group under its own number; returns how many were replies."""
     replies = 0
     for group in left.spilled:
-        if group.batch <= store.batch:
-            continue  # it was written after all, or by a recovery that was cut short
+        kept: Rows = group.rows
         try:
-            _write(store, group.rows)
-            kept: Rows = group.rows
+            if group.batch > store.batch:  # else it was written after all, or by a recovery that was cut short
+                _write(store, group.rows)
         except (duckdb.Error, ValueError):  # a row that no table takes must not keep the store closed for ever
             kept = [row for row in group.rows if _fits(store, row)]
             _write(store, kept)
@@ -162,6 +164,8 @@ def rescue(store: Store) -> Path:
         store.connection.execute("copy from database venire to rescued")
         store.connection.execute("detach rescued")
     except duckdb.Error as error:
+        for end in ("", ".wal"):  # half a copy opens as a store too
+            target.with_name(target.name + end).unlink(missing_ok=True)
         raise StoreError(f"{target} cannot be written: {first_line(error)}") from error
     if is_open_here(log):
         log.unlink()

@@ -16,7 +16,7 @@ import duckdb
 
 from venire.arena.clock import Clock, SystemClock
 from venire.arena.errors import InputError, StoreError
-from venire.storage.connection import MEMORY, Row, close, connect, fetch, first_line, migrate
+from venire.storage.connection import MEMORY, Row, close, connect, fetch, first_line, migrate, rescued_path
 from venire.storage.journal import LEAST_SLOTS, Journal
 from venire.storage.locking import StoreLock
 from venire.storage.place import Place
@@ -29,7 +29,7 @@ _LONG_LOG = 32 << 20
 """Reading a log of 50 MB back takes 130 MB of memory after a kill; folding one in takes 5 to 8 ms a megabyte."""
 
 _SPARE_BYTES = 1 << 20
-"""What a checkpoint may need on the disk beside twice the log."""
+"""What a checkpoint may need on the disk beside the size of the log."""
 
 _KEPT = "8MB"
 """What `shed` leaves of the blocks that were read."""
@@ -150,10 +150,16 @@ class Store:
     def begin_journal(self, campaign: int, *, workers: int = 0, spill_bytes: int = 1 << 20) -> Journal:
         """Start the journal of a run of so many workers; it goes when the store is closed with all of it in the file.
 
-        Raises StoreError when its space cannot be had.
+        What is in the log is folded in first: a file that has never been can be told from no store at all by nothing.
+        Raises StoreError when there is no room on the disk for that, or for the journal.
         """
         if self.journal is not None:
             self.journal.close(remove=True)
+        if not self.checkpoint() and self._place.now() is None:
+            raise StoreError(
+                f"the disk of {self.path} has {self._free_bytes() / 1e6:,.0f} MB free, and "
+                f"{(self.log_bytes + _SPARE_BYTES) / 1e6:,.0f} MB are needed to fold its log in: make room, try again"
+            )
         now, slots = self.clock.wall(), LEAST_SLOTS + 2 * workers
         self.journal = Journal(self.path, self.constant, campaign, now, slots=slots, spill_bytes=spill_bytes)
         self.journal.mark(self.batch, self.running)
@@ -185,7 +191,7 @@ class Store:
         log = self.log_bytes
         if not log:
             return True
-        if self._place.now() is not None or self._free_bytes() < 2 * log + _SPARE_BYTES:
+        if self._place.now() is not None or self._free_bytes() < log + _SPARE_BYTES:
             return False
         try:
             with self._at_work():
@@ -309,12 +315,15 @@ def open_store(
         raise InputError(f"{path} is a folder: name a store in it")
     clock = clock or SystemClock()
     new = not path.exists()
+    if new:
+        _refuse_to_begin_anew(path)
     if new and not create:
         raise InputError(f"there is no store {path}: `venire run FILE` makes one")
     if not path.parent.is_dir():
         raise InputError(f"the folder {path.parent} of the store {path.name} does not exist: make it first")
     lock = StoreLock.acquire(path)
     try:
+        _clear_what_a_killed_owner_left(path)
         connection = connect(path)
         try:
             try:
@@ -332,6 +341,28 @@ def open_store(
     except BaseException:
         lock.release()
         raise
+
+
+def _refuse_to_begin_anew(path: Path) -> None:
+    """A store that is gone, of which something is left, was paid for: to begin anew what is left is cleared away."""
+    rescued = rescued_path(path)
+    if rescued.exists():
+        raise InputError(
+            f"there is no store {path}, but what a run had of it is in {rescued}: put that in its place (mv {rescued} "
+            f"{path}), or move it away to begin anew"
+        )
+    left = [one for one in (path.with_name(path.name + end) for end in (".journal", ".wal")) if one.exists()]
+    if left:
+        raise InputError(
+            f"there is no store {path}, but {' and '.join(map(str, left))} of one that was there: put the store back, "
+            "or remove what is left of it to begin anew"
+        )
+
+
+def _clear_what_a_killed_owner_left(path: Path) -> None:
+    """A socket that nobody serves, and what DuckDB could not hold in memory; the caller owns the store."""
+    path.with_name(path.name + ".sock").unlink(missing_ok=True)
+    shutil.rmtree(path.with_name(path.name + ".tmp"), ignore_errors=True)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -144,8 +144,18 @@ def test_when_the_space_for_rows_is_used_up_it_says_so_and_keeps_what_it_has(tmp
     assert [one.batch for one in found(tmp_path / "s").spilled] == [4]
 
 
-@pytest.mark.parametrize("content", [b"", b"short", b"x" * 800_000])
-def test_rubbish_is_no_journal(house: Any, path: Path, content: bytes) -> None:
+@pytest.mark.parametrize("content", [b"short", b"x" * 800_000, b"venire-journal-2" + bytes(800_000)])
+def test_a_journal_that_cannot_be_read_is_not_thrown_away(house: Any, path: Path, content: bytes) -> None:
+    """The danger: what was in flight leaves the account without a word."""
+    house.store.close()
+    journal_path(path).write_bytes(content)
+    with pytest.raises(InputError, match="cannot be read"):
+        open_store(path)
+    assert journal_path(path).read_bytes() == content
+
+
+@pytest.mark.parametrize("content", [b"", bytes(800_000)])
+def test_a_journal_that_was_not_begun_holds_nothing(house: Any, path: Path, content: bytes) -> None:
     house.store.close()
     journal_path(path).write_bytes(content)
     with open_store(path) as store:
@@ -243,14 +253,12 @@ def test_an_older_copy_in_the_place_of_a_store_is_noticed(house: Any, path: Path
         open_store(path)
 
 
-def test_another_stores_journal_is_refused_and_one_of_a_store_that_was_removed_is_not(house: Any, path: Path) -> None:
+def test_another_stores_journal_is_refused(house: Any, path: Path) -> None:
     house.write("attempt", house.attempt(1, campaign=3))
     left_by_a_killed_run(house.store, calls=2)
     mine = journal_path(path).read_bytes()
     path.unlink()
-    with open_store(path) as anew:  # begun anew: nothing of the journal concerns it
-        assert anew.recovered == Recovered()
-    assert not journal_path(path).exists()
+    journal_path(path).unlink()
     with open_store(path) as store, store.commit() as commit:
         commit.run("insert_models", names=["a"])
     journal_path(path).write_bytes(mine)
@@ -311,8 +319,41 @@ def test_a_group_that_was_written_after_all_is_not_written_again(house: Any, pat
     house.write("attempt", house.attempt(1, 1, campaign=3))
     left_by_a_killed_run(house.store, spilled=spilled_rows(house))  # whose first group has the number of that commit
     with open_store(path) as again:
-        assert again.recovered == Recovered(replies=1)
+        assert again.recovered == Recovered(replies=2)
         assert frames.accounts(again, 3).calls == 2
+
+
+@pytest.mark.parametrize("left", [".journal", ".wal", ".rescued"])
+def test_a_store_that_is_gone_is_not_begun_anew_while_something_of_it_is_left(path: Path, left: str) -> None:
+    """The danger: the next run pays for everything again, and clears away what was there."""
+    rest = path.with_name(path.name + left)
+    rest.write_bytes(b"what was paid for")
+    with pytest.raises(InputError, match="begin anew") as refused:
+        open_store(path)
+    assert str(rest) in str(refused.value)
+    assert (rest.read_bytes(), path.exists()) == (b"what was paid for", False)
+
+
+def test_a_log_that_was_removed_from_a_young_store_is_noticed(house: Any, path: Path) -> None:
+    """The danger: before its first checkpoint a file without its log is a new file."""
+    store, elsewhere = house.store, path.with_name("cut.duckdb")
+    store.begin_journal(3)
+    house.write("attempt", house.attempt(1, campaign=3))
+    for end in ("", ".journal"):
+        subprocess.run(["cp", f"{path}{end}", f"{elsewhere}{end}"], check=True)
+    with pytest.raises(InputError, match="lost its last 1 commits"):
+        open_store(elsewhere)
+
+
+def test_what_a_killed_owner_left_is_cleared_away(path: Path) -> None:
+    with open_store(path):
+        pass
+    path.with_name(path.name + ".sock").touch()
+    path.with_name(path.name + ".tmp").mkdir()
+    path.with_name(path.name + ".tmp").joinpath("duckdb_temp_1.tmp").touch()
+    with open_store(path):
+        pass
+    assert [one.name for one in path.parent.iterdir()] == [path.name]
 
 
 def test_a_row_that_no_table_takes_does_not_keep_the_store_closed(house: Any, path: Path) -> None:

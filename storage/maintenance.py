@@ -141,5 +141,8 @@ def refuse_existing(out: Path, *sources: Path, force: bool | None) -> None:
         if not force:
             instead = "" if force is None else ", or replace it with --force"
             raise InputError(f"{out} is there already: name another file{instead}")
+        with out.open("rb") as file:
+            if file.read(12)[8:] != b"DUCK":
+                raise InputError(f"{out} is there already and is no store: name another file")
     if left := left_beside(out):
         raise InputError(f"{left[0]} belongs to a store {out.name} that was not closed: name another file")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from venire.storage.place import is_open_here
 if TYPE_CHECKING:
     from venire.storage.store import Store
 
-__all__ = ["FAULT_COLUMN", "Recovered", "recover", "rescue"]
+__all__ = ["FAULT_COLUMN", "Recovered", "recover", "recovered", "rescue"]
 
 
 FAULT_COLUMN = 7
@@ -82,6 +83,15 @@ def recover(store: Store, *, accept_loss: bool = False) -> Recovered:
     if store.checkpoint():
         journal_path(store.path).unlink(missing_ok=True)
     return found
+
+
+def recovered(store: Store) -> Recovered:
+    """What was recovered since the last run that ended with notice, whichever command opened the store first."""
+    sums: Counter[str] = Counter()
+    for kind, detail in store.read("recovered"):
+        found = json.loads(detail)
+        sums.update({"lost_commits": found["commits"]} if kind == "commits lost" else found)
+    return Recovered(**sums)
 
 
 def _take_spilled(store: Store, left: LeftBehind) -> int:

@@ -361,7 +361,8 @@ def _refuse_to_begin_anew(path: Path) -> None:
 
 def _clear_what_a_killed_owner_left(path: Path) -> None:
     """A socket that nobody serves, and what DuckDB could not hold in memory; the caller owns the store."""
-    path.with_name(path.name + ".sock").unlink(missing_ok=True)
+    with suppress(OSError):  # whatever else stands there is not ours
+        path.with_name(path.name + ".sock").unlink()
     shutil.rmtree(path.with_name(path.name + ".tmp"), ignore_errors=True)
 
 

@@ -19,7 +19,7 @@ from venire.orchestrator.forecast import EXPECTED_REASONS
 from venire.screen import console, duration, money, plain, progress, tabulate
 from venire.session import Embedded, Session
 from venire.standing import failed_steps
-from venire.storage.recovery import Recovered
+from venire.storage.recovery import Recovered, recovered
 
 __all__ = [
     "EXIT_CODES",
@@ -61,11 +61,11 @@ def show_plan(screen: Console, session: Session) -> None:
     if chosen.matchups and chosen.matchups[0].gap is not None:
         gaps = [matchup.gap for matchup in chosen.matchups if matchup.gap is not None]
         screen.print(f"Elo gaps: {max(gaps):.0f} to {min(gaps):.0f} points")
-    show_recovered(screen, session.store.recovered)
+    show_recovered(screen, recovered(session.store))
     if standing.settled or standing.failed:
         screen.print(
-            f"on record: {standing.settled} settled, {standing.failed} failed, {standing.missing} missing; "
-            f"paid so far {money(session.accounts.nano)} in {session.accounts.calls} calls"
+            f"on record: {standing.settled:,} settled, {standing.failed:,} failed, {standing.missing:,} missing; "
+            f"{told_paid(asdict(session.accounts))}"
         )
     if not standing.missing:
         return
@@ -144,9 +144,15 @@ def show_outcome(session: Session, screen: Console, embedded: Embedded) -> int:
         summary = session.run(embedded=embedded, progress=tell, warn=warn, loop_factory=_loop())
     _show_summary(screen, session, summary)
     show_drift(screen, drift_json(session.store, session.planned.id))
+    if summary.ending is Ending.INTERRUPTED:  # whoever stops a run wants to leave, not to wait for ratings
+        _show_ending(screen, session, summary)
+        return EXIT_CODES[summary.ending]
     from venire.leaderboard import show_board  # and scipy, 65 MB that no run needs before its end
 
-    show_board(screen if screen.file is sys.stdout else console(), session.board())
+    out, standing = screen if screen.file is sys.stdout else console(), summary.progress
+    if standing.missing:
+        out.print(f"partial: {standing.settled:,} of {standing.planned:,} trials are settled")
+    show_board(out, session.board())
     if summary.ending is not Ending.COMPLETE:
         _show_ending(screen, session, summary)
     return EXIT_CODES[summary.ending]
@@ -181,18 +187,19 @@ def _show_summary(screen: Console, session: Session, summary: CampaignSummary) -
 
 
 def _show_ending(screen: Console, session: Session, summary: CampaignSummary) -> None:
-    left = f"{summary.progress.missing} of {summary.progress.planned} trials are missing"
+    left = f"{summary.progress.missing:,} of {summary.progress.planned:,} trials are missing"
     again = f"venire run {shlex.quote(os.path.relpath(session.campaign.path))}"
     if summary.ending is Ending.BUDGET:
         _show_missing(screen, session, summary)
         screen.print(f"Raise [budget] and go on: {again} --amend")
     elif summary.ending is Ending.INTERRUPTED:
         screen.print(f"\ninterrupted: what was answered is on disk; {left}. Go on: {again}")
+        screen.print(f"What is settled so far: venire rate {shlex.quote(os.path.relpath(session.campaign.store))}")
     for lane, why in summary.closed_lanes.items():
         screen.print(f"\nlane closed: {plain(lane)}: {plain(why)}; {left}. Mend it and go on: {again}")
     if summary.progress.failed:
         screen.print(f"\n{summary.progress.failed} trials failed; try them again: {again} --retry-failed")
-        _show_failed(screen, failed_steps(session.store, session.planned.id))
+        _show_failed(screen, failed_steps(session.store, session.planned.id), summary.progress.failed)
 
 
 def _show_missing(screen: Console, session: Session, summary: CampaignSummary) -> None:
@@ -205,13 +212,15 @@ def _show_missing(screen: Console, session: Session, summary: CampaignSummary) -
         screen.print(f"  {plain(row.judge)}: {row.trials:,} trials, about {row.calls:,} calls, {price}: {plain(why)}")
 
 
-def _show_failed(screen: Console, steps: list[dict[str, Any]]) -> None:
+def _show_failed(screen: Console, steps: list[dict[str, Any]], failed: int) -> None:
     for one in steps:
         told = (
             f"{one['judge']}, {one['instruction']}, {one['model_a']} against {one['model_b']}, step {one['step']}: "
             f"{one['fault'].replace('_', ' ')}: {one['message']}"
         )
         screen.print(f"  {plain(told)}")
+    if failed > len(steps):
+        screen.print(f"  and {failed - len(steps):,} more: venire sql STORE 'select * from failed'")
 
 
 def show_next_steps(screen: Console, folder: Path, campaign: Campaign) -> None:
@@ -238,8 +247,8 @@ def show_status(screen: Console, facts: dict[str, Any]) -> None:
         standing, paid = one["progress"], one["accounts"]
         screen.print(
             f"\n{plain(one['campaign'])}: {standing['settled']:,} of {standing['planned']:,} trials settled, "
-            f"{standing['failed']:,} failed, {standing['missing']:,} missing; {paid['calls']:,} calls, "
-            f"{money(paid['nano'])}"
+            f"{standing['failed']:,} failed, {standing['missing']:,} missing; "
+            f"{told_paid(paid)}"
         )
         for judge in one["judges"]:
             screen.print(f"  {plain(judge['judge'])}: {judge['settled']:,} of {judge['planned']:,}")
@@ -247,7 +256,15 @@ def show_status(screen: Console, facts: dict[str, Any]) -> None:
             told = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in one["faults"].items())
             screen.print(f"  calls without a reply: {told}")
         show_drift(screen, one["served"])
-        _show_failed(screen, one["failed_steps"])
+        _show_failed(screen, one["failed_steps"], standing["failed"])
+
+
+def told_paid(paid: dict[str, Any]) -> str:
+    """A campaign's account in a line, what is only reserved apart."""
+    told = f"{paid['calls']:,} calls, {money(paid['nano'])}"
+    if not paid["unknown"]:
+        return told
+    return f"{told} ({money(paid['known'])} paid, {money(paid['unknown'])} reserved for calls without a known cost)"
 
 
 def told_live(live: dict[str, Any]) -> str:

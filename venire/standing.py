@@ -8,6 +8,7 @@ from typing import Any
 from venire.arena.errors import Fault
 from venire.drift import drift_json
 from venire.storage import frames
+from venire.storage.recovery import recovered
 from venire.storage.store import Store
 
 __all__ = ["failed_steps", "status_json"]
@@ -35,7 +36,7 @@ def status_json(store: Store) -> dict[str, Any]:
     return {
         "store": str(store.path),
         "holds": dict(zip(names, counts, strict=True)),
-        "recovered": asdict(store.recovered),
+        "recovered": asdict(recovered(store)),
         "campaigns": found,
     }
 

@@ -28,6 +28,10 @@ insert into ledger values ($batch, $now, $written, $running);
 -- name: insert_event
 insert into event values ($now, $campaign, $kind, $detail, $batch);
 
+-- name: recovered
+-- What openings of the store found that an earlier run had left, since the last run that ended with notice.
+select kind, detail from event where kind in ('recovered', 'commits lost') and batch > (select coalesce(max(batch), -1) from event where kind = 'run ended') order by batch;
+
 -- name: counts
 -- What a store holds, for `venire status`.
 select (select count(*) from instruction), (select count(*) from completion), (select count(*) from model),

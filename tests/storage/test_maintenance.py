@@ -167,7 +167,11 @@ def test_a_copy_that_is_there_is_replaced_only_by_force(old: Path) -> None:
     copy.write_text("precious", encoding="utf-8")
     with pytest.raises(InputError, match="is there already: name another file, or replace it with --force"):
         backup(old, copy)
+    with pytest.raises(InputError, match="is no store"):
+        backup(old, copy, force=True)
     assert copy.read_text(encoding="utf-8") == "precious"
+    copy.unlink()
+    backup(old, copy)
     backup(old, copy, force=True)
     assert check(copy).sound
 

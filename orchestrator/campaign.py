@@ -144,11 +144,14 @@ class _Run:
                 await feed.close()
             if self.broken is None:
                 self.recorder.event(self.clock.wall(), "run ended", json.dumps({"calls": self.tally.calls}))
-            await self.recorder.close()
-            if self.broken is None and (found := self.store.displaced()) is not None:
-                self.broken = StoreError(found)  # taken away after the last call
+            try:
+                await self.recorder.close()
+            except StoreError as error:
+                self.broken = error  # with what became of the rows
+            if (found := self.store.displaced()) is not None:
+                raise self._rescued(StoreError(found))
             if self.broken is not None:
-                raise self._rescued(self.broken)
+                raise self.broken
         return self._summary()
 
     def _rescued(self, error: StoreError) -> StoreError:
@@ -257,7 +260,11 @@ class _Run:
 
     async def _worker(self, feed: Feed, lane: Lane, prices: Mapping[str, Price]) -> None:
         while not self.halt.is_set() and lane.closed is None:
-            pending = await feed.take()
+            try:
+                pending = await feed.take()
+            except StoreError as error:
+                self._on_error(error)  # what others have in flight comes in
+                return
             if pending is None:
                 return
             if pending.respondent in self.out_of_budget:
@@ -277,9 +284,10 @@ class _Run:
         """A judge asks no more; the others go on with what they can pay."""
         if respondent not in self.out_of_budget and self.warn is not None:
             self.warn(f"judge {self.planned.judges[respondent].name!r} asks no more: {why}")
-        self.out_of_budget.setdefault(respondent, why)
-        if set(np.unique(self.pending.respondents).tolist()) <= self.out_of_budget.keys():
-            self._halt()
+        if respondent not in self.out_of_budget:
+            self.out_of_budget[respondent] = why
+            if set(np.unique(self.pending.respondents).tolist()) <= self.out_of_budget.keys():
+                self._halt()
 
     async def _one(self, pending: Pending, judge: JudgeSettings, lane: Lane, price: Price) -> None:
         """Ask one trial to its end and record it: a verdict, or a failure."""

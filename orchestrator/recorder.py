@@ -107,7 +107,7 @@ class Recorder:
 
     async def safe(self) -> None:
         """Wait until what was handed over so far is on disk."""
-        place = self._writer.written + self._writer.waiting
+        place = self._writer.handed
         while self._writer.written < place:
             await self._next_group()
 
@@ -125,7 +125,12 @@ class Recorder:
         self._ending.set()
         for request in self._holds:
             request.released.set()
-        await asyncio.to_thread(self._writer.close)
+        closing = asyncio.ensure_future(asyncio.to_thread(self._writer.close))
+        try:
+            await asyncio.shield(closing)
+        except asyncio.CancelledError:
+            await asyncio.wait([closing])  # what is waiting is written, however often somebody gives up
+            raise
 
     @asynccontextmanager
     async def hold(self) -> AsyncIterator[asyncio.Event]:
@@ -154,10 +159,15 @@ class Recorder:
 
         Raises StoreError when the store is not in its place any more.
         """
-        if (found := self._store.displaced()) is not None:
-            error = StoreError(found)
+        try:
+            return await self._announce(trial, step, number, lane, claim)
+        except StoreError as error:
             self._on_error(error)
-            raise error
+            raise
+
+    async def _announce(self, trial: int, step: int, number: int, lane: int, claim: Claim) -> int:
+        if (found := self._store.displaced()) is not None:
+            raise StoreError(found)
         while self._announced and self._announced[0][0] <= self._writer.written:
             self._journal.release(self._announced.popleft()[1])
         slot = self._journal.announce(trial, step, number, lane, claim.money, claim.tokens)
@@ -194,9 +204,9 @@ class Recorder:
             if reply is None
             else (
                 reply.finish,
-                reply.input_tokens,
+                None if reply.estimated else reply.input_tokens,
                 reply.cached_tokens,
-                reply.output_tokens,
+                None if reply.estimated else reply.output_tokens,
                 reply.reasoning_tokens,
                 reply.served_model,
                 reply.fingerprint,

@@ -14,7 +14,7 @@ from venire.arena.clock import Clock
 from venire.arena.errors import InputError
 from venire.storage.sql import migrations, query
 
-__all__ = ["MEMORY", "Row", "close", "connect", "fetch", "first_line", "migrate", "quoted", "rescued_path"]
+__all__ = ["MEMORY", "Row", "close", "connect", "fetch", "first_line", "migrate", "quoted", "rescued_paths"]
 
 MEMORY = "1GB"
 """What DuckDB may use: a group of rows with texts of megabytes is held whole."""
@@ -32,9 +32,9 @@ _ENDINGS = ("", ".wal", ".wal.checkpoint", ".wal.recovery")
 Row = tuple[Any, ...]
 
 
-def rescued_path(store: Path) -> Path:
-    """Where a run writes what it holds of a store that was taken away under it."""
-    return store.with_name(store.name + ".rescued")
+def rescued_paths(store: Path) -> tuple[Path, ...]:
+    """Where a run writes what it holds of a store that was taken away under it: to the first that is free."""
+    return tuple(store.with_name(f"{store.name}.rescued{end}") for end in ("", *(f"-{n}" for n in range(2, 10))))
 
 
 def connect(path: Path) -> duckdb.DuckDBPyConnection:
@@ -51,8 +51,7 @@ def connect(path: Path) -> duckdb.DuckDBPyConnection:
         f"set temp_directory = {quoted(path.absolute().with_name(path.name + '.tmp'))}",
     ):
         connection.execute(setting)
-    rescued = rescued_path(path)
-    allowed = ", ".join(quoted(rescued.with_name(rescued.name + end)) for end in _ENDINGS)
+    allowed = ", ".join(quoted(one.with_name(one.name + end)) for one in rescued_paths(path) for end in _ENDINGS)
     try:
         connection.execute(f"attach {quoted(path)} as venire (type duckdb, row_group_size 4096)")
         connection.execute("use venire")

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from venire.arena.errors import InputError, StoreError
+from venire.storage.place import Place
 
 __all__ = ["LEAST_SLOTS", "Announcement", "Journal", "LeftBehind", "Rows", "Spilled", "journal_path", "read_journal"]
 
@@ -125,13 +126,13 @@ class Journal:
 
     def mark(self, batch: int, running: int) -> None:
         """Write into the manifest that a commit is on disk."""
-        os.pwrite(self._descriptor, _MANIFEST.pack(batch, running, _manifest_check(batch, running)), _MANIFEST_AT)
+        self._write(_MANIFEST.pack(batch, running, _manifest_check(batch, running)), _MANIFEST_AT)
 
     def announce(self, trial: int, step: int, number: int, lane: int, reserved: int, tokens: int) -> int:
         """Write one announcement and return its slot. Raises IndexError when every slot is taken."""
         slot = self._free.popleft()
         body = (trial, reserved, min(tokens, _MOST_TOKENS), number, lane, step)
-        os.pwrite(self._descriptor, _SLOT.pack(*body, _slot_check(body)), _SLOTS_AT + slot * _SLOT.size)
+        self._write(_SLOT.pack(*body, _slot_check(body)), _SLOTS_AT + slot * _SLOT.size)
         return slot
 
     def release(self, slot: int) -> None:
@@ -140,7 +141,7 @@ class Journal:
 
     def withdraw(self, slot: int) -> None:
         """Take an announcement back: its call was not sent."""
-        os.pwrite(self._descriptor, bytes(_SLOT.size), _SLOTS_AT + slot * _SLOT.size)
+        self._write(bytes(_SLOT.size), _SLOTS_AT + slot * _SLOT.size)
         self._free.append(slot)
 
     def spill(self, batch: int, rows: Rows) -> None:
@@ -152,27 +153,38 @@ class Journal:
         data = zlib.compress(text.encode("utf-8", "surrogatepass"), 1)
         if self._spill_at + _RECORD.size + len(data) > self._end:
             raise StoreError(f"the space in {self.path} for replies that the store cannot take is used up")
-        try:
-            os.pwrite(self._descriptor, _RECORD.pack(len(data), zlib.crc32(data)) + data, self._spill_at)
-        except OSError as error:
-            raise StoreError(f"{self.path} cannot be written: {error.strerror}") from error
+        self._write(_RECORD.pack(len(data), zlib.crc32(data)) + data, self._spill_at)
         self._spill_at += _RECORD.size + len(data)
 
     def sync(self) -> None:
-        """Wait until everything written so far is on the disk itself."""
-        getattr(os, "fdatasync", os.fsync)(self._descriptor)
+        """Wait until everything written so far is on the disk itself. Raises StoreError."""
+        try:
+            getattr(os, "fdatasync", os.fsync)(self._descriptor)
+        except OSError as error:
+            raise StoreError(f"{self.path} cannot be flushed: {error.strerror}") from error
+
+    def _write(self, data: bytes, at: int) -> None:
+        try:
+            os.pwrite(self._descriptor, data, at)
+        except OSError as error:
+            raise StoreError(f"{self.path} cannot be written: {error.strerror}") from error
 
     def in_place(self) -> bool:
         """Whether the file is still to be found in its folder."""
         return os.fstat(self._descriptor).st_nlink > 0
 
     def close(self, *, remove: bool) -> None:
-        """Close the file, and remove it when everything in it is in the store; safe to call twice."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
-        if remove:
-            self.path.unlink(missing_ok=True)
+        """Close the file, and remove it when everything in it is in the store; safe to call twice.
+
+        What stands under its name by then may be another run's.
+        """
+        if self._descriptor < 0:
+            return
+        mine = os.fstat(self._descriptor)
+        os.close(self._descriptor)
+        self._descriptor = -1
+        if remove and Place(self.path, mine.st_dev, mine.st_ino).now() is None:
+            self.path.unlink()
 
 
 def read_journal(store: Path) -> LeftBehind | None:

@@ -55,7 +55,8 @@ class StoreLock:
 
     def release(self) -> None:
         """Give the lock up; the file goes first, while nobody else can hold it."""
-        self.path.unlink(missing_ok=True)
+        if _same_file(self.descriptor, self.path):  # else somebody else's, after ours was removed
+            self.path.unlink()
         os.close(self.descriptor)
 
 

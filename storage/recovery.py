@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from venire.arena.errors import Fault, InputError, StoreError
-from venire.storage.connection import first_line, quoted, rescued_path
+from venire.storage.connection import first_line, quoted, rescued_paths
 from venire.storage.journal import Announcement, LeftBehind, Rows, journal_path, read_journal
 from venire.storage.place import is_open_here
 
@@ -96,7 +96,7 @@ def recovered(store: Store) -> Recovered:
 
 def _take_spilled(store: Store, left: LeftBehind) -> int:
     """Write the rows that DuckDB could not take, each group under its own number; returns how many were replies."""
-    replies = 0
+    replies = refused = 0
     for group in left.spilled:
         kept: Rows = group.rows
         try:
@@ -105,8 +105,10 @@ def _take_spilled(store: Store, left: LeftBehind) -> int:
         except (duckdb.Error, ValueError):  # a row that no table takes must not keep the store closed for ever
             kept = [row for row in group.rows if _fits(store, row)]
             _write(store, kept)
-            _note(store, left, "rows refused", {"rows": len(group.rows) - len(kept)})
+            refused += len(group.rows) - len(kept)
         replies += sum(table == "attempt" and row[FAULT_COLUMN] == Fault.NONE for table, row in kept)
+    if refused:  # told last: each group has a number of its own, and this commit takes the next
+        _note(store, left, "rows refused", {"rows": refused})
     return replies
 
 
@@ -162,13 +164,13 @@ def _lost(store: Store, left: LeftBehind) -> str:
 def rescue(store: Store) -> Path:
     """Write all that a store holds to `<store>.rescued`, after its own file was removed or replaced under the run.
 
-    The process still has the file, wherever its name is now. Its log goes when it still lies at the old place, where it
-    would spoil the store that is there now. Raises StoreError when the copy cannot be written.
+    The process still has the file, wherever its name is now. Its log is folded into it when that still lies at the old
+    place, where it would spoil the store that is there now. Raises StoreError when the copy cannot be written.
     """
-    target = rescued_path(store.path)
+    target = next((one for one in rescued_paths(store.path) if not one.exists()), None)
     log = store.path.with_name(store.path.name + ".wal")
-    if target.exists():
-        raise StoreError(f"{target} is there already: nothing was written over it")
+    if target is None:
+        raise StoreError(f"{rescued_paths(store.path)[-1]} and all before it are there already: nothing was written")
     try:
         store.connection.execute(f"attach {quoted(target)} as rescued (row_group_size 4096)")
         store.connection.execute("copy from database venire to rescued")
@@ -177,7 +179,10 @@ def rescue(store: Store) -> Path:
         for end in ("", ".wal"):  # half a copy opens as a store too
             target.with_name(target.name + end).unlink(missing_ok=True)
         raise StoreError(f"{target} cannot be written: {first_line(error)}") from error
-    if is_open_here(log):
-        log.unlink()
+    if store.is_elsewhere() and is_open_here(log):  # ours, so that DuckDB may remove it
+        try:
+            store.connection.execute("checkpoint")  # the file is whole again, wherever its name is now
+        except duckdb.Error:
+            log.unlink(missing_ok=True)
     store.end_journal()
     return target

@@ -16,8 +16,8 @@ import duckdb
 
 from venire.arena.clock import Clock, SystemClock
 from venire.arena.errors import InputError, StoreError
-from venire.storage.connection import MEMORY, Row, close, connect, fetch, first_line, migrate, rescued_path
-from venire.storage.journal import LEAST_SLOTS, Journal
+from venire.storage.connection import MEMORY, Row, close, connect, fetch, first_line, migrate, rescued_paths
+from venire.storage.journal import LEAST_SLOTS, Journal, read_journal
 from venire.storage.locking import StoreLock
 from venire.storage.place import Place
 from venire.storage.recovery import Recovered, recover
@@ -171,6 +171,10 @@ class Store:
             self.journal.close(remove=True)
             self.journal = None
 
+    def is_elsewhere(self) -> bool:
+        """Whether the path names another file than the one that was opened, or none."""
+        return self._place.now() is not None
+
     def displaced(self) -> str | None:
         """What became of the store's files where they are no longer those that were opened, else None.
 
@@ -188,10 +192,12 @@ class Store:
         Not begun where it could fail half-way, after which DuckDB gives the connection up: without room on the disk, or
         when the file is not ours any more (DuckDB removes the log by its name, and that may be another store's).
         """
+        if self.is_elsewhere():
+            return False
         log = self.log_bytes
         if not log:
             return True
-        if self._place.now() is not None or self._free_bytes() < log + _SPARE_BYTES:
+        if self._free_bytes() < log + _SPARE_BYTES:
             return False
         try:
             with self._at_work():
@@ -324,6 +330,7 @@ def open_store(
     lock = StoreLock.acquire(path)
     try:
         _clear_what_a_killed_owner_left(path)
+        read_journal(path)  # one that this version cannot read is refused before anything is migrated
         connection = connect(path)
         try:
             try:
@@ -345,8 +352,8 @@ def open_store(
 
 def _refuse_to_begin_anew(path: Path) -> None:
     """A store that is gone, of which something is left, was paid for: to begin anew what is left is cleared away."""
-    rescued = rescued_path(path)
-    if rescued.exists():
+    rescued = next((one for one in reversed(rescued_paths(path)) if one.exists()), None)
+    if rescued is not None:
         raise InputError(
             f"there is no store {path}, but what a run had of it is in {rescued}: put that in its place (mv {rescued} "
             f"{path}), or move it away to begin anew"

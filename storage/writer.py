@@ -82,6 +82,11 @@ class Writer:
         return self._written
 
     @property
+    def handed(self) -> int:
+        """Rows handed over so far."""
+        return self._put
+
+    @property
     def lost(self) -> StoreError | None:
         """Why rows can no longer be kept anywhere, if so."""
         return self._lost
@@ -174,6 +179,8 @@ class Writer:
                 self._commit(group)
                 break
             except duckdb.OutOfMemoryException:
+                if self._store.batch >= self._number:
+                    break  # the commit was made all the same
                 if turn > _PATIENCE:
                     raise
                 time.sleep(self._group_seconds)
@@ -201,8 +208,11 @@ class Writer:
         self._replies_spilled += sum(table == "attempt" and row[FAULT_COLUMN] == Fault.NONE for table, row in group)
 
     def _stand_still(self, request: Hold) -> None:
-        folded = self._error is None and self._store.checkpoint()
-        request.held(folded)
+        folded = False
+        try:
+            folded = self._error is None and self._store.checkpoint()
+        finally:
+            request.held(folded)
         if folded:
             request.released.wait()
 

@@ -207,6 +207,8 @@ def _show_missing(screen: Console, session: Session, summary: CampaignSummary) -
     whole = summary.progress
     screen.print(f"\nstopped by the budget: {whole.missing:,} of {whole.planned:,} trials are missing")
     for row in session.forecast():
+        if not row.trials:
+            continue
         why = summary.unaffordable.get(row.judge, "not asked")
         price = f"{money(row.expected)} (at most {money(row.most)})"
         screen.print(f"  {plain(row.judge)}: {row.trials:,} trials, about {row.calls:,} calls, {price}: {plain(why)}")

@@ -141,6 +141,8 @@ class Lane:
         self._on_surcharge = on_surcharge
         self._dearest = 0
         """What the provider charged for a call at most, where that was more than the price allows."""
+        self._heaviest = 0
+        """Tokens that the provider counted for a call at most, where those were more than were reserved."""
 
     def send_home(self) -> None:
         """Cancel the workers that wait for a turn or between attempts; the others finish their call."""
@@ -158,7 +160,7 @@ class Lane:
         body = self._provider.encode(self.settings.model, request)
         tokens = worst_case(body)
         worst = max(price.cost(tokens, request.max_tokens), self._dearest)
-        claim = Claim(worst, tokens + request.max_tokens)
+        claim = Claim(worst, max(tokens + request.max_tokens, self._heaviest))
         call = _Call(step, body, blake2b(body, digest_size=16).digest(), claim, price, purse)
         try:
             return await persist(
@@ -242,6 +244,8 @@ class Lane:
         """Pay for a call and hand it to the recorder."""
         cost, tokens = result.paid(call.price)
         call.purse.settle(call.claim, cost, tokens)
+        if tokens is not None and tokens > call.claim.tokens:
+            self._heaviest = max(self._heaviest, tokens)
         if cost is not None and cost > max(call.claim.money, self._dearest):
             if not self._dearest:
                 self._on_surcharge(cost, call.claim.money)

@@ -39,7 +39,7 @@ select c.id, m.name, c.text, c.sample, c.variant, c.completion_key from completi
 
 -- name: replies
 -- The replies on record of a chunk, in step order. The view `reply` would rank every attempt of the range, texts and all, before it leaves out others.
-select trial, step, text, finish, reasoning, input_tokens, output_tokens from attempt
+select trial, step, text, finish, reasoning, coalesce(input_tokens, 0), coalesce(output_tokens, 0) from attempt
   where fault = 0 and trial between $low and $high and trial in (select unnest($ids))
   qualify row_number() over (partition by trial, step order by number, batch) = 1 order by trial, step;
 

@@ -25,7 +25,7 @@ select coalesce(max(rowid), -1) from attempt;
 -- name: paid_between
 -- What a campaign paid for each respondent in a range of rows: calls, nano-dollars, tokens; what is not known as it was reserved.
 select t.respondent, count(*) calls, sum(coalesce(a.cost, a.reserved))::bigint nano,
-  sum(case when a.cost is null then coalesce(a.reserved_tokens, 0) else coalesce(a.input_tokens + a.output_tokens, 0) end)::bigint tokens
+  sum(case when a.input_tokens is not null then a.input_tokens::bigint + a.output_tokens when a.cost is null or a.fault = 0 then coalesce(a.reserved_tokens, 0) else 0 end)::bigint tokens
   from attempt a join trial t on t.id = a.trial where a.campaign = $campaign and a.rowid between $low and $high group by t.respondent;
 
 -- name: respondent_models

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -593,3 +594,67 @@ def test_what_is_in_flight_when_the_store_fails_comes_in_and_is_there_at_the_nex
         more = FakeProvider()
         assert go(again, campaign(), more).ending is Ending.COMPLETE
         assert set(more.sent).isdisjoint(provider.answered)
+
+
+def test_a_chunk_that_cannot_be_read_stops_the_run_and_what_is_in_flight_comes_in(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The danger: giving up calls that are paid for because others cannot be planned on."""
+    monkeypatch.setattr("venire.orchestrator.feed._CHUNK", 3)
+    real, reads = plans.load, 0
+
+    def load(*arguments: Any) -> Any:
+        nonlocal reads
+        reads += 1
+        if reads == 3:
+            raise StoreError("no memory for reading")
+        return real(*arguments)
+
+    monkeypatch.setattr("venire.orchestrator.feed.load", load)
+    provider = FakeProvider()
+    with pytest.raises(StoreError, match="no memory for reading"):
+        go(store, campaign(), provider)
+    assert sorted(provider.sent) == sorted(provider.answered)
+    assert replies(store) == Counter(provider.answered)
+
+
+def test_a_journal_that_cannot_be_written_stops_the_run_and_what_is_in_flight_comes_in(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, written = os.pwrite, 0
+
+    def pwrite(descriptor: int, data: bytes, at: int) -> int:
+        nonlocal written
+        written += len(data) == 32
+        if written > 8:
+            raise OSError(5, "Input/output error")
+        return real(descriptor, data, at)
+
+    monkeypatch.setattr("venire.storage.journal.os.pwrite", pwrite)
+    provider = FakeProvider()
+    with pytest.raises(StoreError, match="Input/output error"):
+        go(store, campaign(), provider)
+    monkeypatch.undo()
+    assert len(provider.sent) == 8
+    assert sorted(provider.sent) == sorted(provider.answered)
+
+
+def test_a_budget_of_a_model_goes_on_where_earlier_runs_left_it(store: Store) -> None:
+    asked = replace(campaign(), model_budgets={"judge": Budget(calls=7)})
+    provider = FakeProvider()
+    for _ in range(2):
+        assert go(store, asked, provider).ending is Ending.BUDGET
+        assert len(provider.sent) == 7
+
+
+def test_replies_that_nobody_counted_count_the_same_after_a_resumption(store: Store) -> None:
+    class Uncounted(FakeProvider):
+        async def send(self, body: bytes, idempotency_key: str) -> Reply:
+            reply = await super().send(body, idempotency_key)
+            return replace(reply, estimated=True, cost=7)
+
+    provider = Uncounted()
+    for _ in range(3):
+        assert go(store, campaign(budget=Budget(tokens=4_000)), provider).ending is Ending.BUDGET
+    reserved = store.connection.execute("select sum(reserved_tokens) from attempt").fetchall()[0][0]
+    assert standing.paid(store, 1)[0].tokens == reserved <= 4_000

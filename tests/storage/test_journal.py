@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,6 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from venire.arena.errors import Fault, InputError, StoreError
+from venire.arena.records import Reply
+from venire.orchestrator.budget import Claim
+from venire.orchestrator.recorder import AttemptRecord, Recorder
 from venire.storage import frames
 from venire.storage.journal import LEAST_SLOTS, Announcement, Journal, LeftBehind, journal_path, read_journal
 from venire.storage.recovery import Recovered
@@ -130,7 +134,8 @@ def test_rows_that_the_store_could_not_take_are_read_back_and_a_torn_group_ends_
     if groups:
         at = max(ends[-1] - 1 - cut, 4096 + LEAST_SLOTS * 32)
         content = bytearray(journal_path(store).read_bytes())
-        content[at:] = bytes(len(content) - at)
+        content[at] ^= 0xFF
+        content[at + 1 :] = bytes(len(content) - at - 1)
         journal_path(store).write_bytes(content)
         assert [(one.batch, list(one.rows)) for one in found(store).spilled] == read[: sum(end <= at for end in ends)]
 
@@ -354,6 +359,50 @@ def test_what_a_killed_owner_left_is_cleared_away(path: Path) -> None:
     with open_store(path):
         pass
     assert [one.name for one in path.parent.iterdir()] == [path.name]
+
+
+def test_replies_after_a_row_that_no_table_takes_are_kept(house: Any, path: Path) -> None:
+    """The danger: telling of the row took the number of the next group, which then passed for written."""
+    bad = ("verdict", (2, 1, 1, "rule", 1, None, 80))
+    groups = [(n, [("attempt", house.attempt(n, campaign=3, text=f"reply {n}"))]) for n in (2, 3)]
+    left_by_a_killed_run(house.store, spilled=[(1, [bad]), *groups])
+    with open_store(path) as again:
+        assert again.recovered == Recovered(replies=2)
+        assert again.connection.execute("select text from attempt order by 1").fetchall() == [
+            ("reply 2",),
+            ("reply 3",),
+        ]
+
+
+def test_an_end_removes_no_journal_and_no_lock_but_its_own(path: Path) -> None:
+    store = open_store(path)
+    store.begin_journal(1)
+    for end in ("", ".journal", ".lock"):
+        path.with_name(path.name + end).unlink()
+    path.with_name(path.name + ".journal").write_bytes(b"of another run")
+    path.with_name(path.name + ".lock").write_bytes(b"of another run")
+    store.close()
+    assert path.with_name(path.name + ".journal").read_bytes() == b"of another run"
+    assert path.with_name(path.name + ".lock").read_bytes() == b"of another run"
+
+
+def test_a_slot_is_not_used_again_before_its_attempt_is_on_disk(house: Any, path: Path, monkeypatch: Any) -> None:
+    """The danger: a kill then finds no word of a call whose answer was still waiting."""
+    monkeypatch.setattr("venire.storage.store.LEAST_SLOTS", 3)
+    sent = house.store.clock.wall()
+
+    async def record() -> None:
+        recorder = Recorder(house.store, 3, 4, group_rows=500, group_seconds=3600.0, on_error=lambda error: None)
+        for trial in (1, 2, 3):
+            slot = await recorder.announce(trial, 1, 1, 6, Claim(9, 70))
+            one = AttemptRecord(trial, 1, 1, 6, sent, 0.1, 0.0, 9, 70, 8, b"d" * 16, reply=Reply("said"))
+            recorder.attempt(one, slot)
+        with pytest.raises(IndexError):
+            await recorder.announce(4, 1, 1, 6, Claim(9, 70))
+        assert [(one.trial, one.tokens) for one in found(path).announced] == [(1, 70), (2, 70), (3, 70)]
+        await recorder.close()
+
+    asyncio.run(record())
 
 
 def test_a_row_that_no_table_takes_does_not_keep_the_store_closed(house: Any, path: Path) -> None:

@@ -14,8 +14,10 @@ from pathlib import Path
 import duckdb
 
 from venire.arena.errors import InputError, StoreError
+from venire.storage.connection import first_line, quoted
 from venire.storage.journal import journal_path
 from venire.storage.locking import StoreLock
+from venire.storage.place import flush, log_path
 from venire.storage.sql import migrations, query
 from venire.storage.store import open_store
 
@@ -26,7 +28,6 @@ __all__ = [
     "in_place",
     "left_beside",
     "locked",
-    "log_path",
     "made_empty",
     "named",
     "refuse_full",
@@ -44,11 +45,6 @@ def named(path: Path) -> Path:
     if "?" in str(path):
         raise InputError(f"a store's path may hold no question mark, which DuckDB reads otherwise: {path}")
     return path
-
-
-def log_path(store: Path) -> Path:
-    """Where DuckDB keeps what it has not yet folded into the file."""
-    return store.with_name(store.name + ".wal")
 
 
 def left_beside(store: Path) -> list[Path]:
@@ -98,30 +94,30 @@ def attached(
             "set memory_limit = '1GB'",
             "set threads = 2",
             "set TimeZone = 'UTC'",
-            f"set temp_directory = '{_quoted(scratch.absolute())}'",
+            f"set temp_directory = {quoted(scratch.absolute())}",
         ):
             connection.execute(setting)
         for name, path in readable.items():
             _attach(connection, name, path)
         for name, path in writable.items():
-            connection.execute(f"attach '{_quoted(path)}' as {name} (row_group_size 4096)")
+            connection.execute(f"attach {quoted(path)} as {name} (row_group_size 4096)")
         try:
             yield connection
         except duckdb.Error as error:
             files = ", ".join(str(path) for path in [*readable.values(), *writable.values()])
-            raise StoreError(f"DuckDB gave up on {files}: {_first_line(error)}") from error
+            raise StoreError(f"DuckDB gave up on {files}: {first_line(error)}") from error
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _attach(connection: duckdb.DuckDBPyConnection, name: str, path: Path) -> None:
     try:
-        connection.execute(f"attach '{_quoted(path)}' as {name} (read_only)")
+        connection.execute(f"attach {quoted(path)} as {name} (read_only)")
         connection.execute(f"use {name}")
         tables = {table for (table,) in connection.execute(query("tables")).fetchall()}
         rows = connection.execute(query("read_store")).fetchall() if "store" in tables else []
     except duckdb.Error as error:
-        raise InputError(f"cannot open {path} as a store: {_first_line(error)}") from None
+        raise InputError(f"cannot open {path} as a store: {first_line(error)}") from None
     if not rows:
         raise InputError(f"{path} is a DuckDB file of something else: name a store")
     newest = migrations()[-1][0]
@@ -143,7 +139,7 @@ def copied(source: Path, target: Path) -> None:
     """Copy a file and have it on the disk. Raises OSError."""
     shutil.copyfile(source, target)
     shutil.copymode(source, target)
-    _sync(target)
+    flush(target)
 
 
 def refuse_full(folder: Path, needed: int, what: str) -> None:
@@ -167,25 +163,9 @@ def in_place(target: Path) -> Iterator[Path]:
         path.unlink(missing_ok=True)
     try:
         yield temporary
-        _sync(temporary)
+        flush(temporary)
         os.replace(temporary, target)
-        _sync(target.parent)
+        flush(target.parent)
     finally:
         for path in leftovers:
             path.unlink(missing_ok=True)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _quoted(path: Path) -> str:
-    return str(path).replace("'", "''")
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0]

@@ -1,4 +1,4 @@
-"""Where a store's file is, by device and inode, without opening it."""
+"""Where a store's files are: by name, and by device and inode without opening them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Place", "is_open_here"]
+__all__ = ["Place", "flush", "is_open_here", "log_path"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +47,17 @@ def is_open_here(path: Path) -> bool:
         if (mine.st_dev, mine.st_ino) == (there.st_dev, there.st_ino):
             return True
     return False
+
+
+def log_path(store: Path) -> Path:
+    """Where DuckDB keeps what it has not yet folded into a store's file."""
+    return store.with_name(store.name + ".wal")
+
+
+def flush(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk itself."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -13,7 +13,7 @@ import duckdb
 from venire.arena.errors import Fault, InputError, StoreError
 from venire.storage.connection import first_line, quoted, rescued_paths
 from venire.storage.journal import Announcement, LeftBehind, Rows, journal_path, read_journal
-from venire.storage.place import is_open_here
+from venire.storage.place import is_open_here, log_path
 
 if TYPE_CHECKING:
     from venire.storage.store import Store
@@ -168,7 +168,7 @@ def rescue(store: Store) -> Path:
     place, where it would spoil the store that is there now. Raises StoreError when the copy cannot be written.
     """
     target = next((one for one in rescued_paths(store.path) if not one.exists()), None)
-    log = store.path.with_name(store.path.name + ".wal")
+    log = log_path(store.path)
     if target is None:
         raise StoreError(f"{rescued_paths(store.path)[-1]} and all before it are there already: nothing was written")
     try:

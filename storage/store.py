@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import threading
 from collections.abc import Iterator, Mapping
@@ -19,7 +18,7 @@ from venire.arena.errors import InputError, StoreError
 from venire.storage.connection import MEMORY, Row, close, connect, fetch, first_line, migrate, rescued_paths
 from venire.storage.journal import LEAST_SLOTS, Journal, read_journal
 from venire.storage.locking import StoreLock
-from venire.storage.place import Place
+from venire.storage.place import Place, flush, log_path
 from venire.storage.recovery import Recovered, recover
 from venire.storage.sql import query
 
@@ -246,7 +245,7 @@ class Store:
     def log_bytes(self) -> int:
         """Size of the write-ahead log in bytes."""
         try:
-            return self.path.with_name(self.path.name + ".wal").stat().st_size
+            return log_path(self.path).stat().st_size
         except FileNotFoundError:
             return 0
 
@@ -338,7 +337,7 @@ def open_store(
             except duckdb.Error as error:
                 raise InputError(f"{path} cannot be used as a store: {first_line(error)}") from error
             if new:
-                _sync_folder(path.parent)
+                flush(path.parent)
             store = Store(path, connection, lock, clock)
             store.recovered = recover(store, accept_loss=accept_loss)
             return store
@@ -371,11 +370,3 @@ def _clear_what_a_killed_owner_left(path: Path) -> None:
     with suppress(OSError):  # whatever else stands there is not ours
         path.with_name(path.name + ".sock").unlink()
     shutil.rmtree(path.with_name(path.name + ".tmp"), ignore_errors=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -46,6 +46,8 @@ class Store:
         self._lock = lock
         self._closed = False
         self._failed: StoreError | None = None
+        self._log_is_open = False
+        """Whether DuckDB has its log open: it is opened by name, and that may be another store's by then."""
         self.loading = threading.Lock()
         """Held while a chunk of trials is read: several at once take their memory several times."""
         self._door = threading.Lock()
@@ -101,6 +103,8 @@ class Store:
         """
         if self._failed is not None:
             raise self._failed
+        if not self._log_is_open and self.is_elsewhere():
+            raise StoreError(f"the store {self.path} was taken away: its log cannot be begun")
         with self._at_work(), self._transaction() as commit:
             yield commit
 
@@ -123,6 +127,7 @@ class Store:
                 raise StoreError(f"the store {self.path} cannot be written: {first_line(error)}") from error
             raise
         self.batch = commit.batch
+        self._log_is_open = True
         if self.journal is not None:
             self.journal.mark(self.batch, self.running)
 
@@ -162,6 +167,8 @@ class Store:
         now, slots = self.clock.wall(), LEAST_SLOTS + 2 * workers
         self.journal = Journal(self.path, self.constant, campaign, now, slots=slots, spill_bytes=spill_bytes)
         self.journal.mark(self.batch, self.running)
+        with self.commit():
+            pass  # DuckDB opens its log by name at the first commit: while the name is ours
         return self.journal
 
     def end_journal(self) -> None:
@@ -201,6 +208,7 @@ class Store:
         try:
             with self._at_work():
                 self.connection.execute("checkpoint")
+                self._log_is_open = False
         except duckdb.Error as error:
             raise StoreError(f"the log of the store {self.path} cannot be folded in: {first_line(error)}") from error
         return True

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from venire.arena.records import Material, Outcome, Protocol, Reply, Request, Trial
+from venire.arena.records import Conversation, Material, Outcome, Protocol, Reply, Request, Trial
 
-__all__ = ["advance"]
+__all__ = ["advance", "resume"]
 
 
-def advance(
+def resume(
     protocol: Protocol, trial: Trial, material: Material, options: Mapping[str, str], replies: Sequence[Reply]
-) -> Request | Outcome:
-    """The next request of a trial, or its outcome, given the replies on record in step order.
+) -> tuple[Conversation, Request] | Outcome:
+    """A conversation that has heard the replies on record, in step order, and its next request; or its outcome.
 
     Raises ValueError when there are more replies than the conversation has steps.
     """
@@ -27,5 +27,19 @@ def advance(
             raise ValueError(f"{len(left)} replies on record after the conversation ended") from None
         outcome: Outcome = end.value
         return outcome
+    return talk, request
+
+
+def advance(
+    protocol: Protocol, trial: Trial, material: Material, options: Mapping[str, str], replies: Sequence[Reply]
+) -> Request | Outcome:
+    """The next request of a trial, or its outcome, given the replies on record in step order.
+
+    Raises ValueError when there are more replies than the conversation has steps.
+    """
+    found = resume(protocol, trial, material, options, replies)
+    if isinstance(found, Outcome):
+        return found
+    talk, request = found
     talk.close()
     return request

@@ -26,11 +26,12 @@ def two_stage(trial: Trial, material: Material, options: Mapping[str, str]) -> C
     Reasons cut off at the limit are still reasons and the verdict is asked; reasons that are empty, refused or
     filtered end the trial.
     """
-    reasons = yield _request(trial, options, ({"role": "user", "content": _question(material)},))
+    question = {"role": "user", "content": _question(material)}
+    reasons = yield _request(trial, options, (question,))
     if reasons.finish in ("content_filter", "refusal") or not reasons.text.strip():
         return Outcome(_CUT_SHORT.get(reasons.finish, Status.UNREADABLE))
     so_far: tuple[Mapping[str, str], ...] = (
-        {"role": "user", "content": _question(material)},
+        question,
         {"role": "assistant", "content": reasons.text},
         {"role": "user", "content": load("two_stage", "verdict").template},
     )

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from venire.arena.errors import Fault
 from venire.arena.records import Material, Outcome, Protocol, Reply, Request, Status, Trial
-from venire.judges.conversation import advance
+from venire.judges.conversation import resume
 from venire.judges.orientation import arrange
 from venire.storage.plans import Pending
 
@@ -37,9 +37,18 @@ async def settle(
     ask: Ask,
 ) -> Outcome:
     """Go on with a trial from the replies on record until it has an outcome; whatever `ask` raises passes through."""
-    said = list(replies)
-    while True:
-        step = advance(protocol, trial, material, options, said)
-        if isinstance(step, Outcome):
-            return step
-        said.append(await ask(len(said) + 1, step))
+    found = resume(protocol, trial, material, options, replies)
+    if isinstance(found, Outcome):
+        return found
+    talk, request = found
+    number = len(replies)
+    try:
+        while True:
+            number += 1
+            reply = await ask(number, request)
+            request = talk.send(reply)
+    except StopIteration as end:
+        outcome: Outcome = end.value
+        return outcome
+    finally:
+        talk.close()

@@ -35,6 +35,8 @@ _KIND = b"venire-journal-"
 _MAGIC = _KIND + b"2"
 _HEADER = struct.Struct("<16s16sqdqI")
 _MANIFEST = struct.Struct("<qqI")
+_CALL = struct.Struct("<qqIHHB")
+_CHECK = struct.Struct("<3xI")
 _SLOT = struct.Struct("<qqIHHB3xI")
 _RECORD = struct.Struct("<II")
 _MANIFEST_AT = 512
@@ -131,8 +133,8 @@ class Journal:
     def announce(self, trial: int, step: int, number: int, lane: int, reserved: int, tokens: int) -> int:
         """Write one announcement and return its slot. Raises IndexError when every slot is taken."""
         slot = self._free.popleft()
-        body = (trial, reserved, min(tokens, _MOST_TOKENS), number, lane, step)
-        self._write(_SLOT.pack(*body, _slot_check(body)), _SLOTS_AT + slot * _SLOT.size)
+        body = _CALL.pack(trial, reserved, min(tokens, _MOST_TOKENS), number, lane, step)
+        self._write(body + _CHECK.pack(zlib.crc32(body)), _SLOTS_AT + slot * _SLOT.size)
         return slot
 
     def release(self, slot: int) -> None:
@@ -284,4 +286,4 @@ def _manifest_check(batch: int, running: int) -> int:
 
 
 def _slot_check(body: tuple[int, ...]) -> int:
-    return zlib.crc32(struct.pack("<qqIHHB", *body))
+    return zlib.crc32(_CALL.pack(*body))

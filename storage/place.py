@@ -26,7 +26,7 @@ class Place:
     def now(self) -> str | None:
         """None while the path still names this file, else what happened: `removed` or `replaced`."""
         try:
-            there = self.path.stat()
+            there = os.stat(self.path)
         except OSError:
             return "removed"
         return None if (there.st_dev, there.st_ino) == (self.device, self.inode) else "replaced"

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from venire.arena.campaigns import Campaign, JudgeSettings
-from venire.arena.keys import fence, respondent_key
+from venire.arena.keys import respondent_key
 from venire.arena.records import Completion, Instruction, PlannedTrial, Reply, Respondent
 from venire.storage.standing import Forecast, Left, forecast, pending
 from venire.storage.store import Row, Store
+from venire.storage.texts import Shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -214,8 +215,8 @@ def load(store: Store, trials: NDArray[np.int64]) -> list[Pending]:
 def _load(store: Store, trials: NDArray[np.int64]) -> list[Pending]:
     bounds = {"low": int(trials.min()), "high": int(trials.max()), "ids": trials.tolist()}
     rows = {row[0]: row for row in store.read("trials", **bounds)}
-    wanted = sorted({number for row in rows.values() for number in (row[10], row[11])})
-    texts = {row[0]: row for row in store.read("completions", ids=wanted)}
+    instructions = store.texts.instructions([row[5] for row in rows.values()])
+    completions = store.texts.completions([number for row in rows.values() for number in row[6:8]])
     attempts: dict[int, dict[int, int]] = {}
     costs: dict[int, int] = {}
     answered: set[int] = set()
@@ -225,10 +226,14 @@ def _load(store: Store, trials: NDArray[np.int64]) -> list[Pending]:
         if answers:
             answered.add(trial)
     replies = _replies(store, sorted(answered))
-    return [
-        _pending(store, rows[one], texts, replies.get(one, []), attempts.get(one, {}), costs.get(one, 0))
-        for one in bounds["ids"]
-    ]
+    found = []
+    for one in bounds["ids"]:
+        row = rows[one]
+        pending = _pending(row, instructions[row[5]], completions[row[6]], completions[row[7]])
+        if one in costs:
+            pending = replace(pending, replies=tuple(replies.get(one, ())), attempts=attempts[one], cost=costs[one])
+        found.append(pending)
+    return found
 
 
 def _replies(store: Store, trials: list[int]) -> Mapping[int, list[Reply]]:
@@ -242,36 +247,11 @@ def _replies(store: Store, trials: list[int]) -> Mapping[int, list[Reply]]:
     return found
 
 
-def _pending(
-    store: Store,
-    row: Row,
-    texts: Mapping[int, Row],
-    replies: list[Reply],
-    attempts: Mapping[int, int],
-    cost: int,
-) -> Pending:
-    (number, key, respondent, swapped, repeat, name, turns, reference, category, instruction, a, b, _) = row
-    prompt = Instruction(name, tuple(json.loads(turns)), reference, category)
-    sides = tuple(
-        Completion(model, name, text, sample, variant) for _, model, text, sample, variant, _ in (texts[a], texts[b])
-    )
-    shown = ("\n\n".join(prompt.turns), sides[0].text, sides[1].text)
-    first, second, third = (fence(text, store.constant) for text in shown)
-    return Pending(
-        number,
-        bytes(key),
-        respondent,
-        swapped,
-        repeat,
-        prompt,
-        instruction,
-        (sides[0], sides[1]),
-        (bytes(texts[a][5]), bytes(texts[b][5])),
-        (first, second, third),
-        tuple(replies),
-        attempts,
-        cost,
-    )
+def _pending(row: Row, prompt: Shown[Instruction], a: Shown[Completion], b: Shown[Completion]) -> Pending:
+    """A trial without what is on record for it."""
+    sides, keys, fences = (a.what, b.what), (a.key, b.key), (prompt.fence, a.fence, b.fence)
+    number, key, respondent, swapped, repeat, instruction = row[:6]
+    return Pending(number, key, respondent, swapped, repeat, prompt.what, instruction, sides, keys, fences)
 
 
 def _trial_row(ordinal: int, trial: PlannedTrial) -> Row:

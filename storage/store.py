@@ -21,6 +21,7 @@ from venire.storage.locking import StoreLock
 from venire.storage.place import Place, flush, log_path
 from venire.storage.recovery import Recovered, recover
 from venire.storage.sql import query
+from venire.storage.texts import Texts
 
 __all__ = ["Commit", "Row", "Store", "open_store"]
 
@@ -48,6 +49,7 @@ class Store:
         self._failed: StoreError | None = None
         self._log_is_open = False
         """Whether DuckDB has its log open: it is opened by name, and that may be another store's by then."""
+        self.texts = Texts(self)
         self.loading = threading.Lock()
         """Held while a chunk of trials is read: several at once take their memory several times."""
         self._door = threading.Lock()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
@@ -58,7 +58,13 @@ class Writer:
         self._strict = strict
         self._on_commit = on_commit
         self._on_error = on_error
-        self._queue: queue.SimpleQueue[tuple[str, Row] | Hold | None] = queue.SimpleQueue()
+        self._queue: deque[tuple[str, Row] | Hold | None] = deque()
+        self._begun = threading.Event()
+        """Set when something was handed over; cleared by the thread when it has taken everything."""
+        self._full = threading.Event()
+        """Set when a whole group waits, or a request that should not wait for one."""
+        self._asked = self._served = 0
+        """Requests made, and those that the thread has come to."""
         self._error: StoreError | None = None
         self._lost: StoreError | None = None
         self._put = 0
@@ -101,16 +107,27 @@ class Writer:
         if self._lost is not None:
             raise self._lost
         self._put += 1
-        self._queue.put((table, row))
+        self._queue.append((table, row))
+        # The thread is woken once a group, not once a row: each time costs both threads a change of hands.
+        if not self._begun.is_set():
+            self._begun.set()
+        if self._put - self._written >= self._group_rows and not self._full.is_set():
+            self._full.set()
         return self._put
+
+    def _request(self, request: Hold | None) -> None:
+        self._asked += 1
+        self._queue.append(request)
+        self._begun.set()
+        self._full.set()
 
     def hold(self, request: Hold) -> None:
         """Fold the log in after what is waiting, and stand still until the request is released."""
-        self._queue.put(request)
+        self._request(request)
 
     def close(self) -> None:
         """Write what is waiting and end the thread. Raises StoreError when that could not be done in the store."""
-        self._queue.put(None)
+        self._request(None)
         self._thread.join()
         if self._lost is not None and self._lost is not self._error:
             raise StoreError(f"{self._error}; {self._lost}: {self.waiting} rows are lost") from self._error
@@ -133,7 +150,7 @@ class Writer:
                     self._keep(group)
                 if isinstance(then, Hold):
                     self._stand_still(then)
-                elif self._error is None and self._store.is_due(busy=not self._queue.empty()):
+                elif self._error is None and self._store.is_due(busy=bool(self._queue)):
                     self._store.checkpoint()
             except Exception as error:  # the last frame of a thread: whatever it is, the run must hear of it
                 self._fail(error)
@@ -142,19 +159,21 @@ class Writer:
 
     def _collect(self) -> tuple[list[tuple[str, Row]], Hold | bool | None]:
         """The next group; with it a request that came after it, None at the end, else True."""
+        self._begun.wait()
+        if len(self._queue) < self._group_rows and self._asked == self._served:
+            self._full.wait(self._group_seconds)
+        self._begun.clear()  # before taking: what comes from here on sets it again
+        self._full.clear()
         group: list[tuple[str, Row]] = []
-        deadline: float | None = None
-        while len(group) < self._group_rows:
-            try:
-                left = None if deadline is None else max(0.0, deadline - time.monotonic())
-                item = self._queue.get(timeout=left)
-            except queue.Empty:
-                break
+        while self._queue and len(group) < self._group_rows:
+            item = self._queue.popleft()
             if item is None or isinstance(item, Hold):
+                self._served += 1
+                self._begun.set()
                 return group, item
             group.append(item)
-            if deadline is None:
-                deadline = time.monotonic() + self._group_seconds
+        if self._queue:
+            self._begun.set()
         return group, True
 
     def _keep(self, group: list[tuple[str, Row]]) -> None:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from hashlib import blake2b
+from hashlib import sha256
 from typing import Any
 
 from venire.arena.campaigns import LaneSettings, Price
@@ -161,7 +161,7 @@ class Lane:
         tokens = worst_case(body)
         worst = max(price.cost(tokens, request.max_tokens), self._dearest)
         claim = Claim(worst, max(tokens + request.max_tokens, self._heaviest))
-        call = _Call(step, body, blake2b(body, digest_size=16).digest(), claim, price, purse)
+        call = _Call(step, body, sha256(body).digest()[:16], claim, price, purse)
         try:
             return await persist(
                 lambda: self._attempt_while_open(call), attempts=self.settings.max_attempts, clock=self._clock

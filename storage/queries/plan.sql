@@ -29,13 +29,16 @@ update campaign set in_force = $round where id = $campaign;
 select number, policy, trials, equal_texts, design from round r join campaign c on c.id = r.campaign where c.id = $campaign and r.number >= c.in_force order by number;
 
 -- name: trials
--- The trials of a chunk with what they are made of; ids between the two bounds first, so that only those row groups are read.
-select t.id, t.trial_key, t.respondent, t.swapped, t.repeat, i.external_id, i.turns, i.reference, i.category, i.id,
-  t.completion_a, t.completion_b, i.instruction_key
-  from trial t join instruction i on i.id = t.instruction where t.id between $low and $high and t.id in (select unnest($ids));
+-- The trials of a chunk, with the numbers of what they are made of; ids between the two bounds first, so that only those row groups are read.
+select id, trial_key, respondent, swapped, repeat, instruction, completion_a, completion_b from trial
+  where id between $low and $high and id in (select unnest($ids));
 
--- name: completions
-select c.id, m.name, c.text, c.sample, c.variant, c.completion_key from completion c join model m on m.id = c.model where c.id in (select unnest($ids));
+-- name: instructions_shown
+select id, instruction_key, external_id, turns, reference, category from instruction where id in (select unnest($ids));
+
+-- name: completions_shown
+select c.id, c.completion_key, m.name, i.external_id, c.text, c.sample, c.variant
+  from completion c join model m on m.id = c.model join instruction i on i.id = c.instruction where c.id in (select unnest($ids));
 
 -- name: replies
 -- The replies on record of a chunk, in step order. The view `reply` would rank every attempt of the range, texts and all, before it leaves out others.

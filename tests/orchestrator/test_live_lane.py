@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
-from hashlib import blake2b
+from hashlib import sha256
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, TypeVar
@@ -176,7 +176,7 @@ def test_an_answer_is_returned_paid_and_kept_with_all_that_is_known_of_it() -> N
             reserved=WORST,
             reserved_tokens=WORST_TOKENS,
             cost=PAID,
-            request_digest=blake2b(BODY, digest_size=16).digest(),
+            request_digest=sha256(BODY).digest()[:16],
             http_status=200,
             reply=WELL,
         )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["Budget", "Campaign", "DataSources", "JudgeSettings", "LaneSettings", "PlanSettings", "Price"]
+__all__ = ["Budget", "Campaign", "DataSources", "JudgeSettings", "LaneSettings", "Limits", "PlanSettings", "Price"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,18 @@ class Price:
     def cost(self, input_tokens: int, output_tokens: int) -> int:
         """Nano-dollars of so many tokens, rounded up."""
         return -(-(input_tokens * self.input + output_tokens * self.output) // 1_000_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What an account may do at its vendor; None: no limit is known."""
+
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    """Of requests and replies together."""
+    input_tokens_per_minute: int | None = None
+    output_tokens_per_minute: int | None = None
+    requests_per_day: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Protocol
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
+from venire.arena.campaigns import Limits
 from venire.arena.errors import InputError
 from venire.arena.records import Reply, Request
 
@@ -18,27 +19,60 @@ __all__ = ["Endpoint", "Provider", "redact"]
 _MASK = "[redacted]"
 _SHORTEST = 6
 _ESCAPED = re.compile(r"\\(?:u00([2-7][0-9a-fA-F])|([\"/\\]))")
+_UNICODE = re.compile(r"\\u00[2-7]")
+_PERCENT = re.compile(r"%[2-7][0-9a-fA-F]")
 _VISIBLE = re.compile(r"[\x21-\x7e]+")
+_HEADER_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_HEADER_VALUE = re.compile(r"[\x20-\x7e]*")
+
+# Headers that are ours to send: credentials, and those that frame a call.
+_OURS = frozenset(
+    {
+        "accept-encoding",
+        "api-key",
+        "authorization",
+        "connection",
+        "content-encoding",
+        "content-length",
+        "content-type",
+        "cookie",
+        "expect",
+        "host",
+        "idempotency-key",
+        "keep-alive",
+        "proxy-authorization",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "x-api-key",
+        "x-goog-api-key",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a provider is reached and with what: the base URL, the key, seconds for one call, calls in flight.
+    """Where a provider is reached and with what. Times are in seconds, `concurrency` is calls in flight.
 
-    The base URL is what stands before `/chat/completions`. The key never shows in the repr. Raises `InputError` for
-    a base URL that is no plain http(s) address and for a key that no header can carry.
+    The base URL is what stands before `/chat/completions`. `timeout` is for a whole call, `connect_timeout` for its
+    connection (name, proxy and TLS included), `read_timeout` for a silence of the server once the call is sent (None:
+    no limit but the whole). `headers` go with every call. `proxy` is an http:// URL, whose user and password may stand
+    before its host. Neither key, password nor the values of headers show in the repr. Raises `InputError` for whatever
+    of this no call could be made with.
     """
 
     base_url: str
     key: str | None
     timeout: float
     concurrency: int
+    connect_timeout: float = 15.0
+    read_timeout: float | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    proxy: str | None = None
 
     def __post_init__(self) -> None:
-        try:
-            parts = urlsplit(self.base_url)
-        except ValueError:
-            parts = urlsplit("")
+        parts = _split(self.base_url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InputError("a base URL must begin with http:// or https:// and name a host; correct base_url")
         if parts.username is not None or parts.query or parts.fragment:
@@ -51,21 +85,92 @@ class Endpoint:
                 f"the key for {self.base_url} is empty or holds a space, a line end or a character outside ASCII; "
                 "set its environment variable again"
             )
+        for name, value in self.headers.items():
+            if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
+                raise InputError(f"{self.base_url}: no header can be {name[:60]!r} with this value; correct headers")
+            if name.lower() in _OURS:
+                raise InputError(
+                    f"{self.base_url}: the header {name} is set by Venire itself; take it out of headers (a key "
+                    "belongs into an environment variable, named in key_variable)"
+                )
+        if self.proxy is not None:
+            _check_proxy(self.base_url, self.proxy)
 
     def __repr__(self) -> str:
-        key = None if self.key is None else _MASK
-        return (
-            f"Endpoint(base_url={self.base_url!r}, key={key!r}, "
-            f"timeout={self.timeout!r}, concurrency={self.concurrency!r})"
-        )
+        said = [f"base_url={self.base_url!r}", f"key={None if self.key is None else _MASK!r}"]
+        said += [f"timeout={self.timeout!r}", f"concurrency={self.concurrency!r}"]
+        said += [f"connect_timeout={self.connect_timeout!r}", f"read_timeout={self.read_timeout!r}"]
+        if self.headers:
+            said.append(f"headers={sorted(self.headers)!r}")
+        if self.proxy is not None:
+            said.append(f"proxy={self.proxy_host!r}")
+        return f"Endpoint({', '.join(said)})"
+
+    @property
+    def host(self) -> str:
+        """Host of the base URL, with its port where one is given."""
+        return urlsplit(self.base_url).netloc.lower()
+
+    @property
+    def proxy_host(self) -> str:
+        """Host and port of the proxy without its password; empty where there is no proxy."""
+        return "" if self.proxy is None else urlsplit(self.proxy).netloc.rpartition("@")[2]
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must leave this process in no other place than its header: the key, and the proxy's password."""
+        if self.proxy is None:
+            return () if self.key is None else (self.key,)
+        written, _, _ = urlsplit(self.proxy).netloc.rpartition("@")
+        password = written.partition(":")[2]
+        found = (self.key, unquote(written), written, unquote(password), password)
+        return tuple(dict.fromkeys(secret for secret in found if secret))
 
     def url(self, path: str) -> str:
         """The address of one of the endpoint's paths."""
         return f"{self.base_url.rstrip('/')}/{path}"
 
+    def redact(self, text: str) -> str:
+        """The text with every secret masked; see `redact`."""
+        for secret in self.secrets:
+            text = redact(text, secret)
+        return text
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        return parts if parts.port is None or parts.port else urlsplit("")
+    except ValueError:
+        return urlsplit("")
+
+
+def _check_proxy(base_url: str, proxy: str) -> None:
+    """Nothing of what is wrong is quoted: it may be a password that stands in the wrong place."""
+    parts = _split(proxy)
+    if parts.scheme != "http" or not parts.hostname or not _VISIBLE.fullmatch(proxy):
+        raise InputError(f"the proxy for {base_url} must be http://HOST:PORT, also for https calls; correct it")
+    if parts.path.strip("/") or parts.query or parts.fragment:
+        raise InputError(
+            f"the proxy for {base_url} must end with its port; write %2F, %3F or %23 for /, ? or # in its password"
+        )
+    if ":" in unquote(parts.username or ""):
+        raise InputError(f"the proxy for {base_url} has a user name with a colon, which HTTP cannot say; correct it")
+
 
 class Provider(Protocol):
     """One account at one vendor. Methods that wait may be cancelled at any point; a cancelled call may be billed."""
+
+    on_limits: Callable[[Limits, float], None] | None
+    """Told what an answer says of the account's limits, and the seconds to hold because one is used up (mostly 0).
+
+    At most once a second; None: nobody wants to know.
+    """
+
+    def account(self, model: str) -> tuple[str, ...]:
+        """What lanes must have in common to share the vendor's limits: host, a digest of the key, and the model
+        as the vendor counts it. Two environment variables with one key are one account."""
+        ...
 
     def encode(self, model: str, request: Request) -> bytes:
         """The body to send: the same bytes for the same model and request."""
@@ -98,18 +203,44 @@ def redact(text: str, key: str | None) -> str:
     """
     if not key:
         return text
-    forms, pattern = _forms(key)
-    if any(form in view for view in _views(text) for form in forms):
-        return pattern.sub(_MASK, text)
+    look = _look(key)
+    for form in look.forms:
+        if form in text:
+            return look.pattern.sub(_MASK, text)
+    if not look.may_hide(text):
+        return text
+    for view in _views(text):
+        for form in look.forms:
+            if form in view:
+                return look.pattern.sub(_MASK, text)
     return text
 
 
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What a secret can look like: plain forms, a pattern for all of it, and the escapes that may stand within."""
+
+    forms: tuple[str, ...]
+    pattern: re.Pattern[str]
+    escapes: tuple[str, ...]
+
+    def may_hide(self, text: str) -> bool:
+        """Whether the text has an escape that a form could be written with: other texts need no second look.
+
+        Most replies hold escaped line ends, quotes and shares of a hundred, none of which can stand within a key.
+        """
+        if "%" in text and _PERCENT.search(text):
+            return True
+        if "\\u00" in text and _UNICODE.search(text):
+            return True
+        return any(escape in text for escape in self.escapes)
+
+
 def _views(text: str) -> Iterator[str]:
-    """The text, and what it says once the escapes of JSON, of a URL or of both are undone.
+    """What a text says once the escapes of JSON, of a URL or of both are undone.
 
     Looking through these is several times quicker than the pattern that finds where.
     """
-    yield text
     plain = _ESCAPED.sub(lambda found: found[2] or chr(int(found[1], 16)), text) if "\\" in text else text
     if plain != text:
         yield plain
@@ -120,12 +251,12 @@ def _views(text: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=64)
-def _forms(key: str) -> tuple[tuple[str, ...], re.Pattern[str]]:
-    """What a key can look like, and one pattern for all of it; the plain forms are for a quick look first."""
+def _look(key: str) -> _Look:
+    forms = (key,) if len(key) < _SHORTEST else (key, *_base64_cores(key))
+    escapes = tuple(f"\\{character}" for character in '"/\\' if any(character in form for form in forms))
     if len(key) < _SHORTEST:
-        return (key,), re.compile(rf"(?<=bearer ){_escapable(key)}", re.IGNORECASE)
-    forms = (key, *_base64_cores(key))
-    return forms, re.compile("|".join(_escapable(form) for form in forms))
+        return _Look(forms, re.compile(rf"(?<=bearer ){_escapable(key)}", re.IGNORECASE), escapes)
+    return _Look(forms, re.compile("|".join(_escapable(form) for form in forms)), escapes)
 
 
 def _escapable(form: str) -> str:

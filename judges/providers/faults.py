@@ -5,23 +5,23 @@ A message may quote the prompt, and a prompt may speak of rate limits: words dec
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from datetime import datetime
 from typing import Any
 
 import orjson
 
 from venire.arena.errors import CallError, Fault, TransientError
+from venire.judges.providers.headers import retry_after
 
-__all__ = ["MAYBE_BILLED", "classify", "error_inside", "failure", "refusal", "retry_after", "short"]
+__all__ = ["MAYBE_BILLED", "classify", "error_inside", "failure", "refusal", "short"]
 
 _STATUSES: Mapping[int, Fault] = {
     401: Fault.AUTHENTICATION,
     402: Fault.QUOTA,
     403: Fault.AUTHENTICATION,
+    407: Fault.AUTHENTICATION,
     408: Fault.TRANSIENT,
     409: Fault.TRANSIENT,
     413: Fault.TOO_LONG,
@@ -55,7 +55,6 @@ MAYBE_BILLED = frozenset({408, 504, 524})
 
 _LONGEST_MESSAGE = 300
 _BEARER = re.compile(r"\bbearer\s+[^\s\"',;]+", re.IGNORECASE)
-_SECONDS = re.compile(r"-?\d+(?:\.\d*)?")
 
 
 def classify(status: int | None, code: str | None = None) -> Fault:
@@ -98,7 +97,7 @@ def refusal(status: int, headers: Mapping[str, str], text: str, now: datetime) -
         f"HTTP {status}: {_message(payload) or 'no message'}",
         fault,
         status=status,
-        retry_after=retry_after(headers, now),
+        retry_after=retry_after(headers, now, payload),
         may_be_billed=status in MAYBE_BILLED,
     )
 
@@ -115,46 +114,10 @@ def error_inside(payload: Mapping[str, Any], status: int = 200) -> CallError | N
     )
 
 
-def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Seconds to wait that the headers ask for, never negative; None where they ask for nothing that can be read.
-
-    Reads `retry-after-ms`, then `retry-after` as seconds or as an HTTP date (RFC 9110, section 10.2.3). A date is
-    counted from the answer's own `date` where there is one, so that a wrong local clock does no harm; else from
-    `now`.
-    """
-    lowered = {name.lower(): value.strip() for name, value in headers.items()}
-    milliseconds = _seconds(lowered.get("retry-after-ms", ""))
-    if milliseconds is not None:
-        return milliseconds / 1000
-    asked = lowered.get("retry-after", "")
-    seconds = _seconds(asked)
-    if seconds is not None:
-        return seconds
-    until = _moment(asked)
-    if until is None:
-        return None
-    return max(0.0, (until - (_moment(lowered.get("date", "")) or now)).total_seconds())
-
-
 def short(message: str) -> str:
     """A message fit for a table: one line, no bearer token, at most 300 characters."""
     line = _BEARER.sub("Bearer [redacted]", " ".join(message.split()))
     return line if len(line) <= _LONGEST_MESSAGE else f"{line[: _LONGEST_MESSAGE - 1]}…"
-
-
-def _seconds(text: str) -> float | None:
-    if not _SECONDS.fullmatch(text):
-        return None
-    value = float(text)
-    return max(0.0, value) if math.isfinite(value) else None
-
-
-def _moment(text: str) -> datetime | None:
-    try:
-        moment = parsedate_to_datetime(text)
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
 
 
 def _parse(text: str) -> object:

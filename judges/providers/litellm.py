@@ -21,13 +21,14 @@ from typing import Any
 import aiohttp
 import orjson
 
+from venire.arena.campaigns import Limits
 from venire.arena.clock import SystemClock
 from venire.arena.errors import CallError, Fault
 from venire.arena.records import Reply, Request
-from venire.judges.providers.base import Endpoint, redact
+from venire.judges.providers.base import Endpoint
 from venire.judges.providers.faults import classify, failure, refusal
 from venire.judges.providers.replies import read_reply
-from venire.judges.providers.sessions import ask_models, connection_failure, open_session
+from venire.judges.providers.sessions import account_of, ask_models, connection_failure, open_session
 
 __all__ = ["LiteLLMProvider"]
 
@@ -51,9 +52,14 @@ class LiteLLMProvider:
         self._endpoint = endpoint
         self._wall = wall
         self._connections: _Connections | None = None
+        self.on_limits: Callable[[Limits, float], None] | None = None
 
     def __repr__(self) -> str:
         return f"LiteLLMProvider({self._endpoint!r})"
+
+    def account(self, model: str) -> tuple[str, ...]:
+        """Host, digest of the key, and the model with litellm's prefix; see `Provider`."""
+        return account_of(self._endpoint, model)
 
     def encode(self, model: str, request: Request) -> bytes:
         """What litellm will be called with, as JSON with sorted names; the vendor's own body is made by litellm."""
@@ -89,7 +95,7 @@ class LiteLLMProvider:
             failed = self._translate(error)
         if failed is not None:
             raise failed
-        return read_reply(redact(response.model_dump_json(), self._endpoint.key), body)
+        return read_reply(self._endpoint.redact(response.model_dump_json()), body)
 
     async def check(self) -> str | None:
         """Ask for the list of models, with the key in the header of each known vendor; see `Provider`."""
@@ -122,11 +128,11 @@ class LiteLLMProvider:
                 return cause
             if isinstance(cause, httpx.HTTPStatusError):
                 answer = cause.response
-                text = redact(answer.text, self._endpoint.key)
+                text = self._endpoint.redact(answer.text)
                 return refusal(answer.status_code, {**asked, **answer.headers}, text, self._wall())
             if isinstance(cause, aiohttp.ClientError | TimeoutError):
                 return connection_failure(cause, self._endpoint)
-        message = redact(str(error), self._endpoint.key)
+        message = self._endpoint.redact(str(error))
         if isinstance(error, ImportError):
             return failure(message, Fault.BAD_REQUEST)
         # litellm's own judgment: of the call before it was sent (nothing beneath), or of an answer of status 200.

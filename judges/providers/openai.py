@@ -6,22 +6,21 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
-import aiohttp
 import orjson
 
 from venire.arena.clock import SystemClock
-from venire.arena.errors import CallError, Fault
 from venire.arena.records import Reply, Request
-from venire.judges.providers.base import Endpoint, redact
-from venire.judges.providers.faults import failure, refusal
+from venire.judges.providers.base import Endpoint
+from venire.judges.providers.faults import refusal
 from venire.judges.providers.replies import read_reply
-from venire.judges.providers.sessions import ask_models, connection_failure, open_session
+from venire.judges.providers.sessions import HttpProvider, account_of
 
 __all__ = ["DIALECTS", "Dialect", "OpenAIProvider"]
 
-_LONGEST_ANSWER = 32 * 2**20
+_DATED = re.compile(r"-\d{4}-\d{2}-\d{2}$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,86 +44,50 @@ DIALECTS: Mapping[str, Dialect] = {
 }
 
 
-class OpenAIProvider:
-    """One account at an endpoint that speaks OpenAI's chat completions; see `Provider`.
+class OpenAIProvider(HttpProvider):
+    """One account at an endpoint that speaks OpenAI's chat completions; see `Provider` and `HttpProvider`."""
 
-    The session is opened by the first call inside the running loop. `wall` tells the time of day, for a wait that is
-    given as a date.
-    """
-
-    def __init__(self, endpoint: Endpoint, wall: Callable[[], datetime] = SystemClock().wall) -> None:
-        self._endpoint = endpoint
-        self._wall = wall
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        wall: Callable[[], datetime] = SystemClock().wall,
+        monotonic: Callable[[], float] = SystemClock().monotonic,
+    ) -> None:
+        credentials = {} if endpoint.key is None else {"Authorization": f"Bearer {endpoint.key}"}
+        super().__init__(endpoint, credentials, wall, monotonic)
         self._url = endpoint.url("chat/completions")
-        self._credentials = {} if endpoint.key is None else {"Authorization": f"Bearer {endpoint.key}"}
-        self._headers = {"Content-Type": "application/json", **self._credentials}
-        self._session: aiohttp.ClientSession | None = None
 
-    def __repr__(self) -> str:
-        return f"OpenAIProvider({self._endpoint!r})"
+    def account(self, model: str) -> tuple[str, ...]:
+        """As OpenAI and OpenRouter count: a dated model under its family's limit, all free models as one."""
+        host, key, _ = account_of(self._endpoint, model)
+        if host == "api.openai.com":
+            return host, key, _DATED.sub("", model)
+        if host == "openrouter.ai" and model.endswith(":free"):
+            return host, key, ":free"
+        return host, key, model
 
     def encode(self, model: str, request: Request) -> bytes:
         """The JSON body of a request, with sorted names: the same bytes for the same model and request."""
-        body: dict[str, Any] = {
-            "model": model,
-            "messages": [dict(message) for message in request.messages],
-            "max_tokens": request.max_tokens,
-            "temperature": request.temperature,
-            "seed": request.seed,
-        }
+        body: dict[str, Any] = {"model": model, "messages": request.messages}
         dialect = _dialect(model)
-        return orjson.dumps(
-            {
-                dialect.renamed.get(name, name): value
-                for name, value in body.items()
-                if value is not None and name not in dialect.refused
-            },
-            option=orjson.OPT_SORT_KEYS,
-        )
+        for name, value in (
+            ("max_tokens", request.max_tokens),
+            ("temperature", request.temperature),
+            ("seed", request.seed),
+        ):
+            if value is not None and name not in dialect.refused:
+                body[dialect.renamed.get(name, name)] = value
+        return orjson.dumps(body, default=dict, option=orjson.OPT_SORT_KEYS)
 
     async def send(self, body: bytes, idempotency_key: str) -> Reply:
         """Send a body in one HTTP request, without following a redirect, and read the reply; see `Provider`."""
-        try:
-            status, headers, data = await self._post(body, {**self._headers, "Idempotency-Key": idempotency_key})
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            failed: CallError | None = connection_failure(error, self._endpoint)
-        else:
-            failed = None
-        if failed is not None:
-            raise failed
-        if len(data) > _LONGEST_ANSWER:
-            raise failure("the answer is larger than 32 MiB", Fault.BAD_REQUEST, status=status, may_be_billed=True)
-        raw = redact(data.decode(errors="replace"), self._endpoint.key)
+        status, headers, text = await self.post(self._url, body, idempotency_key)
         if not 200 <= status < 300:
-            raise refusal(status, headers, raw, self._wall())
-        return read_reply(raw, body)
-
-    async def check(self) -> str | None:
-        """Ask for the list of models; see `Provider`."""
-        return await ask_models(self._open(), self._endpoint, (self._credentials,))
-
-    async def close(self) -> None:
-        """Close the session; a later call opens another."""
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
-
-    def _open(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = open_session(self._endpoint.concurrency, self._endpoint.timeout)
-        return self._session
-
-    async def _post(self, body: bytes, headers: Mapping[str, str]) -> tuple[int, Mapping[str, str], bytes]:
-        """Status, headers and body of the answer; reading ends a little after more bytes than any answer has."""
-        async with self._open().post(self._url, data=body, headers=headers, allow_redirects=False) as response:
-            data = bytearray()
-            async for chunk in response.content.iter_any():
-                data += chunk
-                if len(data) > _LONGEST_ANSWER:
-                    break
-            return response.status, response.headers, bytes(data)
+            raise refusal(status, headers, text, self._wall())
+        return read_reply(text, body)
 
 
+@lru_cache(maxsize=256)
 def _dialect(model: str) -> Dialect:
     for pattern, dialect in DIALECTS.items():
         if re.fullmatch(pattern, model):

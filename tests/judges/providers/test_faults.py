@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from venire.arena.errors import CallError, Fault, TransientError
-from venire.judges.providers.faults import classify, error_inside, failure, refusal, retry_after, short
+from venire.judges.providers.faults import classify, error_inside, failure, refusal, short
+from venire.judges.providers.headers import retry_after
 
 NOW = datetime(2026, 11, 21, 10, 0, 0, tzinfo=UTC)
 

@@ -1,0 +1,216 @@
+"""What the headers of an answer say of limits: how long to wait, and how much an account may do. Pure.
+
+Vendors count in two ways. A bucket that refills all the time (OpenAI, Groq, Anthropic) tells as its reset when it will
+be full again, so that a call fits long before; a window (OpenRouter, the IETF's draft) tells when the next begins.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from venire.arena.campaigns import Limits
+
+__all__ = ["LONGEST_WAIT", "read_limits", "retry_after"]
+
+LONGEST_WAIT = 90_000.0
+"""Seconds, 25 hours: a longer wait is taken for nonsense and ignored, since no vendor counts in more than a day."""
+
+_DAILY = ("groq.com",)
+"""Hosts whose `x-ratelimit-limit-requests` is for a day."""
+_DAILY_OR_NOT = ("openai.com",)
+"""Hosts where it is for a day on some accounts: told by how slowly the bucket refills."""
+_REFILLING = ("anthropic.com", "groq.com", "openai.com")
+_PART = 0.1
+"""Share of a refilling bucket to wait for: enough for some calls, and nothing is lost, since it goes on filling."""
+
+_NUMBER = re.compile(r"-?\d+(?:\.\d*)?")
+_DURATION = re.compile("".join(rf"(?:(\d+(?:\.\d+)?){unit})?" for unit in ("d", "h", "m(?!s)", "s", "ms")))
+_UNITS = (86_400.0, 3600.0, 60.0, 1.0, 0.001)
+_FIELD = re.compile(r"\b(remaining|reset|r|t)=(\d+)\b")
+_EPOCH = 1e9
+"""A number of at least this is a moment in seconds since 1970; from a hundred times this on, in milliseconds."""
+_MOST = 10**12
+
+
+@dataclass(frozen=True, slots=True)
+class _Bucket:
+    """One thing that a vendor counts, by the names of its headers."""
+
+    limit: str
+    remaining: str
+    reset: str
+    kind: str | None = None
+    """The field of `Limits`; None where the window is not known."""
+
+
+def _named(pattern: str, kind: str | None = None) -> _Bucket:
+    limit, remaining, reset = (pattern.replace("*", part) for part in ("limit", "remaining", "reset"))
+    return _Bucket(limit, remaining, reset, kind)
+
+
+_BUCKETS = (
+    _named("x-ratelimit-*-requests", "requests_per_minute"),
+    _named("x-ratelimit-*-tokens", "tokens_per_minute"),
+    _named("anthropic-ratelimit-requests-*", "requests_per_minute"),
+    _named("anthropic-ratelimit-tokens-*", "tokens_per_minute"),
+    _named("anthropic-ratelimit-input-tokens-*", "input_tokens_per_minute"),
+    _named("anthropic-ratelimit-output-tokens-*", "output_tokens_per_minute"),
+    _named("x-ratelimit-*-requests-minute", "requests_per_minute"),
+    _named("x-ratelimit-*-req-minute", "requests_per_minute"),
+    _named("x-ratelimit-*-requests-day", "requests_per_day"),
+    _named("x-ratelimit-*-tokens-minute", "tokens_per_minute"),
+    _named("x-ratelimit-*"),
+    _named("ratelimit-*"),
+)
+
+
+def retry_after(headers: Mapping[str, str], now: datetime, body: object = None) -> float | None:
+    """Seconds to wait that a refused call is asked for, never negative; None where nothing is asked that can be read.
+
+    Reads `retry-after` (seconds, or a date as in RFC 9110, section 10.2.3) or its forms in milliseconds; of `body`,
+    the parsed answer, Google's RetryInfo, and the headers that OpenRouter puts there. These name the moment at which a
+    call will pass. Where nothing does, the longest reset counts, of the buckets that are used up or do not say what
+    remains. A date is counted from the answer's own `date` where there is one, so that a wrong local clock does no
+    harm; else from `now`. A wait of more than `LONGEST_WAIT` is passed over.
+    """
+    told = _told(headers, body)
+    now = _date(told.get("date", "")) or now
+    asked = _asked(told, now)
+    if asked is None:
+        asked = _sane(_seconds(_delay_inside(body), now))
+    if asked is not None:
+        return asked
+    resets = (_sane(_seconds(told.get(bucket.reset, ""), now)) for bucket in _BUCKETS if _is_empty(told, bucket, True))
+    return max((reset for reset in resets if reset is not None), default=None)
+
+
+def read_limits(headers: Mapping[str, str], host: str, now: datetime) -> tuple[Limits, float] | None:
+    """What an answer from this host says of the account's limits, and the seconds to hold because one is used up.
+
+    Of a bucket that refills only a tenth is waited for. None where nothing is said that can be read.
+    """
+    told = _told(headers, None)
+    now = _date(told.get("date", "")) or now
+    limits: dict[str, int] = {}
+    hold = 0.0
+    for bucket in _BUCKETS:
+        reset = _sane(_seconds(told.get(bucket.reset, ""), now))
+        limit = _count(told.get(bucket.limit, ""))
+        if limit is not None and bucket.kind is not None:
+            kind = "requests_per_day" if _is_daily(told, bucket, limit, reset, host) else bucket.kind
+            limits.setdefault(kind, limit)
+        if reset is not None and _is_empty(told, bucket, False):
+            hold = max(hold, reset * _PART if bucket.kind and _is_of(host, _REFILLING) else reset)
+    return (Limits(**limits), hold) if limits or hold else None
+
+
+def _told(headers: Mapping[str, str], body: object) -> dict[str, str]:
+    """The headers by lower name, those within the body and the fields of the IETF's `ratelimit` among them."""
+    told = {name.lower(): value.strip() for name, value in (*_headers_inside(body), *headers.items())}
+    for name, value in _FIELD.findall(told.get("ratelimit", "")):
+        told.setdefault({"r": "ratelimit-remaining", "t": "ratelimit-reset"}.get(name, f"ratelimit-{name}"), value)
+    return told
+
+
+def _asked(told: Mapping[str, str], now: datetime) -> float | None:
+    """What `retry-after` says; its forms in milliseconds are the same wait, told more exactly."""
+    for name in ("retry-after-ms", "x-ms-retry-after-ms"):
+        milliseconds = _sane(_number(told.get(name, "")))
+        if milliseconds is not None:
+            return milliseconds / 1000
+    asked = told.get("retry-after", "")
+    seconds = _number(asked)
+    if seconds is None and (until := _date(asked)) is not None:
+        seconds = (until - now).total_seconds()
+    return _sane(seconds)
+
+
+def _headers_inside(body: object) -> Iterator[tuple[str, str]]:
+    """The headers in `error.metadata.headers`: what OpenRouter heard from the vendor behind it, or says itself."""
+    found = _member(_member(_member(body, "error"), "metadata"), "headers")
+    if isinstance(found, dict):
+        yield from ((name, str(value)) for name, value in found.items() if isinstance(name, str))
+
+
+def _delay_inside(body: object) -> str:
+    """The `retryDelay` of Google's RetryInfo, such as 34.07s."""
+    details = _member(_member(body[0] if isinstance(body, list) and body else body, "error"), "details")
+    for detail in details if isinstance(details, list) else ():
+        delay = _member(detail, "retryDelay")
+        if isinstance(delay, str):
+            return delay
+    return ""
+
+
+def _member(value: object, name: str) -> Any:
+    return value.get(name) if isinstance(value, dict) else None
+
+
+def _is_empty(told: Mapping[str, str], bucket: _Bucket, unsaid: bool) -> bool:
+    """Whether nothing remains; `unsaid` is the answer where that is not told."""
+    remaining = _number(told.get(bucket.remaining, ""))
+    return unsaid if remaining is None else remaining <= 0
+
+
+def _is_daily(told: Mapping[str, str], bucket: _Bucket, limit: int, reset: float | None, host: str) -> bool:
+    """Whether a limit of requests that is not called one is for a day."""
+    if bucket.limit != "x-ratelimit-limit-requests":
+        return False
+    if _is_of(host, _DAILY):
+        return True
+    remaining = _number(told.get(bucket.remaining, ""))
+    if not _is_of(host, _DAILY_OR_NOT) or not reset or remaining is None or not 0 <= remaining < limit:
+        return False
+    return reset * limit / (limit - remaining) > 3600
+
+
+def _is_of(host: str, domains: tuple[str, ...]) -> bool:
+    name = host.partition(":")[0].lower()
+    return any(name == domain or name.endswith(f".{domain}") for domain in domains)
+
+
+def _seconds(text: str, now: datetime) -> float | None:
+    """Seconds from now, told as a duration (6m0s, 17ms), as a number, or as a moment in any of the usual forms."""
+    number = _number(text)
+    if number is not None:
+        if number < _EPOCH:
+            return number
+        return number / (1 if number < 100 * _EPOCH else 1000) - now.timestamp()
+    if text and (parts := _DURATION.fullmatch(text.lower())):
+        return sum(float(part) * unit for part, unit in zip(parts.groups(), _UNITS, strict=True) if part)
+    moment = _date(text)
+    return None if moment is None else (moment - now).total_seconds()
+
+
+def _sane(seconds: float | None) -> float | None:
+    return None if seconds is None or seconds > LONGEST_WAIT else max(0.0, seconds)
+
+
+def _number(text: str) -> float | None:
+    if not _NUMBER.fullmatch(text):
+        return None
+    value = float(text)
+    return value if math.isfinite(value) else None
+
+
+def _count(text: str) -> int | None:
+    """A limit; the IETF's draft and some vendors write a policy behind it, others 0 or -1 where there is none."""
+    value = _number(re.split("[,;]", text)[0].strip())
+    return int(value) if value is not None and 1 <= value <= _MOST else None
+
+
+def _date(text: str) -> datetime | None:
+    """A moment as HTTP or RFC 3339 writes it."""
+    for read in (parsedate_to_datetime, datetime.fromisoformat):
+        try:
+            moment = read(text)
+            return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        except (ValueError, OverflowError):
+            continue
+    return None

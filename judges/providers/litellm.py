@@ -26,9 +26,10 @@ from venire.arena.clock import SystemClock
 from venire.arena.errors import CallError, Fault
 from venire.arena.records import Reply, Request
 from venire.judges.providers.base import Endpoint
+from venire.judges.providers.connections import connection_failure, open_session
 from venire.judges.providers.faults import classify, failure, refusal
 from venire.judges.providers.replies import read_reply
-from venire.judges.providers.sessions import account_of, ask_models, connection_failure, open_session
+from venire.judges.providers.sessions import account_of, ask_models
 
 __all__ = ["LiteLLMProvider"]
 

@@ -1,4 +1,4 @@
-"""Connections to an endpoint: how they are opened, how a call is posted, and whether anybody is at the other end."""
+"""What adapters that speak HTTP themselves share: how a call is posted, and whether anybody is at the other end."""
 
 from __future__ import annotations
 
@@ -16,19 +16,27 @@ from venire.arena.campaigns import Limits
 from venire.arena.clock import SystemClock
 from venire.arena.errors import CallError, Fault, InputError
 from venire.judges.providers.base import Endpoint, redact
-from venire.judges.providers.faults import classify, failure, short
+from venire.judges.providers.connections import (
+    AGENT,
+    connection_failure,
+    open_session,
+    proxy_refusal,
+    reason,
+    refused_by_proxy,
+    timeouts,
+)
+from venire.judges.providers.faults import failure, short
 from venire.judges.providers.headers import read_limits
 
-__all__ = ["Answer", "HttpProvider", "account_of", "ask_models", "connection_failure", "open_session"]
+__all__ = ["Answer", "HttpProvider", "account_of", "ask_models"]
 
 _CHECK_SECONDS = 30.0
 _NO_LIST = frozenset({404, 405, 501})
 _LONGEST_ANSWER = 32 * 2**20
 _LARGE_BODY = 2**20
 _LIMITS_SECONDS = 1.0
-_AGENT = {"User-Agent": "venire"}
 _EVERY_CALL = {
-    **_AGENT,
+    **AGENT,
     "Accept": "application/json",
     "Accept-Encoding": "gzip, deflate",
     "Content-Type": "application/json",
@@ -44,7 +52,7 @@ class Answer(NamedTuple):
 
 
 class HttpProvider:
-    """What adapters that speak HTTP themselves share: connections, one way of posting, limits, closing.
+    """Connections, one way of posting, limits and closing for adapters that speak HTTP themselves.
 
     An adapter adds `encode` and `send`, and passes the headers that carry its credentials. The session is opened by
     the first call inside the running loop. `wall` tells the time of day, for waits that are given as dates;
@@ -60,12 +68,12 @@ class HttpProvider:
     ) -> None:
         self.on_limits: Callable[[Limits, float], None] | None = None
         self._endpoint = endpoint
-        self._credentials = {**endpoint.headers, **credentials}
+        self._credentials = _merged(endpoint.headers, credentials)
         self._wall = wall
         self._monotonic = monotonic
-        headers = {**_EVERY_CALL, **self._credentials}
+        headers = _merged(_EVERY_CALL, self._credentials)
         # aiohttp gives a session's headers to its proxy as well, which must not see the key.
-        self._of_session, self._of_call = (_AGENT, headers) if endpoint.proxy else (headers, {})
+        self._of_session, self._of_call = (AGENT, headers) if endpoint.proxy else (headers, {})
         self._secrets = endpoint.secrets
         self._session: aiohttp.ClientSession | None = None
         self._limits_read = -math.inf
@@ -102,8 +110,8 @@ class HttpProvider:
         status = response.status
         if content is None:
             raise failure("the answer is larger than 32 MiB", Fault.BAD_REQUEST, status=status, may_be_billed=True)
-        if status == 407:
-            raise _refused_by_proxy(status, self._endpoint)
+        if status == 407 and self._endpoint.proxy:
+            raise refused_by_proxy(status, self._endpoint)
         if self.on_limits is not None:
             self._tell_limits(self.on_limits, response.headers)
         text = _decoded(content, response.headers)
@@ -135,48 +143,15 @@ class HttpProvider:
             listener(*found)
 
 
+def _merged(*sets: Mapping[str, str]) -> dict[str, str]:
+    """Headers of which a later one stands for an earlier one of the same name, however it is written."""
+    return dict({name.lower(): (name, value) for headers in sets for name, value in headers.items()}.values())
+
+
 def account_of(endpoint: Endpoint, model: str) -> tuple[str, ...]:
     """The identity under which lanes share a vendor's limits: host, digest of the key, model; see `Provider`."""
     key = b"" if endpoint.key is None else endpoint.key.encode()
     return endpoint.host, blake2b(key, digest_size=16, person=b"venire account").hexdigest(), model
-
-
-def open_session(
-    limit: int,
-    endpoint: Endpoint | None,
-    headers: Mapping[str, str] = _AGENT,
-    middlewares: Sequence[aiohttp.ClientMiddlewareType] = (),
-) -> aiohttp.ClientSession:
-    """A session of at most `limit` connections (0: any number), to be opened inside the running loop.
-
-    Timeouts and proxy are the endpoint's; None leaves them to each call. `headers` go with every call, and to the
-    proxy. Connections are kept alive, cookies are not kept, and neither proxies nor passwords are read from the
-    environment. The caller closes it.
-    """
-    return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=limit),
-        cookie_jar=aiohttp.DummyCookieJar(),
-        headers=headers,
-        middlewares=middlewares,
-        proxy=None if endpoint is None else endpoint.proxy,
-        timeout=aiohttp.ClientTimeout(total=None) if endpoint is None else _timeouts(endpoint, endpoint.timeout),
-        trust_env=False,
-    )
-
-
-def _timeouts(endpoint: Endpoint, total: float) -> aiohttp.ClientTimeout:
-    """The endpoint's timeouts for a call of so many seconds in all.
-
-    Connecting has a little less than the whole, so that a call that was never sent is known for one: it costs nothing.
-    No deadline is rounded up to a whole second, as aiohttp otherwise does, since it would undo that order.
-    """
-    read = endpoint.read_timeout
-    return aiohttp.ClientTimeout(
-        total=total,
-        connect=min(endpoint.connect_timeout, 0.9 * total),
-        sock_read=read if read is not None and read < total else None,
-        ceil_threshold=math.inf,
-    )
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes | None:
@@ -208,41 +183,6 @@ def _decoded(content: bytes, headers: Mapping[str, str]) -> str:
             return content.decode(errors="replace")
 
 
-def connection_failure(error: aiohttp.ClientError | TimeoutError | OSError, endpoint: Endpoint) -> CallError:
-    """The error for a call that brought no whole answer; it may be billed unless no connection was made.
-
-    Raise it outside the `except` block: the library's own errors can hold the request with its headers.
-    """
-    if isinstance(error, aiohttp.ClientHttpProxyError):
-        return _refused_by_proxy(error.status, endpoint)
-    unsent = isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError)
-    if isinstance(error, aiohttp.ConnectionTimeoutError):
-        what = f"no connection within {_timeouts(endpoint, endpoint.timeout).connect:g} s (connect_timeout)"
-    elif isinstance(error, aiohttp.SocketTimeoutError):
-        what = f"the server was silent for {endpoint.read_timeout:g} s (read_timeout)"
-    elif isinstance(error, TimeoutError):
-        what = f"no whole answer within {endpoint.timeout:g} s (timeout)"
-    elif isinstance(error, aiohttp.ClientProxyConnectionError):
-        what = f"no connection to the proxy {endpoint.proxy_host} ({_reason(error)})"
-    elif unsent:
-        what = f"no connection ({_reason(error)})"
-    elif isinstance(error, aiohttp.ClientResponseError):
-        what = "what came is no HTTP answer that can be read"
-    elif isinstance(error, aiohttp.ClientPayloadError):
-        what = "the answer broke off, or its body is not what its headers say"
-    else:
-        what = f"the connection broke before the answer ({type(error).__name__})"
-    return failure(endpoint.redact(f"{endpoint.base_url}: {what}"), Fault.TRANSIENT, may_be_billed=not unsent)
-
-
-def _refused_by_proxy(status: int, endpoint: Endpoint) -> CallError:
-    """The error for a proxy that passed nothing on: the call was not sent. A refused password closes the lane."""
-    what = f"the proxy {endpoint.proxy_host} refused the call ({status})"
-    if status == 407:
-        what += ": its user or password is wrong or missing; correct the proxy"
-    return failure(endpoint.redact(what), classify(status), status=status)
-
-
 async def ask_models(
     session: aiohttp.ClientSession, endpoint: Endpoint, credentials: Sequence[Mapping[str, str]]
 ) -> str | None:
@@ -255,11 +195,8 @@ async def ask_models(
     for headers in credentials:
         try:
             status, text = await _get(session, endpoint, headers)
-        except aiohttp.ClientConnectorError as error:
-            problem = f"{endpoint.base_url}: no connection ({_reason(error)}); check base_url and that it is running"
-            break
-        except aiohttp.ConnectionTimeoutError:
-            problem = f"{endpoint.base_url}: nobody answers at this address; check base_url"
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError) as error:
+            problem = _unreachable(error, endpoint)
             break
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             return f"{endpoint.base_url}: the list of models did not come ({type(error).__name__}); calls may fail too"
@@ -272,15 +209,32 @@ async def ask_models(
 
 
 async def _get(session: aiohttp.ClientSession, endpoint: Endpoint, headers: Mapping[str, str]) -> tuple[int, str]:
-    timeout = _timeouts(endpoint, min(endpoint.timeout, _CHECK_SECONDS))
+    timeout = timeouts(endpoint, min(endpoint.timeout, _CHECK_SECONDS))
     async with session.get(endpoint.url("models"), headers=headers, allow_redirects=False, timeout=timeout) as response:
         return response.status, (await response.read()).decode(errors="replace")
+
+
+def _unreachable(
+    error: aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError | aiohttp.ClientHttpProxyError,
+    endpoint: Endpoint,
+) -> str:
+    """Why nobody was asked, and what to do about it."""
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        return f"{endpoint.base_url}: {proxy_refusal(error.status, endpoint)}"
+    if isinstance(error, aiohttp.ClientProxyConnectionError):
+        return f"{endpoint.base_url}: no connection to the proxy {endpoint.proxy_host} ({reason(error)}); check proxy"
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
+        where = f"; check base_url and the proxy {endpoint.proxy_host}" if endpoint.proxy else "; check base_url"
+        return f"{endpoint.base_url}: nobody answers at this address{where}"
+    return f"{endpoint.base_url}: no connection ({reason(error)}); check base_url and that it is running"
 
 
 def _refused(status: int, endpoint: Endpoint) -> str | None:
     if status in (401, 403):
         what = "the key was refused" if endpoint.key else "it asks for a key and none is set"
         return f"{endpoint.base_url}: {what} ({status})"
+    if status == 407 and endpoint.proxy:
+        return f"{endpoint.base_url}: {proxy_refusal(status, endpoint)}"
     if 300 <= status < 400:
         return f"{endpoint.base_url}: sends elsewhere ({status}), and a key must not follow; correct base_url"
     return None
@@ -296,13 +250,3 @@ def _warning(status: int, text: str, endpoint: Endpoint) -> str | None:
     except orjson.JSONDecodeError:
         return f"{endpoint.base_url}: the list of models is no JSON; does base_url end where the API begins?"
     return None
-
-
-def _reason(error: Exception) -> str:
-    """Why no connection was made, in a few words."""
-    if isinstance(error, aiohttp.ClientConnectorDNSError):
-        return "unknown host"
-    if isinstance(error, aiohttp.ClientSSLError):
-        return "the TLS certificate or handshake failed"
-    cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else None
-    return "refused" if isinstance(cause, ConnectionRefusedError) else "unreachable"

@@ -57,6 +57,72 @@ def test_a_key_that_no_header_can_carry_is_refused_without_showing_it(key):
     assert not key or key not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Authorization",
+        "x-api-key",
+        "API-Key",
+        "x-goog-api-key",
+        "Cookie",
+        "Proxy-Authorization",
+        "content-type",
+        "Host",
+        "Content-Length",
+        "Transfer-Encoding",
+        "Accept-Encoding",
+        "Idempotency-Key",
+    ],
+)
+def test_a_header_of_the_users_stands_for_none_of_ours(name):
+    with pytest.raises(InputError, match=rf"{name}.*key_variable") as caught:
+        Endpoint("https://host/v1", None, 1.0, 1, headers={name: "hunter22"})
+    assert "hunter22" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "headers", [{"X A": "b"}, {"": "b"}, {"X-A:": "b"}, {"X-A": "b\r\nHost: evil"}, {"X-A": "é"}, {"X-A\n": "b"}]
+)
+def test_a_header_that_http_cannot_carry_is_refused(headers):
+    with pytest.raises(InputError, match="correct headers"):
+        Endpoint("https://host/v1", None, 1.0, 1, headers=headers)
+
+
+@pytest.mark.parametrize(
+    "proxy",
+    [
+        "proxy:3128",
+        "https://hunter22@proxy:3128",
+        "socks5://proxy",
+        "http://",
+        "http://proxy:99999",
+        "http://[::1",
+        "http://proxy:3128/path",
+        "http://me:hunter22@proxy?x",
+        "http://a%3Ab:hunter22@proxy",
+        "http://me:hun ter22@h",
+    ],
+)
+def test_a_proxy_that_is_none_is_refused_without_showing_it(proxy):
+    with pytest.raises(InputError, match="the proxy for https://host/v1") as caught:
+        Endpoint("https://host/v1", None, 1.0, 1, proxy=proxy)
+    assert "hunter22" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "leak",
+    ["me:p%2Fss", "p%2Fss", "p/ss", "me:p/ss", b64encode(b"me:p/ss").decode(), "p\\/ss:me:p\\/ss"],
+)
+def test_the_password_of_a_proxy_is_masked_in_every_form(leak):
+    """However short it is: it is sent as user:password, and that is long enough to look for."""
+    endpoint = Endpoint("https://host/v1", "sk-secret-1", 1.0, 1, proxy="http://me-and-you:p%2Fss-word@proxy:3128")
+    said = endpoint.redact(f"you sent {leak.replace('me:', 'me-and-you:').replace('ss', 'ss-word')} and sk-secret-1")
+    assert "ss-word" not in said
+    assert "sk-secret-1" not in said
+    echo = b64encode(b"me-and-you:p/ss-word").decode()
+    assert echo not in endpoint.redact(f"Proxy-Authorization: Basic {echo}")
+
+
 @settings(deadline=None, max_examples=150)
 @example(key="00000%00", before="", after="")
 @given(KEYS, st.text(max_size=5), st.text(max_size=5))
@@ -91,3 +157,10 @@ def test_a_placeholder_is_masked_only_where_it_is_a_key():
     assert redact("none of these; Authorization: Bearer none", "none") == (
         "none of these; Authorization: Bearer [redacted]"
     )
+
+
+@pytest.mark.parametrize("text", ['50% of it\\n is \\"so\\" and \\\\ \\t', "100%2 \\u2019 \\u00e9 %zz"])
+def test_a_reply_without_a_way_to_hide_a_key_is_looked_at_once(text, monkeypatch):
+    """Undoing every escape of every reply cost as much as the rest of the call."""
+    monkeypatch.setattr("venire.judges.providers.base._views", lambda text: pytest.fail("looked at twice"))
+    assert redact(text, "sk-secret-1") == text

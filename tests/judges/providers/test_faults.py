@@ -5,54 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from venire.arena.errors import CallError, Fault, TransientError
 from venire.judges.providers.faults import classify, error_inside, failure, refusal, short
-from venire.judges.providers.headers import retry_after
 
 NOW = datetime(2026, 11, 21, 10, 0, 0, tzinfo=UTC)
-
-WAITS = [
-    ({}, None),
-    ({"Retry-After": "3"}, 3.0),
-    ({"retry-after": "3"}, 3.0),
-    ({"RETRY-AFTER": " 3 "}, 3.0),
-    ({"Retry-After": "0"}, 0.0),
-    ({"Retry-After": "1.5"}, 1.5),
-    ({"Retry-After": "-5"}, 0.0),
-    ({"Retry-After-Ms": "250"}, 0.25),
-    ({"retry-after-ms": "250", "Retry-After": "9"}, 0.25),
-    ({"retry-after-ms": "soon", "Retry-After": "9"}, 9.0),
-    ({"Retry-After": "Sat, 21 Nov 2026 10:00:30 GMT"}, 30.0),
-    ({"Retry-After": "Saturday, 21-Nov-26 10:00:30 GMT"}, 30.0),
-    ({"Retry-After": "Sat Nov 21 10:00:30 2026"}, 30.0),
-    ({"Retry-After": "Sat, 21 Nov 2026 11:00:30 +0100"}, 30.0),
-    ({"Retry-After": "Sat, 21 Nov 2026 09:59:00 GMT"}, 0.0),
-    ({"Retry-After": "Sat, 21 Nov 2026 10:00:30 GMT", "Date": "Sat, 21 Nov 2026 10:00:20 GMT"}, 10.0),
-    ({"Retry-After": "Sat, 21 Nov 2026 10:00:30 GMT", "Date": "yesterday"}, 30.0),
-    ({"Retry-After": ""}, None),
-    ({"Retry-After": "soon"}, None),
-    ({"Retry-After": "nan"}, None),
-    ({"Retry-After": "inf"}, None),
-    ({"Retry-After": "1e400"}, None),
-    ({"Retry-After": "9" * 400}, None),
-    ({"Retry-After": "3, 5"}, None),
-    ({"Retry-After": "Sat, 99 Nov 2026 10:00:30 GMT"}, None),
-]
-
-
-@pytest.mark.parametrize(("headers", "seconds"), WAITS)
-def test_a_wait_is_read_in_every_form(headers, seconds):
-    assert retry_after(headers, NOW) == seconds
-
-
-@settings(deadline=None, max_examples=200)
-@given(st.text(max_size=40), st.text(max_size=40))
-def test_no_header_brings_the_reading_down(asked, date):
-    seconds = retry_after({"Retry-After": asked, "Date": date}, NOW)
-    assert seconds is None or seconds >= 0
 
 
 @pytest.mark.parametrize("status", [500, 501, 502, 503, 504, *range(520, 530), 599])

@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 from aiohttp.abc import AbstractResolver
 
+from venire.arena.campaigns import Limits
 from venire.arena.errors import CallError, Fault, InputError
 from venire.arena.records import Request
 from venire.judges.providers import Endpoint
@@ -156,3 +157,70 @@ def test_as_many_connections_as_calls_in_flight(serving, good):
             return len(set(vendor.peers))
 
     assert asyncio.run(go()) == 4
+
+
+def account(model, url="https://api.openai.com/v1", key="sk-secret-1"):
+    return OpenAIProvider(Endpoint(url, key, 1.0, 1)).account(model)
+
+
+def test_an_account_is_a_host_a_key_and_a_model_as_the_vendor_counts_it():
+    base = account("gpt-4o-mini")
+    assert base == account("gpt-4o-mini-2024-07-18") == account("gpt-4o-mini", "https://API.openai.com/other/path")
+    assert base[0] == "api.openai.com"
+    assert "sk-secret-1" not in repr(base)
+    others = [account("gpt-4o"), account("gpt-4o-mini", key="sk-secret-2"), account("gpt-4o-mini", key=None)]
+    others.append(account("gpt-4o-mini", "https://api.openai.com:444/v1"))
+    assert base not in others
+    assert len(set(others)) == 4
+
+
+def test_models_are_one_account_only_where_the_vendor_counts_them_as_one():
+    assert account("a-2024-07-18", "http://localhost:8000/v1") != account("a", "http://localhost:8000/v1")
+    free = [account(model, "https://openrouter.ai/api/v1") for model in ("x/a:free", "y/b:free", "x/a")]
+    assert free[0] == free[1] != free[2]
+
+
+def test_headers_of_the_endpoint_go_with_every_call_and_the_check(serving, saying, good):
+    async def go():
+        async with serving(saying(good)) as vendor:
+            headers = {"X-Title": "a title", "user-agent": "mine"}
+            provider = OpenAIProvider(Endpoint(vendor.url, "sk-secret-1", 30.0, 4, headers=headers))
+            try:
+                await provider.send(provider.encode("judge", REQUEST), "1")
+                await provider.check()
+            finally:
+                await provider.close()
+            return vendor
+
+    vendor = asyncio.run(go())
+    for heard in vendor.headers:
+        assert (heard["x-title"], heard["user-agent"]) == ("a title", "mine")
+        assert heard["authorization"] == "Bearer sk-secret-1"
+        assert heard["accept-encoding"] == "gzip, deflate"
+    assert len(vendor.headers) == 2
+
+
+def test_limits_are_told_at_most_once_a_second(serving, good):
+    now, told, remaining = 100.0, [], 5
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        headers = {"x-ratelimit-limit-requests": "500", "x-ratelimit-remaining-requests": f"{remaining}"}
+        return web.json_response(good, status=429, headers={**headers, "x-ratelimit-reset-requests": "6s"})
+
+    async def go():
+        nonlocal now, remaining
+        async with serving(answer) as vendor:
+            provider = OpenAIProvider(Endpoint(vendor.url, None, 30.0, 4), monotonic=lambda: now)
+            body = provider.encode("judge", REQUEST)
+            try:
+                for number in range(4):
+                    now, remaining = ((100.0, 5), (100.1, 5), (101.0, 0), (101.1, 0))[number]
+                    if number == 1:
+                        provider.on_limits = lambda limits, hold: told.append((limits, hold))
+                    with pytest.raises(CallError):
+                        await provider.send(body, "1")
+            finally:
+                await provider.close()
+
+    asyncio.run(go())
+    assert told == [(Limits(requests_per_minute=500), 0.0), (Limits(requests_per_minute=500), 6.0)]

@@ -1,0 +1,42 @@
+"""Servers of raw bytes on loopback, which leave nothing open behind them."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+
+__all__ = ["Serve", "listening"]
+
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+@asynccontextmanager
+async def listening(serve: Serve, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
+    """Host and port of a server that does this on each connection; a client that goes away ends it quietly."""
+    under_way: set[asyncio.Task[None]] = set()
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        under_way.add(task)
+        try:
+            with suppress(ConnectionError, asyncio.IncompleteReadError, ssl.SSLError):
+                await serve(reader, writer)
+        finally:
+            writer.close()
+            with suppress(ConnectionError, ssl.SSLError):
+                await writer.wait_closed()
+            under_way.discard(task)
+
+    server = await asyncio.start_server(accept, "127.0.0.1", 0, ssl=tls)
+    host, port = server.sockets[0].getsockname()
+    try:
+        yield f"{host}:{port}"
+    finally:
+        server.close()
+        left = list(under_way)
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from venire.orchestrator.events import Events
+
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
@@ -26,6 +28,12 @@ def no_room_under_its_bare_name() -> Iterator[None]:
     yield
     rooms = {"arena", "configs", "judges", "orchestrator", "ratings", "reports", "simulation", "storage"}
     assert not rooms & sys.modules.keys()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def every_event_is_as_documented() -> None:
+    """A run takes any event; a test does not."""
+    Events.checked = True
 
 
 FORBIDDEN = (

@@ -33,7 +33,9 @@ HOMES = {
     "typer": ("venire/",),
     "rich": ("venire/",),
     "uvloop": ("venire/",),
-    "orjson": ("judges/providers/", "simulation/"),
+    "orjson": ("judges/providers/", "simulation/", "venire/telemetry/"),
+    "opentelemetry": ("venire/telemetry/",),
+    "prometheus_client": ("venire/telemetry/",),
 }
 ASYNC_HOMES = ("orchestrator/", "judges/providers/", "simulation/server.py", "reports/live.py", "venire/")
 STANDARD_ONLY = "arena/"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,13 @@ from rich.console import Console
 from venire.arena.campaigns import Budget, Campaign
 from venire.drift import drift_json, show_drift
 from venire.orchestrator.ending import CampaignSummary, Ending
+from venire.orchestrator.events import Events, Observer
 from venire.orchestrator.forecast import EXPECTED_REASONS
 from venire.screen import console, duration, money, plain, progress, tabulate
 from venire.session import Embedded, Session
 from venire.standing import failed_steps
 from venire.storage.recovery import Recovered, recovered
+from venire.telemetry import told_run
 
 __all__ = [
     "EXIT_CODES",
@@ -134,14 +136,16 @@ def plan_json(session: Session) -> dict[str, Any]:
     }
 
 
-def show_outcome(session: Session, screen: Console, embedded: Embedded) -> int:
+def show_outcome(session: Session, screen: Console, embedded: Embedded, observers: Sequence[Observer] = ()) -> int:
     """Run a session with a progress display, show how it ended and its board; returns the exit code."""
 
     def warn(message: str) -> None:
         screen.print(plain(message))
 
-    with progress(screen) as tell:
+    events = Events(session.clock, observers, warn=warn)
+    with progress(screen) as tell, told_run(session, events) as tell_end:
         summary = session.run(embedded=embedded, progress=tell, warn=warn, loop_factory=_loop())
+        tell_end(summary)
     _show_summary(screen, session, summary)
     show_drift(screen, drift_json(session.store, session.planned.id))
     if summary.ending is Ending.INTERRUPTED:  # whoever stops a run wants to leave, not to wait for ratings

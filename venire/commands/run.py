@@ -20,6 +20,7 @@ def run(
     fault_rate: float = typer.Option(
         0.0, "--faults", min=0.0, max=1.0, help="For embedded simulated judges: share of requests that fail at first."
     ),
+    events: Path | None = typer.Option(None, "--events", help="Append what happens to this file, as JSON lines."),
 ) -> None:
     """Run a campaign, or go on where it stopped.
 
@@ -34,9 +35,11 @@ def run(
     from venire.screen import console
     from venire.session import Embedded, Session, even_faults
     from venire.show import show_outcome, show_plan
+    from venire.telemetry import observe
 
     screen = console(stderr=True)
-    with Session(load_campaign(file), amend=amend) as session:
+    campaign = load_campaign(file)
+    with observe(screen, lines=events) as observers, Session(campaign, amend=amend) as session:
         if retry_failed and (cleared := session.retry_failed()):
             screen.print(f"{cleared} failed steps will be tried again")
         show_plan(screen, session)
@@ -50,4 +53,4 @@ def run(
             if not agreed:
                 screen.print("nothing was asked")
                 raise typer.Exit(130)
-        raise typer.Exit(show_outcome(session, screen, Embedded(speed, even_faults(fault_rate))))
+        raise typer.Exit(show_outcome(session, screen, Embedded(speed, even_faults(fault_rate)), observers))

@@ -1,0 +1,138 @@
+"""What happens in a run, told as it happens to whoever watches: names, fields, and the way from the engine to them.
+
+No event holds the text of a prompt or a reply, or a key. Trials are told by number and by key in hexadecimal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+from venire.arena.clock import Clock
+
+__all__ = ["EVENTS", "Event", "Events", "Kind", "Observer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened: its name, the time of day in UTC, and its fields as plain values."""
+
+    name: str
+    at: datetime
+    fields: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What an event of some name tells, and the fields that it has, all of them always."""
+
+    told: str
+    fields: tuple[str, ...]
+
+
+Observer = Callable[[Event], None]
+"""Called in the event loop's thread: it must not wait for anything."""
+
+_CALL = ("lane", "route", "judge", "trial", "key", "step", "attempt")
+
+EVENTS: Mapping[str, Kind] = {
+    "run.started": Kind(
+        "A run begins; `lanes` is a list of objects with `lane`, `provider`, `model` and `endpoint`.",
+        ("campaign", "planned", "settled", "failed", "missing", "lanes"),
+    ),
+    "run.ended": Kind(
+        "A run is over, for the reason in `ending`; counts of calls and money are of this run.",
+        ("campaign", "ending", "calls", "answered", "retries", "settled", "failed", "missing", "cost_nano", "seconds"),
+    ),
+    "round.planned": Kind("A round of the plan was written.", ("campaign", "round", "policy", "trials")),
+    "trial.settled": Kind(
+        "A trial has its verdict; `status` as in the view battle, `cost_nano` and `seconds` over all its calls.",
+        ("trial", "key", "judge", "lane", "status", "cost_nano", "seconds"),
+    ),
+    "trial.failed": Kind(
+        "A step of a trial used up its attempts; `fault` is the class of the last one's fault.",
+        ("trial", "key", "judge", "lane", "step", "fault", "cost_nano", "seconds"),
+    ),
+    "call.sent": Kind("A call leaves, after `wait_s` seconds at its lane's gate.", (*_CALL, "wait_s", "reserved_nano")),
+    "call.ended": Kind(
+        "A call was answered, failed or was given up; `fault` is `none` when answered, `status` that of HTTP. What the "
+        "provider did not count is null; `cached_tokens` are among the `input_tokens`.",
+        (
+            *_CALL,
+            "fault",
+            "status",
+            "wait_s",
+            "latency_s",
+            "input_tokens",
+            "output_tokens",
+            "cached_tokens",
+            "cost_nano",
+        ),
+    ),
+    "lane.held": Kind("No call of a route is sent for so many seconds.", ("lane", "route", "seconds", "why")),
+    "lane.cut": Kind("Fewer or more calls at once are allowed from now on.", ("lane", "route", "concurrency", "why")),
+    "circuit.opened": Kind(
+        "A route failed too often and gets no calls for a while.", ("lane", "route", "seconds", "why")
+    ),
+    "circuit.probed": Kind("One call is sent to see whether a route works again.", ("lane", "route")),
+    "circuit.closed": Kind("A route works again.", ("lane", "route")),
+    "key.quarantined": Kind(
+        "A provider refuses a key, which is named by its environment variable.", ("lane", "route", "variable", "why")
+    ),
+    "route.changed": Kind("Calls of a lane go another way from now on.", ("lane", "route", "before", "why")),
+    "lane.closed": Kind("A lane takes no more calls in this run.", ("lane", "why")),
+    "limit.learnt": Kind(
+        "A provider's answer told a limit; `what` says which, as in `requests_per_minute`.",
+        ("lane", "route", "what", "limit"),
+    ),
+    "judge.unaffordable": Kind("A budget does not cover a judge's next call.", ("judge", "why")),
+    "budget.reached": Kind("No judge can pay its next call: the run ends.", ("why",)),
+    "events.lost": Kind("So many events before this one could not be written to this file.", ("count",)),
+}
+"""Name to what is told; docs/events.md shows the same."""
+
+
+class Events:
+    """Tells observers what happens; without any it is not `active`, and callers build no fields.
+
+    An observer that raises is dropped, and `warn` hears of it once: whoever watches never harms the run. Where
+    `checked` is true, as in tests, an event that is not as `EVENTS` says raises ValueError.
+    """
+
+    checked: ClassVar[bool] = False
+
+    def __init__(
+        self, clock: Clock, observers: Sequence[Observer] = (), *, warn: Callable[[str], None] | None = None
+    ) -> None:
+        self.active = bool(observers)
+        self._clock = clock
+        self._observers = tuple(observers)
+        self._warn = warn
+
+    def emit(self, name: str, /, **fields: object) -> None:
+        """Tell all observers, now."""
+        if self.checked:
+            _check(name, fields)
+        event = Event(name, self._clock.wall(), fields)
+        for observer in self._observers:
+            try:
+                observer(event)
+            except Exception as error:  # somebody else's code: no mistake in it may cost a paid reply
+                self._drop(observer, error)
+
+    def _drop(self, observer: Observer, error: Exception) -> None:
+        self._observers = tuple(one for one in self._observers if one is not observer)
+        self.active = bool(self._observers)
+        if self._warn is not None:
+            name = getattr(observer, "__qualname__", type(observer).__qualname__)
+            self._warn(f"warning: {name} failed ({type(error).__name__}: {error}) and is told nothing more of this run")
+
+
+def _check(name: str, fields: Mapping[str, object]) -> None:
+    if name not in EVENTS:
+        raise ValueError(f"no event is named {name!r}")
+    if fields.keys() != set(EVENTS[name].fields):
+        wrong = sorted(fields.keys() ^ set(EVENTS[name].fields))
+        raise ValueError(f"event {name!r}: missing or unknown fields: {', '.join(wrong)}")

@@ -21,6 +21,12 @@ def run(
         0.0, "--faults", min=0.0, max=1.0, help="For embedded simulated judges: share of requests that fail at first."
     ),
     events: Path | None = typer.Option(None, "--events", help="Append what happens to this file, as JSON lines."),
+    otel: bool | None = typer.Option(
+        None, "--otel/--no-otel", help="Send traces and metrics by OpenTelemetry, to where OTEL_* variables say."
+    ),
+    metrics_port: int | None = typer.Option(
+        None, "--metrics-port", min=0, max=65535, help="Serve Prometheus metrics on this port of 127.0.0.1."
+    ),
 ) -> None:
     """Run a campaign, or go on where it stopped.
 
@@ -39,7 +45,8 @@ def run(
 
     screen = console(stderr=True)
     campaign = load_campaign(file)
-    with observe(screen, lines=events) as observers, Session(campaign, amend=amend) as session:
+    watching = observe(screen, lines=events, otel=otel, metrics_port=metrics_port)
+    with watching as observers, Session(campaign, amend=amend) as session:
         if retry_failed and (cleared := session.retry_failed()):
             screen.print(f"{cleared} failed steps will be tried again")
         show_plan(screen, session)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from venire.arena.errors import InputError
 from venire.orchestrator.campaign import lane_name
 from venire.orchestrator.ending import CampaignSummary
 from venire.orchestrator.events import Events, Observer
@@ -20,11 +23,26 @@ if TYPE_CHECKING:
 __all__ = ["observe", "told_run"]
 
 
+_ENDPOINTS = (
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
+)
+
+
 @contextmanager
-def observe(screen: Console, *, lines: Path | None = None) -> Iterator[list[Observer]]:
+def observe(
+    screen: Console,
+    *,
+    lines: Path | None = None,
+    otel: bool | None = None,
+    metrics_port: int | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> Iterator[list[Observer]]:
     """Observers for what was asked, which finish their work when the context ends.
 
-    Raises InputError for what cannot be done, before anything is spent; later failures are told on the screen.
+    `otel` None: where a standard variable names a collector. Raises InputError for what cannot be done, before anything
+    is spent; later failures are told on the screen.
     """
     observers: list[Observer] = []
 
@@ -38,7 +56,52 @@ def observe(screen: Console, *, lines: Path | None = None) -> Iterator[list[Obse
             file = Lines(lines, warn)
             stack.callback(file.close)
             observers.append(file)
+        if metrics_port is not None:
+            if not _installed("prometheus_client"):
+                raise InputError(f"--metrics-port needs {_extra('prometheus')}")
+            from venire.telemetry.prometheus import Scraped
+
+            scraped = Scraped(metrics_port)
+            stack.callback(scraped.close)
+            observers.append(scraped)
+            warn(f"metrics: http://127.0.0.1:{scraped.port}/metrics")
+        if _wants_otel(otel, environ, warn):
+            from venire.telemetry.otel import Otel
+
+            sender = Otel(warn)
+            stack.callback(sender.close)
+            observers.append(sender)
         yield observers
+
+
+def _wants_otel(asked: bool | None, environ: Mapping[str, str], warn: Callable[[str], None]) -> bool:
+    """Whether to send traces and metrics; where the environment asks and it cannot be, that is only told."""
+    named = next((name for name in _ENDPOINTS if environ.get(name)), None)
+    if asked is False or environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return False
+    if asked is None and named is None:
+        return False
+    why = None
+    if not _installed("opentelemetry.sdk") or not _installed("opentelemetry.exporter.otlp.proto.http"):
+        why = f"needs {_extra('otel')}"
+    elif (protocol := environ.get("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")) != "http/protobuf":
+        why = f"sends http/protobuf, and OTEL_EXPORTER_OTLP_PROTOCOL asks for {protocol}: unset it, or set --no-otel"
+    if why is not None and asked:
+        raise InputError(f"--otel {why}")
+    if why is not None:
+        warn(f"{named} is set, but nothing is sent there: OpenTelemetry {why} (--no-otel to say no)")
+    return why is None
+
+
+def _installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # of the package around it
+        return False
+
+
+def _extra(name: str) -> str:
+    return f"the extra {name!r}, which is not installed: pip install 'venire[{name}]'"
 
 
 @contextmanager

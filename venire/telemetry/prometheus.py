@@ -1,0 +1,94 @@
+"""Counters of a run for Prometheus, served on this machine alone while the run lasts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+
+from venire.arena.errors import InputError
+from venire.orchestrator.events import Event
+
+__all__ = ["Scraped"]
+
+_SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 60.0, 120.0, 300.0)
+
+
+class Scraped:
+    """An observer that counts, and answers `/metrics` on 127.0.0.1 at a port (0: a free one, told by `port`).
+
+    Raises InputError for a port that cannot be had.
+    """
+
+    def __init__(self, port: int) -> None:
+        registry = CollectorRegistry()
+        self._calls = Counter("venire_calls", "Calls sent, by what came of them.", ("lane", "class"), registry=registry)
+        self._latency = _seconds("venire_call_seconds", "From a call's sending to its answer.", registry)
+        self._waits = _seconds("venire_wait_seconds", "What a call waited at its lane's gate.", registry)
+        self._tokens = Counter("venire_tokens", "Tokens; cached are among input.", ("lane", "kind"), registry=registry)
+        self._cost = Counter(
+            "venire_cost_dollars", "What calls of a known cost did cost.", ("lane",), registry=registry
+        )
+        self._in_flight = Gauge("venire_in_flight", "Calls sent and not yet ended.", ("lane",), registry=registry)
+        self._trials = Gauge("venire_trials", "Trials of the campaign.", ("state",), registry=registry)
+        self._lanes: dict[Any, _Lane] = {}
+        try:
+            self._server, self._thread = start_http_server(port, addr="127.0.0.1", registry=registry)
+        except OSError as error:
+            raise InputError(f"--metrics-port {port} cannot be had: {error.strerror}; name another, or 0") from error
+        self.port: int = self._server.server_port
+
+    def __call__(self, event: Event) -> None:
+        """Count an event."""
+        told: Mapping[str, Any] = event.fields
+        match event.name:
+            case "call.sent":
+                self._lane(told["lane"]).in_flight.inc()
+            case "call.ended":
+                self._ended(told)
+            case "trial.settled" | "trial.failed":
+                self._trials.labels(event.name.removeprefix("trial.")).inc()
+                self._trials.labels("missing").dec()
+            case "run.started":
+                for state in ("settled", "failed", "missing"):
+                    self._trials.labels(state).set(told[state])
+            case _:
+                return
+
+    def _ended(self, told: Mapping[str, Any]) -> None:
+        lane = self._lane(told["lane"])
+        lane.in_flight.dec()
+        self._calls.labels(told["lane"], told["fault"]).inc()
+        lane.latency.observe(told["latency_s"])
+        lane.waits.observe(told["wait_s"])
+        for kind, counter in lane.tokens.items():
+            if count := told[kind]:
+                counter.inc(count)
+        if told["cost_nano"]:
+            lane.cost.inc(told["cost_nano"] / 1e9)
+
+    def _lane(self, name: Any) -> _Lane:
+        """The counters of one lane, kept since looking labels up costs more than counting."""
+        if name not in self._lanes:
+            self._lanes[name] = _Lane(self, name)
+        return self._lanes[name]
+
+    def close(self) -> None:
+        """Stop answering."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+class _Lane:
+    def __init__(self, of: Scraped, name: str) -> None:
+        self.in_flight = of._in_flight.labels(name)
+        self.latency = of._latency.labels(name)
+        self.waits = of._waits.labels(name)
+        self.cost = of._cost.labels(name)
+        self.tokens = {f"{kind}_tokens": of._tokens.labels(name, kind) for kind in ("input", "output", "cached")}
+
+
+def _seconds(name: str, told: str, registry: CollectorRegistry) -> Histogram:
+    return Histogram(name, told, ("lane",), buckets=_SECONDS, registry=registry)

@@ -15,10 +15,26 @@ class Price:
 
     input: int
     output: int
+    cached: int | None = None
+    """Of input tokens that the provider reads from its cache; None: as other input."""
+    written: int | None = None
+    """Of input tokens that the provider writes to its cache, where that costs more; None: as other input."""
 
-    def cost(self, input_tokens: int, output_tokens: int) -> int:
-        """Nano-dollars of so many tokens, rounded up."""
-        return -(-(input_tokens * self.input + output_tokens * self.output) // 1_000_000)
+    def cost(
+        self, input_tokens: int, output_tokens: int, cached_tokens: int = 0, written_tokens: int | None = None
+    ) -> int:
+        """Nano-dollars of so many tokens, rounded up; cached and written ones are among the input.
+
+        `written_tokens` None: not told, and then all that was not read from a cache counts as written where that is
+        dearer. So the cost of tokens alone is the most that they can cost.
+        """
+        cached = min(cached_tokens, input_tokens)
+        rest = input_tokens - cached
+        dearer = max(self.input, self.input if self.written is None else self.written)
+        written = rest if written_tokens is None else min(written_tokens, rest)
+        nano = (rest - written) * self.input + written * dearer + output_tokens * self.output
+        nano += cached * (self.input if self.cached is None else self.cached)
+        return -(-nano // 1_000_000)
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,6 +182,8 @@ class Reply:
     raw: str = ""
     estimated: bool = False
     """Whether tokens were estimated, since the provider counted none."""
+    written_tokens: int | None = None
+    """Of the input tokens those that the provider wrote to its cache; None where it does not say."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ file that the schema refuses: a user mends everything at once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from pydantic import ValidationError
@@ -60,6 +61,10 @@ def _data_problems(data: object) -> Iterator[Problem]:
 def _judge_problems(index: int, judge: Mapping[str, Any]) -> Iterator[Problem]:
     if judge.get("free") is True and "price" in judge:
         yield Problem(("judge", index, "free"), "free and price are both given: give one of them")
+    price = judge.get("price")
+    cached, plain = (price.get("cached"), price.get("input")) if isinstance(price, dict) else (None, None)
+    if isinstance(cached, int | Decimal) and isinstance(plain, int | Decimal) and cached > plain:
+        yield Problem(("judge", index, "price", "cached"), "above input: reading from a cache never costs more")
     model = judge.get("model")
     if "base_url" in judge or not isinstance(model, str):
         return

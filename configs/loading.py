@@ -16,7 +16,7 @@ from venire.arena.campaigns import Budget, Campaign, DataSources, JudgeSettings,
 from venire.arena.errors import InputError
 from venire.configs.checks import cross_problems, is_simulated
 from venire.configs.problems import Problem, found_problems, lines
-from venire.configs.schema import CampaignFile, DataTable, JudgeTable, LimitsTable, PlanTable
+from venire.configs.schema import CampaignFile, DataTable, JudgeTable, LimitsTable, PlanTable, PriceTable
 
 __all__ = ["difference", "load_campaign"]
 
@@ -150,11 +150,16 @@ def _judge(table: JudgeTable) -> JudgeSettings:
         protocol=table.protocol,
         options=dict(sorted(options.items())),
         lane=lane,
-        price=None if table.price is None else Price(_nano(table.price.input), _nano(table.price.output)),
+        price=None if table.price is None else _price(table.price),
         free=table.free,
         elo=None if table.elo is None else float(table.elo),
         family=table.family,
     )
+
+
+def _price(table: PriceTable) -> Price:
+    cached, written = (None if rate is None else _nano(rate) for rate in (table.cached, table.written))
+    return Price(_nano(table.input), _nano(table.output), cached, written)
 
 
 def _nano(dollars: Decimal) -> int:
@@ -193,4 +198,7 @@ def _settings(file: CampaignFile) -> str:
             table = table[name]
         if table[key] == default:
             del table[key]
+    for judge in settings["judge"]:
+        if judge["price"] is not None:  # a later version brought cached and written
+            judge["price"] = {name: rate for name, rate in judge["price"].items() if rate is not None}
     return json.dumps(settings, default=plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

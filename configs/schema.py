@@ -134,6 +134,8 @@ class PriceTable(_Table):
 
     input: Money = Field(description=_MONEY)
     output: Money = Field(description=_MONEY)
+    cached: Money | None = Field(default=None, description=_MONEY)
+    written: Money | None = Field(default=None, description=_MONEY)
 
 
 class JudgeTable(_Table):

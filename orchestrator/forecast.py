@@ -62,7 +62,7 @@ def forecast(store: Store, planned: PlannedCampaign, prices: Mapping[str, Price]
                 calls,
                 tokens_in,
                 tokens_out,
-                price.cost(tokens_in, tokens_out),
+                price.cost(tokens_in, tokens_out, written_tokens=0),
                 price.cost(most_in, trials * longest * repaired),
                 None if rate is None else calls * 60 / rate,
             )

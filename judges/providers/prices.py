@@ -15,6 +15,12 @@ from venire.arena.campaigns import Price
 __all__ = ["find_price"]
 
 _TABLE = "model_prices_and_context_window_backup.json"
+_RATES = (
+    "input_cost_per_token",
+    "output_cost_per_token",
+    "cache_read_input_token_cost",
+    "cache_creation_input_token_cost",
+)
 _MODES = frozenset({"chat", "completion", "responses"})
 _NANO_PER_MILLION_TOKENS = 10**9 * 10**6
 
@@ -22,15 +28,24 @@ _NANO_PER_MILLION_TOKENS = 10**9 * 10**6
 def find_price(model: str) -> Price | None:
     """The price of a model, in nano-dollars per million tokens rounded up; None where the table does not know it.
 
-    The name is tried as it is, then without its first `vendor/`. Only the base rate is read: a table's surcharge for
-    very long prompts and its discounts (cached input, batches) are left out.
+    The name is tried as it is, then without its first `vendor/`. Only base rates are read: surcharges for very long
+    prompts and discounts of batches are left out. Rates of cached input count where they are above nothing and not
+    above the input's, those of writing to a cache where they are above the input's; what else stands there in some
+    entries is a gap or a mistake, and taking it for true could spend more than was counted.
     """
     table = _table()
     entry = table.get(model) or table.get(model.partition("/")[2])
     if entry is None or entry.get("mode") not in _MODES:
         return None
-    rates = [_rate(entry.get(name)) for name in ("input_cost_per_token", "output_cost_per_token")]
-    return None if rates[0] is None or rates[1] is None else Price(rates[0], rates[1])
+    given, output, cached, written = (_rate(entry.get(name)) for name in _RATES)
+    if given is None or output is None:
+        return None
+    return Price(
+        given,
+        output,
+        cached if cached is not None and 0 < cached <= given else None,
+        written if written is not None and written > given else None,
+    )
 
 
 def _rate(dollars_per_token: object) -> int | None:

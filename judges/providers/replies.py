@@ -64,6 +64,7 @@ def read_reply(raw: str, body: bytes) -> Reply:
         fingerprint=_string(payload, "system_fingerprint"),
         raw=raw,
         estimated=not _is_counted(usage),
+        written_tokens=_written(usage),
     )
 
 
@@ -103,6 +104,19 @@ def _output_tokens(usage: Mapping[str, Any], text: str) -> int:
     if "completion_tokens" in usage and not text:
         return _count(usage, "completion_tokens")
     return _count(usage, "completion_tokens") or estimate(text)
+
+
+def _written(usage: Mapping[str, Any]) -> int | None:
+    """Tokens written to a cache, in the words of OpenAI or of litellm; None where nothing is said of them."""
+    details = _object(usage, "prompt_tokens_details")
+    for parent, name in (
+        (details, "cache_write_tokens"),
+        (details, "cache_creation_tokens"),
+        (usage, "cache_creation_input_tokens"),
+    ):
+        if isinstance(parent.get(name), int):
+            return _count(parent, name)
+    return None
 
 
 def _object(parent: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -155,6 +155,20 @@ def test_money_and_prices_are_exact_to_the_nano_dollar(load: Load, nano: int, pr
     assert campaign.judges[0].price == Price(price, nano)
 
 
+def test_rates_of_a_cache_are_optional_and_a_file_without_them_is_the_same_as_before_there_were_any(load: Load) -> None:
+    plain = load(SIMULATED + "price = { input = 1.5, output = 6.00 }\n")
+    assert plain.judges[0].price == Price(1_500_000_000, 6_000_000_000)
+    assert '"price":{"input":"1.5","output":"6"}' in plain.settings
+    caching = load(SIMULATED + "price = { input = 1.5, output = 6, cached = 0.15, written = 1.875 }\n")
+    assert caching.judges[0].price == Price(1_500_000_000, 6_000_000_000, 150_000_000, 1_875_000_000)
+    assert '"price":{"cached":"0.15","input":"1.5","output":"6","written":"1.875"}' in caching.settings
+
+
+def test_cached_input_that_costs_more_than_other_input_is_refused(load: Load) -> None:
+    with pytest.raises(InputError, match=r"judge\[1\]\.price\.cached .*: above input"):
+        load(SIMULATED + "price = { input = 1.5, output = 6, cached = 1.6 }\n")
+
+
 @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(value=st.decimals(min_value=0, max_value=1000, places=10).filter(lambda v: v * 10**9 != int(v * 10**9)))
 def test_a_tenth_decimal_of_money_is_refused(load: Load, value: Decimal) -> None:

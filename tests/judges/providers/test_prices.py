@@ -28,13 +28,33 @@ def table(tmp_path, monkeypatch):
 
 
 def test_the_shipped_table_knows_a_common_model():
-    assert prices.find_price("gpt-4o-mini") == Price(input=150_000_000, output=600_000_000)
+    assert prices.find_price("gpt-4o-mini") == Price(150_000_000, 600_000_000, cached=75_000_000)
     assert prices.find_price("openai/gpt-4o-mini") == prices.find_price("gpt-4o-mini")
 
 
 def test_prices_are_exact(table):
     table('{"m": {"mode": "chat", "input_cost_per_token": 1.5e-07, "output_cost_per_token": 0.0000001}}')
     assert prices.find_price("m") == Price(150_000_000, 100_000_000)
+
+
+def test_the_shipped_table_knows_what_a_cache_costs():
+    assert prices.find_price("claude-sonnet-4-5") == Price(3 * 10**9, 15 * 10**9, 300_000_000, 3_750_000_000)
+
+
+@pytest.mark.parametrize(
+    ("read", "write", "cached", "written"),
+    [
+        (1e-7, 1.25e-6, 100_000_000, 1_250_000_000),
+        (1e-6, 1e-6, 10**9, None),
+        (0, 0, None, None),
+        (2e-6, 5e-7, None, None),
+        (None, None, None, None),
+    ],
+)
+def test_rates_of_a_cache_count_only_where_they_can_be_true(table, read, write, cached, written):
+    rates = {"cache_read_input_token_cost": read, "cache_creation_input_token_cost": write}
+    table({"m": {"mode": "chat", "input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6, **rates}})
+    assert prices.find_price("m") == Price(10**9, 2 * 10**9, cached, written)
 
 
 def test_a_fraction_of_a_nano_dollar_is_rounded_up(table):

@@ -39,6 +39,22 @@ def test_the_text_is_found(message, text, finish):
 
 
 @pytest.mark.parametrize(
+    ("usage", "cached", "written"),
+    [
+        ({"prompt_tokens_details": {"cached_tokens": 64, "cache_write_tokens": 32}}, 64, 32),
+        ({"prompt_tokens_details": {"cached_tokens": 64, "cache_creation_tokens": 32}}, 64, 32),
+        ({"prompt_tokens_details": {"cache_creation_tokens": None}, "cache_creation_input_tokens": 0}, 0, 0),
+        ({"prompt_tokens_details": {"cached_tokens": 64}}, 64, None),
+        ({"prompt_tokens_details": None}, 0, None),
+        ({}, 0, None),
+    ],
+)
+def test_tokens_of_a_cache_are_found_and_what_is_not_said_of_writing_stays_unknown(usage, cached, written):
+    reply = read(usage={"prompt_tokens": 128, "completion_tokens": 1, **usage})
+    assert (reply.input_tokens, reply.cached_tokens, reply.written_tokens) == (128, cached, written)
+
+
+@pytest.mark.parametrize(
     ("said", "finish"),
     [
         ("stop", "stop"),

@@ -6,7 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["Budget", "Campaign", "DataSources", "JudgeSettings", "LaneSettings", "Limits", "PlanSettings", "Price"]
+__all__ = [
+    "Budget",
+    "Campaign",
+    "DataSources",
+    "Identity",
+    "JudgeSettings",
+    "LaneSettings",
+    "Limits",
+    "PlanSettings",
+    "Price",
+    "RouteSettings",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +60,13 @@ class Limits:
     requests_per_day: int | None = None
 
 
+Identity = tuple[str, str | None, str | None, str]
+"""What makes a route: provider, base URL, key variable and the model's name there."""
+
+
 @dataclass(frozen=True, slots=True)
-class LaneSettings:
-    """One provider account's door. Judges that share provider, endpoint, key variable and model share a lane."""
+class RouteSettings:
+    """One way to a judge's model: an endpoint and one key."""
 
     provider: str
     base_url: str | None
@@ -59,16 +74,52 @@ class LaneSettings:
     key_variable: str | None
     """Name of the environment variable that holds the key; the key itself is never part of a record."""
     model: str
-    requests_per_minute: int | None = None
+    """The model's name at this endpoint."""
+    rank: int = 0
+    """Routes of a higher rank are used only while none of a lower one can be."""
+    price: Price | None = None
+    """What tokens cost here; None: as the judge's price says."""
+
+    @property
+    def identity(self) -> Identity:
+        """What two routes must have in common to be one."""
+        return (self.provider, self.base_url, self.key_variable, self.model)
+
+
+@dataclass(frozen=True, slots=True)
+class LaneSettings:
+    """What judges of one model ask through: its routes, the limits of each, and how long to try.
+
+    Judges that share all routes share a lane.
+    """
+
+    routes: tuple[RouteSettings, ...]
+    limits: Limits = Limits()
+    """Of each account behind a route, as the vendor gives them; None: learnt from its answers where they tell."""
+    share: float = 1.0
+    """The part of every limit that this campaign may use."""
+    skew: float = 1.0
+    """Seconds by which calls may overtake one another on their way."""
     concurrency: int = 16
+    """Calls in flight on each route."""
     timeout: float = 120.0
     """Seconds for one call, answer included."""
     max_attempts: int = 5
+    """Attempts of a step that may fail, refusals for the rate not counted."""
+    max_elapsed: float = 21_600.0
+    """Seconds from a step's first failure to its last attempt."""
+    patience: float = 900.0
+    """Seconds for which a lane that nobody answers is tried when nothing else is left to ask."""
 
     @property
-    def identity(self) -> tuple[str, str | None, str | None, str]:
+    def identity(self) -> tuple[Identity, ...]:
         """What two judges must have in common to share this lane and its limits."""
-        return (self.provider, self.base_url, self.key_variable, self.model)
+        return tuple(route.identity for route in self.routes)
+
+    @property
+    def workers(self) -> int:
+        """Calls in flight at most."""
+        return self.concurrency * sum(route.rank == self.routes[0].rank for route in self.routes)
 
 
 @dataclass(frozen=True, slots=True)

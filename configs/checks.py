@@ -18,8 +18,21 @@ from venire.configs.schema import JudgeTable
 
 __all__ = ["cross_problems", "is_simulated"]
 
-_IDENTITY = ("provider", "base_url", "key_variable", "model")
-_LANE = ("requests_per_minute", "concurrency", "timeout", "max_attempts")
+_IDENTITY = ("provider", "base_url", "key_variable", "key_variables", "model", "fallback")
+_LANE = (
+    "requests_per_minute",
+    "tokens_per_minute",
+    "input_tokens_per_minute",
+    "output_tokens_per_minute",
+    "requests_per_day",
+    "share",
+    "skew",
+    "concurrency",
+    "timeout",
+    "max_attempts",
+    "max_elapsed",
+    "patience",
+)
 
 
 def is_simulated(model: str) -> bool:
@@ -61,6 +74,10 @@ def _data_problems(data: object) -> Iterator[Problem]:
 def _judge_problems(index: int, judge: Mapping[str, Any]) -> Iterator[Problem]:
     if judge.get("free") is True and "price" in judge:
         yield Problem(("judge", index, "free"), "free and price are both given: give one of them")
+    if "key_variable" in judge and "key_variables" in judge:
+        yield Problem(("judge", index, "key_variables"), "key_variable and key_variables are both given: give one")
+    if is_simulated(str(judge.get("model"))) and "base_url" not in judge and judge.get("fallback"):
+        yield Problem(("judge", index, "fallback"), "a simulated judge without base_url has no other endpoint")
     price = judge.get("price")
     cached, plain = (price.get("cached"), price.get("input")) if isinstance(price, dict) else (None, None)
     if isinstance(cached, int | Decimal) and isinstance(plain, int | Decimal) and cached > plain:
@@ -119,7 +136,7 @@ def _lane_problems(tables: Sequence[tuple[int, Mapping[str, Any]]]) -> Iterator[
             continue
     lanes: dict[tuple[object, ...], tuple[int, JudgeTable]] = {}
     for index, judge in sound:
-        identity = tuple(getattr(judge, key) for key in _IDENTITY)
+        identity = tuple(repr(getattr(judge, key)) for key in _IDENTITY)
         before, other = lanes.setdefault(identity, (index, judge))
         unlike = [
             f"{key} {_said(getattr(other, key))} and {_said(getattr(judge, key))}"

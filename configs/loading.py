@@ -6,17 +6,28 @@ import difflib
 import json
 import re
 import tomllib
+from dataclasses import fields
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from venire.arena.campaigns import Budget, Campaign, DataSources, JudgeSettings, LaneSettings, PlanSettings, Price
+from venire.arena.campaigns import (
+    Budget,
+    Campaign,
+    DataSources,
+    JudgeSettings,
+    LaneSettings,
+    Limits,
+    PlanSettings,
+    Price,
+    RouteSettings,
+)
 from venire.arena.errors import InputError
 from venire.configs.checks import cross_problems, is_simulated
 from venire.configs.problems import Problem, found_problems, lines
-from venire.configs.schema import CampaignFile, DataTable, JudgeTable, LimitsTable, PlanTable, PriceTable
+from venire.configs.schema import CampaignFile, DataTable, FallbackTable, JudgeTable, LimitsTable, PlanTable, PriceTable
 
 __all__ = ["difference", "load_campaign"]
 
@@ -134,27 +145,41 @@ def _judge(table: JudgeTable) -> JudgeSettings:
     options = {"max_tokens": str(table.max_tokens), "repair": str(int(table.repair))}
     if table.temperature is not None:
         options["temperature"] = _plain(table.temperature)
-    lane = LaneSettings(
-        provider=table.provider,
-        base_url=table.base_url,
-        key_variable=table.key_variable,
-        model=table.model,
-        requests_per_minute=table.requests_per_minute,
-        concurrency=table.concurrency,
-        timeout=float(table.timeout),
-        max_attempts=table.max_attempts,
-    )
     return JudgeSettings(
         name=table.name or table.model,
         model=table.model,
         protocol=table.protocol,
         options=dict(sorted(options.items())),
-        lane=lane,
+        lane=_lane(table),
         price=None if table.price is None else _price(table.price),
         free=table.free,
         elo=None if table.elo is None else float(table.elo),
         family=table.family,
     )
+
+
+def _lane(table: JudgeTable) -> LaneSettings:
+    keys = [table.key_variable] if table.key_variables is None else table.key_variables
+    return LaneSettings(
+        routes=(
+            *(RouteSettings(table.provider, table.base_url, key, table.model) for key in keys),
+            *(_fallback(table, rank, other) for rank, other in enumerate(table.fallback, start=1)),
+        ),
+        limits=Limits(**{one.name: getattr(table, one.name) for one in fields(Limits)}),
+        share=float(table.share),
+        skew=float(table.skew),
+        concurrency=table.concurrency,
+        timeout=float(table.timeout),
+        max_attempts=table.max_attempts,
+        max_elapsed=float(table.max_elapsed),
+        patience=float(table.patience),
+    )
+
+
+def _fallback(judge: JudgeTable, rank: int, table: FallbackTable) -> RouteSettings:
+    price = None if table.price is None else _price(table.price)
+    provider, model = table.provider or judge.provider, table.model or judge.model
+    return RouteSettings(provider, table.base_url, table.key_variable, model, rank, price)
 
 
 def _price(table: PriceTable) -> Price:
@@ -181,6 +206,20 @@ _LATER: tuple[tuple[str, Any] | tuple[str, str, Any], ...] = (
 )
 """Keys that a later version brought, with their defaults: a file without them is the same as it was before."""
 
+_LATER_OF_JUDGE = (
+    "key_variables",
+    "fallback",
+    "tokens_per_minute",
+    "input_tokens_per_minute",
+    "output_tokens_per_minute",
+    "requests_per_day",
+    "share",
+    "skew",
+    "max_elapsed",
+    "patience",
+)
+"""The same in a `[[judge]]`."""
+
 
 def _settings(file: CampaignFile) -> str:
     """The file as canonical JSON, defaults included; numbers that may have decimals as texts, so that 5 is 5.00."""
@@ -198,7 +237,11 @@ def _settings(file: CampaignFile) -> str:
             table = table[name]
         if table[key] == default:
             del table[key]
-    for judge in settings["judge"]:
-        if judge["price"] is not None:  # a later version brought cached and written
-            judge["price"] = {name: rate for name, rate in judge["price"].items() if rate is not None}
+    for judge, written in zip(settings["judge"], file.judge, strict=True):
+        for key in _LATER_OF_JUDGE:
+            if getattr(written, key) == JudgeTable.model_fields[key].default:
+                del judge[key]
+        for priced in (judge, *judge.get("fallback", ())):
+            if priced["price"] is not None:  # a later version brought cached and written
+                priced["price"] = {name: rate for name, rate in priced["price"].items() if rate is not None}
     return json.dumps(settings, default=plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

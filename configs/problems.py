@@ -22,7 +22,7 @@ __all__ = ["Place", "Problem", "found_problems", "key_path", "lines", "quoted"]
 Place = tuple[int | str, ...]
 """Where in the file: keys, and positions in lists counted from 0."""
 
-_UNSHOWN = frozenset({"base_url", "key_variable"})
+_UNSHOWN = frozenset({"base_url", "key_variable", "key_variables"})
 _PREFIXES = re.compile(r"(sk|pk|rk|gsk|hf|ghp|xai|pplx|bearer)[-_ ]|AIza|AKIA|eyJ", re.IGNORECASE)
 _LONG = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])[A-Za-z0-9+/=_-]{32,}")
 _SECRET_NAMES = re.compile(r"key|token$|secret|password", re.IGNORECASE)
@@ -80,7 +80,7 @@ def _problem(place: Place, kind: str, detail: Any) -> Problem:
     if kind == "missing":
         return Problem(place, f"missing; accepted: {accepted}")
     reason = str(detail["ctx"]["error"]) if kind == "value_error" else ""
-    if place[-1] in _UNSHOWN:
+    if not _UNSHOWN.isdisjoint(place):
         return Problem(place, reason or f"found {_kind_of(detail['input'])}; accepted: {accepted}")
     found = _shown(detail["input"]) + (f" ({reason})" if reason else "")
     return Problem(place, f"found {found}; accepted: {accepted}")

@@ -18,6 +18,7 @@ __all__ = [
     "BudgetTable",
     "CampaignFile",
     "DataTable",
+    "FallbackTable",
     "JudgeTable",
     "LimitsTable",
     "MapTable",
@@ -111,9 +112,12 @@ Money = Annotated[Number, AfterValidator(_between(0, _MOST_MONEY))]
 Temperature = Annotated[Decimal | None, AfterValidator(lambda v: v if v is None else _between(0, 2)(v))]
 Elo = Annotated[Number, AfterValidator(_between(-100_000, 100_000))]
 Seconds = Annotated[Number, AfterValidator(_between(0, 86_400)), AfterValidator(_positive)]
+Long = Annotated[Number, AfterValidator(_between(0, 2_592_000)), AfterValidator(_positive)]
+Skew = Annotated[Number, AfterValidator(_between(0, 60))]
 Share = Annotated[Number, AfterValidator(_between(0, 1)), AfterValidator(_positive)]
 Variable = Annotated[str, AfterValidator(_variable)]
 Address = Annotated[str, AfterValidator(_address)]
+Variables = Annotated[list[Variable], Field(min_length=2), AfterValidator(_distinct)]
 Models = Annotated[list[Text], Field(min_length=2), AfterValidator(_distinct)]
 
 _TEXT = "a text of at least one character"
@@ -138,16 +142,35 @@ class PriceTable(_Table):
     written: Money | None = Field(default=None, description=_MONEY)
 
 
+_Provider = Literal["openai", "litellm"]
+_PROVIDER = '"openai" or "litellm"'
+_URL = "an http or https URL, such as https://api.openai.com/v1"
+_LIMIT = _whole(1, 10**12)
+_Limit = Annotated[int | None, Field(ge=1, le=10**12, description=_LIMIT)]
+
+
+class FallbackTable(_Table):
+    """One `[[judge.fallback]]`: where else the same model is reached."""
+
+    provider: _Provider | None = Field(default=None, description=_PROVIDER)
+    base_url: Address = Field(description=_URL)
+    key_variable: Variable | None = Field(default=None, description="the name of an environment variable")
+    model: Text | None = Field(default=None, description=_TEXT)
+    price: PriceTable | None = Field(default=None, description="a table such as { input = 0.15, output = 0.60 }")
+
+
 class JudgeTable(_Table):
     """One `[[judge]]`."""
 
     name: Text | None = Field(default=None, description=_TEXT)
     model: Text = Field(description=_TEXT)
-    provider: Literal["openai", "litellm"] = Field(default="openai", description='"openai" or "litellm"')
-    base_url: Address | None = Field(
-        default=None, description="an http or https URL, such as https://api.openai.com/v1"
-    )
+    provider: _Provider = Field(default="openai", description=_PROVIDER)
+    base_url: Address | None = Field(default=None, description=_URL)
     key_variable: Variable | None = Field(default=None, description="the name of an environment variable")
+    key_variables: Variables | None = Field(
+        default=None, description="a list of names of environment variables, each once, in place of key_variable"
+    )
+    fallback: list[FallbackTable] = Field(default=[], description="[[judge.fallback]] tables, with double brackets")
     protocol: Text = Field(default="two-stage", description='the name of a protocol, such as "two-stage"')
     temperature: Annotated[Temperature, BeforeValidator(_temperature)] = Field(
         default=Decimal(0),
@@ -156,9 +179,17 @@ class JudgeTable(_Table):
     max_tokens: int = Field(default=800, ge=1, le=10_000_000, description=_whole(1, 10_000_000))
     repair: bool = Field(default=True, description="true or false")
     requests_per_minute: int | None = Field(default=None, ge=1, le=10_000_000, description=_whole(1, 10_000_000))
+    tokens_per_minute: _Limit = None
+    input_tokens_per_minute: _Limit = None
+    output_tokens_per_minute: _Limit = None
+    requests_per_day: _Limit = None
+    share: Share = Field(default=Decimal(1), description="a number above 0 and at most 1")
+    skew: Skew = Field(default=Decimal(1), description="a number of seconds from 0 to 60")
     concurrency: int = Field(default=16, ge=1, le=100_000, description=_whole(1, 100_000))
     timeout: Seconds = Field(default=Decimal(120), description="a number of seconds above 0 and at most 86400")
     max_attempts: int = Field(default=5, ge=1, le=1000, description=_whole(1, 1000))
+    max_elapsed: Long = Field(default=Decimal(21_600), description="a number of seconds above 0 and at most 2592000")
+    patience: Long = Field(default=Decimal(900), description="a number of seconds above 0 and at most 2592000")
     elo: Elo | None = Field(default=None, description="a finite number of Elo points, from -100000 to 100000")
     family: Text | None = Field(default=None, description=_TEXT)
     price: PriceTable | None = Field(default=None, description="a table such as { input = 0.15, output = 0.60 }")

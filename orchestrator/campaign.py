@@ -7,13 +7,12 @@ import gc
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from venire.arena.battles import Statistics
-from venire.arena.campaigns import Campaign, JudgeSettings, LaneSettings, Price
+from venire.arena.campaigns import Campaign, Identity, JudgeSettings, LaneSettings, Price, RouteSettings
 from venire.arena.clock import Clock
 from venire.arena.errors import BudgetReachedError, CallError, StoreError
 from venire.arena.keys import respondent_key
@@ -24,8 +23,13 @@ from venire.judges.parsing import PARSER
 from venire.judges.providers.base import Provider
 from venire.orchestrator.budget import Paid, open_purses
 from venire.orchestrator.ending import GRACE_SECONDS, CampaignSummary, Ending, Stop
+from venire.orchestrator.events import Events
 from venire.orchestrator.feed import Feed
-from venire.orchestrator.lanes.live import Lane, LaneClosedError, Step, StoppedError, Tally
+from venire.orchestrator.lanes.calls import Step, Tally
+from venire.orchestrator.lanes.limits import Gate
+from venire.orchestrator.lanes.live import Lane, LaneClosedError, StoppedError
+from venire.orchestrator.lanes.routes import Route, route_name
+from venire.orchestrator.lanes.telling import Telling
 from venire.orchestrator.plan import PlannedCampaign, respondents
 from venire.orchestrator.recorder import Recorder
 from venire.orchestrator.trial import VERDICT_FAULTS, settle, stage
@@ -37,16 +41,10 @@ from venire.storage.store import Store
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Identity", "run_campaign"]
-
-Identity = tuple[str, str | None, str | None, str]
-"""What makes a lane: see `LaneSettings.identity`."""
+__all__ = ["run_campaign"]
 
 _OBJECTS = 50_000
 """New objects between two looks for garbage, where Python looks after 700."""
-
-_LONG_PAUSE = 30.0
-"""Seconds of a provider's wait that a person at the terminal should hear of."""
 
 
 async def run_campaign(
@@ -61,17 +59,19 @@ async def run_campaign(
     progress: Callable[[Statistics], None] | None = None,
     warn: Callable[[str], None] | None = None,
     on_start: Callable[[Recorder], None] | None = None,
+    events: Events | None = None,
     group_rows: int = 500,
     group_seconds: float = 0.1,
 ) -> CampaignSummary:
-    """Ask what is missing of a planned campaign; `providers` by lane identity, `prices` by judge name.
+    """Ask what is missing of a planned campaign; `providers` by route identity, `prices` by judge name.
 
     `on_start` is handed the recorder before the first call, for whoever wants to hold the store.
 
     Returns when everything is settled or there is a reason to stop; raises StoreError when the store fails, after what
     was in flight has come in. Cancelled: as with a second request to stop.
     """
-    run = _Run(store, campaign, planned, clock, stop or Stop(), warn, group_rows, group_seconds)
+    events = events or Events(clock)
+    run = _Run(store, campaign, planned, clock, stop or Stop(), warn, events, group_rows, group_seconds)
     if on_start is not None:
         on_start(run.recorder)
     with _seldom_collected():
@@ -98,11 +98,13 @@ class _Run:
         clock: Clock,
         stop: Stop,
         warn: Callable[[str], None] | None,
+        events: Events,
         group_rows: int,
         group_seconds: float,
     ) -> None:
         self.store, self.campaign, self.planned, self.clock, self.stop = store, campaign, planned, clock, stop
-        self.warn = warn
+        self.warn = warn or (lambda sentence: None)
+        self.events = events
         self.tally = Tally()
         self.out_of_budget: dict[int, str] = {}
         """Respondents whose next call a budget does not cover, and the sentence that says which."""
@@ -124,7 +126,7 @@ class _Run:
         with store.commit() as commit:
             commit.run("insert_reading", parser=PARSER, now=clock.wall())
         self.reading = store.rows("reading_id", parser=PARSER)[0][0]
-        self.lane_numbers = _register_lanes(store, campaign)
+        self.numbers = _register_routes(store, campaign)
         self.start = clock.monotonic()
         self.pending = plans.pending(store, planned.id)
         self.recorder = Recorder(
@@ -135,10 +137,12 @@ class _Run:
             group_seconds=group_seconds,
             on_error=self._on_error,
             strict=campaign.strict,
-            workers=sum({judge.lane.identity: judge.lane.concurrency for judge in campaign.judges}.values()),
+            workers=sum({judge.lane.identity: judge.lane.workers for judge in campaign.judges}.values()),
             bytes_a_row=max(4096, *(4 * int(judge.options["max_tokens"]) for judge in campaign.judges)),
         )
-        self.lanes: dict[Identity, Lane] = {}
+        self.lanes: dict[tuple[Identity, ...], Lane] = {}
+        self.gates: dict[tuple[str, ...], Gate] = {}
+        """By account and model: what routes share, whichever lanes they belong to."""
 
     def _on_error(self, error: StoreError) -> None:
         if self.broken is None:
@@ -189,27 +193,34 @@ class _Run:
         """A feed for each judge that has something left, with the lane it goes through and its workers' number."""
         feeds: list[tuple[Feed, Lane, int]] = []
         self.issued = np.zeros(int(self.pending.trials.max(initial=0)) + 1, dtype=np.bool_)
-        by_lane: dict[Identity, list[int]] = {}
+        by_lane: dict[tuple[Identity, ...], list[int]] = {}
         for number in np.unique(self.pending.respondents).tolist():
             by_lane.setdefault(self.planned.judges[number].lane.identity, []).append(number)
         for identity, numbers in by_lane.items():
             settings = self.planned.judges[numbers[0]].lane
             lane = self.lanes[identity] = Lane(
                 settings,
-                self.lane_numbers[lane_name(settings)],
-                providers[identity],
+                [self._open_route(settings, route, providers[route.identity]) for route in settings.routes],
                 recorder=self.recorder,
                 clock=self.clock,
                 tally=self.tally,
                 stopping=self.halt,
+                telling=Telling(lane_name(settings), self.events, self.warn),
                 strict=self.campaign.strict,
-                on_pause=partial(self._paused, settings),
-                on_surcharge=partial(self._surcharged, settings),
+                others_at_work=lambda: any(not one.routes.is_down and one.at_work for one in self.lanes.values()),
             )
             left = self.pending.of(*numbers)
             feed = Feed(self.store, left, self.out_of_budget)
-            feeds.append((feed, lane, min(settings.concurrency, len(left.trials))))
+            feeds.append((feed, lane, min(settings.workers, len(left.trials))))
         return feeds
+
+    def _open_route(self, lane: LaneSettings, settings: RouteSettings, provider: Provider) -> Route:
+        account = provider.account(settings.model)
+        if account not in self.gates:
+            self.gates[account] = Gate(
+                lane.limits, self.clock, concurrency=lane.concurrency, share=lane.share, skew=lane.skew
+            )
+        return Route(settings, self.numbers[route_name(settings)], provider, self.gates[account], self.clock)
 
     async def _work(
         self,
@@ -258,18 +269,6 @@ class _Run:
         for lane in self.lanes.values():
             lane.send_home()
 
-    def _paused(self, settings: LaneSettings, seconds: float) -> None:
-        if self.warn is not None and seconds >= _LONG_PAUSE:
-            self.warn(f"{lane_name(settings)}: the provider asks to wait {seconds:.0f} s; no call is sent until then")
-
-    def _surcharged(self, settings: LaneSettings, cost: int, allowed: int) -> None:
-        if self.warn is not None:
-            self.warn(
-                f"warning: {lane_name(settings)}: the provider charged ${cost / 1e9:.6f} for a call that cannot cost "
-                f"more than ${allowed / 1e9:.6f} by the price in the campaign file or table: correct the price; from "
-                "now on as much is reserved for each call as the dearest one cost"
-            )
-
     async def _tick(self, progress: Callable[[Statistics], None] | None) -> None:
         while progress is not None:
             progress(self.statistics())
@@ -299,9 +298,11 @@ class _Run:
 
     def _cannot_pay(self, respondent: int, why: str) -> None:
         """A judge asks no more; the others go on with what they can pay."""
-        if respondent not in self.out_of_budget and self.warn is not None:
-            self.warn(f"judge {self.planned.judges[respondent].name!r} asks no more: {why}")
         if respondent not in self.out_of_budget:
+            name = self.planned.judges[respondent].name
+            self.warn(f"judge {name!r} asks no more: {why}")
+            if self.events.active:
+                self.events.emit("judge.unaffordable", judge=name, why=why)
             self.out_of_budget[respondent] = why
             if set(np.unique(self.pending.respondents).tolist()) <= self.out_of_budget.keys():
                 self._halt()
@@ -315,7 +316,8 @@ class _Run:
 
         async def ask(number: int, request: Request) -> Reply:
             nonlocal step, cost
-            step = Step(pending.id, pending.key, number, pending.attempts.get(number, 0))
+            attempts = pending.attempts.get(number, 0)
+            step = Step(pending.id, pending.key, number, attempts, pending.instruction_number, judge.name)
             try:
                 return await lane.ask(step, request, price, self.purses[pending.respondent])
             finally:
@@ -334,7 +336,7 @@ class _Run:
 
     def statistics(self) -> Statistics:
         """The counters of this run, frozen."""
-        gates = [lane.gate for lane in self.lanes.values()]
+        gates = self.gates.values()
         return Statistics(
             planned=self.standing.planned,
             settled=self.standing.settled + self.settled,
@@ -365,15 +367,17 @@ class _Run:
 
 
 def lane_name(settings: LaneSettings) -> str:
-    """A lane's name in the store and in messages: provider, endpoint, key variable and model; never a key."""
-    return " ".join(part for part in settings.identity if part)
+    """A lane's name in messages: that of its first route, and how many more there are."""
+    first, *others = settings.routes
+    return route_name(first) + (f" (and {len(others)} more)" if others else "")
 
 
-def _register_lanes(store: Store, campaign: Campaign) -> Mapping[str, int]:
+def _register_routes(store: Store, campaign: Campaign) -> Mapping[str, int]:
+    """The numbers of all routes in the store, by name; its table calls them lanes."""
     numbers: dict[str, int] = {}
     with store.commit() as commit:
-        for settings in {judge.lane.identity: judge.lane for judge in campaign.judges}.values():
-            name = lane_name(settings)
-            commit.run("insert_lane", name=name, provider=settings.provider, endpoint=settings.base_url or "")
+        for route in {route.identity: route for judge in campaign.judges for route in judge.lane.routes}.values():
+            name = route_name(route)
+            commit.run("insert_lane", name=name, provider=route.provider, endpoint=route.base_url or "")
             numbers[name] = store.rows("lane_id", name=name)[0][0]
     return numbers

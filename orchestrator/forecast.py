@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from venire.arena.campaigns import Price
+from venire.arena.campaigns import LaneSettings, Price
 from venire.judges import PROTOCOLS, prompts
 from venire.orchestrator.plan import PlannedCampaign
 from venire.storage import plans
@@ -32,7 +32,7 @@ class JudgeForecast:
     expected: int
     most: int
     seconds: float | None
-    """Shortest time that its requests a minute allow; None without such a limit."""
+    """Shortest time that its limits a minute and a day allow; None without such a limit."""
 
 
 def forecast(store: Store, planned: PlannedCampaign, prices: Mapping[str, Price]) -> tuple[JudgeForecast, ...]:
@@ -53,7 +53,6 @@ def forecast(store: Store, planned: PlannedCampaign, prices: Mapping[str, Price]
         repaired = entry.calls + int(judge.options.get("repair", "1"))
         most_in = repaired * 2 * shown + trials * longest * repaired * (repaired - 1) // 2
         calls = trials * entry.calls
-        rate = judge.lane.requests_per_minute
         price = prices[judge.name]
         found.append(
             JudgeForecast(
@@ -64,7 +63,21 @@ def forecast(store: Store, planned: PlannedCampaign, prices: Mapping[str, Price]
                 tokens_out,
                 price.cost(tokens_in, tokens_out, written_tokens=0),
                 price.cost(most_in, trials * longest * repaired),
-                None if rate is None else calls * 60 / rate,
+                _shortest(judge.lane, calls, tokens_in, tokens_out),
             )
         )
     return tuple(found)
+
+
+def _shortest(lane: LaneSettings, calls: int, tokens_in: int, tokens_out: int) -> float | None:
+    """Seconds that the limits of a lane's keys ask for; those that are only learnt on the way are not known yet."""
+    limits = lane.limits
+    keys = lane.workers // lane.concurrency
+    asked = (
+        (calls, limits.requests_per_minute, 60),
+        (calls, limits.requests_per_day, 86_400),
+        (tokens_in + tokens_out, limits.tokens_per_minute, 60),
+        (tokens_in, limits.input_tokens_per_minute, 60),
+        (tokens_out, limits.output_tokens_per_minute, 60),
+    )
+    return max((used * each / (limit * lane.share * keys) for used, limit, each in asked if limit), default=None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -21,9 +20,6 @@ __all__ = ["AttemptRecord", "Recorder"]
 
 _LEAST_SPILL = 1 << 20
 """Bytes set aside for what the store cannot take, at least."""
-
-_LOOK_SECONDS = 0.005
-"""How long a store that was in its place is taken to be there still."""
 
 _MOST_GROUP = 10_000
 """Waiting rows that space is set aside for, at most."""
@@ -88,7 +84,6 @@ class Recorder:
         self._announced: deque[tuple[int, int]] = deque()
         """Places of attempts among the writer's rows, with their slots, in the order handed over."""
         self._announcements = self._synced = 0
-        self._looked = 0.0
         self._syncing: asyncio.Task[None] | None = None
         loop = asyncio.get_running_loop()
         self._writer = Writer(
@@ -171,11 +166,8 @@ class Recorder:
             raise
 
     async def _announce(self, trial: int, step: int, number: int, lane: int, claim: Claim) -> int:
-        now = time.monotonic()
-        if now - self._looked > _LOOK_SECONDS:
-            self._looked = now
-            if (found := self._store.displaced()) is not None:
-                raise StoreError(found)
+        if (found := self._store.displaced()) is not None:
+            raise StoreError(found)
         while self._announced and self._announced[0][0] <= self._writer.written:
             self._journal.release(self._announced.popleft()[1])
         slot = self._journal.announce(trial, step, number, lane, claim.money, claim.tokens)

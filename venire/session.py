@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 from venire.arena.battles import Statistics
-from venire.arena.campaigns import Campaign, DataSources, JudgeSettings, Price
+from venire.arena.campaigns import Campaign, DataSources, Identity, JudgeSettings, LaneSettings, Price, RouteSettings
 from venire.arena.clock import Clock, SystemClock
 from venire.arena.errors import InputError
 from venire.arena.records import Completion, Instruction, Origin, Rating
@@ -23,8 +23,9 @@ from venire.configs.loading import difference
 from venire.judges.providers import PROVIDERS
 from venire.judges.providers.base import Endpoint, Provider
 from venire.judges.providers.prices import find_price
-from venire.orchestrator.campaign import Identity, run_campaign
+from venire.orchestrator.campaign import run_campaign
 from venire.orchestrator.ending import GRACE_SECONDS, CampaignSummary, Stop
+from venire.orchestrator.events import Events
 from venire.orchestrator.forecast import JudgeForecast, forecast
 from venire.orchestrator.plan import PlannedCampaign, plan_campaign, respondents
 from venire.orchestrator.recorder import Recorder
@@ -145,6 +146,7 @@ class Session:
         embedded: Embedded | None = None,
         progress: Callable[[Statistics], None] | None = None,
         warn: Callable[[str], None] | None = None,
+        events: Events | None = None,
         loop_factory: LoopFactory | None = None,
         group_rows: int = 500,
         group_seconds: float = 0.1,
@@ -155,18 +157,23 @@ class Session:
         any money is spent: InputError for one that cannot be used. Raises StoreError when the store fails.
         """
         left = self._judges_left()
-        keys = {judge.lane.identity: _key(self.campaign, judge, environ) for judge in left}
+        keys = {
+            route.identity: _key(self.campaign, judge, route, environ) for judge in left for route in judge.lane.routes
+        }
 
         async def go(base_url: str | None) -> CampaignSummary:
             stop = Stop()
             async with contextlib.AsyncExitStack() as stack:
                 providers: dict[Identity, Provider] = {}
+                asked: list[tuple[JudgeSettings, RouteSettings, Provider]] = []
                 for judge in left:
-                    if judge.lane.identity not in providers:
-                        provider = _open_provider(judge, keys[judge.lane.identity], base_url)
-                        stack.push_async_callback(provider.close)
-                        providers[judge.lane.identity] = provider
-                        await _check(self.campaign, judge, provider, warn)
+                    for route in judge.lane.routes:
+                        if route.identity not in providers:
+                            provider = _open_provider(judge.lane, route, keys[route.identity], base_url)
+                            stack.push_async_callback(provider.close)
+                            providers[route.identity] = provider
+                            asked.append((judge, route, provider))
+                await _check(self.campaign, asked, warn)
                 pulse = Pulse(self.campaign.name, self.clock.wall())
                 door = _Door()
                 await stack.enter_async_context(serve(self.store.path, self._answers(pulse, door), warn))
@@ -188,6 +195,7 @@ class Session:
                         progress=tell,
                         warn=warn,
                         on_start=door.open,
+                        events=events,
                         group_rows=group_rows,
                         group_seconds=group_seconds,
                     )
@@ -208,7 +216,7 @@ class Session:
     @contextlib.contextmanager
     def _embedded_server(self, left: Sequence[JudgeSettings], settings: Embedded) -> Iterator[str | None]:
         """The address of an embedded judge server where a judge with something left needs one, else None."""
-        if all(judge.lane.base_url is not None for judge in left):
+        if all(route.base_url is not None for judge in left for route in judge.lane.routes):
             yield None
             return
         key = answer_key(self.campaign, self.store)
@@ -292,23 +300,30 @@ def _sources(data: DataSources) -> list[tuple[Kind, Path]]:
     return [(kind, path) for kind, path in named if path is not None]
 
 
-def _open_provider(judge: JudgeSettings, key: str | None, embedded_url: str | None) -> Provider:
-    lane = judge.lane
-    base_url = lane.base_url or embedded_url
+def _open_provider(lane: LaneSettings, route: RouteSettings, key: str | None, embedded_url: str | None) -> Provider:
+    base_url = route.base_url or embedded_url
     assert base_url is not None  # a campaign file names one for every judge that is not simulated
-    return PROVIDERS[lane.provider](Endpoint(base_url, key, lane.timeout, lane.concurrency))
+    return PROVIDERS[route.provider](Endpoint(base_url, key, lane.timeout, lane.concurrency))
 
 
 async def _check(
-    campaign: Campaign, judge: JudgeSettings, provider: Provider, warn: Callable[[str], None] | None
+    campaign: Campaign,
+    asked: Sequence[tuple[JudgeSettings, RouteSettings, Provider]],
+    warn: Callable[[str], None] | None,
 ) -> None:
-    try:
-        warning = await provider.check()
-    except InputError as error:
-        key = f" (its key is in {judge.lane.key_variable})" if judge.lane.key_variable else ""
-        raise InputError(f"{campaign.path}: judge {judge.name!r}{key}: {error}") from error
-    if warning is not None and warn is not None:
-        warn(f"warning: judge {judge.name!r}: {warning}")
+    """Try all endpoints at once; an InputError names all that cannot be used. A fallback that cannot is warned of."""
+    found = await asyncio.gather(*(provider.check() for _, _, provider in asked), return_exceptions=True)
+    problems = []
+    for (judge, route, _), answer in zip(asked, found, strict=True):
+        key = f" (its key is in {route.key_variable})" if route.key_variable else ""
+        if isinstance(answer, BaseException) and not isinstance(answer, InputError):
+            raise answer
+        if isinstance(answer, InputError) and not route.rank:
+            problems.append(f"{campaign.path}: judge {judge.name!r}{key}: {answer}")
+        elif answer is not None and warn is not None:
+            warn(f"warning: judge {judge.name!r}{key if isinstance(answer, InputError) else ''}: {answer}")
+    if problems:
+        raise InputError("\n".join(problems))
 
 
 def _price(campaign: Campaign, judge: JudgeSettings) -> Price:
@@ -323,8 +338,8 @@ def _price(campaign: Campaign, judge: JudgeSettings) -> Price:
     return price
 
 
-def _key(campaign: Campaign, judge: JudgeSettings, environ: Mapping[str, str]) -> str | None:
-    name = judge.lane.key_variable
+def _key(campaign: Campaign, judge: JudgeSettings, route: RouteSettings, environ: Mapping[str, str]) -> str | None:
+    name = route.key_variable
     if name is None:
         return None
     if not (key := environ.get(name, "").strip()):

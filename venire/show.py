@@ -144,7 +144,7 @@ def show_outcome(session: Session, screen: Console, embedded: Embedded, observer
 
     events = Events(session.clock, observers, warn=warn)
     with progress(screen) as tell, told_run(session, events) as tell_end:
-        summary = session.run(embedded=embedded, progress=tell, warn=warn, loop_factory=_loop())
+        summary = session.run(embedded=embedded, progress=tell, warn=warn, events=events, loop_factory=_loop())
         tell_end(summary)
     _show_summary(screen, session, summary)
     show_drift(screen, drift_json(session.store, session.planned.id))

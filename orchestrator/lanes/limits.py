@@ -1,82 +1,271 @@
-"""A lane's gate: requests a minute, first come first served, with one waiter at a time."""
+"""The gate of a route: calls and tokens a minute, calls a day, calls in flight and holds, first come first served."""
 
 from __future__ import annotations
 
 import asyncio
 import math
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 
-from asyncio_throttle import Throttler
-
+from venire.arena.campaigns import Limits
 from venire.arena.clock import Clock
+from venire.orchestrator.lanes.concurrency import Adaptive
+from venire.orchestrator.lanes.windows import Load, Pace, RequestWindow, Slice, TokenWindow
 
-__all__ = ["Gate"]
+__all__ = ["Gate", "Load", "Turn"]
 
-_PERIOD = 0.1
-"""Seconds of quota sent at once, at most: a whole minute's in one burst would trip the provider's own limiter."""
+_MINUTE = 60.0
+_DAY = 86_400.0
+_MARGIN = 1.1
+"""Input is estimated at the densest body seen so far, and a tenth more."""
+_NAP = 0.02
+"""Seconds that the gate sleeps at least: calls that may pass within them pass together."""
+_HAIR = 1e-7
+"""Timers may come early by the rounding of a sum."""
 
 
-class _ClockThrottler(Throttler):  # type: ignore[misc]  # asyncio-throttle has no type hints
-    """asyncio-throttle on a clock of ours, sleeping until the oldest call leaves the window instead of polling."""
+@dataclass(slots=True)
+class Turn:
+    """What one call holds of its gate, from `take` to `done` or `release`."""
 
-    def __init__(self, rate_limit: int, period: float, clock: Clock) -> None:
-        super().__init__(rate_limit=rate_limit, period=period)
-        self._clock = clock
-
-    def flush(self) -> None:
-        now = self._clock.monotonic()
-        while self._task_logs and self._task_logs[0] + self.period <= now:  # the same sum as in `room`
-            self._task_logs.popleft()
-
-    async def room(self) -> None:
-        """Wait until a call may pass, without counting one."""
-        while True:
-            self.flush()
-            if len(self._task_logs) < self.rate_limit:
-                return
-            await self._clock.sleep(self._task_logs[0] + self.period - self._clock.monotonic())
-
-    async def acquire(self) -> None:
-        await self.room()
-        self._task_logs.append(self._clock.monotonic())
+    load: Load
+    sent_at: float
+    slice: Slice
+    episode: int
+    beside: int
+    """Calls in flight when it was sent, itself included."""
+    waited: float = 0.0
+    """Seconds at the gate."""
+    ended: bool = False
 
 
 class Gate:
-    """Lets calls of one lane pass at its rate, in the order they came; `pause` holds all of them.
+    """Lets the calls of one route pass in the order they came, each when there is room for all that it needs.
 
-    `per_minute` None lets calls pass at once. Any window of 60 s sees at most `per_minute` of them: the quota is cut
-    into periods of a tenth of a second or of a single call, whichever is longer.
+    `skew` is by how much one call may be on its way to the provider longer than another, in seconds: no window of
+    60 s + skew at this end holds more than a limit, so none of 60 s does at the provider's. Of every limit, given or
+    learnt, the part `share` is used, at least one. `sent_today` are calls of earlier runs: seconds ago, and how many.
+    Raises ValueError for numbers out of range.
     """
 
-    def __init__(self, per_minute: int | None, clock: Clock) -> None:
-        self._clock = clock
-        self._throttler: _ClockThrottler | None = None
-        if per_minute is not None:
-            burst = max(1, math.floor(per_minute * _PERIOD / 60))
-            self._throttler = _ClockThrottler(burst, 60 / (per_minute // burst), clock)
-        self._turn = asyncio.Lock()  # asyncio's lock is fair: this is the queue
-        self._closed_until = 0.0
+    def __init__(
+        self,
+        limits: Limits,
+        clock: Clock,
+        *,
+        concurrency: int,
+        share: float = 1.0,
+        skew: float = 1.0,
+        sent_today: Sequence[tuple[float, int]] = (),
+    ) -> None:
+        too_low = any(limit is not None and limit < 1 for limit in asdict(limits).values())
+        if too_low or concurrency < 1 or not 0 < share <= 1 or skew < 0:
+            raise ValueError("limits and concurrency are at least 1, share is in (0, 1], and skew is not below 0")
         self.waits = 0
         self.waited = 0.0
+        self.in_flight = 0
+        self._clock = clock
+        self._given = limits
+        self._learnt = self._told = Limits()
+        self._share = share
+        self._skew = skew
+        self._densest = 0.0
+        """Input tokens a byte, at most; 0: nothing was seen yet."""
+        self._closed_until = -math.inf
+        self._adaptive = Adaptive(concurrency)
+        self._began = clock.monotonic()
+        self._earlier = [(self._began - ago, calls) for ago, calls in sorted(sent_today, reverse=True)]
+        self._minute = RequestWindow(math.inf, _MINUTE + skew, clock)
+        self._minute.recall(sent for sent in self._earlier if sent[0] > self._began - self._minute.period)
+        self._day: RequestWindow | None = None
+        self._pace = Pace(self._began)
+        self._tokens = TokenWindow(_MINUTE + skew, self._began)
+        self._queue: OrderedDict[asyncio.Future[Turn], tuple[Load, float]] = OrderedDict()
+        self._sleeper: asyncio.Task[None] | None = None
+        self._wakes_at = math.inf
+        self._apply(self._began)
 
-    async def take(self) -> float:
-        """Wait for the turn of one call; returns the seconds waited. Cancelled: no turn was taken."""
-        start = self._clock.monotonic()
-        async with self._turn:
-            while True:
-                while (left := self._closed_until - self._clock.monotonic()) > 0:
-                    await self._clock.sleep(left)
-                if self._throttler is None:
-                    break
-                await self._throttler.room()
-                if self._closed_until <= self._clock.monotonic():  # no pause came while it waited for room
-                    await self._throttler.acquire()
-                    break
-        waited = self._clock.monotonic() - start
-        if waited > 1e-3:
-            self.waits += 1
-            self.waited += waited
-        return waited
+    @property
+    def held_for(self) -> float:
+        """Seconds left of a hold, whoever asked for it."""
+        return max(0.0, max(self._closed_until, self._adaptive.held_until) - self._clock.monotonic())
+
+    @property
+    def allowed(self) -> int:
+        """Calls that may be in flight at present."""
+        return self._adaptive.allowed
+
+    def load(self, body_bytes: int, max_tokens: int) -> Load:
+        """What to set aside for a call with a body of so many bytes and answers of at most `max_tokens`.
+
+        Before any usage was seen a byte counts as a token, since no tokenizer makes more; then the densest body so far
+        and a tenth more. The answer counts in full: that is also what providers count when a call arrives.
+        """
+        rate = self._densest * _MARGIN if self._densest else 1.0
+        return Load(body_bytes, math.ceil(body_bytes * rate), max_tokens)
+
+    def take_now(self, load: Load) -> Turn | None:
+        """A turn without waiting, or None when the call would have to wait."""
+        if self._queue:
+            return None
+        now = self._clock.monotonic()
+        return None if self._opens(now, load) > now else self._grant(now, load)
+
+    async def take(self, load: Load) -> Turn:
+        """Wait for the turn of one call. Cancelled: nothing was taken."""
+        turn = self.take_now(load)
+        if turn is not None:
+            return turn
+        future: asyncio.Future[Turn] = asyncio.get_running_loop().create_future()
+        self._queue[future] = (load, self._clock.monotonic())
+        if len(self._queue) == 1:
+            self._serve()
+        try:
+            return await future
+        except asyncio.CancelledError:
+            if self._queue.pop(future, None) is None and not future.cancelled():  # its turn came at the same moment
+                self.release(future.result())
+            else:
+                self._serve()
+            raise
+
+    def done(
+        self, turn: Turn, input_tokens: int | None, output_tokens: int | None, *, rate_limited: bool = False
+    ) -> None:
+        """A call has ended; its tokens count as used when it was sent. None: unknown, the estimate stays.
+
+        `rate_limited` says that the provider refused it for its rate; anything else shows that it lets calls pass.
+        """
+        if turn.ended:
+            raise RuntimeError("this turn was given back already")
+        turn.ended = True
+        load, adaptive = turn.load, self._adaptive
+        if input_tokens is not None or output_tokens is not None:
+            if input_tokens is None:
+                input_tokens = load.input_tokens
+            elif input_tokens > self._densest * load.body_bytes and load.body_bytes:
+                self._densest = input_tokens / load.body_bytes
+            self._tokens.settle(
+                turn.slice, load, input_tokens, load.output_tokens if output_tokens is None else output_tokens
+            )
+        if rate_limited or not adaptive.normal:
+            adaptive.ended(self._clock.monotonic(), self.in_flight, turn.episode, turn.beside, rate_limited)
+        self.in_flight -= 1
+        if self._queue:
+            self._serve()
+
+    def release(self, turn: Turn) -> None:
+        """A call was not sent: everything is given back."""
+        if turn.ended:
+            raise RuntimeError("this turn was given back already")
+        turn.ended = True
+        if not self._adaptive.normal:
+            self._adaptive.grow(self._clock.monotonic(), self.in_flight)
+        self.in_flight -= 1
+        self._minute.forget(turn.sent_at)
+        if self._day is not None:
+            self._day.forget(turn.sent_at)
+        self._pace.due -= self._pace.interval
+        self._tokens.forget(turn.slice, turn.load)
+        if self._queue:
+            self._serve()
 
     def pause(self, seconds: float) -> None:
-        """Hold every call of the lane for so many seconds from now, or longer where a longer hold is on."""
+        """Hold every call for so many seconds from now, or longer where a longer hold is on."""
         self._closed_until = max(self._closed_until, self._clock.monotonic() + seconds)
+
+    def learn(self, limits: Limits) -> None:
+        """Take over what the provider says of its limits, where none is given; a figure below 1 says nothing."""
+        if limits == self._told:
+            return
+        self._told = limits
+        self._learnt = _merged(limits, self._learnt)
+        self._apply(self._clock.monotonic())
+        if self._queue:
+            self._serve()
+
+    def _apply(self, now: float) -> None:
+        limits = _merged(self._given, self._learnt)
+        self._limited = limits != Limits()
+        calls = self._part(limits.requests_per_minute)
+        self._minute.rate_limit = calls
+        self._pace.change(_MINUTE / calls, now)
+        tokens = (limits.tokens_per_minute, limits.input_tokens_per_minute, limits.output_tokens_per_minute)
+        both, only_input, only_output = map(self._part, tokens)
+        self._tokens.limit((both, only_input, only_output), now)
+        if limits.requests_per_day is None:
+            return
+        if self._day is None:
+            self._day = RequestWindow(math.inf, _DAY + self._skew, self._clock)
+            self._day.recall(sent for sent in self._earlier if sent[0] > now - self._day.period)
+            self._day.recall(self._minute.since(self._began))
+        self._day.rate_limit = self._part(limits.requests_per_day)
+
+    def _part(self, limit: int | None) -> float:
+        """The part of a limit that is used; infinity where there is none."""
+        return math.inf if limit is None else max(1, math.floor(limit * self._share + 1e-9))
+
+    def _opens(self, now: float, load: Load) -> float:
+        """When a call may pass as things are: not later than `now` is at once, infinity when only an answer helps."""
+        at, adaptive = self._closed_until, self._adaptive
+        if not adaptive.normal:
+            adaptive.grow(now, self.in_flight)
+            at = max(at, adaptive.held_until)
+        if self.in_flight >= adaptive.allowed:
+            return adaptive.grows_at(now, self.in_flight)
+        if not self._limited:
+            return at
+        at = max(at, self._pace.due, self._minute.opens(now), self._tokens.opens(now, load))
+        return at if self._day is None else max(at, self._day.opens(now))
+
+    def _grant(self, now: float, load: Load) -> Turn:
+        self.in_flight += 1
+        self._minute.log(now)  # with no limit as well: one may be learnt
+        if self._limited:
+            self._pace.push(now, 1)
+            if self._day is not None:
+                self._day.log(now)
+        return Turn(load, now, self._tokens.add(now, load), self._adaptive.episode, self.in_flight)
+
+    def _serve(self) -> None:
+        """Let pass whoever may, in order; sleep until the next one may."""
+        now = self._clock.monotonic()
+        while self._queue:
+            future, (load, since) = next(iter(self._queue.items()))
+            if not future.cancelled():
+                opens = self._opens(now, load)
+                if opens > now:
+                    self._wake(opens, now)
+                    return
+                turn = self._grant(now, load)
+                turn.waited = now - since
+                if turn.waited > 1e-3:
+                    self.waits += 1
+                    self.waited += turn.waited
+                future.set_result(turn)
+            del self._queue[future]
+        self._rest()
+
+    def _wake(self, at: float, now: float) -> None:
+        """See to it that the queue is served at a time, at the latest; one sleeps for all."""
+        at = max(at, now + _NAP)
+        if at < math.inf and (at < self._wakes_at or self._sleeper is None or self._sleeper.done()):
+            self._rest()
+            self._wakes_at = at
+            self._sleeper = asyncio.get_running_loop().create_task(self._sleep(at - now + _HAIR))
+
+    async def _sleep(self, seconds: float) -> None:
+        await self._clock.sleep(seconds)
+        self._sleeper, self._wakes_at = None, math.inf
+        self._serve()
+
+    def _rest(self) -> None:
+        if self._sleeper is not None:
+            self._sleeper.cancel()
+            self._sleeper, self._wakes_at = None, math.inf
+
+
+def _merged(first: Limits, second: Limits) -> Limits:
+    """The figures of `first`, and those of `second` where it has none."""
+    return replace(second, **{name: limit for name, limit in asdict(first).items() if limit is not None and limit >= 1})

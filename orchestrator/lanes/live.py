@@ -1,148 +1,84 @@
-"""A live lane: sends calls one by one through its gate, pays for them, and keeps every attempt."""
+"""A live lane: sends calls one by one on its routes, pays for them, and keeps every attempt."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import datetime
-from hashlib import sha256
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial
 
-from venire.arena.campaigns import LaneSettings, Price
+from venire.arena.campaigns import LaneSettings, Limits, Price
 from venire.arena.clock import Clock
 from venire.arena.errors import CallError, Fault, StoreError, TransientError
 from venire.arena.records import Reply, Request
-from venire.judges.providers.base import Provider
 from venire.judges.providers.tokens import worst_case
 from venire.orchestrator.budget import Claim, Purse
-from venire.orchestrator.lanes.limits import Gate
+from venire.orchestrator.lanes.calls import Call, Result, Step, Tally, digest
 from venire.orchestrator.lanes.retry import persist
+from venire.orchestrator.lanes.routes import Route, Routes, Way
+from venire.orchestrator.lanes.telling import Telling
 from venire.orchestrator.recorder import AttemptRecord, Recorder
 
-__all__ = ["CLOSING_FAULTS", "Lane", "LaneClosedError", "Step", "StoppedError", "Tally"]
+__all__ = ["CLOSING_FAULTS", "Lane", "LaneClosedError", "StoppedError"]
 
 CLOSING_FAULTS = frozenset({Fault.AUTHENTICATION, Fault.QUOTA})
-"""Faults that no other call of the lane would escape."""
+"""Faults that no other call with the same key would escape."""
 
 _REFUSED_IN_A_ROW = 20
 """Bad requests without an answer between them that close a lane: the model or a setting is wrong, not a trial."""
 
 
 class LaneClosedError(Exception):
-    """The lane takes no more calls: its key was refused or its account is empty."""
+    """The lane takes no more calls: its keys were refused, its accounts are empty, or nobody answers."""
 
 
 class StoppedError(Exception):
     """The campaign is stopping and this call was not sent."""
 
 
-@dataclass(slots=True)
-class Tally:
-    """Counters of a running campaign."""
-
-    calls: int = 0
-    answered: int = 0
-    retries: int = 0
-    sending: set[asyncio.Task[Any] | None] = field(default_factory=set)
-    """Workers with a call in flight."""
-
-    @property
-    def in_flight(self) -> int:
-        """Calls sent and not yet answered."""
-        return len(self.sending)
-
-
-@dataclass(slots=True)
-class Step:
-    """A step on its way: which one, of which trial, and how many attempts it has on record."""
-
-    trial: int
-    key: bytes
-    number: int
-    attempts: int
-    cost: int = 0
-    """Nano-dollars of the attempts made now."""
-    tries: int = 0
-    """Attempts made now."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """What is sent for a step, and what it may cost."""
-
-    step: Step
-    body: bytes
-    digest: bytes
-    claim: Claim
-    price: Price
-    purse: Purse
-
-
-@dataclass(slots=True)
-class _Result:
-    """What came of a call; neither reply nor error: it was given up while it was on its way."""
-
-    sent_at: datetime
-    waited: float
-    latency: float = 0.0
-    reply: Reply | None = None
-    error: CallError | None = None
-
-    @property
-    def fault(self) -> Fault:
-        if self.error is not None:
-            return self.error.fault
-        return Fault.NONE if self.reply is not None else Fault.UNANSWERED
-
-    def paid(self, price: Price) -> tuple[int | None, int | None]:
-        """Nano-dollars and tokens: the provider's own cost first, then the price; None where it is not known."""
-        reply = self.reply
-        if reply is None:
-            billed = self.error is None or self.error.may_be_billed
-            return (None, None) if billed else (0, 0)
-        tokens = None if reply.estimated else reply.input_tokens + reply.output_tokens
-        if reply.cost is not None:
-            return reply.cost, tokens
-        return (None if reply.estimated else price.cost(reply.input_tokens, reply.output_tokens)), tokens
-
-
 class Lane:
-    """One provider account's door for one model."""
+    """What judges of one model ask through.
+
+    `others_at_work` says whether anything else goes on in the campaign: while it does, a lane that nobody answers is
+    not given up.
+    """
 
     def __init__(
         self,
         settings: LaneSettings,
-        number: int,
-        provider: Provider,
+        routes: Sequence[Route],
         *,
         recorder: Recorder,
         clock: Clock,
         tally: Tally,
         stopping: asyncio.Event,
+        telling: Telling,
         strict: bool = False,
-        on_pause: Callable[[float], None] = lambda seconds: None,
-        on_surcharge: Callable[[int, int], None] = lambda cost, allowed: None,
+        others_at_work: Callable[[], bool] = lambda: False,
     ) -> None:
         self.settings = settings
-        self.gate = Gate(settings.requests_per_minute, clock)
+        self.routes = Routes(routes, clock, self._give_up_if_too_long)
         self.closed: str | None = None
         self.workers: list[asyncio.Task[None]] = []
         """Who asks through this lane."""
         self._refused = 0
-        self._number = number
-        self._provider = provider
         self._recorder = recorder
         self._clock = clock
         self._tally = tally
         self._stopping = stopping
         self._strict = strict
-        self._on_pause = on_pause
-        self._on_surcharge = on_surcharge
+        self._telling = telling
+        self._others_at_work = others_at_work
         self._dearest = 0
         """What the provider charged for a call at most, where that was more than the price allows."""
         self._heaviest = 0
         """Tokens that the provider counted for a call at most, where those were more than were reserved."""
+        for route in routes:
+            route.provider.on_limits = partial(self._learn, route)
+
+    @property
+    def at_work(self) -> bool:
+        """Whether anybody still asks through this lane."""
+        return any(not worker.done() for worker in self.workers)
 
     def send_home(self) -> None:
         """Cancel the workers that wait for a turn or between attempts; the others finish their call."""
@@ -157,23 +93,67 @@ class Lane:
         BudgetReachedError when the call may not be sent, StoreError when the store has failed. Cancelled: a call that
         was on its way is on record as unanswered.
         """
-        body = self._provider.encode(self.settings.model, request)
+        call = self._prepare(step, request, price, purse)
+        while True:
+            try:
+                try:
+                    return await self._attempt(call)
+                except TransientError as failed:
+                    self._check_open()
+                    return await persist(
+                        failed,
+                        partial(self._attempt_while_open, call),
+                        attempts=self.settings.max_attempts,
+                        elapsed=self.settings.max_elapsed,
+                        clock=self._clock,
+                    )
+            except CallError as error:
+                self._refuse(call, error)  # raises, unless there is another way
+
+    def _prepare(self, step: Step, request: Request, price: Price, purse: Purse) -> Call:
+        route = self.routes.all[0]
+        body = route.provider.encode(route.settings.model, request)
         tokens = worst_case(body)
-        worst = max(price.cost(tokens, request.max_tokens), self._dearest)
-        claim = Claim(worst, max(tokens + request.max_tokens, self._heaviest))
-        call = _Call(step, body, sha256(body).digest()[:16], claim, price, purse)
-        try:
-            return await persist(
-                lambda: self._attempt_while_open(call), attempts=self.settings.max_attempts, clock=self._clock
-            )
-        except CallError as error:
-            if error.fault is Fault.BAD_REQUEST:
-                self._refused += 1
-            if error.fault in CLOSING_FAULTS or self._refused >= _REFUSED_IN_A_ROW:
-                self.closed = str(error)
-                self.send_home()
+        worst = max(one.cost(tokens, request.max_tokens) for one in self._prices(price))
+        claim = Claim(max(worst, self._dearest), max(tokens + request.max_tokens, self._heaviest))
+        wire = (route.settings.provider, route.settings.model)
+        return Call(step, request, price, purse, body, digest(body), wire, claim, route)
+
+    def _prices(self, price: Price) -> set[Price]:
+        return {route.settings.price or price for route in self.routes.all}
+
+    def _refuse(self, call: Call, error: CallError) -> None:
+        """Close what a fault closes; raises it, or that the lane is closed, unless the call can go another way."""
+        if error.fault is Fault.BAD_REQUEST:
+            self._refused += 1
+        if self._refused >= _REFUSED_IN_A_ROW:
+            self._close(str(error))
+        if error.fault not in CLOSING_FAULTS:
+            if self.closed is not None:
                 raise LaneClosedError(self.closed) from error
-            raise
+            raise error
+        route = call.route
+        if route.closed is None:
+            route.closed = str(error)
+            others = any(one.closed is None for one in self.routes.all)
+            self._telling.quarantined(route, route.closed, others=others)
+            self.routes.changed.set()
+            if not others:
+                self._close(route.closed)
+        self._check_open()
+
+    def _close(self, why: str) -> None:
+        if self.closed is None:
+            self.closed = why
+            self._telling.closed(why)
+            self.send_home()
+
+    def _give_up_if_too_long(self) -> None:
+        self._check_open()
+        silent = self._clock.monotonic() - self.routes.down_since
+        if silent >= self.settings.patience and not self._others_at_work():
+            self._close(f"no call was answered for {silent / 60:.0f} minutes")
+            self._check_open()
 
     def _check_open(self) -> None:
         if self._stopping.is_set():
@@ -181,7 +161,7 @@ class Lane:
         if self.closed is not None:
             raise LaneClosedError(self.closed)
 
-    async def _attempt_while_open(self, call: _Call) -> Reply:
+    async def _attempt_while_open(self, call: Call) -> Reply:
         """One attempt; a failure that would be tried again is not waited for when nothing more will be sent."""
         try:
             return await self._attempt(call)
@@ -189,83 +169,130 @@ class Lane:
             self._check_open()
             raise
 
-    async def _attempt(self, call: _Call) -> Reply:
+    async def _attempt(self, call: Call) -> Reply:
         """Send one call and put on record what came of it; in strict campaigns wait for the disk before and after."""
-        waited = await self._turn(call)
-        step = call.step
+        way = await self._way(call)
+        route, step, tally = way.route, call.step, self._tally
         try:
-            slot = await self._recorder.announce(step.trial, step.number, step.attempts + 1, self._number, call.claim)
+            call.write_for(route)
+            slot = await self._recorder.announce(step.trial, step.number, step.attempts + 1, route.number, call.claim)
         except BaseException as error:
-            call.purse.release(call.claim)
+            self._not_sent(call, way)
             if isinstance(error, StoreError):  # the run has heard of it, and lets what is in flight come in
                 raise StoppedError from error
             raise
         step.attempts += 1
         step.tries += 1
-        self._tally.calls += 1
-        self._tally.retries += step.tries > 1
-        result = _Result(self._clock.wall(), waited)
+        tally.calls += 1
+        tally.retries += step.tries > 1
+        result = Result(self._clock.wall())
+        if self._telling.events.active:
+            self._telling.sent(call.step, way, call.claim)
         start = self._clock.monotonic()
         worker = asyncio.current_task()
-        self._tally.sending.add(worker)
+        tally.sending.add(worker)
         try:
-            reply = result.reply = await self._provider.send(call.body, f"{step.key.hex()}-{step.number}")
+            reply = result.reply = await route.provider.send(call.body, f"{step.key.hex()}-{step.number}")
         except CallError as error:
             result.error = error
-            if error.fault is Fault.RATE_LIMITED and error.retry_after is not None:
-                self.gate.pause(error.retry_after)
-                self._on_pause(error.retry_after)
             raise
         finally:  # also when cancelled: then the call is on record as unanswered, at its reserved price
-            self._tally.sending.discard(worker)
+            tally.sending.discard(worker)
             result.latency = self._clock.monotonic() - start
-            self._settle(call, result, slot)
-        self._tally.answered += 1
+            self._leave(way, result)
+            self._settle(call, way, result, slot)
+        tally.answered += 1
         self._refused = 0
         if self._strict:
             await self._recorder.safe()
         return reply
 
-    async def _turn(self, call: _Call) -> float:
-        """Wait for room on the disk, for the money and for the lane's gate; returns the seconds at the gate."""
+    async def _way(self, call: Call) -> Way:
+        """Wait for room on the disk, for the money and for a turn on one of the routes."""
         if self._recorder.full:
             await self._recorder.room()
         self._check_open()
         await call.purse.reserve_when_free(call.claim)
         try:
-            waited = await self.gate.take()
-            self._check_open()
+            way = await self.routes.take(call.step.prefix, call.load)
         except BaseException:
             call.purse.release(call.claim)
             raise
-        return waited
+        call.route = way.route
+        try:
+            self._check_open()
+        except BaseException:
+            self._not_sent(call, way)
+            raise
+        if way.probe:
+            self._telling.probed(way.route)
+        return way
 
-    def _settle(self, call: _Call, result: _Result, slot: int) -> None:
+    def _not_sent(self, call: Call, way: Way) -> None:
+        way.route.gate.release(way.turn)
+        way.route.circuit.left(probe=way.probe)
+        call.purse.release(call.claim)
+
+    def _leave(self, way: Way, result: Result) -> None:
+        """Give the turn back, and let gate and circuit know how it went."""
+        route, reply, error = way.route, result.reply, result.error
+        if reply is not None:
+            counted = (None, None) if reply.estimated else (reply.input_tokens, reply.output_tokens)
+            route.gate.done(way.turn, *counted)
+        elif error is None or error.may_be_billed:
+            route.gate.done(way.turn, None, None)
+        else:
+            route.gate.done(way.turn, 0, 0, rate_limited=error.fault is Fault.RATE_LIMITED)
+        if error is not None and error.fault is Fault.RATE_LIMITED and error.retry_after is not None:
+            route.gate.pause(error.retry_after)
+            self._telling.held(route, error.retry_after)
+        if error is not None and error.fault is Fault.TRANSIENT:
+            wait = route.circuit.failed(probe=way.probe)
+            if wait is not None:
+                self._telling.opened(route, wait, str(error))
+                self.routes.changed.set()
+        elif error is None and reply is None:
+            route.circuit.left(probe=way.probe)
+        elif route.circuit.answered():
+            self._telling.recovered(route)
+            self.routes.changed.set()
+
+    def _learn(self, route: Route, limits: Limits, hold: float) -> None:
+        """What the headers of an answer say."""
+        route.gate.learn(limits)
+        if hold > 0:
+            route.gate.pause(hold)
+        self._telling.learnt(route, limits)
+
+    def _settle(self, call: Call, way: Way, result: Result, slot: int) -> None:
         """Pay for a call and hand it to the recorder."""
-        cost, tokens = result.paid(call.price)
+        cost, tokens = result.paid(way.route.settings.price or call.price)
         call.purse.settle(call.claim, cost, tokens)
         if tokens is not None and tokens > call.claim.tokens:
             self._heaviest = max(self._heaviest, tokens)
         if cost is not None and cost > max(call.claim.money, self._dearest):
             if not self._dearest:
-                self._on_surcharge(cost, call.claim.money)
+                self._telling.surcharged(way.route, cost, call.claim.money)
             self._dearest = cost
         call.step.cost += call.claim.money if cost is None else cost
+        self._tally.faults[way.route.name, result.fault] += 1
+        if self._telling.events.active:
+            self._telling.ended(call.step, way, result, cost)
         self._recorder.attempt(
             AttemptRecord(
                 trial=call.step.trial,
                 step=call.step.number,
                 number=call.step.attempts,
-                lane=self._number,
+                lane=way.route.number,
                 sent_at=result.sent_at,
                 latency=result.latency,
-                waited=result.waited,
+                waited=way.turn.waited,
                 reserved=call.claim.money,
                 reserved_tokens=call.claim.tokens,
                 cost=cost,
                 request_digest=call.digest,
                 fault=result.fault,
-                http_status=200 if result.reply is not None else result.error.status if result.error else None,
+                http_status=result.status,
                 message=str(result.error) if result.error is not None else None,
                 reply=result.reply,
             ),

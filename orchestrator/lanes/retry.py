@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_random_exponential
 
 from venire.arena.clock import Clock
-from venire.arena.errors import TransientError
+from venire.arena.errors import Fault, TransientError
 
 __all__ = ["persist"]
 
@@ -25,29 +25,44 @@ def _wait(state: RetryCallState) -> float:
     return max(asked, _jitter(state))
 
 
-async def persist(send: Callable[[], Awaitable[T]], *, attempts: int, clock: Clock) -> T:
-    """Call `send` until it answers, at most `attempts` times; raises what the last attempt raised.
+class _Stop:
+    """Whether a step has been tried long enough: so many failures, or so many seconds since the first of them.
 
-    Only TransientError is tried again; anything else, cancellation included, passes through at once. A call that
-    succeeds at first never meets tenacity, whose wrapper costs more than the rest of the hot path.
+    A refusal for the rate is no failure of the step: its lane waits, however long that takes.
     """
-    try:
-        return await send()
-    except TransientError as error:
-        if attempts <= 1:
-            raise
-        first: TransientError | None = error
+
+    def __init__(self, attempts: int, elapsed: float, clock: Clock) -> None:
+        self._attempts, self._clock = attempts, clock
+        self._deadline = clock.monotonic() + elapsed
+        self._failures = 0
+
+    def __call__(self, state: RetryCallState) -> bool:
+        error = state.outcome.exception() if state.outcome is not None else None
+        self._failures += not (isinstance(error, TransientError) and error.fault is Fault.RATE_LIMITED)
+        return self._failures >= self._attempts or self._clock.monotonic() + state.upcoming_sleep > self._deadline
+
+
+async def persist(
+    failed: TransientError, send: Callable[[], Awaitable[T]], *, attempts: int, elapsed: float, clock: Clock
+) -> T:
+    """Go on after a first failure: call `send` until it answers; raises what the last attempt raised.
+
+    At most `attempts` attempts may fail, the first one counted and refusals for the rate not; none begins later than
+    `elapsed` seconds after now. Waits are full jitter on `clock`, or what the provider asked for where that is longer.
+    Errors other than TransientError, cancellation among them, pass through at once.
+    """
+    first: TransientError | None = failed
 
     async def again() -> T:
         nonlocal first
         if first is not None:  # the failure that brought us here is tenacity's first attempt
-            failed, first = first, None
-            raise failed
+            error, first = first, None
+            raise error
         return await send()
 
     retrying = AsyncRetrying(
         retry=retry_if_exception_type(TransientError),
-        stop=stop_after_attempt(attempts),
+        stop=_Stop(attempts, elapsed, clock),
         wait=_wait,
         sleep=clock.sleep,
         reraise=True,

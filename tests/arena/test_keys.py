@@ -16,7 +16,16 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from venire.arena.campaigns import Budget, Campaign, DataSources, JudgeSettings, LaneSettings, PlanSettings, Price
+from venire.arena.campaigns import (
+    Budget,
+    Campaign,
+    DataSources,
+    JudgeSettings,
+    LaneSettings,
+    PlanSettings,
+    Price,
+    RouteSettings,
+)
 from venire.arena.errors import InputError
 from venire.arena.keys import (
     completion_key,
@@ -45,7 +54,7 @@ JUDGE = Respondent(
 INSTRUCTION = instruction_key(TURNS)
 FIRST = completion_key("model-a", INSTRUCTION, 1, "", "The Volga.")
 SECOND = completion_key("model-b", INSTRUCTION, 2, "echo", "Rhine, Danube, $5")
-LANE = LaneSettings("openai", "https://one.example/v1", "ONE_KEY", "gpt")
+LANE = LaneSettings((RouteSettings("openai", "https://one.example/v1", "ONE_KEY", "gpt"),))
 
 PINNED = {
     "instruction": (INSTRUCTION, "231990629d0e376da29c20bff02c08c1"),

@@ -12,7 +12,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from venire.arena.campaigns import Budget, Campaign, DataSources, LaneSettings, PlanSettings, Price
+from venire.arena.campaigns import (
+    Budget,
+    Campaign,
+    DataSources,
+    LaneSettings,
+    Limits,
+    PlanSettings,
+    Price,
+    RouteSettings,
+)
 from venire.arena.errors import InputError
 from venire.configs.loading import difference, load_campaign
 
@@ -104,7 +113,11 @@ def test_every_key_of_the_file_reaches_its_record(load: Load, tmp_path: Path) ->
     assert campaign.budget == Budget(calls=1000, money=5_000_000_000)
     (only,) = campaign.judges
     assert only.lane == LaneSettings(
-        "litellm", "https://api.openai.com/v1", "OPENAI_API_KEY", "gpt-4o-mini", 500, 8, 30.5, 3
+        (RouteSettings("litellm", "https://api.openai.com/v1", "OPENAI_API_KEY", "gpt-4o-mini"),),
+        Limits(requests_per_minute=500),
+        concurrency=8,
+        timeout=30.5,
+        max_attempts=3,
     )
     assert only.options == {"max_tokens": "900", "repair": "0", "temperature": "0.7"}
     assert (only.name, only.model, only.protocol) == ("gpt", "gpt-4o-mini", "criteria")
@@ -120,14 +133,14 @@ def test_a_file_with_one_simulated_judge_has_defaults_for_the_rest(load: Load, t
     model = "simulated/gpt-4-0613@1"
     assert (only.name, only.protocol, only.price, only.free) == (model, "two-stage", None, True)
     assert only.options == {"max_tokens": "800", "repair": "1", "temperature": "0"}
-    assert only.lane == LaneSettings("openai", None, None, model)
+    assert only.lane == LaneSettings((RouteSettings("openai", None, None, model),))
 
 
 def test_an_unchanged_default_of_the_records_is_the_files_default(load: Load) -> None:
     fields = {field.name: field.default for field in dataclasses.fields(LaneSettings)}
     lane = load(SIMULATED).judges[0].lane
-    for name in ("requests_per_minute", "concurrency", "timeout", "max_attempts"):
-        assert getattr(lane, name) == fields[name]
+    for name in fields.keys() - {"routes"}:
+        assert getattr(lane, name) == fields[name], name
 
 
 @pytest.mark.parametrize(
@@ -280,7 +293,7 @@ def test_judges_are_told_apart_by_their_names_even_when_left_to_the_model(refusa
 def test_litellm_needs_a_base_url(refusal: Callable[[str], str], load: Load) -> None:
     assert "a key cannot go to a wrong host" in refusal(judge(provider='"litellm"', base_url=""))
     assert "judge[1].base_url" in refusal(SIMULATED + 'provider = "litellm"\n')
-    assert load(judge(provider='"litellm"')).judges[0].lane.provider == "litellm"
+    assert load(judge(provider='"litellm"')).judges[0].lane.routes[0].provider == "litellm"
 
 
 def test_a_real_model_needs_a_base_url_and_openai_is_the_example(refusal: Callable[[str], str]) -> None:

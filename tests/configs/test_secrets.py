@@ -78,7 +78,7 @@ def test_a_key_variable_that_is_no_name_is_told_apart_from_a_key(tmp_path: Path,
 def test_names_of_environment_variables_are_accepted(tmp_path: Path, name: str) -> None:
     path = tmp_path / "c.toml"
     path.write_text(JUDGE + f'base_url = "https://host.example"\nkey_variable = "{name}"\n')
-    assert load_campaign(path).judges[0].lane.key_variable == name
+    assert load_campaign(path).judges[0].lane.routes[0].key_variable == name
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_base_url_is_refused_without_being_shown(tmp_path: Path, url: str, rea
 def test_http_and_https_addresses_are_accepted(tmp_path: Path, url: str) -> None:
     path = tmp_path / "c.toml"
     path.write_text(JUDGE + f'base_url = "{url}"\n')
-    assert load_campaign(path).judges[0].lane.base_url == url
+    assert load_campaign(path).judges[0].lane.routes[0].base_url == url
 
 
 def test_a_pasted_key_is_sent_to_the_environment(tmp_path: Path) -> None:

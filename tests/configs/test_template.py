@@ -29,7 +29,7 @@ def test_the_template_is_a_campaign_of_two_priced_judges_within_a_budget(tmp_pat
         Price(150_000_000, 600_000_000),
         Price(400_000_000, 1_600_000_000),
     ]
-    assert {judge.lane.key_variable for judge in campaign.judges} == {"OPENAI_API_KEY"}
+    assert {judge.lane.routes[0].key_variable for judge in campaign.judges} == {"OPENAI_API_KEY"}
     assert (campaign.budget.calls, campaign.budget.money) == (1000, 1_000_000_000)
 
 

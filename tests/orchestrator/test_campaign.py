@@ -15,7 +15,17 @@ import orjson
 import pytest
 
 from venire.arena.battles import Statistics
-from venire.arena.campaigns import Budget, Campaign, DataSources, JudgeSettings, LaneSettings, PlanSettings, Price
+from venire.arena.campaigns import (
+    Budget,
+    Campaign,
+    DataSources,
+    JudgeSettings,
+    LaneSettings,
+    Limits,
+    PlanSettings,
+    Price,
+    RouteSettings,
+)
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import CallError, Fault, StoreError, TransientError
 from venire.arena.records import Completion, Instruction, Rating, Reply, Request, Status
@@ -43,6 +53,11 @@ class FakeProvider:
     def encode(self, model: str, request: Request) -> bytes:
         return orjson.dumps([model, list(request.messages), request.seed])
 
+    on_limits: Callable[[Limits, float], None] | None = None
+
+    def account(self, model: str) -> tuple[str, ...]:
+        return ("fake", model)
+
     async def send(self, body: bytes, idempotency_key: str) -> Reply:
         self.sent.append(idempotency_key)
         await asyncio.sleep(1)
@@ -59,7 +74,9 @@ class FakeProvider:
 
 
 def judge(name: str, **lane: Any) -> JudgeSettings:
-    settings = LaneSettings("openai", "http://127.0.0.1:9/v1", None, name, concurrency=3, max_attempts=3)
+    settings = LaneSettings(
+        (RouteSettings("openai", "http://127.0.0.1:9/v1", None, name),), concurrency=3, max_attempts=3, patience=1e9
+    )
     options = {"max_tokens": "50", "repair": "1"}
     return JudgeSettings(name, name, "two-stage", options, replace(settings, **lane), PRICE)
 
@@ -109,7 +126,7 @@ def go(
             store,
             asked,
             planned,
-            {one.lane.identity: by_model[one.model] for one in asked.judges},
+            {one.lane.routes[0].identity: by_model[one.model] for one in asked.judges},
             {one.name: PRICE for one in asked.judges} | dict(prices or {}),
             clock=clock,
             stop=stop,
@@ -483,7 +500,7 @@ def test_a_judge_that_cannot_pay_stops_alone(store: Store) -> None:
 
 def test_judges_of_one_model_share_its_budget(store: Store) -> None:
     one, other = judge("one"), judge("other")
-    shared = replace(one.lane, model="m")
+    shared = replace(one.lane, routes=(replace(one.lane.routes[0], model="m"),))
     one = replace(one, model="m", lane=shared)
     other = replace(other, model="m", lane=shared, options={"max_tokens": "60", "repair": "1"})
     provider = FakeProvider()

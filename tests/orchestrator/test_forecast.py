@@ -8,7 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from venire.arena.campaigns import Budget, Campaign, DataSources, JudgeSettings, LaneSettings, PlanSettings, Price
+from venire.arena.campaigns import (
+    Budget,
+    Campaign,
+    DataSources,
+    JudgeSettings,
+    LaneSettings,
+    Limits,
+    PlanSettings,
+    Price,
+    RouteSettings,
+)
 from venire.arena.errors import Fault
 from venire.arena.records import Completion, Instruction, Status, Verdict
 from venire.judges import PROTOCOLS, prompts
@@ -39,7 +49,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def judge(name: str, max_tokens: int = 400, rate: int | None = None, **options: str) -> JudgeSettings:
-    lane = LaneSettings("openai", None, None, name, requests_per_minute=rate)
+    lane = LaneSettings((RouteSettings("openai", None, None, name),), Limits(requests_per_minute=rate))
     return JudgeSettings(name, name, "two-stage", {"max_tokens": str(max_tokens), **options}, lane)
 
 

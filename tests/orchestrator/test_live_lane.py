@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from hashlib import sha256
@@ -13,12 +13,17 @@ from typing import Any, TypeVar
 
 import pytest
 
-from venire.arena.campaigns import Budget, LaneSettings, Price
+from venire.arena.campaigns import Budget, LaneSettings, Limits, Price, RouteSettings
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import BudgetReachedError, CallError, Fault, StoreError, TransientError
 from venire.arena.records import Reply, Request
 from venire.orchestrator.budget import Account, Claim, Purse
-from venire.orchestrator.lanes.live import Lane, LaneClosedError, Step, StoppedError, Tally
+from venire.orchestrator.events import Events
+from venire.orchestrator.lanes.calls import Step, Tally
+from venire.orchestrator.lanes.limits import Gate
+from venire.orchestrator.lanes.live import Lane, LaneClosedError, StoppedError
+from venire.orchestrator.lanes.routes import Route
+from venire.orchestrator.lanes.telling import Telling
 from venire.orchestrator.recorder import AttemptRecord, Recorder
 from venire.storage.store import open_store
 
@@ -41,12 +46,16 @@ class Scripted:
 
     def __init__(self, clock: VirtualClock, script: Iterator[Reply | Exception]) -> None:
         self.clock, self.script = clock, script
+        self.on_limits: Callable[[Limits, float], None] | None = None
         self.encoded: list[tuple[str, Request]] = []
         self.sent: list[tuple[float, bytes, str]] = []
 
     @property
     def at(self) -> list[float]:
         return [moment for moment, _, _ in self.sent]
+
+    def account(self, model: str) -> tuple[str, ...]:
+        return ("scripted", model)
 
     def encode(self, model: str, request: Request) -> bytes:
         self.encoded.append((model, request))
@@ -112,22 +121,22 @@ class House:
         self.kept = Kept()
         self.tally = Tally()
         self.stopping = asyncio.Event()
-        self.surcharges: list[tuple[int, int]] = []
+        self.told: list[str] = []
         self.lane = self.make(self.kept)
 
     def make(self, recorder: Recorder) -> Lane:
         settings = LaneSettings(
-            "openai", None, None, "judge-1", requests_per_minute=self.rate, max_attempts=self.attempts
+            (RouteSettings("openai", None, None, "judge-1"),), Limits(self.rate), max_attempts=self.attempts
         )
+        self.gate = Gate(settings.limits, self.clock, concurrency=settings.concurrency)
         return Lane(
             settings,
-            4,
-            self.provider,
+            [Route(settings.routes[0], 4, self.provider, self.gate, self.clock)],
             recorder=recorder,
             clock=self.clock,
             tally=self.tally,
             stopping=self.stopping,
-            on_surcharge=lambda cost, allowed: self.surcharges.append((cost, allowed)),
+            telling=Telling("judge-1", Events(self.clock), self.told.append),
         )
 
     def run(self, main: Coroutine[Any, Any, T]) -> T:
@@ -253,12 +262,11 @@ def test_a_rate_limit_with_a_wait_pauses_the_whole_lane() -> None:
         await asyncio.gather(first, house.ask(), house.ask())
 
     house.run(main())
-    assert house.provider.at == pytest.approx([0, 31, 31, 31])
+    assert house.provider.at == pytest.approx([0, 31, 32, 33], abs=1e-5)  # one to see, the others as it is answered
 
 
-@pytest.mark.parametrize("error", [limited(None), busy(retry_after=30.0)])
-def test_no_other_failure_pauses_the_lane(error: TransientError) -> None:
-    house = House([error], attempts=1)
+def test_a_failure_that_is_not_for_the_rate_holds_its_own_call_alone() -> None:
+    house = House([busy(retry_after=30.0)], attempts=1)
 
     async def main() -> None:
         with pytest.raises(TransientError):
@@ -299,7 +307,8 @@ def test_a_provider_that_charges_more_than_its_price_is_told_of_once_and_reserve
             await house.ask()
 
     house.run(main())
-    assert house.surcharges == [(3 * WORST, WORST)]
+    (told,) = house.told
+    assert f"charged ${3 * WORST / 1e9:.6f} for a call that cannot cost more than ${WORST / 1e9:.6f}" in told
     assert [one.reserved for one in house.kept.attempts] == [WORST, 3 * WORST, 3 * WORST]
     assert house.money == (6 * WORST + PAID, 0, 3)
 

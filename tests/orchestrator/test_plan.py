@@ -11,7 +11,16 @@ from typing import Any
 import pytest
 
 from venire.arena.battles import PlanState
-from venire.arena.campaigns import Budget, Campaign, DataSources, JudgeSettings, LaneSettings, PlanSettings
+from venire.arena.campaigns import (
+    Budget,
+    Campaign,
+    DataSources,
+    JudgeSettings,
+    LaneSettings,
+    Limits,
+    PlanSettings,
+    RouteSettings,
+)
 from venire.arena.errors import InputError
 from venire.arena.keys import completion_key, respondent_key, trial_key
 from venire.arena.records import Completion, Instruction, Matchup, Origin, PlannedTrial, Rating, Respondent
@@ -31,7 +40,7 @@ from venire.storage.imports import Contestant
 from venire.storage.plans import Answers
 from venire.storage.store import Store, open_store
 
-LANE = LaneSettings("openai", "http://127.0.0.1:9/v1", None, "m")
+LANE = LaneSettings((RouteSettings("openai", "http://127.0.0.1:9/v1", None, "m"),))
 OPTIONS = {"max_tokens": "50", "temperature": "0"}
 THERE = (
     Contestant("ash", 1000.0, 4),
@@ -103,7 +112,7 @@ def test_a_judge_is_its_model_protocol_options_and_prompts_and_its_origin_follow
 
 
 def test_two_judges_that_differ_in_their_names_or_lanes_alone_are_refused_by_name() -> None:
-    twins = judge("one", "same"), judge("other", "third"), judge("two", "same", requests_per_minute=9)
+    twins = judge("one", "same"), judge("other", "third"), judge("two", "same", limits=Limits(9))
     with pytest.raises(InputError, match=r"c\.toml: judges 'one' and 'two' are the same.*repeats"):
         respondents(campaign(*twins))
 

@@ -11,7 +11,17 @@ from typing import Any
 import orjson
 import pytest
 
-from venire.arena.campaigns import Budget, Campaign, DataSources, JudgeSettings, LaneSettings, PlanSettings, Price
+from venire.arena.campaigns import (
+    Budget,
+    Campaign,
+    DataSources,
+    JudgeSettings,
+    LaneSettings,
+    Limits,
+    PlanSettings,
+    Price,
+    RouteSettings,
+)
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import CallError, Fault, InputError, TransientError
 from venire.arena.records import Completion, Instruction, Rating, Reply, Request, Status
@@ -63,6 +73,11 @@ class Scripted:
     def encode(self, model: str, request: Request) -> bytes:
         return orjson.dumps([model, list(request.messages), request.seed])
 
+    on_limits: Callable[[Limits, float], None] | None = None
+
+    def account(self, model: str) -> tuple[str, ...]:
+        return ("fake", model)
+
     async def send(self, body: bytes, idempotency_key: str) -> Reply:
         self.sent += 1
         await asyncio.sleep(1)
@@ -81,7 +96,7 @@ class Scripted:
 
 
 def judge(name: str) -> JudgeSettings:
-    lane = LaneSettings("openai", "http://127.0.0.1:9/v1", None, name, concurrency=3, max_attempts=3)
+    lane = LaneSettings((RouteSettings("openai", "http://127.0.0.1:9/v1", None, name),), concurrency=3, max_attempts=3)
     return JudgeSettings(name, name, "two-stage", {"max_tokens": "50", "repair": "1"}, lane, PRICE)
 
 
@@ -105,7 +120,7 @@ def run(store: Store, asked: Campaign, *scripts: Script) -> Ending:
     assert isinstance(clock, VirtualClock)
     planned = plan_campaign(store, asked)
     provider = Scripted(*scripts)
-    settings = {one.lane.identity: provider for one in asked.judges}
+    settings = {one.lane.routes[0].identity: provider for one in asked.judges}
     prices = {one.name: PRICE for one in asked.judges}
 
     async def go() -> Ending:

@@ -9,7 +9,6 @@ import pytest
 
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import CallError, Fault, TransientError
-from venire.orchestrator.lanes import retry
 from venire.orchestrator.lanes.retry import persist
 
 
@@ -35,9 +34,17 @@ class Script:
         return [later - earlier for earlier, later in zip(self.at, self.at[1:], strict=False)]
 
 
+async def trying(send: Callable[[], Awaitable[str]], attempts: int, clock: VirtualClock, elapsed: float = 1e9) -> str:
+    """As a lane does: the retry layer is entered after a first failure."""
+    try:
+        return await send()
+    except TransientError as failed:
+        return await persist(failed, send, attempts=attempts, elapsed=elapsed, clock=clock)
+
+
 def go(clock: VirtualClock, send: Callable[[], Awaitable[str]], attempts: int) -> str:
     async def main() -> str:
-        return await persist(send, attempts=attempts, clock=clock)
+        return await trying(send, attempts, clock)
 
     with asyncio.Runner(loop_factory=clock.new_event_loop) as runner:
         return runner.run(main())
@@ -48,22 +55,6 @@ def clock() -> VirtualClock:
     return VirtualClock()
 
 
-@pytest.fixture
-def without_tenacity(monkeypatch: pytest.MonkeyPatch) -> None:
-    def entered(*_: object, **__: object) -> None:
-        raise AssertionError("tenacity was entered")
-
-    monkeypatch.setattr(retry, "AsyncRetrying", entered)
-
-
-@pytest.mark.usefixtures("without_tenacity")
-def test_a_first_success_never_enters_tenacity(clock: VirtualClock) -> None:
-    send = Script(clock, "well")
-    assert go(clock, send, 5) == "well"
-    assert send.at == [0.0]
-
-
-@pytest.mark.usefixtures("without_tenacity")
 @pytest.mark.parametrize(
     "error",
     [
@@ -155,7 +146,7 @@ def test_cancellation_of_a_call_passes_through_at_once(clock: VirtualClock, firs
         return "never"
 
     async def main() -> float:
-        task = asyncio.create_task(persist(send, attempts=5, clock=clock))
+        task = asyncio.create_task(trying(send, 5, clock))
         await clock.sleep(10)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -171,7 +162,7 @@ def test_cancellation_between_two_attempts_passes_through_at_once(clock: Virtual
     send = Script(clock, busy(after=100.0), "too late")
 
     async def main() -> float:
-        task = asyncio.create_task(persist(send, attempts=5, clock=clock))
+        task = asyncio.create_task(trying(send, 5, clock))
         await clock.sleep(10)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -181,3 +172,21 @@ def test_cancellation_between_two_attempts_passes_through_at_once(clock: Virtual
     with asyncio.Runner(loop_factory=clock.new_event_loop) as runner:
         assert runner.run(main()) == pytest.approx(10)
     assert send.at == [0.0]
+
+
+def test_refusals_for_the_rate_are_not_failures_of_the_step(clock: VirtualClock) -> None:
+    limited = TransientError("slow down", Fault.RATE_LIMITED, status=429)
+    send = Script(clock, busy(), *[limited] * 40, busy(), "well")
+    assert go(clock, send, 3) == "well"
+    assert len(send.at) == 43
+
+
+def test_no_attempt_begins_later_than_the_time_allowed_after_the_first_failure(clock: VirtualClock) -> None:
+    send = Script(clock, *(TransientError("slow down", Fault.RATE_LIMITED, retry_after=40.0) for _ in range(20)))
+
+    async def main() -> None:
+        await trying(send, 5, clock, elapsed=100.0)
+
+    with asyncio.Runner(loop_factory=clock.new_event_loop) as runner, pytest.raises(TransientError):
+        runner.run(main())
+    assert send.at == pytest.approx([0, 40, 80])

@@ -12,7 +12,15 @@ from typing import Any
 
 import pytest
 
-from venire.arena.campaigns import Budget, Campaign, DataSources, JudgeSettings, LaneSettings, PlanSettings
+from venire.arena.campaigns import (
+    Budget,
+    Campaign,
+    DataSources,
+    JudgeSettings,
+    LaneSettings,
+    PlanSettings,
+    RouteSettings,
+)
 from venire.arena.keys import respondent_key, trial_key
 from venire.arena.records import Completion, Instruction, Origin, PlannedTrial, Respondent
 from venire.storage import imports, plans
@@ -34,7 +42,7 @@ class House:
 
     def register(self, judges: Sequence[str] = ("j",), *, name: str = "c", settings: str = "{}") -> dict[str, int]:
         """A campaign with judges of these names, each a model of its own; judge name to respondent number."""
-        lane = LaneSettings("openai", None, None, "m")
+        lane = LaneSettings((RouteSettings("openai", None, None, "m"),))
         campaign = Campaign(
             name,
             7,

@@ -12,7 +12,15 @@ from typing import Any
 import duckdb
 import pytest
 
-from venire.arena.campaigns import Budget, Campaign, DataSources, JudgeSettings, LaneSettings, PlanSettings
+from venire.arena.campaigns import (
+    Budget,
+    Campaign,
+    DataSources,
+    JudgeSettings,
+    LaneSettings,
+    PlanSettings,
+    RouteSettings,
+)
 from venire.arena.errors import InputError, StoreError, StoreHeldError
 from venire.arena.keys import prompt_digest, respondent_key, trial_key
 from venire.arena.records import Completion, Instruction, Origin, PlannedTrial, Rating, Respondent
@@ -67,7 +75,7 @@ class Kept:
 
     @staticmethod
     def plan(store: Store, instructions: Sequence[str], models: Sequence[str], name: str, settings: str) -> None:
-        lane = LaneSettings("openai", None, None, "m")
+        lane = LaneSettings((RouteSettings("openai", None, None, "m"),))
         judge = JudgeSettings("j", "m", "two-stage", {}, lane)
         campaign = Campaign(
             name, 7, Path("c.toml"), store.path, DataSources(), PlanSettings(), (judge,), Budget(), "#", settings

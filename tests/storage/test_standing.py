@@ -19,7 +19,7 @@ PLAN = """
 import sys
 from itertools import combinations, islice
 from pathlib import Path
-from venire.arena.campaigns import *
+from venire.arena.campaigns import *, RouteSettings
 from venire.arena.records import *
 from venire.orchestrator.plan import Design, expand
 from venire.storage import imports, plans
@@ -30,7 +30,7 @@ questions = [f"q{n}" for n in range(int(sys.argv[2]) // 1_000)]
 with open_store(sys.argv[1]) as store:
     imports.add(store, (Instruction(q, (f"What of {q}?",)) for q in questions))
     imports.add(store, (Completion(m, q, f"{m} says this of {q}. " * 20) for m in models for q in questions))
-    lane = LaneSettings("openai", None, None, "m")
+    lane = LaneSettings((RouteSettings("openai", None, None, "m"),))
     judges = tuple(JudgeSettings(f"j{n}", f"m{n}", "two-stage", {}, lane) for n in range(5))
     campaign = Campaign("c", 7, Path("c.toml"), store.path, DataSources(), PlanSettings(), judges, Budget(), "", "{}")
     pairs = [(judge, Respondent(judge.model, "two-stage", Origin.REAL)) for judge in judges]

@@ -120,8 +120,9 @@ def told_run(session: Session, events: Events) -> Iterator[Callable[[CampaignSum
         failed=before.failed,
         missing=before.missing,
         lanes=[
-            {"lane": lane_name(one), "provider": one.provider, "model": one.model, "endpoint": one.base_url}
+            {"lane": lane_name(one), "provider": first.provider, "model": first.model, "endpoint": first.base_url}
             for one in lanes
+            for first in one.routes[:1]
         ],
     )
     summary: CampaignSummary | None = None

@@ -1,0 +1,124 @@
+"""One call on its way: what is asked for a step, what it may cost, and what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import sha256
+from typing import Any
+
+from venire.arena.campaigns import Price
+from venire.arena.errors import CallError, Fault
+from venire.arena.records import Reply, Request
+from venire.orchestrator.budget import Claim, Purse
+from venire.orchestrator.lanes.limits import Load
+from venire.orchestrator.lanes.routes import Route
+
+__all__ = ["Call", "Result", "Step", "Tally", "digest"]
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counters of a running campaign."""
+
+    calls: int = 0
+    answered: int = 0
+    retries: int = 0
+    faults: Counter[tuple[str, Fault]] = field(default_factory=Counter)
+    """Calls that ended, by route and class."""
+    sending: set[asyncio.Task[Any] | None] = field(default_factory=set)
+    """Workers with a call in flight."""
+
+    @property
+    def in_flight(self) -> int:
+        """Calls sent and not yet answered."""
+        return len(self.sending)
+
+
+@dataclass(slots=True)
+class Step:
+    """A step on its way: which one, of which trial, and how many attempts it has on record."""
+
+    trial: int
+    key: bytes
+    number: int
+    attempts: int
+    prefix: int = 0
+    """What the prompts of some trials begin with alike: calls with one prefix go the same way where they can."""
+    judge: str = ""
+    cost: int = 0
+    """Nano-dollars of the attempts made now."""
+    tries: int = 0
+    """Attempts made now."""
+
+
+@dataclass(slots=True)
+class Call:
+    """What is asked for a step, and what it may cost."""
+
+    step: Step
+    request: Request
+    price: Price
+    purse: Purse
+    body: bytes
+    digest: bytes
+    wire: tuple[str, str]
+    """Provider and model that the body is written for."""
+    claim: Claim
+    route: Route
+    """The one taken last."""
+
+    def load(self, route: Route) -> Load:
+        """What the call asks of a route's gate; bodies for other routes are of about the same length."""
+        return route.gate.load(len(self.body), self.request.max_tokens)
+
+    def write_for(self, route: Route) -> None:
+        """The body as a route's endpoint wants it; encoded once for all endpoints that want the same."""
+        wire = (route.settings.provider, route.settings.model)
+        if wire != self.wire:
+            self.body = route.provider.encode(route.settings.model, self.request)
+            self.digest = digest(self.body)
+            self.wire = wire
+
+
+@dataclass(slots=True)
+class Result:
+    """What came of a call; neither reply nor error: it was given up while it was on its way."""
+
+    sent_at: datetime
+    latency: float = 0.0
+    reply: Reply | None = None
+    error: CallError | None = None
+
+    @property
+    def fault(self) -> Fault:
+        if self.error is not None:
+            return self.error.fault
+        return Fault.NONE if self.reply is not None else Fault.UNANSWERED
+
+    @property
+    def status(self) -> int | None:
+        """The HTTP status of the answer; None where none came."""
+        if self.reply is not None:
+            return 200
+        return self.error.status if self.error is not None else None
+
+    def paid(self, price: Price) -> tuple[int | None, int | None]:
+        """Nano-dollars and tokens: the provider's own cost first, then the price; None where it is not known."""
+        reply = self.reply
+        if reply is None:
+            billed = self.error is None or self.error.may_be_billed
+            return (None, None) if billed else (0, 0)
+        if reply.estimated:
+            return reply.cost, None
+        tokens = reply.input_tokens + reply.output_tokens
+        if reply.cost is not None:
+            return reply.cost, tokens
+        return price.cost(reply.input_tokens, reply.output_tokens, reply.cached_tokens, reply.written_tokens), tokens
+
+
+def digest(body: bytes) -> bytes:
+    """Digest of a body as it was sent, 16 bytes."""
+    return sha256(body).digest()[:16]

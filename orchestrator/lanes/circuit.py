@@ -1,0 +1,84 @@
+"""A route's circuit: opens after repeated failure, lets one call probe now and then, and closes when it is answered."""
+
+from __future__ import annotations
+
+import math
+from random import Random
+
+from venire.arena.clock import Clock
+
+__all__ = ["FAILURES", "Circuit"]
+
+FAILURES = 5
+"""Failures without an answer between them that open a circuit."""
+
+_FIRST = 1.0
+_LONGEST = 60.0
+_random = Random()
+
+
+class Circuit:
+    """Whether calls go through a route. Every call that does is announced by `enter` and ends with one of the others.
+
+    While the circuit is open nothing passes but a probe: one call, after 1 s and then after waits that double up to
+    60 s, each shortened at random by up to a quarter so that lanes of one provider do not probe together.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.failures = 0
+        """Calls that failed since one was answered."""
+        self.opened_at: float | None = None
+        """Seconds of the clock; None while the circuit is closed."""
+        self._wait = _FIRST
+        self._probe_at = -math.inf
+        self._probing = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing passes but a probe."""
+        return self.opened_at is not None
+
+    def opens_in(self) -> float:
+        """Seconds until a call may pass: 0 at once, infinity while a probe is on its way."""
+        if self.opened_at is None:
+            return 0.0
+        return math.inf if self._probing else max(0.0, self._probe_at - self._clock.monotonic())
+
+    def enter(self) -> bool:
+        """A call goes through; returns whether it is a probe."""
+        if self.opened_at is None:
+            return False
+        self._probing = True
+        return True
+
+    def answered(self) -> bool:
+        """Somebody is there, whatever was said; returns whether that closed an open circuit."""
+        self.failures = 0
+        if self.opened_at is None:
+            return False
+        self.opened_at = None
+        self._probing = False
+        self._wait = _FIRST
+        return True
+
+    def failed(self, *, probe: bool) -> float | None:
+        """A call brought nothing; returns the seconds until the next probe where that opened or held the circuit."""
+        self.failures += 1
+        if self.opened_at is not None and not probe:
+            return None  # it was on its way already when the circuit opened
+        if self.opened_at is None:
+            if self.failures < FAILURES:
+                return None
+            self.opened_at = self._clock.monotonic()
+        else:
+            self._probing = False
+            self._wait = min(_LONGEST, 2 * self._wait)
+        wait = self._wait * _random.uniform(0.75, 1.0)
+        self._probe_at = self._clock.monotonic() + wait
+        return wait
+
+    def left(self, *, probe: bool) -> None:
+        """A call was given up, so that nothing is known of it."""
+        if probe:
+            self._probing = False

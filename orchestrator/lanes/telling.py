@@ -1,0 +1,117 @@
+"""What a lane tells of itself: sentences for the person at the terminal, events for whoever watches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from venire.arena.campaigns import Limits
+from venire.orchestrator.budget import Claim
+from venire.orchestrator.events import Events
+from venire.orchestrator.lanes.calls import Result, Step
+from venire.orchestrator.lanes.routes import Route, Way
+
+__all__ = ["Telling"]
+
+_LONG_PAUSE = 30.0
+"""Seconds of a wait that a person at the terminal should hear of."""
+
+
+class Telling:
+    """Tells what happens to the routes of one lane."""
+
+    def __init__(self, lane: str, events: Events, warn: Callable[[str], None]) -> None:
+        self.lane = lane
+        self.events = events
+        self._warn = warn
+        self._outages: set[str] = set()
+
+    def sent(self, step: Step, way: Way, claim: Claim) -> None:
+        """A call leaves."""
+        self.events.emit("call.sent", **self._of(step, way), reserved_nano=claim.money)
+
+    def ended(self, step: Step, way: Way, result: Result, cost: int | None) -> None:
+        """A call was answered, failed or was given up."""
+        reply = result.reply
+        counted = reply is not None and not reply.estimated
+        self.events.emit(
+            "call.ended",
+            **self._of(step, way),
+            fault=result.fault.name.lower(),
+            status=result.status,
+            latency_s=result.latency,
+            input_tokens=reply.input_tokens if reply is not None and counted else None,
+            output_tokens=reply.output_tokens if reply is not None and counted else None,
+            cached_tokens=reply.cached_tokens if reply is not None and counted else None,
+            cost_nano=cost,
+        )
+
+    def _of(self, step: Step, way: Way) -> dict[str, object]:
+        return {
+            "lane": self.lane,
+            "route": way.route.name,
+            "judge": step.judge,
+            "trial": step.trial,
+            "key": step.key.hex(),
+            "step": step.number,
+            "attempt": step.attempts,
+            "wait_s": way.turn.waited,
+        }
+
+    def held(self, route: Route, seconds: float) -> None:
+        """The provider asks to wait."""
+        if seconds >= _LONG_PAUSE:
+            self._warn(f"{route.name}: the provider asks to wait {seconds:.0f} s; no call is sent until then")
+        if self.events.active:
+            self.events.emit(
+                "lane.held", lane=self.lane, route=route.name, seconds=seconds, why="asked by the provider"
+            )
+
+    def surcharged(self, route: Route, cost: int, allowed: int) -> None:
+        """The provider charges more than the price says."""
+        self._warn(
+            f"warning: {route.name}: the provider charged ${cost / 1e9:.6f} for a call that cannot cost more than "
+            f"${allowed / 1e9:.6f} by the price in the campaign file or table: correct the price; from now on as much "
+            "is reserved for each call as the dearest one cost"
+        )
+
+    def quarantined(self, route: Route, why: str, *, others: bool) -> None:
+        """A key is refused or its account empty; `others` says whether calls go on by other routes."""
+        key = route.settings.key_variable or "no key"
+        if others:
+            self._warn(f"warning: {route.name}: takes no more calls ({why}); calls go by the other routes")
+        if self.events.active:
+            self.events.emit("key.quarantined", lane=self.lane, route=route.name, variable=key, why=why)
+
+    def opened(self, route: Route, seconds: float, why: str) -> None:
+        """A route failed again and again, and rests."""
+        if route.name not in self._outages:
+            self._outages.add(route.name)
+            self._warn(f"{route.name}: calls fail ({why}); one is sent now and then until it works again")
+        if self.events.active:
+            self.events.emit("circuit.opened", lane=self.lane, route=route.name, seconds=seconds, why=why)
+
+    def probed(self, route: Route) -> None:
+        """One call is sent to see."""
+        if self.events.active:
+            self.events.emit("circuit.probed", lane=self.lane, route=route.name)
+
+    def recovered(self, route: Route) -> None:
+        """A route works again."""
+        if route.name in self._outages:
+            self._outages.discard(route.name)
+            self._warn(f"{route.name}: works again")
+        if self.events.active:
+            self.events.emit("circuit.closed", lane=self.lane, route=route.name)
+
+    def closed(self, why: str) -> None:
+        """The lane takes no more calls."""
+        if self.events.active:
+            self.events.emit("lane.closed", lane=self.lane, why=why)
+
+    def learnt(self, route: Route, limits: Limits) -> None:
+        """A provider told its limits."""
+        if not self.events.active:
+            return
+        for name in limits.__slots__:
+            if (limit := getattr(limits, name)) is not None:
+                self.events.emit("limit.learnt", lane=self.lane, route=route.name, what=name, limit=limit)

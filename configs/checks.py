@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from venire.arena.records import Origin
 from venire.configs.problems import Problem, quoted
-from venire.configs.schema import JudgeTable
+from venire.configs.schema import HOMES, JudgeTable
 
 __all__ = ["cross_problems", "is_simulated"]
 
@@ -96,6 +96,8 @@ def _judge_problems(index: int, judge: Mapping[str, Any]) -> Iterator[Problem]:
             ("judge", index, "base_url"),
             "missing; only simulated/... models do without; for OpenAI: https://api.openai.com/v1",
         )
+    elif provider in HOMES and is_simulated(model):
+        yield Problem(("judge", index, "provider"), "a simulated judge speaks OpenAI's protocol: leave provider out")
 
 
 def _name_problems(tables: Sequence[tuple[int, Mapping[str, Any]]]) -> Iterator[Problem]:

@@ -7,14 +7,17 @@ more than one key stand in `checks`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from venire.arena.records import Origin
 
 __all__ = [
+    "HOMES",
     "BudgetTable",
     "CampaignFile",
     "DataTable",
@@ -25,6 +28,12 @@ __all__ = [
     "PlanTable",
     "PriceTable",
 ]
+
+HOMES: Mapping[str, str] = {
+    "anthropic": "https://api.anthropic.com/v1",
+    "gemini": "https://generativelanguage.googleapis.com/v1beta",
+}
+"""Where a provider is reached that speaks one vendor's own protocol, as long as no base_url is given."""
 
 _MOST_MONEY = 10**9
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*|[a-z_]+")
@@ -142,8 +151,8 @@ class PriceTable(_Table):
     written: Money | None = Field(default=None, description=_MONEY)
 
 
-_Provider = Literal["openai", "litellm"]
-_PROVIDER = '"openai" or "litellm"'
+_Provider = Literal["openai", "anthropic", "gemini", "litellm"]
+_PROVIDER = '"openai", "anthropic", "gemini" or "litellm"'
 _URL = "an http or https URL, such as https://api.openai.com/v1"
 _LIMIT = _whole(1, 10**12)
 _Limit = Annotated[int | None, Field(ge=1, le=10**12, description=_LIMIT)]
@@ -194,6 +203,16 @@ class JudgeTable(_Table):
     family: Text | None = Field(default=None, description=_TEXT)
     price: PriceTable | None = Field(default=None, description="a table such as { input = 0.15, output = 0.60 }")
     free: bool = Field(default=False, description="true or false")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _at_home(cls, table: Any) -> Any:
+        """The vendor's own address where none is given and the provider has one host; a simulated model needs none."""
+        if isinstance(table, dict) and "base_url" not in table and table.get("provider") in ("anthropic", "gemini"):
+            model = table.get("model")
+            if isinstance(model, str) and Origin.of_model(model) is not Origin.SIMULATED:
+                return {**table, "base_url": HOMES[table["provider"]]}
+        return table
 
 
 class MapTable(_Table):

@@ -13,7 +13,7 @@ from venire.arena.records import Reply
 from venire.judges.providers.faults import error_inside, failure
 from venire.judges.providers.tokens import estimate
 
-__all__ = ["read_reply"]
+__all__ = ["count", "member", "no_answer", "parse", "read_reply", "string"]
 
 _FINISHES: Mapping[str, str] = {
     "length": "length",
@@ -34,7 +34,7 @@ def read_reply(raw: str, body: bytes) -> Reply:
     nought would be a lie that a budget pays for. Raises `CallError` where the answer is none; the call may then be
     billed all the same.
     """
-    payload = _parse(raw)
+    payload = parse(raw)
     broken = error_inside(payload)
     if broken is not None:
         raise broken
@@ -42,94 +42,98 @@ def read_reply(raw: str, body: bytes) -> Reply:
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
-        raise _broken("HTTP 200 without a choice")
+        raise no_answer("HTTP 200 without a choice")
     broken = error_inside(choice)
     if broken is not None:
         raise broken
     if choice.get("finish_reason") == "error":
-        raise _broken("HTTP 200 with a choice that ended in an error")
+        raise no_answer("HTTP 200 with a choice that ended in an error")
     text, finish = _text(message, choice)
-    reasoning = _string(message, "reasoning") or _string(message, "reasoning_content")
-    usage = _object(payload, "usage")
+    reasoning = string(message, "reasoning") or string(message, "reasoning_content")
+    usage = member(payload, "usage")
     return Reply(
         text=text,
         finish=finish,
         reasoning=reasoning,
-        input_tokens=_count(usage, "prompt_tokens") or estimate(body.decode()),
+        input_tokens=count(usage, "prompt_tokens") or estimate(body.decode()),
         output_tokens=_output_tokens(usage, text + reasoning),
-        cached_tokens=_count(_object(usage, "prompt_tokens_details"), "cached_tokens"),
-        reasoning_tokens=_count(_object(usage, "completion_tokens_details"), "reasoning_tokens"),
+        cached_tokens=count(member(usage, "prompt_tokens_details"), "cached_tokens"),
+        reasoning_tokens=count(member(usage, "completion_tokens_details"), "reasoning_tokens"),
         cost=_nano_dollars(usage.get("cost")),
-        served_model=_string(payload, "model"),
-        fingerprint=_string(payload, "system_fingerprint"),
+        served_model=string(payload, "model"),
+        fingerprint=string(payload, "system_fingerprint"),
         raw=raw,
         estimated=not _is_counted(usage),
         written_tokens=_written(usage),
     )
 
 
-def _parse(raw: str) -> dict[str, Any]:
+def parse(raw: str) -> dict[str, Any]:
+    """The JSON object that an answer is; raises `CallError` where it is none."""
     try:
         payload = orjson.loads(raw)
     except orjson.JSONDecodeError:
         payload = None
     if not isinstance(payload, dict):
-        raise _broken("HTTP 200 with a body that is no JSON object; does base_url end where the API begins?")
+        raise no_answer("HTTP 200 with a body that is no JSON object; does base_url end where the API begins?")
     return payload
 
 
-def _broken(message: str) -> CallError:
+def no_answer(message: str) -> CallError:
+    """The error for an answer of status 200 that holds no reply: the call may be billed all the same."""
     return failure(message, Fault.TRANSIENT, status=200, may_be_billed=True)
 
 
 def _text(message: Mapping[str, Any], choice: Mapping[str, Any]) -> tuple[str, str]:
     """Text and finish; a refusal has a field of its own, which litellm moves into another."""
-    refused = _string(message, "refusal") or _string(_object(message, "provider_specific_fields"), "refusal")
+    refused = string(message, "refusal") or string(member(message, "provider_specific_fields"), "refusal")
     content = message.get("content")
     if isinstance(content, list):
         parts = [part for part in content if isinstance(part, dict)]
-        refused = refused or "".join(_string(part, "refusal") for part in parts)
-        content = "".join(_string(part, "text") for part in parts)
+        refused = refused or "".join(string(part, "refusal") for part in parts)
+        content = "".join(string(part, "text") for part in parts)
     if refused:
         return refused, "refusal"
-    return content if isinstance(content, str) else "", _FINISHES.get(_string(choice, "finish_reason"), "stop")
+    return content if isinstance(content, str) else "", _FINISHES.get(string(choice, "finish_reason"), "stop")
 
 
 def _is_counted(usage: Mapping[str, Any]) -> bool:
     """Whether both counts are there that a price is taken from; a reply of no tokens is one too."""
-    return bool(_count(usage, "prompt_tokens")) and isinstance(usage.get("completion_tokens"), int)
+    return bool(count(usage, "prompt_tokens")) and isinstance(usage.get("completion_tokens"), int)
 
 
 def _output_tokens(usage: Mapping[str, Any], text: str) -> int:
     if "completion_tokens" in usage and not text:
-        return _count(usage, "completion_tokens")
-    return _count(usage, "completion_tokens") or estimate(text)
+        return count(usage, "completion_tokens")
+    return count(usage, "completion_tokens") or estimate(text)
 
 
 def _written(usage: Mapping[str, Any]) -> int | None:
     """Tokens written to a cache, in the words of OpenAI or of litellm; None where nothing is said of them."""
-    details = _object(usage, "prompt_tokens_details")
+    details = member(usage, "prompt_tokens_details")
     for parent, name in (
         (details, "cache_write_tokens"),
         (details, "cache_creation_tokens"),
         (usage, "cache_creation_input_tokens"),
     ):
         if isinstance(parent.get(name), int):
-            return _count(parent, name)
+            return count(parent, name)
     return None
 
 
-def _object(parent: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def member(parent: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """The object of that name; an empty one where there is none."""
     value = parent.get(name)
     return value if isinstance(value, dict) else {}
 
 
-def _string(parent: Mapping[str, Any], name: str) -> str:
+def string(parent: Mapping[str, Any], name: str) -> str:
+    """The text of that name; empty where there is none."""
     value = parent.get(name)
     return value if isinstance(value, str) else ""
 
 
-def _count(parent: Mapping[str, Any], name: str) -> int:
+def count(parent: Mapping[str, Any], name: str) -> int:
     """A count of tokens; 0 where there is none, or none that can be true."""
     value = parent.get(name)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_TOKENS:

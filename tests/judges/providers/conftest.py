@@ -26,6 +26,7 @@ class Vendor:
 
     url: str = ""
     paths: list[str] = field(default_factory=list)
+    queries: list[str] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
     peers: list[object] = field(default_factory=list)
@@ -41,6 +42,7 @@ async def _serving(answer: Answer) -> AsyncIterator[Vendor]:
 
     async def handle(request: web.Request) -> web.StreamResponse:
         vendor.paths.append(request.path)
+        vendor.queries.append(request.query_string)
         vendor.headers.append({name.lower(): value for name, value in request.headers.items()})
         vendor.bodies.append(await request.read())
         vendor.peers.append(request.transport and request.transport.get_extra_info("peername"))

@@ -1,0 +1,130 @@
+"""Anthropic's Messages API over plain HTTP.
+
+It has no seed, so that none is sent: repeats of a trial are told apart by chance alone, and at temperature 0 hardly.
+A prompt that is too long is answered with `invalid_request_error`, like any other bad request: no status and no code
+tells the two apart, so that it counts as a bad request.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+import aiohttp
+import orjson
+
+from venire.arena.clock import SystemClock
+from venire.arena.records import Reply, Request
+from venire.judges.providers.base import Endpoint
+from venire.judges.providers.faults import error_inside
+from venire.judges.providers.posting import post
+from venire.judges.providers.replies import count, member, no_answer, parse, string
+from venire.judges.providers.sessions import ask_models, open_session
+from venire.judges.providers.tokens import estimate
+
+__all__ = ["AnthropicProvider", "read_message"]
+
+_VERSION = "2023-06-01"
+_FINISHES: Mapping[str, str] = {
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "refusal",
+}
+
+# Models that answer 400 to a temperature other than their own: those from Claude Opus 4.7 on. Names with a vendor
+# before a slash are a gateway's, which translates parameters itself.
+_NO_TEMPERATURE = re.compile(r"claude-(opus-4-[78]|mythos|[a-z]+-[5-9])(-.*)?")
+
+
+class AnthropicProvider:
+    """One account at an endpoint that speaks Anthropic's Messages API; see `Provider`.
+
+    `wall` tells the time of day, for a wait that is given as a date.
+    """
+
+    def __init__(self, endpoint: Endpoint, wall: Callable[[], datetime] = SystemClock().wall) -> None:
+        self._endpoint = endpoint
+        self._wall = wall
+        self._url = endpoint.url("messages")
+        self._credentials = {"anthropic-version": _VERSION}
+        if endpoint.key is not None:
+            self._credentials["x-api-key"] = endpoint.key
+        self._headers = {"Content-Type": "application/json", **self._credentials}
+        self._session: aiohttp.ClientSession | None = None
+
+    def __repr__(self) -> str:
+        return f"AnthropicProvider({self._endpoint!r})"
+
+    def encode(self, model: str, request: Request) -> bytes:
+        """The JSON body of a request, with sorted names; system messages stand in a field of their own.
+
+        A seed is left out, since there is no such parameter, and a temperature where the model refuses it.
+        """
+        system = [message["content"] for message in request.messages if message["role"] == "system"]
+        body: dict[str, Any] = {
+            "model": model,
+            "max_tokens": request.max_tokens,
+            "messages": [dict(message) for message in request.messages if message["role"] != "system"],
+        }
+        if system:
+            body["system"] = "\n\n".join(system)
+        if request.temperature is not None and not _NO_TEMPERATURE.fullmatch(model):
+            body["temperature"] = request.temperature
+        return orjson.dumps(body, option=orjson.OPT_SORT_KEYS)
+
+    async def send(self, body: bytes, idempotency_key: str) -> Reply:
+        """Send a body in one HTTP request, without following a redirect, and read the reply; see `Provider`."""
+        headers = {**self._headers, "Idempotency-Key": idempotency_key}
+        raw = await post(self._open(), self._endpoint, self._url, body, headers, self._wall)
+        return read_message(raw, body)
+
+    async def check(self) -> str | None:
+        """Ask for the list of models; see `Provider`."""
+        return await ask_models(self._open(), self._endpoint, (self._credentials,))
+
+    async def close(self) -> None:
+        """Close the session; a later call opens another."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    def _open(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = open_session(self._endpoint.concurrency, self._endpoint.timeout)
+        return self._session
+
+
+def read_message(raw: str, body: bytes) -> Reply:
+    """The reply in an answer of status 200; `raw` is its text without the key, `body` the request that it answers.
+
+    Input tokens are those read from a cache, those written to one and the rest: the three counts of the answer
+    exclude one another. Cached tokens are those read. Raises `CallError` where the answer is none.
+    """
+    payload = parse(raw)
+    broken = error_inside(payload)
+    if broken is not None:
+        raise broken
+    content = payload.get("content")
+    if not isinstance(content, list):
+        raise no_answer("HTTP 200 without content")
+    blocks = [block for block in content if isinstance(block, dict)]
+    text = "".join(string(block, "text") for block in blocks if block.get("type") == "text")
+    reasoning = "".join(string(block, "thinking") for block in blocks if block.get("type") == "thinking")
+    usage = member(payload, "usage")
+    cached = count(usage, "cache_read_input_tokens")
+    given = count(usage, "input_tokens") + count(usage, "cache_creation_input_tokens") + cached
+    counted = given > 0 and isinstance(usage.get("output_tokens"), int)
+    return Reply(
+        text=text or string(member(payload, "stop_details"), "explanation"),
+        finish=_FINISHES.get(string(payload, "stop_reason"), "stop"),
+        reasoning=reasoning,
+        input_tokens=given or estimate(body.decode()),
+        output_tokens=count(usage, "output_tokens") if counted else estimate(text + reasoning),
+        cached_tokens=cached,
+        reasoning_tokens=count(member(usage, "output_tokens_details"), "thinking_tokens"),
+        served_model=string(payload, "model"),
+        raw=raw,
+        estimated=not counted,
+    )

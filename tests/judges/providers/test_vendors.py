@@ -1,0 +1,152 @@
+"""Each vendor's own wire format, from its documentation: a server on loopback answers, the adapter has to understand.
+
+A file in `vendors/` holds one vendor: what it is asked and what it answers, each with the page that says so and the
+date of the copy that was read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from datetime import date
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import aiohttp.connector
+import orjson
+import pytest
+from aiohttp.abc import AbstractResolver
+
+from venire.arena.errors import CallError, Fault, TransientError
+from venire.arena.records import Reply
+from venire.judges.providers import PROVIDERS, Endpoint
+
+HERE = Path(__file__).resolve().parent
+FILES = sorted((HERE / "vendors").glob("*.json"))
+VENDORS = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in FILES}
+ANSWERS = [
+    pytest.param(vendor, answer, id=f"{name}: {answer['name']}")
+    for name, vendor in VENDORS.items()
+    for answer in vendor["answers"]
+]
+DOCUMENT = HERE.parents[2] / "docs" / "providers.md"
+
+
+class Loopback(AbstractResolver):
+    """Every host is this machine, so that an adapter may be told a vendor's own host."""
+
+    async def resolve(self, host, port=0, family=0):
+        return [{"hostname": host, "host": "127.0.0.1", "port": port, "family": 2, "proto": 0, "flags": 0}]
+
+    async def close(self):
+        pass
+
+
+@pytest.fixture(autouse=True)
+def every_host_is_this_machine(monkeypatch):
+    monkeypatch.setattr(aiohttp.connector, "DefaultResolver", lambda *args, **kwargs: Loopback())
+
+
+def opened(vendor, server, key):
+    """The vendor's adapter: its host and its path, at the server's port."""
+    home = urlsplit(vendor["base_url"])
+    address = f"http://{home.hostname}:{urlsplit(server.url).port}{home.path}"
+    return PROVIDERS[vendor["provider"]](Endpoint(address, key, 30.0, 4))
+
+
+def outcome(vendor, answer, serving, saying, question, key):
+    """What comes of one call, and what the server heard; `{key}` in an answer is the key echoed."""
+
+    async def call():
+        said = saying(
+            orjson.dumps(answer["body"]).decode().replace("{key}", key), answer["status"], answer.get("headers")
+        )
+        async with serving(said) as server:
+            provider = opened(vendor, server, key)
+            try:
+                return await provider.send(provider.encode(vendor["model"], question), "step-1"), server
+            except CallError as error:
+                return error, server
+            finally:
+                await provider.close()
+
+    return asyncio.run(call())
+
+
+def first_answer(vendor):
+    return next(answer for answer in vendor["answers"] if answer["status"] == 200)
+
+
+@pytest.mark.parametrize("vendor", VENDORS.values(), ids=VENDORS)
+def test_a_request_has_the_vendors_own_form(vendor, serving, saying, question, key):
+    _, server = outcome(vendor, first_answer(vendor), serving, saying, question, key)
+    asked = vendor["request"]
+    assert server.paths == [asked["path"]]
+    assert server.body() == asked["body"]
+    heard = server.headers[0]
+    assert {name: heard.get(name) for name in asked["headers"]} == {
+        name: value.replace("{key}", key) for name, value in asked["headers"].items()
+    }
+    assert not set(asked.get("absent_headers", [])) & set(heard)
+    assert key not in server.queries[0] + server.paths[0]
+
+
+@pytest.mark.parametrize(("vendor", "answer"), ANSWERS)
+def test_an_answer_is_understood(vendor, answer, serving, saying, question, key):
+    came, server = outcome(vendor, answer, serving, saying, question, key)
+    assert len(server.paths) == 1
+    if "reply" in answer:
+        assert isinstance(came, Reply)
+        assert {name: getattr(came, name) for name in answer["reply"]} == answer["reply"]
+        assert orjson.loads(came.raw) == answer["body"]
+        return
+    expected = answer["error"]
+    assert isinstance(came, CallError)
+    fault = Fault[expected["fault"]]
+    assert (came.fault, came.status) == (fault, answer["status"])
+    assert isinstance(came, TransientError) == (fault in (Fault.TRANSIENT, Fault.RATE_LIMITED))
+    assert came.retry_after == expected.get("retry_after")
+    assert came.may_be_billed == expected.get("may_be_billed", False)
+    assert expected.get("message", "HTTP") in str(came)
+    assert key not in repr(vars(came)) + str(came)
+
+
+@pytest.mark.parametrize("vendor", VENDORS.values(), ids=VENDORS)
+def test_a_body_is_the_same_bytes_whatever_the_order_of_names(vendor, question):
+    provider = PROVIDERS[vendor["provider"]](Endpoint(vendor["base_url"], None, 1.0, 1))
+    turned = type(question)(
+        tuple(dict(reversed(list(message.items()))) for message in question.messages),
+        question.max_tokens,
+        question.temperature,
+        question.seed,
+    )
+    assert provider.encode(vendor["model"], question) == provider.encode(vendor["model"], turned)
+
+
+@pytest.mark.parametrize("vendor", VENDORS.values(), ids=VENDORS)
+def test_the_models_are_asked_for_with_the_same_key(vendor, serving, saying, key):
+    async def call():
+        async with serving(saying({"data": []})) as server:
+            provider = opened(vendor, server, key)
+            try:
+                return await provider.check(), server
+            finally:
+                await provider.close()
+
+    warning, server = asyncio.run(call())
+    assert warning is None
+    assert server.paths == [f"{urlsplit(vendor['base_url']).path}/models"]
+    names = [name for name, value in vendor["request"]["headers"].items() if "{key}" in value]
+    assert all(key in server.headers[0][name] for name in names)
+
+
+@pytest.mark.parametrize("vendor", VENDORS.values(), ids=VENDORS)
+def test_every_part_of_a_fixture_names_its_page_and_date(vendor):
+    parts = [vendor["request"], *vendor["answers"]]
+    for part in parts:
+        assert re.match(r"https://\S+\.\S+/\S+", part["source"])
+        assert date(2024, 1, 1) <= date.fromisoformat(part["date"])
+    names = [answer["name"] for answer in vendor["answers"]]
+    assert len(set(names)) == len(names)
+    assert all(("reply" in answer) != ("error" in answer) for answer in vendor["answers"])

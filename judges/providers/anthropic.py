@@ -12,16 +12,14 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-import aiohttp
 import orjson
 
 from venire.arena.clock import SystemClock
 from venire.arena.records import Reply, Request
 from venire.judges.providers.base import Endpoint
-from venire.judges.providers.faults import error_inside
-from venire.judges.providers.posting import post
+from venire.judges.providers.faults import error_inside, refusal
 from venire.judges.providers.replies import count, member, no_answer, parse, string
-from venire.judges.providers.sessions import ask_models, open_session
+from venire.judges.providers.sessions import HttpProvider
 from venire.judges.providers.tokens import estimate
 
 __all__ = ["AnthropicProvider", "read_message"]
@@ -38,24 +36,20 @@ _FINISHES: Mapping[str, str] = {
 _NO_TEMPERATURE = re.compile(r"claude-(opus-4-[78]|mythos|[a-z]+-[5-9])(-.*)?")
 
 
-class AnthropicProvider:
-    """One account at an endpoint that speaks Anthropic's Messages API; see `Provider`.
+class AnthropicProvider(HttpProvider):
+    """One account at an endpoint that speaks Anthropic's Messages API; see `Provider` and `HttpProvider`."""
 
-    `wall` tells the time of day, for a wait that is given as a date.
-    """
-
-    def __init__(self, endpoint: Endpoint, wall: Callable[[], datetime] = SystemClock().wall) -> None:
-        self._endpoint = endpoint
-        self._wall = wall
-        self._url = endpoint.url("messages")
-        self._credentials = {"anthropic-version": _VERSION}
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        wall: Callable[[], datetime] = SystemClock().wall,
+        monotonic: Callable[[], float] = SystemClock().monotonic,
+    ) -> None:
+        credentials = {"anthropic-version": _VERSION}
         if endpoint.key is not None:
-            self._credentials["x-api-key"] = endpoint.key
-        self._headers = {"Content-Type": "application/json", **self._credentials}
-        self._session: aiohttp.ClientSession | None = None
-
-    def __repr__(self) -> str:
-        return f"AnthropicProvider({self._endpoint!r})"
+            credentials["x-api-key"] = endpoint.key
+        super().__init__(endpoint, credentials, wall, monotonic)
+        self._url = endpoint.url("messages")
 
     def encode(self, model: str, request: Request) -> bytes:
         """The JSON body of a request, with sorted names; system messages stand in a field of their own.
@@ -76,24 +70,10 @@ class AnthropicProvider:
 
     async def send(self, body: bytes, idempotency_key: str) -> Reply:
         """Send a body in one HTTP request, without following a redirect, and read the reply; see `Provider`."""
-        headers = {**self._headers, "Idempotency-Key": idempotency_key}
-        raw = await post(self._open(), self._endpoint, self._url, body, headers, self._wall)
-        return read_message(raw, body)
-
-    async def check(self) -> str | None:
-        """Ask for the list of models; see `Provider`."""
-        return await ask_models(self._open(), self._endpoint, (self._credentials,))
-
-    async def close(self) -> None:
-        """Close the session; a later call opens another."""
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
-
-    def _open(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = open_session(self._endpoint.concurrency, self._endpoint.timeout)
-        return self._session
+        status, headers, text = await self.post(self._url, body, idempotency_key)
+        if not 200 <= status < 300:
+            raise refusal(status, headers, text, self._wall())
+        return read_message(text, body)
 
 
 def read_message(raw: str, body: bytes) -> Reply:

@@ -15,7 +15,7 @@ import orjson
 from venire.arena.errors import CallError, Fault, TransientError
 from venire.judges.providers.headers import retry_after
 
-__all__ = ["MAYBE_BILLED", "classify", "error_inside", "failure", "refusal", "short"]
+__all__ = ["MAYBE_BILLED", "classify", "error_inside", "failure", "fault_of", "refusal", "short"]
 
 _STATUSES: Mapping[int, Fault] = {
     401: Fault.AUTHENTICATION,
@@ -31,12 +31,16 @@ _STATUSES: Mapping[int, Fault] = {
 
 # Machine codes that say more than the status that they come with.
 _CODES: Mapping[str, Fault] = {
+    "API_KEY_EXPIRED": Fault.AUTHENTICATION,
+    "API_KEY_INVALID": Fault.AUTHENTICATION,
+    "billing_error": Fault.QUOTA,
     "billing_hard_limit_reached": Fault.QUOTA,
     "billing_not_active": Fault.QUOTA,
     "content_filter": Fault.FILTERED,
     "content_policy_violation": Fault.FILTERED,
     "context_length_exceeded": Fault.TOO_LONG,
     "insufficient_quota": Fault.QUOTA,
+    "openrouter_in_flight_budget": Fault.RATE_LIMITED,
 }
 
 # Machine codes that stand for a status where there is none: an error inside an answer that says 200.
@@ -83,8 +87,18 @@ def failure(
     return kind(short(message), fault, status=status, retry_after=retry_after, may_be_billed=may_be_billed)
 
 
-def refusal(status: int, headers: Mapping[str, str], text: str, now: datetime) -> CallError:
-    """The error for an HTTP answer other than 2xx; `text` is its body, already without the key."""
+def fault_of(status: int, text: str) -> Fault:
+    """The class of an HTTP answer other than 2xx, from its status and the machine code in its body."""
+    return classify(status, _code(_parse(text)))
+
+
+def refusal(
+    status: int, headers: Mapping[str, str], text: str, now: datetime, statuses: Mapping[int, Fault] | None = None
+) -> CallError:
+    """The error for an HTTP answer other than 2xx; `text` is its body, already without the key.
+
+    `statuses` is what a status means at this vendor alone, where no machine code says more.
+    """
     if 300 <= status < 400:
         return failure(
             f"HTTP {status}: the server sends elsewhere, and a key must not follow; correct base_url",
@@ -92,7 +106,10 @@ def refusal(status: int, headers: Mapping[str, str], text: str, now: datetime) -
             status=status,
         )
     payload = _parse(text)
-    fault = classify(status, _code(payload))
+    code = _code(payload)
+    fault = classify(status, code)
+    if statuses is not None and code not in _CODES:
+        fault = statuses.get(status, fault)
     return failure(
         f"HTTP {status}: {_message(payload) or 'no message'}",
         fault,
@@ -142,8 +159,14 @@ def _code(payload: object) -> str | None:
     found = None
     for error in _errors(payload):
         metadata = error.get("metadata")
-        if isinstance(metadata, dict) and "flagged_input" in metadata:
-            return "content_filter"  # OpenRouter's moderation answers 403, which would otherwise blame the key
+        if isinstance(metadata, dict):
+            if "flagged_input" in metadata:
+                return "content_filter"  # OpenRouter's moderation answers 403, which would otherwise blame the key
+            if metadata.get("limit_source") == "openrouter_in_flight_budget":
+                return "openrouter_in_flight_budget"  # 402, but only until calls in flight are settled
+        reason = _reason(error)
+        if reason is not None:
+            return reason
         for value in (error.get("code"), error.get("type")):
             if not isinstance(value, str | int):
                 continue
@@ -151,6 +174,24 @@ def _code(payload: object) -> str | None:
                 return str(value)
             found = found or str(value)
     return found
+
+
+def _reason(error: Mapping[str, Any]) -> str | None:
+    """What the details of Google's errors say beyond the status: a refused key comes with 400.
+
+    A limit of a day that is used up is a quota: waiting for it is no matter of seconds, whatever RetryInfo says.
+    """
+    for detail in _objects(error.get("details")):
+        for violation in _objects(detail.get("violations")):
+            if "PerDay" in str(violation.get("quotaId")):
+                return "insufficient_quota"
+        if isinstance(detail.get("reason"), str) and detail["reason"] in _CODES:
+            return str(detail["reason"])
+    return None
+
+
+def _objects(value: object) -> list[Mapping[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def _message(payload: object) -> str:

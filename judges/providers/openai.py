@@ -17,6 +17,7 @@ from venire.judges.providers.base import Endpoint
 from venire.judges.providers.faults import refusal
 from venire.judges.providers.replies import read_reply
 from venire.judges.providers.sessions import HttpProvider, account_of
+from venire.judges.providers.vendors import vendor_of
 
 __all__ = ["DIALECTS", "Dialect", "OpenAIProvider"]
 
@@ -53,8 +54,8 @@ class OpenAIProvider(HttpProvider):
         wall: Callable[[], datetime] = SystemClock().wall,
         monotonic: Callable[[], float] = SystemClock().monotonic,
     ) -> None:
-        credentials = {} if endpoint.key is None else {"Authorization": f"Bearer {endpoint.key}"}
-        super().__init__(endpoint, credentials, wall, monotonic)
+        self._vendor = vendor_of(endpoint.base_url)
+        super().__init__(endpoint, self._vendor.credentials(endpoint.key), wall, monotonic)
         self._url = endpoint.url("chat/completions")
 
     def account(self, model: str) -> tuple[str, ...]:
@@ -70,20 +71,22 @@ class OpenAIProvider(HttpProvider):
         """The JSON body of a request, with sorted names: the same bytes for the same model and request."""
         body: dict[str, Any] = {"model": model, "messages": request.messages}
         dialect = _dialect(model)
+        renamed = self._vendor.renamed
         for name, value in (
             ("max_tokens", request.max_tokens),
             ("temperature", request.temperature),
             ("seed", request.seed),
         ):
             if value is not None and name not in dialect.refused:
-                body[dialect.renamed.get(name, name)] = value
+                name = dialect.renamed.get(name, name)
+                body[renamed.get(name, name)] = value
         return orjson.dumps(body, default=dict, option=orjson.OPT_SORT_KEYS)
 
     async def send(self, body: bytes, idempotency_key: str) -> Reply:
         """Send a body in one HTTP request, without following a redirect, and read the reply; see `Provider`."""
         status, headers, text = await self.post(self._url, body, idempotency_key)
         if not 200 <= status < 300:
-            raise refusal(status, headers, text, self._wall())
+            raise refusal(status, headers, text, self._wall(), self._vendor.statuses)
         return read_reply(text, body)
 
 

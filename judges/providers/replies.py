@@ -23,7 +23,11 @@ _FINISHES: Mapping[str, str] = {
     "safety": "content_filter",
     "refusal": "refusal",
 }
+# Where generation broke off inside the server: SGLang, Mistral and OpenRouter, DeepSeek.
+_BROKEN_OFF = ("abort", "error", "insufficient_system_resource")
 _MOST_DOLLARS = 1_000_000
+_TICKS = 10**10
+"""Of a dollar, in which xAI tells what a call cost."""
 _MOST_TOKENS = 2**31 - 1
 
 
@@ -46,20 +50,21 @@ def read_reply(raw: str, body: bytes) -> Reply:
     broken = error_inside(choice)
     if broken is not None:
         raise broken
-    if choice.get("finish_reason") == "error":
-        raise no_answer("HTTP 200 with a choice that ended in an error")
+    if choice.get("finish_reason") in _BROKEN_OFF:
+        raise no_answer(f"HTTP 200 with a choice that ended in {choice['finish_reason']}")
     text, finish = _text(message, choice)
-    reasoning = string(message, "reasoning") or string(message, "reasoning_content")
+    reasoning = _reasoning(message)
     usage = member(payload, "usage")
+    thought = count(member(usage, "completion_tokens_details"), "reasoning_tokens") or count(usage, "reasoning_tokens")
     return Reply(
         text=text,
         finish=finish,
         reasoning=reasoning,
         input_tokens=count(usage, "prompt_tokens") or estimate(body.decode()),
-        output_tokens=_output_tokens(usage, text + reasoning),
-        cached_tokens=count(member(usage, "prompt_tokens_details"), "cached_tokens"),
-        reasoning_tokens=count(member(usage, "completion_tokens_details"), "reasoning_tokens"),
-        cost=_nano_dollars(usage.get("cost")),
+        output_tokens=_output_tokens(usage, thought, text + reasoning),
+        cached_tokens=_cached_tokens(usage),
+        reasoning_tokens=thought,
+        cost=_cost(usage),
         served_model=string(payload, "model"),
         fingerprint=string(payload, "system_fingerprint"),
         raw=raw,
@@ -102,10 +107,44 @@ def _is_counted(usage: Mapping[str, Any]) -> bool:
     return bool(count(usage, "prompt_tokens")) and isinstance(usage.get("completion_tokens"), int)
 
 
-def _output_tokens(usage: Mapping[str, Any], text: str) -> int:
+def _reasoning(message: Mapping[str, Any]) -> str:
+    """The reasoning, which stands in a field of its own or, at Mistral, in parts of the content."""
+    content = message.get("content")
+    parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    thoughts = [part["thinking"] for part in parts if isinstance(part.get("thinking"), list)]
+    return (
+        string(message, "reasoning")
+        or string(message, "reasoning_content")
+        or "".join(string(piece, "text") for pieces in thoughts for piece in pieces if isinstance(piece, dict))
+    )
+
+
+def _cached_tokens(usage: Mapping[str, Any]) -> int:
+    """Input tokens that were read from a cache; DeepSeek has a field of its own."""
+    return count(member(usage, "prompt_tokens_details"), "cached_tokens") or count(usage, "prompt_cache_hit_tokens")
+
+
+def _output_tokens(usage: Mapping[str, Any], thought: int, text: str) -> int:
+    """Output tokens with those of reasoning, which xAI leaves out of the count, though not out of the total."""
+    given, made = count(usage, "prompt_tokens"), count(usage, "completion_tokens")
+    if thought and count(usage, "total_tokens") == given + made + thought:
+        return made + thought
     if "completion_tokens" in usage and not text:
-        return count(usage, "completion_tokens")
-    return count(usage, "completion_tokens") or estimate(text)
+        return made
+    return made or estimate(text)
+
+
+def _cost(usage: Mapping[str, Any]) -> int | None:
+    """What the vendor says that a call cost: OpenRouter in dollars, xAI in ticks.
+
+    With a vendor's own key behind OpenRouter the call is paid twice: a fee there, and the tokens at the vendor.
+    """
+    cost = _nano_dollars(usage.get("cost"))
+    if cost is not None and usage.get("is_byok") is True:
+        return cost + (_nano_dollars(member(usage, "cost_details").get("upstream_inference_cost")) or 0)
+    if cost is None and (ticks := count(usage, "cost_in_usd_ticks", most=_MOST_DOLLARS * _TICKS)):
+        return -(-ticks // (_TICKS // 10**9))
+    return cost
 
 
 def _written(usage: Mapping[str, Any]) -> int | None:
@@ -133,10 +172,10 @@ def string(parent: Mapping[str, Any], name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def count(parent: Mapping[str, Any], name: str) -> int:
+def count(parent: Mapping[str, Any], name: str, most: int = _MOST_TOKENS) -> int:
     """A count of tokens; 0 where there is none, or none that can be true."""
     value = parent.get(name)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_TOKENS:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
         return 0
     return value
 

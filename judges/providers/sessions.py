@@ -25,7 +25,7 @@ from venire.judges.providers.connections import (
     refused_by_proxy,
     timeouts,
 )
-from venire.judges.providers.faults import failure, short
+from venire.judges.providers.faults import failure, fault_of, short
 from venire.judges.providers.headers import read_limits
 
 __all__ = ["Answer", "HttpProvider", "account_of", "ask_models"]
@@ -202,7 +202,7 @@ async def ask_models(
             return f"{endpoint.base_url}: the list of models did not come ({type(error).__name__}); calls may fail too"
         if status not in (401, 403):
             break
-    problem = problem or _refused(status, endpoint)
+    problem = problem or _refused(status, text, endpoint)
     if problem is not None:
         raise InputError(short(endpoint.redact(problem)))
     return _warning(status, text, endpoint)
@@ -229,8 +229,9 @@ def _unreachable(
     return f"{endpoint.base_url}: no connection ({reason(error)}); check base_url and that it is running"
 
 
-def _refused(status: int, endpoint: Endpoint) -> str | None:
-    if status in (401, 403):
+def _refused(status: int, text: str, endpoint: Endpoint) -> str | None:
+    # Google refuses a key with 400 and says so in a code.
+    if status in (401, 403) or (status == 400 and fault_of(status, text) is Fault.AUTHENTICATION):
         what = "the key was refused" if endpoint.key else "it asks for a key and none is set"
         return f"{endpoint.base_url}: {what} ({status})"
     if status == 407 and endpoint.proxy:

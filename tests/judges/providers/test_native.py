@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from venire.arena.errors import CallError, Fault, TransientError
+from venire.arena.errors import CallError, Fault, InputError, TransientError
 from venire.arena.records import Reply, Request
 from venire.judges.providers import PROVIDERS, Endpoint
 from venire.judges.providers.anthropic import AnthropicProvider, read_message
-from venire.judges.providers.gemini import GeminiProvider, read_content, read_status
+from venire.judges.providers.faults import refusal
+from venire.judges.providers.gemini import GeminiProvider, read_content
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 REQUEST = Request(({"role": "user", "content": "1 or 2?"},), 64, temperature=0.0, seed=7)
@@ -219,16 +220,32 @@ def test_tokens_that_are_not_counted_are_estimated(name, serving, saying):
 
 @pytest.mark.parametrize(
     ("asked", "seconds"),
-    [("17s", 17.0), ("4.2s", 4.2), ("5.237548564s", 5.237548564), ("0s", 0.0), ("-3s", 2.0), ("soon", 2.0), (17, 2.0)],
+    [("17s", 17.0), ("4.2s", 4.2), ("5.237548564s", 5.237548564), ("0s", 0.0), ("soon", None), (17, None)],
 )
-def test_the_wait_in_an_error_comes_before_the_headers(asked, seconds):
-    text = orjson.dumps({"error": {"code": 429, "message": "?", "details": [{"retryDelay": asked}]}}).decode()
-    assert read_status(429, {"Retry-After": "2"}, text, NOW).retry_after == seconds
+def test_the_wait_in_an_error_is_told(serving, saying, asked, seconds):
+    said = {"error": {"code": 429, "message": "?", "details": [{"retryDelay": asked}]}}
+    error, _ = outcome("gemini", serving, saying(said, 429))
+    assert (error.fault, error.retry_after) == (Fault.RATE_LIMITED, seconds)
+
+
+def test_a_key_that_is_refused_with_400_is_said_to_be_refused(serving, saying, key):
+    async def call():
+        refused = {"error": {"code": 400, "message": f"bad {key}", "details": [{"reason": "API_KEY_INVALID"}]}}
+        async with serving(saying(refused, 400)) as vendor:
+            provider = GeminiProvider(Endpoint(vendor.url, key, 30.0, 4))
+            try:
+                with pytest.raises(InputError, match=r"the key was refused \(400\)") as caught:
+                    await provider.check()
+                assert key not in str(caught.value)
+            finally:
+                await provider.close()
+
+    asyncio.run(call())
 
 
 def test_words_in_a_message_decide_nothing():
     said = "quotaId PerDay API_KEY_INVALID: rate limit exceeded"
-    error = read_status(400, {}, orjson.dumps({"error": {"message": said, "details": said}}).decode(), NOW)
+    error = refusal(400, {}, orjson.dumps({"error": {"message": said, "details": said}}).decode(), NOW)
     assert error.fault is Fault.BAD_REQUEST
 
 
@@ -275,4 +292,4 @@ def test_any_answer_is_a_reply_or_a_call_error(payload, inner):
                 assert found.finish in ("stop", "length", "content_filter", "refusal")
             else:
                 assert found.may_be_billed
-        assert isinstance(read_status(429, {}, text, NOW), CallError)
+        assert isinstance(refusal(429, {}, text, NOW), CallError)

@@ -1,0 +1,80 @@
+"""How vendors that speak OpenAI's chat completions differ from OpenAI, by their host.
+
+What any of them may put into an answer is read wherever it stands (see `replies`), since gateways pass it on; here is
+only what has to be known before a call, and what a status means at one vendor alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from venire.arena.errors import Fault
+
+__all__ = ["VENDORS", "Vendor", "vendor_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Vendor:
+    """One vendor's differences, and the page that says so with the date on which its stored copy was read."""
+
+    source: str
+    date: str
+    key_header: str | None = None
+    """The header for the bare key; None: `Authorization: Bearer`."""
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    """Our names of parameters to the vendor's."""
+    statuses: Mapping[int, Fault] = field(default_factory=dict)
+    """What a status means that means something else, or nothing, elsewhere; a machine code that is known says more."""
+
+    def credentials(self, key: str | None) -> dict[str, str]:
+        """The headers that carry a key; none without a key."""
+        if key is None:
+            return {}
+        return {"Authorization": f"Bearer {key}"} if self.key_header is None else {self.key_header: key}
+
+
+# A host that begins with a dot stands for all hosts that end so.
+VENDORS: Mapping[str, Vendor] = {
+    ".openai.azure.com": Vendor(
+        source="https://github.com/openai/openai-python/blob/v2.54.0/src/openai/lib/azure.py",
+        date="2026-11-21",
+        key_header="api-key",
+    ),
+    "api.fireworks.ai": Vendor(
+        source="https://docs.fireworks.ai/guides/inference-error-codes",
+        date="2026-11-21",
+        statuses={412: Fault.QUOTA},  # the account is suspended
+    ),
+    "api.groq.com": Vendor(
+        source="https://console.groq.com/docs/flex-processing",
+        date="2026-11-21",
+        statuses={498: Fault.TRANSIENT},  # no capacity at this moment
+    ),
+    "api.mistral.ai": Vendor(
+        source="https://github.com/mistralai/client-python/blob/05629d237bbd7732f6c15ecd7f06fe5bf5a2a275/docs/models/chatcompletionrequest.md",
+        date="2026-06-30",
+        renamed={"seed": "random_seed"},
+    ),
+    ".together.ai": Vendor(
+        source="https://docs.together.ai/docs/error-codes",
+        date="2026-11-21",
+        statuses={403: Fault.TOO_LONG},  # input and max_tokens together are more than the model's context
+    ),
+    ".together.xyz": Vendor(
+        source="https://docs.together.ai/docs/error-codes",
+        date="2026-11-21",
+        statuses={403: Fault.TOO_LONG},
+    ),
+}
+_NONE = Vendor(source="", date="")
+
+
+def vendor_of(base_url: str) -> Vendor:
+    """The vendor at a base URL; one without differences where the host is not known."""
+    host = (urlsplit(base_url).hostname or "").lower()
+    for name, vendor in VENDORS.items():
+        if host == name or (name.startswith(".") and host.endswith(name)):
+            return vendor
+    return _NONE

@@ -39,8 +39,8 @@ _CODES: Mapping[str, Fault] = {
     "content_filter": Fault.FILTERED,
     "content_policy_violation": Fault.FILTERED,
     "context_length_exceeded": Fault.TOO_LONG,
+    "in_flight_budget_exhausted": Fault.RATE_LIMITED,
     "insufficient_quota": Fault.QUOTA,
-    "openrouter_in_flight_budget": Fault.RATE_LIMITED,
 }
 
 # Machine codes that stand for a status where there is none: an error inside an answer that says 200.
@@ -162,8 +162,8 @@ def _code(payload: object) -> str | None:
         if isinstance(metadata, dict):
             if "flagged_input" in metadata:
                 return "content_filter"  # OpenRouter's moderation answers 403, which would otherwise blame the key
-            if metadata.get("limit_source") == "openrouter_in_flight_budget":
-                return "openrouter_in_flight_budget"  # 402, but only until calls in flight are settled
+            if metadata.get("reason") == "in_flight_budget_exhausted":
+                return "in_flight_budget_exhausted"  # OpenRouter's 402 until the calls in flight are settled
         reason = _reason(error)
         if reason is not None:
             return reason

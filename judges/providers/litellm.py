@@ -11,11 +11,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import aiohttp
@@ -23,7 +25,7 @@ import orjson
 
 from venire.arena.campaigns import Limits
 from venire.arena.clock import SystemClock
-from venire.arena.errors import CallError, Fault
+from venire.arena.errors import CallError, Fault, InputError
 from venire.arena.records import Reply, Request
 from venire.judges.providers.base import Endpoint
 from venire.judges.providers.connections import connection_failure, open_session
@@ -31,7 +33,13 @@ from venire.judges.providers.faults import classify, failure, refusal
 from venire.judges.providers.replies import read_reply
 from venire.judges.providers.sessions import account_of, ask_models
 
-__all__ = ["LiteLLMProvider"]
+__all__ = ["ACCEPTED", "LiteLLMProvider"]
+
+ACCEPTED = "litellm>=1.106.2,<1.110,!=1.107.*"
+"""The releases that may be imported, as `pyproject.toml` writes them; why is in `docs/security.md`."""
+
+_RELEASE = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:\.post\d+)?")
+_FIRST, _BEYOND, _BAD = (1, 106, 2), (1, 110, 0), ((1, 107),)
 
 # Read by litellm while it is imported: without them it fetches its tables from the network.
 _ENVIRONMENT: Mapping[str, str] = {
@@ -206,9 +214,28 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
+def _check_version(installed: str) -> None:
+    """Raise `InputError` for a release that nobody looked at: some that were published stole keys."""
+    found = _RELEASE.fullmatch(installed)
+    release = tuple(map(int, found.groups())) if found else (0, 0, 0)
+    if not _FIRST <= release < _BEYOND or release[:2] in _BAD:
+        raise InputError(
+            f"litellm {installed} is installed, and it is not imported: accepted is {ACCEPTED}, since some published "
+            f"releases were malicious (see docs/security.md); install again with `pip install '{ACCEPTED}'`"
+        )
+
+
 @cache
 def _load() -> Any:
-    """litellm, made quiet: no network while it is imported, no banners, no log lines that quote a call."""
+    """litellm, made quiet: no network while it is imported, no banners, no log lines that quote a call.
+
+    Raises `InputError` where it is not installed or its version is not one of those that are accepted.
+    """
+    try:
+        installed = version("litellm")
+    except PackageNotFoundError:
+        raise InputError(f"litellm is not installed; install it with `pip install '{ACCEPTED}'`") from None
+    _check_version(installed)
     os.environ.update(_ENVIRONMENT)
     module: Any = import_module("litellm")
     module.suppress_debug_info = True

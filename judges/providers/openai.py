@@ -37,7 +37,7 @@ class Dialect:
 # gateway's, which translates parameters itself.
 DIALECTS: Mapping[str, Dialect] = {
     r"gpt-5(\.\d+)?-chat.*": Dialect("no reasoning model in spite of its name"),
-    r"(o1|o3|o4|gpt-5)([-.].*)?": Dialect(
+    r"(o1|o3|o4|gpt-[56])([-.].*)?": Dialect(
         "reasoning models count hidden reasoning too, under another name, and accept no temperature but their own",
         renamed={"max_tokens": "max_completion_tokens"},
         refused=frozenset({"temperature"}),

@@ -1,7 +1,7 @@
 """Each vendor's own wire format, from its documentation: a server on loopback answers, the adapter has to understand.
 
 A file in `vendors/` holds one vendor: what it is asked and what it answers, each with the page that says so and the
-date of the copy that was read.
+date of the copy that was read. Words of messages may be ours where a page gives none: they decide nothing.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from contextlib import suppress
 from datetime import date
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -18,9 +19,12 @@ import orjson
 import pytest
 from aiohttp.abc import AbstractResolver
 
+from venire.arena.campaigns import Limits
 from venire.arena.errors import CallError, Fault, TransientError
 from venire.arena.records import Reply
 from venire.judges.providers import PROVIDERS, Endpoint
+from venire.judges.providers.vendors import VENDORS as DIFFERENCES
+from venire.judges.providers.vendors import vendor_of
 
 HERE = Path(__file__).resolve().parent
 FILES = sorted((HERE / "vendors").glob("*.json"))
@@ -112,6 +116,24 @@ def test_an_answer_is_understood(vendor, answer, serving, saying, question, key)
     assert key not in repr(vars(came)) + str(came)
 
 
+@pytest.mark.parametrize(("vendor", "answer"), [one for one in ANSWERS if "limits" in one.values[1]])
+def test_the_limits_in_the_headers_are_told(vendor, answer, serving, saying, question, key):
+    told = []
+
+    async def call():
+        async with serving(saying(answer["body"], answer["status"], answer["headers"])) as server:
+            provider = opened(vendor, server, key)
+            provider.on_limits = lambda limits, hold: told.append(limits)
+            try:
+                with suppress(CallError):
+                    await provider.send(provider.encode(vendor["model"], question), "step-1")
+            finally:
+                await provider.close()
+
+    asyncio.run(call())
+    assert told == [Limits(**answer["limits"])]
+
+
 @pytest.mark.parametrize("vendor", VENDORS.values(), ids=VENDORS)
 def test_a_body_is_the_same_bytes_whatever_the_order_of_names(vendor, question):
     provider = PROVIDERS[vendor["provider"]](Endpoint(vendor["base_url"], None, 1.0, 1))
@@ -146,7 +168,44 @@ def test_every_part_of_a_fixture_names_its_page_and_date(vendor):
     parts = [vendor["request"], *vendor["answers"]]
     for part in parts:
         assert re.match(r"https://\S+\.\S+/\S+", part["source"])
-        assert date(2024, 1, 1) <= date.fromisoformat(part["date"])
+        assert date(2023, 1, 1) <= date.fromisoformat(part["date"])
     names = [answer["name"] for answer in vendor["answers"]]
     assert len(set(names)) == len(names)
     assert all(("reply" in answer) != ("error" in answer) for answer in vendor["answers"])
+
+
+def test_every_vendor_that_is_said_to_be_checked_has_its_fixture():
+    """The table of the documentation and the fixtures name the same vendors, sources and dates."""
+    page = DOCUMENT.read_text(encoding="utf-8")
+    checked = page.partition("## Checked")[2].partition("## OpenAI-compatible, not checked")[0]
+    lines = [line.strip("|") for line in checked.splitlines() if line.startswith("|")]
+    rows = [[cell.strip() for cell in line.split("|")] for line in lines[2:]]
+    said = {row[0]: (row[1].strip('`"'), re.sub(r".*\((.*)\)", r"\1", row[4]), row[5]) for row in rows}
+    assert said == {
+        vendor["vendor"]: (vendor["provider"], vendor["request"]["source"], vendor["request"]["date"])
+        for vendor in VENDORS.values()
+    }
+    gaps = [f"- {vendor['vendor']}: {gap}" for vendor in VENDORS.values() for gap in vendor.get("missing", [])]
+    assert sorted(gaps) == sorted(line for line in checked.splitlines() if line.startswith("- "))
+
+
+def test_every_difference_of_a_vendor_has_its_page_and_date():
+    for vendor in DIFFERENCES.values():
+        assert re.match(r"https://\S+\.\S+/\S+", vendor.source)
+        assert date.fromisoformat(vendor.date)
+    hosts = [urlsplit(vendor["base_url"]).hostname for vendor in VENDORS.values()]
+    for host in DIFFERENCES:
+        assert any(one.endswith(host) for one in hosts) or host == ".together.ai"
+
+
+def test_a_host_that_only_looks_like_a_vendors_is_none():
+    none = vendor_of("https://api.example.org/v1")
+    for host in ("api.mistral.ai.example.org", "notapi.mistral.ai", "openai.azure.com.example.org", "x-together.xyz"):
+        assert vendor_of(f"https://{host}/v1") == none
+    assert vendor_of("https://API.Mistral.AI/v1").renamed == {"seed": "random_seed"}
+
+
+@pytest.mark.parametrize("model", ["gpt-5.6-sol", "gpt-6-astra", "gpt-6.1-sol"])
+def test_the_newest_reasoning_models_get_no_temperature(model, question):
+    provider = PROVIDERS["openai"](Endpoint("https://api.openai.com/v1", None, 1.0, 1))
+    assert set(orjson.loads(provider.encode(model, question))) == {"model", "messages", "seed", "max_completion_tokens"}

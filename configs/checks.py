@@ -83,6 +83,9 @@ def _judge_problems(index: int, judge: Mapping[str, Any]) -> Iterator[Problem]:
     if isinstance(cached, int | Decimal) and isinstance(plain, int | Decimal) and cached > plain:
         yield Problem(("judge", index, "price", "cached"), "above input: reading from a cache never costs more")
     model = judge.get("model")
+    temperature = judge.get("temperature")
+    if judge.get("provider") == "anthropic" and isinstance(temperature, int | Decimal) and temperature > 1:
+        yield Problem(("judge", index, "temperature"), "Anthropic takes a temperature from 0 to 1: choose one of these")
     if "base_url" in judge or not isinstance(model, str):
         return
     provider = judge.get("provider", "openai")

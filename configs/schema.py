@@ -14,8 +14,6 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from venire.arena.records import Origin
-
 __all__ = [
     "HOMES",
     "BudgetTable",
@@ -207,11 +205,9 @@ class JudgeTable(_Table):
     @model_validator(mode="before")
     @classmethod
     def _at_home(cls, table: Any) -> Any:
-        """The vendor's own address where none is given and the provider has one host; a simulated model needs none."""
+        """The vendor's own address where none is given and the provider has one host."""
         if isinstance(table, dict) and "base_url" not in table and table.get("provider") in ("anthropic", "gemini"):
-            model = table.get("model")
-            if isinstance(model, str) and Origin.of_model(model) is not Origin.SIMULATED:
-                return {**table, "base_url": HOMES[table["provider"]]}
+            return {**table, "base_url": HOMES[table["provider"]]}
         return table
 
 

@@ -19,7 +19,7 @@ from venire.arena.records import Reply, Request
 from venire.judges.providers.base import Endpoint
 from venire.judges.providers.faults import error_inside, refusal
 from venire.judges.providers.replies import count, member, no_answer, parse, string
-from venire.judges.providers.sessions import HttpProvider
+from venire.judges.providers.sessions import HttpProvider, account_of
 from venire.judges.providers.tokens import estimate
 
 __all__ = ["AnthropicProvider", "read_message"]
@@ -34,6 +34,8 @@ _FINISHES: Mapping[str, str] = {
 # Models that answer 400 to a temperature other than their own: those from Claude Opus 4.7 on. Names with a vendor
 # before a slash are a gateway's, which translates parameters itself.
 _NO_TEMPERATURE = re.compile(r"claude-(opus-4-[78]|mythos|[a-z]+-[5-9])(-.*)?")
+
+_FAMILY = re.compile(r"opus|sonnet|haiku")
 
 
 class AnthropicProvider(HttpProvider):
@@ -50,6 +52,12 @@ class AnthropicProvider(HttpProvider):
             credentials["x-api-key"] = endpoint.key
         super().__init__(endpoint, credentials, wall, monotonic)
         self._url = endpoint.url("messages")
+
+    def account(self, model: str) -> tuple[str, ...]:
+        """As Anthropic counts: all models of a family (Opus, Sonnet, Haiku) under one limit; see `Provider`."""
+        host, key, _ = account_of(self._endpoint, model)
+        family = _FAMILY.search(model)
+        return host, key, family[0] if family else model
 
     def encode(self, model: str, request: Request) -> bytes:
         """The JSON body of a request, with sorted names; system messages stand in a field of their own.

@@ -409,3 +409,10 @@ def test_a_provider_with_one_host_needs_no_base_url(refusal: Callable[[str], str
     assert load(judge(provider=named, base_url="")).judges[0].lane.base_url == BASE_URLS[provider] == HOMES[provider]
     assert load(judge(provider=named)).judges[0].lane.base_url == "https://host.example/v1"
     assert "leave provider out" in refusal(SIMULATED + f"provider = {named}\n")
+
+
+def test_a_temperature_that_anthropic_refuses_is_refused_here(refusal: Callable[[str], str], load: Load) -> None:
+    assert "from 0 to 1" in refusal(judge(provider='"anthropic"', temperature="1.1"))
+    for temperature in ("1", "0.5", '"default"'):
+        load(judge(provider='"anthropic"', temperature=temperature))
+    load(judge(temperature="1.1"))

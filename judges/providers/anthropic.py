@@ -101,8 +101,8 @@ def read_message(raw: str, body: bytes) -> Reply:
     text = "".join(string(block, "text") for block in blocks if block.get("type") == "text")
     reasoning = "".join(string(block, "thinking") for block in blocks if block.get("type") == "thinking")
     usage = member(payload, "usage")
-    cached = count(usage, "cache_read_input_tokens")
-    given = count(usage, "input_tokens") + count(usage, "cache_creation_input_tokens") + cached
+    cached, written = count(usage, "cache_read_input_tokens"), count(usage, "cache_creation_input_tokens")
+    given = count(usage, "input_tokens") + cached + written
     counted = given > 0 and isinstance(usage.get("output_tokens"), int)
     return Reply(
         text=text or string(member(payload, "stop_details"), "explanation"),
@@ -115,4 +115,5 @@ def read_message(raw: str, body: bytes) -> Reply:
         served_model=string(payload, "model"),
         raw=raw,
         estimated=not counted,
+        written_tokens=written,
     )

@@ -126,4 +126,5 @@ def read_content(raw: str, body: bytes) -> Reply:
         served_model=string(payload, "modelVersion"),
         raw=raw,
         estimated=not counted,
+        written_tokens=0,  # only a cache that was asked for is written, and none is
     )

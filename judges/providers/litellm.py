@@ -32,6 +32,7 @@ from venire.judges.providers.connections import connection_failure, open_session
 from venire.judges.providers.faults import classify, failure, refusal
 from venire.judges.providers.replies import read_reply
 from venire.judges.providers.sessions import account_of, ask_models
+from venire.judges.providers.vendors import vendor_of
 
 __all__ = ["ACCEPTED", "LiteLLMProvider"]
 
@@ -138,7 +139,8 @@ class LiteLLMProvider:
             if isinstance(cause, httpx.HTTPStatusError):
                 answer = cause.response
                 text = self._endpoint.redact(answer.text)
-                return refusal(answer.status_code, {**asked, **answer.headers}, text, self._wall())
+                statuses = vendor_of(self._endpoint.base_url).statuses
+                return refusal(answer.status_code, {**asked, **answer.headers}, text, self._wall(), statuses)
             if isinstance(cause, aiohttp.ClientError | TimeoutError):
                 return connection_failure(cause, self._endpoint)
         message = self._endpoint.redact(str(error))

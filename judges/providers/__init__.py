@@ -1,7 +1,8 @@
 """Providers: the only place that knows a vendor.
 
 To add one, write a class with the methods of `Provider` and give it a line here; the contract in
-`tests/judges/providers` is what it has to keep.
+`tests/judges/providers` is what it has to keep. What one vendor of OpenAI's protocol does in its own way stands in
+`vendors`, and its answers in `tests/judges/providers/vendors`.
 """
 
 from __future__ import annotations

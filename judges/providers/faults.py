@@ -31,9 +31,7 @@ _STATUSES: Mapping[int, Fault] = {
 
 # Machine codes that say more than the status that they come with.
 _CODES: Mapping[str, Fault] = {
-    "API_KEY_EXPIRED": Fault.AUTHENTICATION,
     "API_KEY_INVALID": Fault.AUTHENTICATION,
-    "billing_error": Fault.QUOTA,
     "billing_hard_limit_reached": Fault.QUOTA,
     "billing_not_active": Fault.QUOTA,
     "content_filter": Fault.FILTERED,

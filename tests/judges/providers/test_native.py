@@ -93,6 +93,7 @@ def test_models_of_one_family_share_anthropics_limits():
     one, other = (AnthropicProvider(Endpoint("https://api.anthropic.com/v1", key, 1.0, 1)) for key in ("k-1", "k-2"))
     assert one.account("claude-opus-4-7") == one.account("claude-opus-4-5-20251101")
     assert one.account("claude-3-5-sonnet-20241022") == one.account("claude-sonnet-5")
+    assert one.account("claude-haiku-4-5") == one.account("claude-3-5-haiku-20241022")
     assert one.account("claude-opus-4-7") != one.account("claude-haiku-4-5")
     assert one.account("claude-opus-4-7") != other.account("claude-opus-4-7")
     assert one.account("claude-fable-5") != one.account("claude-mythos-5")

@@ -329,7 +329,7 @@ async def _check(
 def _price(campaign: Campaign, judge: JudgeSettings) -> Price:
     if judge.free:
         return Price(0, 0)
-    price = judge.price or find_price(judge.model)
+    price = judge.price or find_price(judge.model, judge.lane.base_url)
     if price is None:
         raise InputError(
             f"{campaign.path}: judge {judge.name!r}: no price is known for the model {judge.model!r}: add "

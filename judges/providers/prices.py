@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from venire.arena.campaigns import Price
+from venire.judges.providers.vendors import vendor_of
 
 __all__ = ["find_price"]
 
@@ -25,16 +26,19 @@ _MODES = frozenset({"chat", "completion", "responses"})
 _NANO_PER_MILLION_TOKENS = 10**9 * 10**6
 
 
-def find_price(model: str) -> Price | None:
+def find_price(model: str, base_url: str | None = None) -> Price | None:
     """The price of a model, in nano-dollars per million tokens rounded up; None where the table does not know it.
 
-    The name is tried as it is, then without its first `vendor/`. Only base rates are read: surcharges for very long
+    The name is tried as the table writes models of the vendor at `base_url`, where that is known, then as it is, then
+    without its first `vendor/`. Only base rates are read: surcharges for very long
     prompts and discounts of batches are left out. Rates of cached input count where they are above nothing and not
     above the input's, those of writing to a cache where they are above the input's; what else stands there in some
     entries is a gap or a mistake, and taking it for true could spend more than was counted.
     """
     table = _table()
-    entry = table.get(model) or table.get(model.partition("/")[2])
+    prefix = vendor_of(base_url or "").prices
+    names = (f"{prefix}/{model}" if prefix else model, model, model.partition("/")[2])
+    entry = next((table[name] for name in names if name in table), None)
     if entry is None or entry.get("mode") not in _MODES:
         return None
     given, output, cached, written = (_rate(entry.get(name)) for name in _RATES)

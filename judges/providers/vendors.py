@@ -28,6 +28,9 @@ class Vendor:
     statuses: Mapping[int, Fault] = field(default_factory=dict)
     """What a status means that means something else, or nothing, elsewhere; a machine code that is known says more."""
 
+    prices: str = ""
+    """What stands before the names of its models in the table of prices that litellm ships."""
+
     def credentials(self, key: str | None) -> dict[str, str]:
         """The headers that carry a key; none without a key."""
         if key is None:
@@ -35,38 +38,49 @@ class Vendor:
         return {"Authorization": f"Bearer {key}"} if self.key_header is None else {self.key_header: key}
 
 
+_TABLE = "https://github.com/BerriAI/litellm/blob/v1.106.2/model_prices_and_context_window.json"
+
 # A host that begins with a dot stands for all hosts that end so.
 VENDORS: Mapping[str, Vendor] = {
     ".openai.azure.com": Vendor(
         source="https://github.com/openai/openai-python/blob/v2.54.0/src/openai/lib/azure.py",
         date="2026-11-21",
         key_header="api-key",
+        prices="azure",
     ),
     "api.fireworks.ai": Vendor(
         source="https://docs.fireworks.ai/guides/inference-error-codes",
         date="2026-11-21",
         statuses={412: Fault.QUOTA},  # the account is suspended
+        prices="fireworks_ai",
     ),
     "api.groq.com": Vendor(
         source="https://console.groq.com/docs/flex-processing",
         date="2026-11-21",
         statuses={498: Fault.TRANSIENT},  # no capacity at this moment
+        prices="groq",
     ),
     "api.mistral.ai": Vendor(
         source="https://github.com/mistralai/client-python/blob/05629d237bbd7732f6c15ecd7f06fe5bf5a2a275/docs/models/chatcompletionrequest.md",
         date="2026-06-30",
         renamed={"seed": "random_seed"},
+        prices="mistral",
     ),
     ".together.ai": Vendor(
         source="https://docs.together.ai/docs/error-codes",
         date="2026-11-21",
         statuses={403: Fault.TOO_LONG},  # input and max_tokens together are more than the model's context
+        prices="together_ai",
     ),
     ".together.xyz": Vendor(
         source="https://docs.together.ai/docs/error-codes",
         date="2026-11-21",
         statuses={403: Fault.TOO_LONG},
+        prices="together_ai",
     ),
+    "api.deepseek.com": Vendor(source=_TABLE, date="2026-11-21", prices="deepseek"),
+    "api.x.ai": Vendor(source=_TABLE, date="2026-11-21", prices="xai"),
+    "openrouter.ai": Vendor(source=_TABLE, date="2026-11-21", prices="openrouter"),
 }
 _NONE = Vendor(source="", date="")
 

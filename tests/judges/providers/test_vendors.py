@@ -22,7 +22,8 @@ from aiohttp.abc import AbstractResolver
 from venire.arena.campaigns import Limits
 from venire.arena.errors import CallError, Fault, TransientError
 from venire.arena.records import Reply
-from venire.judges.providers import PROVIDERS, Endpoint
+from venire.judges.providers import PROVIDERS, Endpoint, prices
+from venire.judges.providers.prices import find_price
 from venire.judges.providers.vendors import VENDORS as DIFFERENCES
 from venire.judges.providers.vendors import vendor_of
 
@@ -209,3 +210,30 @@ def test_a_host_that_only_looks_like_a_vendors_is_none():
 def test_the_newest_reasoning_models_get_no_temperature(model, question):
     provider = PROVIDERS["openai"](Endpoint("https://api.openai.com/v1", None, 1.0, 1))
     assert set(orjson.loads(provider.encode(model, question))) == {"model", "messages", "seed", "max_completion_tokens"}
+
+
+@pytest.mark.parametrize(
+    ("model", "base_url"),
+    [
+        ("openai/gpt-oss-120b", "https://api.groq.com/openai/v1"),
+        ("mistral-small-latest", "https://api.mistral.ai/v1"),
+        ("meta-llama/Llama-3.3-70B-Instruct-Turbo", "https://api.together.xyz/v1"),
+        ("accounts/fireworks/models/gpt-oss-120b", "https://api.fireworks.ai/inference/v1"),
+        ("claude-haiku-4-5", "https://api.anthropic.com/v1"),
+        ("gemini-2.5-flash", "https://generativelanguage.googleapis.com/v1beta"),
+        ("models/gemini-2.5-flash", "https://generativelanguage.googleapis.com/v1beta"),
+        ("openai/gpt-4o-mini", "https://openrouter.ai/api/v1"),
+    ],
+)
+def test_a_price_is_found_by_the_name_that_the_vendor_knows(model, base_url):
+    assert find_price(model, base_url) is not None
+
+
+def test_a_vendors_own_price_comes_before_that_of_the_name(monkeypatch):
+    def entry(dollars):
+        return {"mode": "chat", "input_cost_per_token": dollars, "output_cost_per_token": dollars}
+
+    monkeypatch.setattr(prices, "_table", lambda: {"m": entry(1), "groq/m": entry(2), "groq/n": entry(3)})
+    groq, other = "https://api.groq.com/openai/v1", "https://api.example.org/v1"
+    assert [find_price("m", url).input // 10**15 for url in (groq, other, None)] == [2, 1, 1]
+    assert find_price("n", other) is None

@@ -110,6 +110,15 @@ class LaneSettings:
     """Seconds from a step's first failure to its last attempt."""
     patience: float = 900.0
     """Seconds for which a lane that nobody answers is tried when nothing else is left to ask."""
+    connect_timeout: float = 15.0
+    """Seconds for a connection, name and TLS included."""
+    read_timeout: float | None = None
+    """Seconds that the server may be silent; None: as long as the whole call."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Sent with every call."""
+    proxy: str | None = None
+    proxy_variable: str | None = None
+    """Name of the environment variable that holds the proxy's URL, password included."""
 
     @property
     def identity(self) -> tuple[Identity, ...]:

@@ -33,6 +33,7 @@ _LANE = (
     "max_elapsed",
     "patience",
 )
+_WIRE = ("connect_timeout", "read_timeout", "headers", "proxy", "proxy_variable")
 
 
 def is_simulated(model: str) -> bool:
@@ -82,6 +83,10 @@ def _judge_problems(index: int, judge: Mapping[str, Any]) -> Iterator[Problem]:
     cached, plain = (price.get("cached"), price.get("input")) if isinstance(price, dict) else (None, None)
     if isinstance(cached, int | Decimal) and isinstance(plain, int | Decimal) and cached > plain:
         yield Problem(("judge", index, "price", "cached"), "above input: reading from a cache never costs more")
+    if "proxy" in judge and "proxy_variable" in judge:
+        yield Problem(("judge", index, "proxy"), "proxy and proxy_variable are both given: give one of them")
+    if judge.get("provider") == "litellm" and ("proxy" in judge or "proxy_variable" in judge):
+        yield Problem(("judge", index, "provider"), "litellm is not asked through a proxy: leave the proxy out")
     model = judge.get("model")
     temperature = judge.get("temperature")
     if judge.get("provider") == "anthropic" and isinstance(temperature, int | Decimal) and temperature > 1:
@@ -145,7 +150,7 @@ def _lane_problems(tables: Sequence[tuple[int, Mapping[str, Any]]]) -> Iterator[
         before, other = lanes.setdefault(identity, (index, judge))
         unlike = [
             f"{key} {_said(getattr(other, key))} and {_said(getattr(judge, key))}"
-            for key in _LANE
+            for key in (*_LANE, *_WIRE)
             if getattr(other, key) != getattr(judge, key)
         ]
         if unlike:
@@ -157,4 +162,6 @@ def _lane_problems(tables: Sequence[tuple[int, Mapping[str, Any]]]) -> Iterator[
 
 
 def _said(value: object) -> str:
+    if isinstance(value, dict):
+        return f"with {', '.join(map(quoted, value))}" if value else "not given"
     return "not given" if value is None else str(value)

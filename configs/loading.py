@@ -173,6 +173,11 @@ def _lane(table: JudgeTable) -> LaneSettings:
         max_attempts=table.max_attempts,
         max_elapsed=float(table.max_elapsed),
         patience=float(table.patience),
+        connect_timeout=float(table.connect_timeout),
+        read_timeout=None if table.read_timeout is None else float(table.read_timeout),
+        headers=dict(table.headers),
+        proxy=table.proxy,
+        proxy_variable=table.proxy_variable,
     )
 
 
@@ -217,6 +222,11 @@ _LATER_OF_JUDGE = (
     "skew",
     "max_elapsed",
     "patience",
+    "connect_timeout",
+    "read_timeout",
+    "headers",
+    "proxy",
+    "proxy_variable",
 )
 """The same in a `[[judge]]`."""
 

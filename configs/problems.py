@@ -22,7 +22,7 @@ __all__ = ["Place", "Problem", "found_problems", "key_path", "lines", "quoted"]
 Place = tuple[int | str, ...]
 """Where in the file: keys, and positions in lists counted from 0."""
 
-_UNSHOWN = frozenset({"base_url", "key_variable", "key_variables"})
+_UNSHOWN = frozenset({"base_url", "headers", "key_variable", "key_variables", "proxy", "proxy_variable"})
 _PREFIXES = re.compile(r"(sk|pk|rk|gsk|hf|ghp|xai|pplx|bearer)[-_ ]|AIza|AKIA|eyJ", re.IGNORECASE)
 _LONG = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])[A-Za-z0-9+/=_-]{32,}")
 _SECRET_NAMES = re.compile(r"key|token$|secret|password", re.IGNORECASE)

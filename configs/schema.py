@@ -35,6 +35,24 @@ HOMES: Mapping[str, str] = {
 
 _MOST_MONEY = 10**9
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*|[a-z_]+")
+_CREDENTIALS = re.compile(r"auth|key|token|secret|passw|cookie|credential", re.IGNORECASE)
+_CREDENTIAL = re.compile(r"\s*(bearer|basic|sk-|AIza|eyJ)", re.IGNORECASE)
+_FRAMING = frozenset(
+    {
+        "accept-encoding",
+        "connection",
+        "content-encoding",
+        "content-length",
+        "content-type",
+        "expect",
+        "host",
+        "keep-alive",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
 _KEY_LIKE = re.compile(r"(?=.*[0-9])[A-Z0-9]{16,}")
 
 
@@ -107,6 +125,43 @@ def _address(value: str) -> str:
     return value.rstrip("/")
 
 
+def _proxy(value: str) -> str:
+    """An http URL of a host, without a password: the file is kept in the store."""
+    try:
+        parts = urlsplit(value)
+        sound = parts.scheme == "http" and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        sound = False
+    if "@" in value:
+        raise ValueError(
+            "a user name or password in the URL; put the whole URL into an environment variable and name that in "
+            "proxy_variable"
+        )
+    if not sound or parts.path.strip("/") or parts.query or parts.fragment or re.search(r"\s|\\", value):
+        raise ValueError(
+            "not the URL of a proxy; accepted: such as http://proxy.example.org:3128, also for https calls"
+        )
+    return value.rstrip("/")
+
+
+def _headers(value: dict[str, str]) -> dict[str, str]:
+    """Headers that HTTP can carry, none twice, none that is ours to send, and none that could be a secret."""
+    names = [name.lower() for name in value]
+    for name, content in value.items():
+        if _CREDENTIALS.search(name) or _CREDENTIAL.match(content):
+            raise ValueError(
+                "a header that looks like a credential: put the key into an environment variable and name that in "
+                "key_variable"
+            )
+        if name.lower() in _FRAMING:
+            raise ValueError(f"the header {name.lower()}, which Venire sets by itself: leave it out")
+        if not re.fullmatch(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+", name) or not re.fullmatch(r"[\x20-\x7e]*", content):
+            raise ValueError("a header that HTTP cannot carry: names are letters, digits and -, texts are ASCII")
+        if names.count(name.lower()) > 1:
+            raise ValueError("a header twice")
+    return value
+
+
 def _distinct(values: list[str]) -> list[str]:
     if len(set(values)) < len(values):
         raise ValueError("a name twice")
@@ -125,6 +180,8 @@ Share = Annotated[Number, AfterValidator(_between(0, 1)), AfterValidator(_positi
 Variable = Annotated[str, AfterValidator(_variable)]
 Address = Annotated[str, AfterValidator(_address)]
 Variables = Annotated[list[Variable], Field(min_length=2), AfterValidator(_distinct)]
+Proxy = Annotated[str, AfterValidator(_proxy)]
+Headers = Annotated[dict[str, str], AfterValidator(_headers)]
 Models = Annotated[list[Text], Field(min_length=2), AfterValidator(_distinct)]
 
 _TEXT = "a text of at least one character"
@@ -194,6 +251,11 @@ class JudgeTable(_Table):
     skew: Skew = Field(default=Decimal(1), description="a number of seconds from 0 to 60")
     concurrency: int = Field(default=16, ge=1, le=100_000, description=_whole(1, 100_000))
     timeout: Seconds = Field(default=Decimal(120), description="a number of seconds above 0 and at most 86400")
+    connect_timeout: Seconds = Field(default=Decimal(15), description="a number of seconds above 0 and at most 86400")
+    read_timeout: Seconds | None = Field(default=None, description="a number of seconds above 0 and at most 86400")
+    headers: Headers = Field(default={}, description='a table of texts, such as { "X-Title" = "my campaign" }')
+    proxy: Proxy | None = Field(default=None, description="an http URL, such as http://proxy.example.org:3128")
+    proxy_variable: Variable | None = Field(default=None, description="the name of an environment variable")
     max_attempts: int = Field(default=5, ge=1, le=1000, description=_whole(1, 1000))
     max_elapsed: Long = Field(default=Decimal(21_600), description="a number of seconds above 0 and at most 2592000")
     patience: Long = Field(default=Decimal(900), description="a number of seconds above 0 and at most 2592000")

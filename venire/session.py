@@ -160,6 +160,7 @@ class Session:
         keys = {
             route.identity: _key(self.campaign, judge, route, environ) for judge in left for route in judge.lane.routes
         }
+        proxies = {judge.lane.identity: _proxy(self.campaign, judge, environ) for judge in left}
 
         async def go(base_url: str | None) -> CampaignSummary:
             stop = Stop()
@@ -169,7 +170,8 @@ class Session:
                 for judge in left:
                     for route in judge.lane.routes:
                         if route.identity not in providers:
-                            provider = _open_provider(judge.lane, route, keys[route.identity], base_url)
+                            key, proxy = keys[route.identity], proxies[judge.lane.identity]
+                            provider = _open_provider(judge.lane, route, key, proxy, base_url)
                             stack.push_async_callback(provider.close)
                             providers[route.identity] = provider
                             asked.append((judge, route, provider))
@@ -300,10 +302,22 @@ def _sources(data: DataSources) -> list[tuple[Kind, Path]]:
     return [(kind, path) for kind, path in named if path is not None]
 
 
-def _open_provider(lane: LaneSettings, route: RouteSettings, key: str | None, embedded_url: str | None) -> Provider:
+def _open_provider(
+    lane: LaneSettings, route: RouteSettings, key: str | None, proxy: str | None, embedded_url: str | None
+) -> Provider:
     base_url = route.base_url or embedded_url
     assert base_url is not None  # a campaign file names one for every judge that is not simulated
-    return PROVIDERS[route.provider](Endpoint(base_url, key, lane.timeout, lane.concurrency))
+    endpoint = Endpoint(
+        base_url,
+        key,
+        lane.timeout,
+        lane.concurrency,
+        connect_timeout=lane.connect_timeout,
+        read_timeout=lane.read_timeout,
+        headers=lane.headers,
+        proxy=None if route.base_url is None else proxy,
+    )
+    return PROVIDERS[route.provider](endpoint)
 
 
 async def _check(
@@ -329,7 +343,7 @@ async def _check(
 def _price(campaign: Campaign, judge: JudgeSettings) -> Price:
     if judge.free:
         return Price(0, 0)
-    price = judge.price or find_price(judge.model, judge.lane.base_url)
+    price = judge.price or find_price(judge.model, judge.lane.routes[0].base_url)
     if price is None:
         raise InputError(
             f"{campaign.path}: judge {judge.name!r}: no price is known for the model {judge.model!r}: add "
@@ -340,14 +354,21 @@ def _price(campaign: Campaign, judge: JudgeSettings) -> Price:
 
 def _key(campaign: Campaign, judge: JudgeSettings, route: RouteSettings, environ: Mapping[str, str]) -> str | None:
     name = route.key_variable
-    if name is None:
-        return None
-    if not (key := environ.get(name, "").strip()):
+    return None if name is None else _variable(campaign, judge, "key", name, environ)
+
+
+def _proxy(campaign: Campaign, judge: JudgeSettings, environ: Mapping[str, str]) -> str | None:
+    name = judge.lane.proxy_variable
+    return judge.lane.proxy if name is None else _variable(campaign, judge, "proxy", name, environ)
+
+
+def _variable(campaign: Campaign, judge: JudgeSettings, what: str, name: str, environ: Mapping[str, str]) -> str:
+    if not (value := environ.get(name, "").strip()):
         raise InputError(
-            f"{campaign.path}: judge {judge.name!r} needs its key in the environment variable {name}, which is not "
+            f"{campaign.path}: judge {judge.name!r} needs its {what} in the environment variable {name}, which is not "
             f"set: export {name}=... and try again"
         )
-    return key
+    return value
 
 
 @contextlib.contextmanager

@@ -149,13 +149,19 @@ def _check_proxy(base_url: str, proxy: str) -> None:
     """Nothing of what is wrong is quoted: it may be a password that stands in the wrong place."""
     parts = _split(proxy)
     if parts.scheme != "http" or not parts.hostname or not _VISIBLE.fullmatch(proxy):
-        raise InputError(f"the proxy for {base_url} must be http://HOST:PORT, also for https calls; correct it")
+        raise InputError(
+            f"the proxy for {base_url} must be http://HOST:PORT, also for https calls; "
+            "correct proxy, or what proxy_variable names"
+        )
     if parts.path.strip("/") or parts.query or parts.fragment:
         raise InputError(
             f"the proxy for {base_url} must end with its port; write %2F, %3F or %23 for /, ? or # in its password"
         )
     if ":" in unquote(parts.username or ""):
-        raise InputError(f"the proxy for {base_url} has a user name with a colon, which HTTP cannot say; correct it")
+        raise InputError(
+            f"the proxy for {base_url} has a user name with a colon, which HTTP cannot say; "
+            "correct what proxy_variable names"
+        )
 
 
 class Provider(Protocol):

@@ -406,8 +406,12 @@ def test_a_difference_shows_both_files_by_their_times() -> None:
 @pytest.mark.parametrize("provider", ["anthropic", "gemini"])
 def test_a_provider_with_one_host_needs_no_base_url(refusal: Callable[[str], str], load: Load, provider: str) -> None:
     named = f'"{provider}"'
-    assert load(judge(provider=named, base_url="")).judges[0].lane.base_url == BASE_URLS[provider] == HOMES[provider]
-    assert load(judge(provider=named)).judges[0].lane.base_url == "https://host.example/v1"
+    assert (
+        load(judge(provider=named, base_url="")).judges[0].lane.routes[0].base_url
+        == BASE_URLS[provider]
+        == HOMES[provider]
+    )
+    assert load(judge(provider=named)).judges[0].lane.routes[0].base_url == "https://host.example/v1"
     assert "leave provider out" in refusal(SIMULATED + f"provider = {named}\n")
 
 

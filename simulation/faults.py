@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from venire.arena.errors import InputError
+from venire.simulation.dialect import error_body
 from venire.simulation.judge import uniform
 
-__all__ = ["FaultKind", "Faults"]
+__all__ = ["SPOILT", "FaultKind", "Faults", "Spoilt"]
 
-FaultKind = Literal["rate_limited", "server_error", "timeout", "cut", "garbage", "late", "unpriced"]
+# New kinds come last: the draws of a seed, which campaigns are repeated by, stay the same for the others.
+FaultKind = Literal[
+    "rate_limited",
+    "server_error",
+    "timeout",
+    "cut",
+    "garbage",
+    "late",
+    "unpriced",
+    "html",
+    "error_inside",
+    "empty_choices",
+    "wrong_type",
+    "slow_bytes",
+]
 
-_KINDS: tuple[FaultKind, ...] = ("rate_limited", "server_error", "timeout", "cut", "garbage", "late", "unpriced")
+_KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
 _MOST_PER_BODY = 2
 
 
@@ -37,16 +53,27 @@ class Faults:
     """The answer comes after `late_s` more, when a client may have given up."""
     unpriced: float = 0.0
     """200 and an answer that counts no tokens."""
+    html: float = 0.0
+    """502 and a page, as a gateway answers."""
+    error_inside: float = 0.0
+    """200 and an error in place of the answer."""
+    empty_choices: float = 0.0
+    """200 and an answer without a choice."""
+    wrong_type: float = 0.0
+    """The answer, called a text."""
+    slow_bytes: float = 0.0
+    """The answer in small pieces, over `slow_s` seconds."""
     retry_after_s: float = 1.0
     timeout_s: float = 30.0
     late_s: float = 30.0
+    slow_s: float = 1.0
 
     def __post_init__(self) -> None:
         rates = [getattr(self, kind) for kind in _KINDS]
         if min(rates) < 0 or sum(rates) > 1:
             raise InputError(f"rates of faults must be 0 or more and at most 1 together, got {rates}")
-        if min(self.retry_after_s, self.timeout_s, self.late_s) < 0:
-            raise InputError("retry_after_s, timeout_s and late_s of faults must be 0 seconds or more")
+        if min(self.retry_after_s, self.timeout_s, self.late_s, self.slow_s) < 0:
+            raise InputError("retry_after_s, timeout_s, late_s and slow_s of faults must be 0 seconds or more")
 
     def draw(self, seed: int, body_digest: str, asked: int) -> FaultKind | None:
         """The fault that meets the `asked`-th ask (from 1) of this body, or None where it is answered."""
@@ -58,3 +85,30 @@ class Faults:
             if left < 0:
                 return kind
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class Spoilt:
+    """What is sent in place of an answer."""
+
+    status: int
+    """0: nothing at all."""
+    body: bytes
+    content_type: str = "application/json"
+    worked: bool = False
+    """Whether the judge did its work all the same: then it takes its time, and is billed."""
+
+
+_PAGE = b"<html><body>upstream connect error</body></html>"
+
+SPOILT: Mapping[FaultKind, Spoilt] = {
+    "rate_limited": Spoilt(
+        429, error_body("Too many requests: wait and try again", "requests", code="rate_limit_exceeded")
+    ),
+    "server_error": Spoilt(500, error_body("The server had an error", "server_error")),
+    "timeout": Spoilt(0, b""),
+    "garbage": Spoilt(200, _PAGE, worked=True),
+    "html": Spoilt(502, _PAGE, "text/html"),
+    "error_inside": Spoilt(200, error_body("The model was overloaded", "server_error"), worked=True),
+    "empty_choices": Spoilt(200, b'{"object":"chat.completion","choices":[]}', worked=True),
+}

@@ -19,8 +19,8 @@ What the profiles do not say, and what is done here:
 - Two completions with the same text are taken for one model's: their gap is 0, and order alone speaks.
 - Prompt tokens are counted from the characters of all messages. Nothing is cached and nothing is billed.
 - Faults are drawn from the server's seed, the body and how often it was asked: rate limits and server errors come at
-  once, cut, garbled and unpriced answers after the judge's time, late ones later, and none changes what the judge says
-  when it is asked again.
+  once, as do a gateway's pages, answers that are spoilt after the judge's time, late ones later, and none changes what
+  the judge says when it is asked again.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from venire.simulation.dialect import (
     models_body,
     read_request,
 )
-from venire.simulation.faults import FaultKind, Faults
+from venire.simulation.faults import SPOILT, FaultKind, Faults
 from venire.simulation.judge import load_profiles, model_name, profiles_digest
 from venire.simulation.ledger import Entry, Ledger
 from venire.simulation.replies import JudgeReply, reply_to
@@ -58,7 +58,7 @@ __all__ = ["JudgeServer", "serve_in_thread"]
 
 _JSON = "application/json"
 _INVALID = "invalid_request_error"
-_GARBAGE = b"<html><body>upstream connect error</body></html>"
+_PIECES = 8
 _PATIENCE_S = 0.05  # what stopping leaves to requests that are being answered
 
 
@@ -73,6 +73,7 @@ class _Decision:
     ask: Ask | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     billed: tuple[int, int] | None = None
+    content_type: str = _JSON
 
 
 class JudgeServer:
@@ -214,12 +215,13 @@ class JudgeServer:
         wait_s = reply.latency_s * self._pace
         fault = self._faults.draw(self._seed, digest, asked)
         billed = (reply.prompt_tokens, reply.tokens)
-        if fault in ("rate_limited", "server_error", "timeout", "garbage"):
+        if fault is not None and fault in SPOILT:
             return self._spoilt(fault, ask, wait_s, billed)
         if fault == "late":
             wait_s += self._faults.late_s
         answer = self._answer(ask, reply, digest, asked, counted=fault != "unpriced")
-        return _Decision(fault or "answered", 200, answer, wait_s, ask, billed=billed)
+        kind = "text/plain" if fault == "wrong_type" else _JSON
+        return _Decision(fault or "answered", 200, answer, wait_s, ask, billed=billed, content_type=kind)
 
     def _answer(self, ask: Ask, reply: JudgeReply, digest: str, asked: int, *, counted: bool) -> bytes:
         return completion_body(
@@ -235,14 +237,14 @@ class JudgeServer:
         )
 
     def _spoilt(self, fault: FaultKind, ask: Ask, wait_s: float, billed: tuple[int, int]) -> _Decision:
-        if fault == "rate_limited":
-            body = error_body("Too many requests: wait and try again", "requests", code="rate_limit_exceeded")
-            return _Decision(fault, 429, body, 0.0, ask, {"Retry-After": f"{self._faults.retry_after_s:g}"})
-        if fault == "server_error":
-            return _Decision(fault, 500, error_body("The server had an error", "server_error"), 0.0, ask)
+        spoilt = SPOILT[fault]
+        headers = {"Retry-After": f"{self._faults.retry_after_s:g}"} if fault == "rate_limited" else {}
         if fault == "timeout":
-            return _Decision(fault, 0, b"", self._faults.timeout_s, ask)
-        return _Decision(fault, 200, _GARBAGE, wait_s, ask, billed=billed)
+            wait_s = self._faults.timeout_s
+        elif not spoilt.worked:
+            wait_s = 0.0
+        charged = billed if spoilt.worked else None
+        return _Decision(fault, spoilt.status, spoilt.body, wait_s, ask, headers, charged, spoilt.content_type)
 
     async def _send(self, request: web.Request, decision: _Decision, entry: Entry) -> web.StreamResponse:
         if request.transport is None or decision.outcome == "timeout":
@@ -253,11 +255,26 @@ class JudgeServer:
             await response.prepare(request)
             await response.write(decision.body[: len(decision.body) // 2])
             return _hang_up(request, response)
-        if decision.outcome in ("answered", "late", "unpriced"):
+        if decision.status == 200 and decision.outcome not in SPOILT:
             self.ledger.answer(entry)
+        if decision.outcome == "slow_bytes":
+            return await self._trickle(request, decision.body)
         return web.Response(
-            status=decision.status, body=decision.body, content_type=_JSON, headers=decision.headers or None
+            status=decision.status,
+            body=decision.body,
+            content_type=decision.content_type,
+            headers=decision.headers or None,
         )
+
+    async def _trickle(self, request: web.Request, body: bytes) -> web.StreamResponse:
+        response = web.StreamResponse(headers={hdrs.CONTENT_TYPE: _JSON})
+        response.content_length = len(body)
+        await response.prepare(request)
+        size = -(-len(body) // _PIECES)
+        for start in range(0, len(body), size):
+            await asyncio.sleep(self._faults.slow_s / _PIECES)
+            await response.write(body[start : start + size])
+        return response
 
 
 def _hang_up(request: web.Request, begun: web.StreamResponse | None = None) -> web.StreamResponse:

@@ -65,7 +65,7 @@ def connection_failure(error: aiohttp.ClientError | TimeoutError | OSError, endp
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         what = f"no connection within {timeouts(endpoint, endpoint.timeout).connect:g} s (connect_timeout)"
     elif isinstance(error, aiohttp.SocketTimeoutError):
-        what = f"the server was silent for {endpoint.read_timeout:g} s (read_timeout)"
+        what = f"the server was silent for {endpoint.read_timeout or endpoint.timeout:g} s (read_timeout)"
     elif isinstance(error, TimeoutError):
         what = f"no whole answer within {endpoint.timeout:g} s (timeout)"
     elif isinstance(error, aiohttp.ClientProxyConnectionError):

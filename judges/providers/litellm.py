@@ -13,6 +13,7 @@ import logging
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -28,10 +29,10 @@ from venire.arena.clock import SystemClock
 from venire.arena.errors import CallError, Fault, InputError
 from venire.arena.records import Reply, Request
 from venire.judges.providers.base import Endpoint
-from venire.judges.providers.connections import connection_failure, open_session
+from venire.judges.providers.connections import connection_failure, open_session, timeouts
 from venire.judges.providers.faults import classify, failure, refusal
 from venire.judges.providers.replies import read_reply
-from venire.judges.providers.sessions import account_of, ask_models
+from venire.judges.providers.sessions import LimitsReader, account_of, ask_models
 from venire.judges.providers.vendors import vendor_of
 
 __all__ = ["ACCEPTED", "LiteLLMProvider"]
@@ -58,9 +59,17 @@ _NO_KEY = "none"
 class LiteLLMProvider:
     """One account at a vendor that litellm knows; see `Provider` and the top of this module."""
 
-    def __init__(self, endpoint: Endpoint, wall: Callable[[], datetime] = SystemClock().wall) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        wall: Callable[[], datetime] = SystemClock().wall,
+        monotonic: Callable[[], float] = SystemClock().monotonic,
+    ) -> None:
+        if endpoint.proxy is not None:
+            raise InputError(f"{endpoint.base_url}: litellm is not asked through a proxy; leave the proxy out")
         self._endpoint = endpoint
         self._wall = wall
+        self._limits = LimitsReader(endpoint.host, wall, monotonic)
         self._connections: _Connections | None = None
         self.on_limits: Callable[[Limits, float], None] | None = None
 
@@ -89,6 +98,7 @@ class LiteLLMProvider:
         call = orjson.loads(body)
         litellm = await asyncio.to_thread(_load)
         failed: CallError | None = None
+        _HEARD.set(self._hear)
         try:
             async with asyncio.timeout(self._endpoint.timeout):
                 response = await litellm.acompletion(
@@ -97,9 +107,9 @@ class LiteLLMProvider:
                     api_base=self._endpoint.base_url.rstrip("/"),
                     api_key=self._endpoint.key or _NO_KEY,
                     drop_params=True,
-                    extra_headers={"Idempotency-Key": idempotency_key},
+                    extra_headers={**self._endpoint.headers, "Idempotency-Key": idempotency_key},
                     max_retries=0,
-                    timeout=self._endpoint.timeout,
+                    timeout=self._timeout(),
                 )
         except (litellm.exceptions.openai.OpenAIError, ImportError, TimeoutError, ValueError) as error:
             failed = self._translate(error)
@@ -112,13 +122,25 @@ class LiteLLMProvider:
         await asyncio.to_thread(_load)
         key = self._endpoint.key
         forms = [{}] if key is None else [{"Authorization": f"Bearer {key}"}, *({name: key} for name in _KEY_HEADERS)]
-        return await ask_models(self._open().session, self._endpoint, forms)
+        headers = self._endpoint.headers
+        return await ask_models(self._open().session, self._endpoint, [{**headers, **form} for form in forms])
 
     async def close(self) -> None:
         """Close the connections; a later call opens others."""
         connections, self._connections = self._connections, None
         if connections is not None:
             await connections.leave()
+
+    def _hear(self, headers: Mapping[str, str]) -> None:
+        if self.on_limits is not None:
+            self._limits.tell(self.on_limits, headers)
+
+    def _timeout(self) -> Any:
+        """Connecting and silence; the whole call has a timer of its own. Not all of litellm's vendors keep the first."""
+        asked = timeouts(self._endpoint, self._endpoint.timeout)
+        return import_module("httpx").Timeout(
+            self._endpoint.timeout, connect=asked.connect, read=asked.sock_read or self._endpoint.timeout
+        )
 
     def _open(self) -> _Connections:
         if self._connections is None:
@@ -195,12 +217,17 @@ class _Connections:
         return {"shared_session": self.session, "client": self.handler}
 
 
+_HEARD: ContextVar[Callable[[Mapping[str, str]], None]] = ContextVar("_HEARD")
+"""Who wants the headers of the answer: the session is shared, and litellm hands out few of them."""
+
 _SHARED: dict[asyncio.AbstractEventLoop, _Connections] = {}
 
 
 async def _stay(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-    """Turn a redirect of a call into an error before litellm sees it: litellm would follow, with the key."""
+    """Turn a redirect of a call into an error before litellm sees it, which would follow with the key; read limits."""
     response = await handler(request)
+    if (hear := _HEARD.get(None)) is not None:
+        hear(response.headers)
     if request.method == "POST" and 300 <= response.status < 400:
         response.close()
         raise refusal(response.status, response.headers, "", SystemClock().wall())

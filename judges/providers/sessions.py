@@ -28,7 +28,7 @@ from venire.judges.providers.connections import (
 from venire.judges.providers.faults import failure, fault_of, short
 from venire.judges.providers.headers import read_limits
 
-__all__ = ["Answer", "HttpProvider", "account_of", "ask_models"]
+__all__ = ["Answer", "HttpProvider", "LimitsReader", "account_of", "ask_models"]
 
 _CHECK_SECONDS = 30.0
 _NO_LIST = frozenset({404, 405, 501})
@@ -70,13 +70,12 @@ class HttpProvider:
         self._endpoint = endpoint
         self._credentials = _merged(endpoint.headers, credentials)
         self._wall = wall
-        self._monotonic = monotonic
         headers = _merged(_EVERY_CALL, self._credentials)
         # aiohttp gives a session's headers to its proxy as well, which must not see the key.
         self._of_session, self._of_call = (AGENT, headers) if endpoint.proxy else (headers, {})
         self._secrets = endpoint.secrets
         self._session: aiohttp.ClientSession | None = None
-        self._limits_read = -math.inf
+        self._limits = LimitsReader(endpoint.host, wall, monotonic)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._endpoint!r})"
@@ -113,7 +112,7 @@ class HttpProvider:
         if status == 407 and self._endpoint.proxy:
             raise refused_by_proxy(status, self._endpoint)
         if self.on_limits is not None:
-            self._tell_limits(self.on_limits, response.headers)
+            self._limits.tell(self.on_limits, response.headers)
         text = _decoded(content, response.headers)
         for secret in self._secrets:
             text = redact(text, secret)
@@ -133,12 +132,23 @@ class HttpProvider:
         self._session = open_session(self._endpoint.concurrency, self._endpoint, self._of_session)
         return self._session
 
-    def _tell_limits(self, listener: Callable[[Limits, float], None], headers: Mapping[str, str]) -> None:
+
+class LimitsReader:
+    """Reads what the headers of a host's answers say of limits, at most once a second."""
+
+    def __init__(self, host: str, wall: Callable[[], datetime], monotonic: Callable[[], float]) -> None:
+        self._host = host
+        self._wall = wall
+        self._monotonic = monotonic
+        self._last = -math.inf
+
+    def tell(self, listener: Callable[[Limits, float], None], headers: Mapping[str, str]) -> None:
+        """Tell the listener what these headers say, if anything, unless others were read within a second."""
         now = self._monotonic()
-        if now - self._limits_read < _LIMITS_SECONDS:
+        if now - self._last < _LIMITS_SECONDS:
             return
-        self._limits_read = now
-        found = read_limits(headers, self._endpoint.host, self._wall())
+        self._last = now
+        found = read_limits(headers, self._host, self._wall())
         if found is not None:
             listener(*found)
 

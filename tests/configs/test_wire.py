@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from venire.arena.campaigns import Campaign, LaneSettings
+from venire.arena.campaigns import Campaign, LaneSettings, RouteSettings
 from venire.arena.errors import InputError
 from venire.configs.loading import load_campaign
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import Counter
-from typing import Any
+from typing import Any, get_args
 
 import aiohttp
 import orjson
 import pytest
 
 from venire.arena.errors import InputError
-from venire.simulation.faults import Faults
+from venire.simulation.faults import FaultKind, Faults
 
 MODEL = "simulated/gemini-pro@2"
 KINDS = ("rate_limited", "server_error", "timeout", "cut", "garbage")
@@ -93,7 +93,7 @@ def test_every_kind_is_met_over_http_as_the_ledger_says_and_no_verdict_changes(
         rough.extend([await insist(client, body) for body in bodies])
         met.update(kind for _, seen in rough for kind in seen)
         totals = client.server.ledger.totals()
-        assert totals.faults == {kind: met[kind] for kind in (*KINDS, "late", "unpriced")}
+        assert totals.faults == {kind: met[kind] for kind in get_args(FaultKind)}
         assert totals.answered == len(bodies)
         assert totals.requests == len(bodies) + met.total()
 
@@ -168,3 +168,59 @@ def test_what_a_judge_said_is_billed_whether_it_arrives_or_not(
             assert (entry.billed is not None) == (entry.answer is not None) == worked
 
     talk(make_server(faults=OFTEN, seed=9), script)
+
+
+def test_a_seed_draws_what_it_always_drew() -> None:
+    """Campaigns are repeated by their seed: a new kind of fault may not move the others."""
+    some = Faults(*[0.1] * 7)
+    drawn = [some.draw(3, digest(number), 1) or "-" for number in range(12)]
+    assert " ".join(drawn) == "rate_limited rate_limited server_error - server_error - - cut - server_error unpriced -"
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "content_type", "billed"),
+    [
+        ("html", 502, "text/html", False),
+        ("error_inside", 200, "application/json", True),
+        ("empty_choices", 200, "application/json", True),
+    ],
+)
+def test_an_answer_can_be_spoilt_in_more_ways(
+    field: Any, ask: Any, talk: Any, make_server: Any, kind: str, status: int, content_type: str, billed: bool
+) -> None:
+    async def script(client: Any) -> None:
+        question = ask(MODEL, field.prompt("bee", "cat"))
+        spoilt = [await client.chat(question) for _ in range(2)]
+        whole = await client.chat(question)
+        for one in spoilt:
+            assert (one.status, one.headers["Content-Type"].split(";")[0]) == (status, content_type)
+        body = spoilt[0].raw
+        assert {"html": b"<html>", "error_inside": b'{"error":{', "empty_choices": b'"choices":[]'}[kind] in body
+        assert whole.usage
+        entries = client.server.ledger.entries
+        assert [entry.outcome for entry in entries] == [kind, kind, "answered"]
+        assert [entry.billed is not None for entry in entries] == [billed, billed, True]
+        assert [entry.answered for entry in entries] == [None, None, 1]
+        assert client.server.ledger.totals().faults[kind] == 2
+
+    talk(make_server(faults=Faults(**{kind: 1.0})), script)
+
+
+@pytest.mark.parametrize("kind", ["wrong_type", "slow_bytes"])
+def test_an_answer_that_is_only_odd_is_an_answer(field: Any, ask: Any, talk: Any, make_server: Any, kind: str) -> None:
+    async def script(client: Any) -> None:
+        question = ask(MODEL, field.prompt("bee", "cat"))
+        began = asyncio.get_running_loop().time()
+        odd = await client.chat(question)
+        assert asyncio.get_running_loop().time() - began >= (0.04 if kind == "slow_bytes" else 0)
+        await client.chat(question)
+        plain = await client.chat(question)
+        assert (odd.text, odd.usage) == (plain.text, plain.usage)
+        assert odd.headers["Content-Type"].startswith("text/plain" if kind == "wrong_type" else "application/json")
+        assert [(entry.outcome, entry.answered) for entry in client.server.ledger.entries] == [
+            (kind, 1),
+            (kind, 2),
+            ("answered", 3),
+        ]
+
+    talk(make_server(faults=Faults(**{kind: 1.0}, slow_s=0.04)), script)

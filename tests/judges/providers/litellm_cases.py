@@ -8,7 +8,8 @@ import logging
 import pytest
 from aiohttp import web
 
-from venire.arena.errors import CallError, Fault, TransientError
+from venire.arena.campaigns import Limits
+from venire.arena.errors import CallError, Fault, InputError, TransientError
 from venire.judges.providers import PROVIDERS, Endpoint
 
 
@@ -174,3 +175,69 @@ def test_a_provider_follows_no_redirect_after_others_were_closed(serving, saying
             assert elsewhere.paths == []
 
     asyncio.run(call())
+
+
+@pytest.mark.parametrize("model", ["openai/m", "mistral/m", "anthropic/m"])
+def test_headers_go_and_limits_come_with_every_vendor(serving, saying, question, key, model):
+    told = {"x-ratelimit-limit-requests": "500", "x-ratelimit-remaining-requests": "0"}
+    told |= {"x-ratelimit-reset-requests": "6s", "x-ratelimit-limit-tokens": "30000"}
+    found = []
+
+    async def call():
+        async with serving(saying({"error": {"message": "no"}}, 429, told)) as vendor:
+            endpoint = Endpoint(vendor.url, key, 30.0, 4, headers={"X-Title": "a title"})
+            provider = PROVIDERS["litellm"](endpoint)
+            provider.on_limits = lambda limits, hold: found.append((limits, hold))
+            try:
+                for step in range(3):
+                    with pytest.raises(CallError) as caught:
+                        await provider.send(provider.encode(model, question), f"{step}")
+                assert caught.value.retry_after == 6.0
+            finally:
+                await provider.close()
+            assert [headers["x-title"] for headers in vendor.headers] == ["a title"] * 3
+
+    asyncio.run(call())
+    assert found == [(Limits(requests_per_minute=500, tokens_per_minute=30000), 6.0)]
+
+
+def test_limits_come_with_an_answer_and_an_account_is_no_secret(serving, saying, good, question, key):
+    found = []
+
+    async def call():
+        async with serving(saying(good, 200, {"x-ratelimit-limit-requests": "500"})) as vendor:
+            provider = PROVIDERS["litellm"](Endpoint(vendor.url, key, 30.0, 4))
+            provider.on_limits = lambda limits, hold: found.append((limits, hold))
+            assert key not in repr(provider.account("openai/m"))
+            assert provider.account("openai/m")[2] == "openai/m"
+            try:
+                await provider.send(provider.encode("openai/m", question), "1")
+            finally:
+                await provider.close()
+
+    asyncio.run(call())
+    assert found == [(Limits(requests_per_minute=500), 0.0)]
+
+
+@pytest.mark.parametrize("model", ["openai/m", "mistral/m", "anthropic/m"])
+def test_silence_ends_a_call_by_the_read_timeout(serving, hanging, question, key, model):
+    async def call():
+        async with serving(hanging) as vendor:
+            provider = PROVIDERS["litellm"](Endpoint(vendor.url, key, 20.0, 4, read_timeout=0.05))
+            try:
+                await provider.send(provider.encode(model, question), "1")
+            except CallError as error:
+                return error, vendor
+            finally:
+                await provider.close()
+
+    error, vendor = asyncio.run(call())
+    assert isinstance(error, TransientError)
+    assert error.may_be_billed
+    assert "silent for 0.05 s (read_timeout)" in str(error)
+    assert len(vendor.paths) == 1
+
+
+def test_a_proxy_is_refused_in_words(key):
+    with pytest.raises(InputError, match="litellm is not asked through a proxy"):
+        PROVIDERS["litellm"](Endpoint("http://host/v1", key, 1.0, 1, proxy="http://proxy"))

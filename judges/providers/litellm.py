@@ -136,7 +136,7 @@ class LiteLLMProvider:
             self._limits.tell(self.on_limits, headers)
 
     def _timeout(self) -> Any:
-        """Connecting and silence; the whole call has a timer of its own. Not all of litellm's vendors keep the first."""
+        """Connecting and silence; the whole call has its own timer. Not all of litellm's vendors keep the first."""
         asked = timeouts(self._endpoint, self._endpoint.timeout)
         return import_module("httpx").Timeout(
             self._endpoint.timeout, connect=asked.connect, read=asked.sock_read or self._endpoint.timeout

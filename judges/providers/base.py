@@ -108,8 +108,9 @@ class Endpoint:
 
     @property
     def host(self) -> str:
-        """Host of the base URL, with its port where one is given."""
-        return urlsplit(self.base_url).netloc.lower()
+        """Host of the base URL, with its port where it is not that of http or https."""
+        parts = urlsplit(self.base_url)
+        return parts.netloc.lower().removesuffix(":443" if parts.scheme == "https" else ":80")
 
     @property
     def proxy_host(self) -> str:

@@ -27,7 +27,8 @@ _DAILY_OR_NOT = ("openai.com",)
 """Hosts where it is for a day on some accounts: told by how slowly the bucket refills."""
 _REFILLING = ("anthropic.com", "groq.com", "openai.com")
 _PART = 0.1
-"""Share of a refilling bucket to wait for: enough for some calls, and nothing is lost, since it goes on filling."""
+_LONGEST_PART = 60.0
+"""Of a refilling bucket a tenth is waited for, a minute at most: nothing is lost, since it goes on filling."""
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d*)?")
 _DURATION = re.compile("".join(rf"(?:(\d+(?:\.\d+)?){unit})?" for unit in ("d", "h", "m(?!s)", "s", "ms")))
@@ -93,7 +94,8 @@ def retry_after(headers: Mapping[str, str], now: datetime, body: object = None) 
 def read_limits(headers: Mapping[str, str], host: str, now: datetime) -> tuple[Limits, float] | None:
     """What an answer from this host says of the account's limits, and the seconds to hold because one is used up.
 
-    Of a bucket that refills only a tenth is waited for. None where nothing is said that can be read.
+    Of a bucket that refills only a tenth is waited for, and a minute at most. None where nothing is said that can be
+    read.
     """
     told = _told(headers, None)
     now = _date(told.get("date", "")) or now
@@ -106,7 +108,8 @@ def read_limits(headers: Mapping[str, str], host: str, now: datetime) -> tuple[L
             kind = "requests_per_day" if _is_daily(told, bucket, limit, reset, host) else bucket.kind
             limits.setdefault(kind, limit)
         if reset is not None and _is_empty(told, bucket, False):
-            hold = max(hold, reset * _PART if bucket.kind and _is_of(host, _REFILLING) else reset)
+            refills = bucket.kind is not None and _is_of(host, _REFILLING)
+            hold = max(hold, min(reset * _PART, _LONGEST_PART) if refills else reset)
     return (Limits(**limits), hold) if limits or hold else None
 
 

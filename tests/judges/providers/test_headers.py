@@ -158,6 +158,8 @@ LIMITS = [
         per("requests", 14400, 14370, "2m59.56s") | per("tokens", 18000, 0, "7.66s"),
         (Limits(requests_per_day=14400, tokens_per_minute=18000), 0.766),
     ),
+    # A day's bucket that is empty gives a call every few seconds: hours of waiting for a tenth of it help nobody.
+    ("api.groq.com", per("requests", 14400, 0, "24h"), (Limits(requests_per_day=14400), 60.0)),
     ("api.groq.com", {"x-ratelimit-limit-requests": "14400"}, (Limits(requests_per_day=14400), 0.0)),
     (
         "api.cerebras.ai",

@@ -165,7 +165,7 @@ def account(model, url="https://api.openai.com/v1", key="sk-secret-1"):
 
 def test_an_account_is_a_host_a_key_and_a_model_as_the_vendor_counts_it():
     base = account("gpt-4o-mini")
-    assert base == account("gpt-4o-mini-2024-07-18") == account("gpt-4o-mini", "https://API.openai.com/other/path")
+    assert base == account("gpt-4o-mini-2024-07-18") == account("gpt-4o-mini", "https://API.openai.com:443/x")
     assert base[0] == "api.openai.com"
     assert "sk-secret-1" not in repr(base)
     others = [account("gpt-4o"), account("gpt-4o-mini", key="sk-secret-2"), account("gpt-4o-mini", key=None)]

@@ -390,3 +390,31 @@ def test_a_body_of_many_megabytes_is_sent_without_a_warning(body: bytes) -> None
 
     _, heard = asyncio.run(go())
     assert orjson.loads(heard.bodies[0])["messages"][0]["content"] == "x" * 3_000_000
+
+
+@pytest.mark.parametrize("end", [half_closed, None])
+def test_a_refusal_that_comes_before_the_body_was_heard_is_read(end: Any) -> None:
+    """A gateway that refuses a long prompt by its length does not read it first."""
+    request = Request(({"role": "user", "content": "x" * 30_000_000},), 64)
+    refusal = answer(b'{"error": {"message": "too long"}}', "Connection: close", status="413 Payload Too Large")
+
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(refusal)
+        if end is not None:
+            end(writer)
+        while await reader.read(2**16):
+            pass
+
+    async def go() -> Any:
+        async with talking(script, hearing=False) as heard:
+            provider = OpenAIProvider(Endpoint(heard.url, None, 20.0, 4))
+            try:
+                return await provider.send(provider.encode("judge", request), "1")
+            except CallError as error:
+                return error
+            finally:
+                await provider.close()
+
+    error = asyncio.run(asyncio.wait_for(go(), 30))
+    assert (error.fault, error.status, error.may_be_billed) == (Fault.TOO_LONG, 413, False), error

@@ -25,6 +25,8 @@ _DAILY = ("groq.com",)
 """Hosts whose `x-ratelimit-limit-requests` is for a day."""
 _DAILY_OR_NOT = ("openai.com",)
 """Hosts where it is for a day on some accounts: told by how slowly the bucket refills."""
+_UNSURE = ("azure.com",)
+"""Hosts where it is for ten seconds on some deployments and for a minute on others: it is not read there."""
 _REFILLING = ("anthropic.com", "groq.com", "openai.com")
 _PART = 0.1
 _LONGEST_PART = 60.0
@@ -66,6 +68,8 @@ _BUCKETS = (
     _named("x-ratelimit-*-req-minute", "requests_per_minute"),
     _named("x-ratelimit-*-requests-day", "requests_per_day"),
     _named("x-ratelimit-*-tokens-minute", "tokens_per_minute"),
+    _named("x-ratelimit-*-tokens-prompt", "input_tokens_per_minute"),
+    _named("x-ratelimit-*-tokens-generated", "output_tokens_per_minute"),
     _named("x-ratelimit-*"),
     _named("ratelimit-*"),
 )
@@ -104,8 +108,7 @@ def read_limits(headers: Mapping[str, str], host: str, now: datetime) -> tuple[L
     for bucket in _BUCKETS:
         reset = _sane(_seconds(told.get(bucket.reset, ""), now))
         limit = _count(told.get(bucket.limit, ""))
-        if limit is not None and bucket.kind is not None:
-            kind = "requests_per_day" if _is_daily(told, bucket, limit, reset, host) else bucket.kind
+        if limit is not None and (kind := _kind(told, bucket, limit, reset, host)) is not None:
             limits.setdefault(kind, limit)
         if reset is not None and _is_empty(told, bucket, False):
             refills = bucket.kind is not None and _is_of(host, _REFILLING)
@@ -161,16 +164,18 @@ def _is_empty(told: Mapping[str, str], bucket: _Bucket, unsaid: bool) -> bool:
     return unsaid if remaining is None else remaining <= 0
 
 
-def _is_daily(told: Mapping[str, str], bucket: _Bucket, limit: int, reset: float | None, host: str) -> bool:
-    """Whether a limit of requests that is not called one is for a day."""
+def _kind(told: Mapping[str, str], bucket: _Bucket, limit: int, reset: float | None, host: str) -> str | None:
+    """The field of `Limits` for a bucket; a limit of requests is called alike whatever its window is."""
     if bucket.limit != "x-ratelimit-limit-requests":
-        return False
+        return bucket.kind
+    if _is_of(host, _UNSURE):
+        return None
     if _is_of(host, _DAILY):
-        return True
+        return "requests_per_day"
     remaining = _number(told.get(bucket.remaining, ""))
     if not _is_of(host, _DAILY_OR_NOT) or not reset or remaining is None or not 0 <= remaining < limit:
-        return False
-    return reset * limit / (limit - remaining) > 3600
+        return bucket.kind
+    return "requests_per_day" if reset * limit / (limit - remaining) > 3600 else bucket.kind
 
 
 def _is_of(host: str, domains: tuple[str, ...]) -> bool:

@@ -179,6 +179,16 @@ LIMITS = [
         | claude("tokens", 480000, 100, "00:40"),
         (Limits(4000, 480000, 400000, 80000), 3.0),
     ),
+    (
+        "api.fireworks.ai",
+        {"X-Ratelimit-Limit-Tokens-Prompt": "3600000", "X-Ratelimit-Limit-Tokens-Generated": "36000"},
+        (Limits(input_tokens_per_minute=3600000, output_tokens_per_minute=36000), 0.0),
+    ),
+    (
+        "mine.openai.azure.com",
+        {"x-ratelimit-limit-requests": "50", "x-ratelimit-limit-tokens": "50000"},
+        (Limits(tokens_per_minute=50000), 0.0),
+    ),
     # A window of unknown length tells no limit, but that it is used up.
     ("openrouter.ai", {"x-ratelimit-limit": "20", "x-ratelimit-remaining": "19", "x-ratelimit-reset": "5"}, None),
     ("openrouter.ai", {"x-ratelimit-remaining": "0", "x-ratelimit-reset": f"{NOW_MS + 5000}"}, (Limits(), 5.0)),

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import aiohttp
 import orjson
 import pytest
 
@@ -19,7 +20,7 @@ from tests.judges.providers.sockets import listening
 from venire.arena.errors import CallError, Fault, TransientError
 from venire.arena.records import Reply, Request
 from venire.judges.providers import Endpoint
-from venire.judges.providers.connections import timeouts
+from venire.judges.providers.connections import connection_failure, timeouts
 from venire.judges.providers.openai import OpenAIProvider
 
 REQUEST = Request(({"role": "user", "content": "1 or 2?"},), 64)
@@ -297,6 +298,11 @@ def test_deadlines_are_not_rounded_up_to_whole_seconds() -> None:
     made = timeouts(Endpoint("http://host/v1", None, 6.0, 1, read_timeout=5.5), 6.0)
     assert (made.total, made.connect, made.sock_read) == (6.0, pytest.approx(5.4), 5.5)
     assert made.ceil_threshold > 6.0
+
+
+def test_silence_without_a_limit_of_its_own_is_told_by_the_whole_one() -> None:
+    error = connection_failure(aiohttp.SocketTimeoutError(), Endpoint("http://host/v1", None, 6.0, 1))
+    assert str(error) == "http://host/v1: the server was silent for 6 s (read_timeout)"
 
 
 def test_no_text_at_all_is_a_reply_without_text(good) -> None:

@@ -15,13 +15,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 from venire.arena.battles import Statistics
-from venire.arena.campaigns import Campaign, DataSources, Identity, JudgeSettings, LaneSettings, Price, RouteSettings
+from venire.arena.campaigns import Campaign, DataSources, JudgeSettings, Price
 from venire.arena.clock import Clock, SystemClock
 from venire.arena.errors import InputError
 from venire.arena.records import Completion, Instruction, Origin, Rating
 from venire.configs.loading import difference
-from venire.judges.providers import PROVIDERS
-from venire.judges.providers.base import Endpoint, Provider
+from venire.endpoints import check_all, open_all, read_secrets
 from venire.judges.providers.prices import find_price
 from venire.orchestrator.campaign import run_campaign
 from venire.orchestrator.ending import GRACE_SECONDS, CampaignSummary, Stop
@@ -157,25 +156,15 @@ class Session:
         any money is spent: InputError for one that cannot be used. Raises StoreError when the store fails.
         """
         left = self._judges_left()
-        keys = {
-            route.identity: _key(self.campaign, judge, route, environ) for judge in left for route in judge.lane.routes
-        }
-        proxies = {judge.lane.identity: _proxy(self.campaign, judge, environ) for judge in left}
+        secrets = read_secrets(self.campaign, left, environ)
 
         async def go(base_url: str | None) -> CampaignSummary:
             stop = Stop()
             async with contextlib.AsyncExitStack() as stack:
-                providers: dict[Identity, Provider] = {}
-                asked: list[tuple[JudgeSettings, RouteSettings, Provider]] = []
-                for judge in left:
-                    for route in judge.lane.routes:
-                        if route.identity not in providers:
-                            key, proxy = keys[route.identity], proxies[judge.lane.identity]
-                            provider = _open_provider(judge.lane, route, key, proxy, base_url)
-                            stack.push_async_callback(provider.close)
-                            providers[route.identity] = provider
-                            asked.append((judge, route, provider))
-                await _check(self.campaign, asked, warn)
+                opened = open_all(self.campaign, left, secrets, base_url)
+                for one in opened:
+                    stack.push_async_callback(one.provider.close)
+                await check_all(self.campaign, opened, warn)
                 pulse = Pulse(self.campaign.name, self.clock.wall())
                 door = _Door()
                 await stack.enter_async_context(serve(self.store.path, self._answers(pulse, door), warn))
@@ -190,7 +179,7 @@ class Session:
                         self.store,
                         self.campaign,
                         self.planned,
-                        providers,
+                        {one.route.identity: one.provider for one in opened},
                         self.prices,
                         clock=self.clock,
                         stop=stop,
@@ -302,44 +291,6 @@ def _sources(data: DataSources) -> list[tuple[Kind, Path]]:
     return [(kind, path) for kind, path in named if path is not None]
 
 
-def _open_provider(
-    lane: LaneSettings, route: RouteSettings, key: str | None, proxy: str | None, embedded_url: str | None
-) -> Provider:
-    base_url = route.base_url or embedded_url
-    assert base_url is not None  # a campaign file names one for every judge that is not simulated
-    endpoint = Endpoint(
-        base_url,
-        key,
-        lane.timeout,
-        lane.concurrency,
-        connect_timeout=lane.connect_timeout,
-        read_timeout=lane.read_timeout,
-        headers=lane.headers,
-        proxy=None if route.base_url is None else proxy,
-    )
-    return PROVIDERS[route.provider](endpoint)
-
-
-async def _check(
-    campaign: Campaign,
-    asked: Sequence[tuple[JudgeSettings, RouteSettings, Provider]],
-    warn: Callable[[str], None] | None,
-) -> None:
-    """Try all endpoints at once; an InputError names all that cannot be used. A fallback that cannot is warned of."""
-    found = await asyncio.gather(*(provider.check() for _, _, provider in asked), return_exceptions=True)
-    problems = []
-    for (judge, route, _), answer in zip(asked, found, strict=True):
-        key = f" (its key is in {route.key_variable})" if route.key_variable else ""
-        if isinstance(answer, BaseException) and not isinstance(answer, InputError):
-            raise answer
-        if isinstance(answer, InputError) and not route.rank:
-            problems.append(f"{campaign.path}: judge {judge.name!r}{key}: {answer}")
-        elif answer is not None and warn is not None:
-            warn(f"warning: judge {judge.name!r}{key if isinstance(answer, InputError) else ''}: {answer}")
-    if problems:
-        raise InputError("\n".join(problems))
-
-
 def _price(campaign: Campaign, judge: JudgeSettings) -> Price:
     if judge.free:
         return Price(0, 0)
@@ -350,25 +301,6 @@ def _price(campaign: Campaign, judge: JudgeSettings) -> Price:
             "price = { input = DOLLARS, output = DOLLARS } per million tokens, or free = true"
         )
     return price
-
-
-def _key(campaign: Campaign, judge: JudgeSettings, route: RouteSettings, environ: Mapping[str, str]) -> str | None:
-    name = route.key_variable
-    return None if name is None else _variable(campaign, judge, "key", name, environ)
-
-
-def _proxy(campaign: Campaign, judge: JudgeSettings, environ: Mapping[str, str]) -> str | None:
-    name = judge.lane.proxy_variable
-    return judge.lane.proxy if name is None else _variable(campaign, judge, "proxy", name, environ)
-
-
-def _variable(campaign: Campaign, judge: JudgeSettings, what: str, name: str, environ: Mapping[str, str]) -> str:
-    if not (value := environ.get(name, "").strip()):
-        raise InputError(
-            f"{campaign.path}: judge {judge.name!r} needs its {what} in the environment variable {name}, which is not "
-            f"set: export {name}=... and try again"
-        )
-    return value
 
 
 @contextlib.contextmanager

@@ -98,7 +98,7 @@ def test_a_variable_that_holds_no_proxy_is_refused_without_showing_it(
     monkeypatch.setenv("OUR_PROXY", value)
     done = venire("run", write_campaign(judges=JUDGE + 'proxy_variable = "OUR_PROXY"\n'), "--yes")
     assert done.code == 2
-    assert "the proxy for http://vendor.example/v1 must" in done.err
+    assert "small.toml: judge 'far': the proxy for http://vendor.example/v1 must" in done.err
     assert "Traceback" not in done.err
     assert PASSWORD not in done.out + done.err
 

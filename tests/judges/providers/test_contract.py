@@ -16,6 +16,7 @@ import orjson
 import pytest
 from aiohttp import web
 
+from venire.arena.campaigns import Limits
 from venire.arena.errors import CallError, Fault, InputError, TransientError
 from venire.arena.records import Reply, Request
 
@@ -424,3 +425,31 @@ def test_check_says_that_tls_failed(subject, serving, saying, key):
     with pytest.raises(InputError, match="TLS") as caught:
         asyncio.run(call())
     assert not any(key in trace for trace in traces(caught.value))
+
+
+def test_an_account_is_a_host_a_digest_and_a_model(subject, key):
+    account = subject.open("https://api.example.org/v1").account(subject.model)
+    assert account[0] == "api.example.org"
+    assert account == subject.open("https://api.example.org/other").account(subject.model)
+    assert account != subject.open("https://api.example.org/v1", key="sk-another-1").account(subject.model)
+    assert not any(key in part for part in account)
+
+
+@pytest.mark.parametrize("status", [200, 429])
+def test_what_an_answer_says_of_limits_is_told(subject, serving, saying, good, question, status):
+    told: list[Any] = []
+
+    async def call() -> None:
+        async with serving(saying(good, status, {"x-ratelimit-limit-tokens": "30000"})) as vendor:
+            provider = subject.open(vendor.url)
+            assert provider.on_limits is None
+            provider.on_limits = lambda limits, hold: told.append((limits, hold))
+            for step in ("1", "2"):
+                try:
+                    await provider.send(provider.encode(subject.model, question), step)
+                except CallError:
+                    assert status == 429
+            await provider.close()
+
+    asyncio.run(call())
+    assert told == [(Limits(tokens_per_minute=30000), 0.0)]

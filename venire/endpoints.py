@@ -1,0 +1,123 @@
+"""The endpoints of a campaign: opened with their keys, and tried before any money is spent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from venire.arena.campaigns import Campaign, Identity, JudgeSettings, RouteSettings
+from venire.arena.errors import InputError
+from venire.judges.providers import PROVIDERS
+from venire.judges.providers.base import Endpoint, Provider
+
+__all__ = ["Opened", "Secrets", "check_all", "open_all", "read_secrets"]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A route with its connections, and the first judge that asks through it."""
+
+    judge: JudgeSettings
+    route: RouteSettings
+    provider: Provider
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Secrets:
+    """What the environment gives for a route: its key, and its proxy's address with the password."""
+
+    key: str | None
+    proxy: str | None
+
+
+def _routes(judges: Sequence[JudgeSettings]) -> Iterator[tuple[JudgeSettings, RouteSettings]]:
+    """Every route once, with the first judge that asks through it."""
+    known: set[Identity] = set()
+    for judge in judges:
+        for route in judge.lane.routes:
+            if route.identity not in known:
+                known.add(route.identity)
+                yield judge, route
+
+
+def read_secrets(
+    campaign: Campaign, judges: Sequence[JudgeSettings], environ: Mapping[str, str]
+) -> Mapping[Identity, Secrets]:
+    """Keys and proxies by route. Raises InputError for a variable that is not set."""
+    found = {}
+    for judge, route in _routes(judges):
+        key, proxy = route.key_variable, judge.lane.proxy_variable
+        found[route.identity] = Secrets(
+            None if key is None else _variable(campaign, judge, "key", key, environ),
+            judge.lane.proxy if proxy is None else _variable(campaign, judge, "proxy", proxy, environ),
+        )
+    return found
+
+
+def open_all(
+    campaign: Campaign,
+    judges: Sequence[JudgeSettings],
+    secrets: Mapping[Identity, Secrets],
+    embedded_url: str | None,
+) -> list[Opened]:
+    """A provider for every route; `embedded_url` answers for simulated judges that name no endpoint.
+
+    Raises InputError for an endpoint that cannot be used.
+    """
+    return [
+        Opened(judge, route, _open(campaign, judge, route, secrets[route.identity], embedded_url))
+        for judge, route in _routes(judges)
+    ]
+
+
+def _open(
+    campaign: Campaign, judge: JudgeSettings, route: RouteSettings, secrets: Secrets, embedded_url: str | None
+) -> Provider:
+    lane = judge.lane
+    base_url = route.base_url or embedded_url
+    assert base_url is not None  # a campaign file names one for every judge that is not simulated
+    try:
+        endpoint = Endpoint(
+            base_url,
+            secrets.key,
+            lane.timeout,
+            lane.concurrency,
+            connect_timeout=lane.connect_timeout,
+            read_timeout=lane.read_timeout,
+            headers=lane.headers,
+            proxy=None if route.base_url is None else secrets.proxy,
+        )
+        return PROVIDERS[route.provider](endpoint)
+    except InputError as error:
+        raise InputError(f"{campaign.path}: judge {judge.name!r}: {error}") from error
+
+
+async def check_all(
+    campaign: Campaign,
+    asked: Sequence[Opened],
+    warn: Callable[[str], None] | None,
+) -> None:
+    """Try all endpoints at once; an InputError names all that cannot be used. A fallback that cannot is warned of."""
+    found = await asyncio.gather(*(one.provider.check() for one in asked), return_exceptions=True)
+    problems = []
+    for one, answer in zip(asked, found, strict=True):
+        judge, route = one.judge, one.route
+        key = f" (its key is in {route.key_variable})" if route.key_variable else ""
+        if isinstance(answer, BaseException) and not isinstance(answer, InputError):
+            raise answer
+        if isinstance(answer, InputError) and not route.rank:
+            problems.append(f"{campaign.path}: judge {judge.name!r}{key}: {answer}")
+        elif answer is not None and warn is not None:
+            warn(f"warning: judge {judge.name!r}{key if isinstance(answer, InputError) else ''}: {answer}")
+    if problems:
+        raise InputError("\n".join(problems))
+
+
+def _variable(campaign: Campaign, judge: JudgeSettings, what: str, name: str, environ: Mapping[str, str]) -> str:
+    if not (value := environ.get(name, "").strip()):
+        raise InputError(
+            f"{campaign.path}: judge {judge.name!r} needs its {what} in the environment variable {name}, which is not "
+            f"set: export {name}=... and try again"
+        )
+    return value

@@ -6,13 +6,14 @@ BIN := $(VENV)/bin
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	if $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$p; break; fi; done)
 
-.PHONY: help install demo test test-slow torture bench-resume bench-lag lint lock clean
+.PHONY: help install demo test test-slow torture bench bench-resume bench-lag lint lock clean
 
 help:
 	@echo "make demo       set up and run a complete campaign without any key"
 	@echo "make test       set up, lint, check types, run the tests"
 	@echo "make test-slow  the tests that take minutes"
 	@echo "make torture    kill, stop, starve and mislead 200 campaigns, and check their books (ROUNDS=200 SEED=0)"
+	@echo "make bench      the engine beside bare clients and other tools: docs/performance.md"
 	@echo "make bench-resume, make bench-lag   measurements, see benchmarks/README.md"
 	@echo "make lock       renew requirements.lock (needs uv)"
 	@echo "make clean      remove the virtual environment and caches"
@@ -45,6 +46,9 @@ SEED ?= 0
 
 torture: install
 	$(BIN)/python -m tests.torture --rounds $(ROUNDS) --seed $(SEED)
+
+bench: install
+	$(BIN)/python benchmarks/bench.py --judge
 
 bench-resume: install
 	$(BIN)/python benchmarks/resume.py

@@ -1,0 +1,113 @@
+"""The whole engine on one campaign, through the session that `venire run` uses. One measurement, one process.
+
+`python benchmarks/engine.py FOLDER [--without store|journal|limiter] [--profile FILE]` prints what it saw as JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import uvloop
+from material import CAMPAIGN
+from sampling import Sampler, threads
+
+from venire.arena.battles import Statistics
+from venire.configs.loading import load_campaign
+from venire.judges.providers.openai import OpenAIProvider
+from venire.orchestrator.lanes.limits import Gate
+from venire.session import Session
+from venire.storage.journal import Journal
+from venire.storage.writer import Writer
+
+
+async def _pass(*_: object, **__: object) -> float:
+    return 0.0
+
+
+def _nothing(*_: object, **__: object) -> int:
+    return 0
+
+
+PARTS: dict[str, dict[tuple[type, str], Callable[..., Any]]] = {
+    "store": {(Writer, "_commit"): _nothing},
+    "journal": {(Journal, name): _nothing for name in ("announce", "release", "withdraw")},
+    "limiter": {(Gate, "take"): _pass},
+}
+"""What takes the place of a part when its cost is measured, in this process only: the product has no such switches.
+
+Without the store rows are still made, grouped and handed to the writer's thread; nothing is committed.
+"""
+
+
+def leave_out(part: str) -> None:
+    """Replace one part by nothing. Raises AttributeError where the product has no such method any more."""
+    for (owner, name), instead in PARTS[part].items():
+        getattr(owner, name)
+        setattr(owner, name, instead)
+
+
+def count_calls() -> Callable[[], int]:
+    """Count the calls that are in a provider's hands; returns what tells the most at one time."""
+    now = most = 0
+    send = OpenAIProvider.send
+
+    async def counted(self: OpenAIProvider, *arguments: Any, **named: Any) -> Any:
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        try:
+            return await send(self, *arguments, **named)
+        finally:
+            now -= 1
+
+    OpenAIProvider.send = counted  # type: ignore[method-assign]
+    return lambda: most
+
+
+def run(folder: Path) -> dict[str, Any]:
+    """Plan the campaign and ask all of it."""
+    busy: dict[str, float] = {}
+    most = count_calls()
+
+    def see(now: Statistics) -> None:
+        busy.update(threads())
+
+    start = time.perf_counter()
+    with Session(load_campaign(folder / CAMPAIGN)) as session:
+        planned = time.perf_counter()
+        cpu = time.process_time()
+        summary = session.run(progress=see, loop_factory=uvloop.new_event_loop)
+        found = {"ended": time.time(), "cpu": time.process_time() - cpu}  # the last row is on disk
+        found |= {"planning": planned - start, "whole": time.perf_counter() - start}
+        rows = {
+            name: session.store.connection.execute(f"select count(*) from {name}").fetchone()[0]  # type: ignore[index]
+            for name in ("plan", "attempt", "verdict")
+        }
+    tail = {"calls": summary.statistics.calls, "most_sent": most(), "threads": busy, "ending": summary.ending.name}
+    return {**found, **rows, **tail}
+
+
+def main() -> None:
+    """Measure once."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--without", choices=PARTS)
+    parser.add_argument("--profile", type=Path)
+    given = parser.parse_args()
+    if given.without:
+        leave_out(given.without)
+    sampler = Sampler() if given.profile else None
+    found = run(given.folder)
+    if sampler is not None:
+        given.profile.write_text(f"{sampler.stop()}\nCPU seconds by thread: {found['threads']}\n", encoding="utf-8")
+    sys.stdout.write(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

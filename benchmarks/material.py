@@ -1,0 +1,101 @@
+"""What the benchmarks judge: a campaign's files with generated texts, and the same calls for those who have no engine.
+
+A prompt has about 6 kB, a reply of reasons 1.6 kB; each trial makes two calls.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+__all__ = ["CAMPAIGN", "Judge", "write_calls", "write_campaign"]
+
+CAMPAIGN = "campaign.toml"
+_MODELS = [f"model-{letter}" for letter in "abcde"]
+_TRIALS_AN_INSTRUCTION = len(_MODELS) * (len(_MODELS) - 1)
+"""Each pair of models once, in both orders."""
+_WORDS = (
+    "answer because between boundary careful clear compare consider correct detail different either evidence example "
+    "explain figure first follow formula general however important instead known matter measure method model most "
+    "number often other partly perhaps point question rather reader reason result second several simple since small "
+    "state step table their there therefore third though under until value whether which while without would "
+)
+_REASONS = "The first answer names what was asked for and gives its grounds; the second one repeats the question. " * 15
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """A judge of a campaign: a lane of its own, since no two have the same model and address."""
+
+    name: str
+    base_url: str
+    concurrency: int
+
+
+def _text(random: Random, length: int) -> str:
+    known = _WORDS.split()
+    chosen: list[str] = []
+    while length > 0:
+        chosen.append(random.choice(known))
+        length -= len(chosen[-1]) + 1
+    return " ".join(chosen)
+
+
+def _texts(instructions: int) -> Iterable[tuple[str, str, Mapping[str, str]]]:
+    """Name and text of each instruction, and its completions by model."""
+    random = Random(7)
+    for n in range(instructions):
+        yield f"q{n:05}", _text(random, 600), {model: _text(random, 2200) for model in _MODELS}
+
+
+def write_campaign(folder: Path, judges: Sequence[Judge], calls: int, protocol: str = "two-stage") -> Path:
+    """A campaign file with its tables in a new folder, of at least so many calls in all; returns the file.
+
+    Every judge is asked the same trials. The limit on requests is on and so high that it holds nothing up.
+    """
+    a_trial = 2 if protocol == "two-stage" else 1
+    instructions = -(-calls // (a_trial * _TRIALS_AN_INSTRUCTION * len(judges)))
+    folder.mkdir(parents=True)
+    with (
+        (folder / "instructions.jsonl").open("w", encoding="utf-8") as asked,
+        (folder / "completions.jsonl").open("w", encoding="utf-8") as said,
+    ):
+        for name, text, completions in _texts(instructions):
+            _line(asked, {"instruction_id": name, "instruction": text})
+            for model, completion in completions.items():
+                _line(said, {"instruction_id": name, "model": model, "completion": completion})
+    tables = "".join(
+        f'[[judge]]\nname = "{judge.name}"\nmodel = "{judge.name}"\nbase_url = "{judge.base_url}"\n'
+        f'protocol = "{protocol}"\nconcurrency = {judge.concurrency}\nrequests_per_minute = 10_000_000\nfree = true\n\n'
+        for judge in judges
+    )
+    path = folder / CAMPAIGN
+    path.write_text(
+        'name = "bench"\nseed = 7\n\n[data]\ninstructions = "instructions.jsonl"\ncompletions = "completions.jsonl"\n\n'
+        f'[plan]\npolicy = "all-pairs"\n\n{tables}',
+        encoding="utf-8",
+    )
+    return path
+
+
+def write_calls(path: Path, trials: int = 200) -> None:
+    """The messages of so many trials' calls, one call a line: what the engine would send for such texts."""
+    from venire.judges.hardening import enclose
+    from venire.judges.prompts import load
+
+    ask, verdict = load("two_stage", "reasons"), load("two_stage", "verdict").template
+    with path.open("w", encoding="utf-8") as into:
+        for name, text, completions in _texts(trials):
+            fenced = [enclose(one, f"{name}-{n:010}") for n, one in enumerate((text, *list(completions.values())[:2]))]
+            question = ask.substitute(instruction=fenced[0], first=fenced[1], second=fenced[2])
+            first = {"role": "user", "content": question}
+            _line(into, [first])
+            _line(into, [first, {"role": "assistant", "content": _REASONS}, {"role": "user", "content": verdict}])
+
+
+def _line(into: Any, what: object) -> None:
+    into.write(json.dumps(what) + "\n")

@@ -1,0 +1,96 @@
+"""The endpoint that benchmarks ask, in a process of its own: `upstream.c`, made by the C compiler at its first use."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import ssl
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+__all__ = ["Missing", "certificate", "counts", "running"]
+
+_SOURCE = Path(__file__).with_name("upstream.c")
+_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "venire-bench"
+
+
+class Missing(Exception):
+    """What a benchmark needs and this machine does not have; the message says what to install."""
+
+
+def _made(tls: bool) -> Path:
+    """The program, made now where the cache holds none of this source. Raises Missing without a compiler."""
+    compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
+    name = hashlib.sha256(_SOURCE.read_bytes()).hexdigest()[:16] + ("-tls" if tls else "")
+    program = _CACHE / f"upstream-{name}"
+    if program.exists():
+        return program
+    if compiler is None:
+        raise Missing("the benchmarks' endpoint is a C program and there is no C compiler: install cc, gcc or clang")
+    _CACHE.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=_CACHE) as scratch:
+        made = Path(scratch) / "upstream"
+        libraries = ["-DWITH_TLS", "-lssl", "-lcrypto"] if tls else []
+        done = subprocess.run(
+            [compiler, "-O2", "-o", str(made), str(_SOURCE), *libraries, "-lm"], capture_output=True, text=True
+        )
+        if done.returncode:
+            wanted = "OpenSSL's headers (libssl-dev)" if tls else "a C library for Linux"
+            raise Missing(f"the benchmarks' endpoint could not be compiled; it needs {wanted}:\n{done.stderr[-500:]}")
+        made.rename(program)
+    return program
+
+
+def certificate(folder: Path) -> tuple[Path, Path]:
+    """A self-signed certificate for 127.0.0.1 and its key, made in a folder. Raises Missing without `openssl`."""
+    if shutil.which("openssl") is None:
+        raise Missing("the row over TLS needs the command openssl for a certificate")
+    paths = folder / "certificate.pem", folder / "key.pem"
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=127.0.0.1"
+    extension = ["-addext", "subjectAltName=IP:127.0.0.1"]
+    names = ["-out", str(paths[0]), "-keyout", str(paths[1])]
+    subprocess.run([*command.split(), *extension, *names], check=True, capture_output=True)
+    return paths
+
+
+@contextlib.contextmanager
+def running(
+    latency: float, *, spread: float = 0.5, core: int | None = None, tls: tuple[Path, Path] | None = None
+) -> Iterator[str]:
+    """The base URL of an endpoint that answers after `latency` seconds, give or take a share `spread` of it.
+
+    It runs on the given core, or on any. With `tls`, a certificate and its key, it speaks TLS. Raises Missing where it
+    cannot be made.
+    """
+    command = [str(_made(tls is not None)), "-l", str(1000 * latency), "-s", str(spread)]
+    if tls is not None:
+        command += ["-c", str(tls[0]), "-k", str(tls[1])]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            if core is not None:
+                os.sched_setaffinity(process.pid, {core})
+            port = int(process.stdout.readline())
+            yield f"{'http' if tls is None else 'https'}://127.0.0.1:{port}/v1"
+        finally:
+            process.kill()
+
+
+def counts(base_url: str, trust: Path | None = None) -> dict[str, Any]:
+    """What an endpoint was asked so far.
+
+    `calls`, `answered`, `bytes` of the calls' bodies, `in_flight` now, the `most` at one time, `first` and `last`, the
+    time of day of those calls, and `lanes`: for each that was asked its number, calls, answered calls and time of its
+    last call. `trust` is the certificate of one over TLS.
+    """
+    context = None if trust is None else ssl.create_default_context(cafile=str(trust))
+    with urlopen(f"{base_url}/count", timeout=30, context=context) as answer:
+        found: dict[str, Any] = json.load(answer)
+    return found

@@ -1,0 +1,94 @@
+"""The benchmarks run and refuse what they must; their figures are not judged: other work shares the cores."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from urllib.error import URLError
+from urllib.request import Request, urlopen
+
+import pytest
+
+_BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+_SECOND = b'{"messages": [{"role": "assistant", "content": "reasons"}]}'
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="the benchmarks pin processes to cores"),
+    pytest.mark.skipif(not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="their endpoint is a C program"),
+]
+
+
+@pytest.fixture(scope="module")
+def modules() -> Iterator[dict[str, ModuleType]]:
+    """The benchmarks' own modules, which are no part of the package."""
+    names = ("material", "measuring", "upstream")
+    sys.path.insert(0, str(_BENCHMARKS))
+    try:
+        yield {name: import_module(name) for name in names}
+    finally:
+        sys.path.remove(str(_BENCHMARKS))
+        for name in names:
+            sys.modules.pop(name, None)
+
+
+def _post(url: str, body: bytes = b"{}") -> bytes:
+    with urlopen(Request(f"{url}/chat/completions", body), timeout=30) as answer:
+        said: bytes = answer.read()
+    return said
+
+
+def test_the_first_row_in_brief_checks_its_rows_and_prints_its_ratio(capsys: pytest.CaptureFixture[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, str(_BENCHMARKS / "bench.py"), "--quick"], capture_output=True, text=True, timeout=110
+    )
+    assert done.returncode == 0, done.stderr
+    assert "engine, yardstick: 20 ms, in brief | 4,000 | 256 |" in done.stdout
+    with capsys.disabled():
+        sys.stdout.write(f"\n{done.stdout}")
+
+
+def test_the_endpoint_counts_what_came_by_lane_and_resets_dead_ones(modules: dict[str, ModuleType]) -> None:
+    upstream = modules["upstream"]
+    with upstream.running(0.001) as url:
+        assert b"gives its grounds" in _post(url)
+        assert b'"content":"2"' in _post(url.replace("/v1", "/slow-3/v1"), _SECOND)
+        with urlopen(url.replace("/v1", "/dead-4/v1/models"), timeout=30) as models:
+            assert models.status == 200
+        with pytest.raises((ConnectionResetError, URLError)):
+            _post(url.replace("/v1", "/dead-4/v1"))
+        found = upstream.counts(url)
+    assert (found["calls"], found["answered"], found["most"], found["in_flight"]) == (3, 2, 1, 0)
+    assert [lane[:3] for lane in found["lanes"]] == [[0, 1, 1], [3, 1, 1], [4, 1, 0]]
+    assert found["bytes"] == 2 + 2 + len(_SECOND)
+
+
+def test_a_run_with_rows_that_are_not_its_calls_is_void(modules: dict[str, ModuleType]) -> None:
+    measuring = modules["measuring"]
+    told = {"plan": 5, "attempt": 10, "verdict": 5, "ending": "COMPLETE"}
+    assert measuring.checked(measuring.Run(10, 1.0, 1.0, 4, told))
+    for wrong in ({"attempt": 9}, {"verdict": 4}, {"ending": "LANE_CLOSED"}):
+        with pytest.raises(measuring.Failed):
+            measuring.checked(measuring.Run(10, 1.0, 1.0, 4, told | wrong))
+
+
+@pytest.mark.parametrize(("seen", "sent", "latency"), [(3, 3, 0.02), (90, 100, 0.2), (101, 100, 0.02)])
+def test_a_run_with_too_few_or_too_many_in_flight_is_void(
+    modules: dict[str, ModuleType], seen: int, sent: int, latency: float
+) -> None:
+    measuring = modules["measuring"]
+    run = measuring.Run(1000, 1.0, 1.0, seen, {"most_sent": sent, "client": "engine.py"})
+    with pytest.raises(measuring.Failed, match=f"at the endpoint {seen}"):
+        measuring.full(run, 100, latency)
+
+
+def test_the_yardstick_sends_bodies_of_the_engines_size(modules: dict[str, ModuleType], tmp_path: Path) -> None:
+    material = modules["material"]
+    material.write_calls(tmp_path / "calls.jsonl", trials=20)
+    sizes = [len(line) for line in (tmp_path / "calls.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert 5_500 < sum(sizes[::2]) / 20 < 6_800
+    assert 1_500 < (sum(sizes[1::2]) - sum(sizes[::2])) / 20 < 2_000

@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	if $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$p; break; fi; done)
 
-.PHONY: help install demo test test-slow torture bench bench-resume bench-lag lint lock clean
+.PHONY: help install demo test test-slow torture bench bench-peers bench-peers-lock bench-resume bench-lag lint lock clean
 
 help:
 	@echo "make demo       set up and run a complete campaign without any key"
@@ -14,6 +14,7 @@ help:
 	@echo "make test-slow  the tests that take minutes"
 	@echo "make torture    kill, stop, starve and mislead 200 campaigns, and check their books (ROUNDS=200 SEED=0)"
 	@echo "make bench      the engine beside bare clients and other tools: docs/performance.md"
+	@echo "make bench-peers   set up those other tools, each in an environment of its own; without one its row is left out"
 	@echo "make bench-resume, make bench-lag   measurements, see benchmarks/README.md"
 	@echo "make lock       renew requirements.lock (needs uv)"
 	@echo "make clean      remove the virtual environment and caches"
@@ -49,6 +50,22 @@ torture: install
 
 bench: install
 	$(BIN)/python benchmarks/bench.py --judge
+
+PEERS := $(basename $(notdir $(wildcard benchmarks/peers/*.lock)))
+
+# The tools that the engine is measured beside, each in an environment of its own; without one its row is left out.
+bench-peers: $(PEERS:%=.venv-peers/%/.installed)
+
+.venv-peers/%/.installed: benchmarks/peers/%.lock
+	rm -rf $(@D)
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
+# Needs uv.
+bench-peers-lock:
+	for peer in $(PEERS); do uv pip compile benchmarks/peers/$$peer.in --universal --python-version 3.11 \
+		--generate-hashes --no-emit-index-url --no-header --upgrade -o benchmarks/peers/$$peer.lock || exit; done
 
 bench-resume: install
 	$(BIN)/python benchmarks/resume.py

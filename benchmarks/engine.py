@@ -15,6 +15,7 @@ from typing import Any
 
 import uvloop
 from material import CAMPAIGN
+from resume import memory
 from sampling import Sampler, threads
 
 from venire.arena.battles import Statistics
@@ -89,7 +90,13 @@ def run(folder: Path) -> dict[str, Any]:
             name: session.store.connection.execute(f"select count(*) from {name}").fetchone()[0]  # type: ignore[index]
             for name in ("plan", "attempt", "verdict")
         }
-    tail = {"calls": summary.statistics.calls, "most_sent": most(), "threads": busy, "ending": summary.ending.name}
+    tail = {
+        "calls": summary.statistics.calls,
+        "most_sent": most(),
+        "threads": busy,
+        "peak": memory("VmHWM"),
+        "ending": summary.ending.name,
+    }
     return {**found, **rows, **tail}
 
 

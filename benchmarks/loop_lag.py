@@ -29,8 +29,6 @@ _LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
     "asyncio": asyncio.new_event_loop,
     "uvloop": uvloop.new_event_loop,
 }
-_WARM_UP = 8.0
-"""Seconds until every worker has a call in flight."""
 
 
 async def heartbeat(seconds: float, into: list[tuple[float, float]]) -> None:
@@ -49,7 +47,7 @@ def idle(seconds: float, loop: str) -> dict[str, Any]:
     return _figures(lags)
 
 
-def client(url: str, body: bytes, calls: int, seconds: float, loop: str) -> dict[str, Any]:
+def client(url: str, body: bytes, calls: int, seconds: float, warm_up: float, loop: str) -> dict[str, Any]:
     """The same calls through the product's provider, without plan, lanes or store."""
     from venire.judges.providers import PROVIDERS, Endpoint
 
@@ -61,9 +59,9 @@ def client(url: str, body: bytes, calls: int, seconds: float, loop: str) -> dict
 
     async def go() -> None:
         provider = PROVIDERS["openai"](Endpoint(url, None, 120.0, calls))
-        until = time.perf_counter() + _WARM_UP + seconds
+        until = time.perf_counter() + warm_up + seconds
         asking = [asyncio.ensure_future(ask(provider, until)) for _ in range(calls)]
-        await asyncio.sleep(_WARM_UP)
+        await asyncio.sleep(warm_up)
         await heartbeat(seconds, lags)
         await asyncio.gather(*asking)
         await provider.close()
@@ -73,7 +71,7 @@ def client(url: str, body: bytes, calls: int, seconds: float, loop: str) -> dict
     return _figures(lags)
 
 
-def engine(folder: Path, seconds: float, loop: str) -> dict[str, Any]:
+def engine(folder: Path, seconds: float, warm_up: float, loop: str) -> dict[str, Any]:
     """A session that goes on with a store; its own loop carries the heartbeat, and slow work beside it is noted."""
     from venire.configs.loading import load_campaign
     from venire.orchestrator import feed
@@ -99,7 +97,7 @@ def engine(folder: Path, seconds: float, loop: str) -> dict[str, Any]:
 
     def make_loop() -> asyncio.AbstractEventLoop:
         made = _LOOPS[loop]()
-        made.call_later(_WARM_UP, lambda: tasks.append(made.create_task(measure())))
+        made.call_later(warm_up, lambda: tasks.append(made.create_task(measure())))
         return made
 
     async def measure() -> None:
@@ -148,6 +146,7 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=1_000)
     parser.add_argument("--latency", type=float, default=4.0)
     parser.add_argument("--seconds", type=float, default=6.0)
+    parser.add_argument("--warm-up", type=float, default=8.0, help="seconds until every worker has a call in flight")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--folder", type=Path, help="where stores are kept for the next time; else they are removed")
     parser.add_argument("--only", nargs=3, help=argparse.SUPPRESS)
@@ -157,9 +156,9 @@ def main() -> None:
         if what == "idle":
             found = idle(given.seconds, loop)
         elif what == "client":
-            found = client(where, (b'{"x": "' + b"a" * 4000 + b'"}'), given.calls, given.seconds, loop)
+            found = client(where, (b'{"x": "' + b"a" * 4000 + b'"}'), given.calls, given.seconds, given.warm_up, loop)
         else:
-            found = engine(Path(where), given.seconds, loop)
+            found = engine(Path(where), given.seconds, given.warm_up, loop)
         sys.stdout.write(json.dumps(found))
         return
     sys.stdout.write(

@@ -15,9 +15,6 @@ from typing import Any
 __all__ = ["CAMPAIGN", "Judge", "write_calls", "write_campaign"]
 
 CAMPAIGN = "campaign.toml"
-_MODELS = [f"model-{letter}" for letter in "abcde"]
-_TRIALS_AN_INSTRUCTION = len(_MODELS) * (len(_MODELS) - 1)
-"""Each pair of models once, in both orders."""
 _WORDS = (
     "answer because between boundary careful clear compare consider correct detail different either evidence example "
     "explain figure first follow formula general however important instead known matter measure method model most "
@@ -45,26 +42,28 @@ def _text(random: Random, length: int) -> str:
     return " ".join(chosen)
 
 
-def _texts(instructions: int) -> Iterable[tuple[str, str, Mapping[str, str]]]:
+def _texts(instructions: int, models: int) -> Iterable[tuple[str, str, Mapping[str, str]]]:
     """Name and text of each instruction, and its completions by model."""
     random = Random(7)
     for n in range(instructions):
-        yield f"q{n:05}", _text(random, 600), {model: _text(random, 2200) for model in _MODELS}
+        yield f"q{n:05}", _text(random, 600), {f"model-{m:02}": _text(random, 2200) for m in range(models)}
 
 
-def write_campaign(folder: Path, judges: Sequence[Judge], calls: int, protocol: str = "two-stage") -> Path:
-    """A campaign file with its tables in a new folder, of at least so many calls in all; returns the file.
+def write_campaign(
+    folder: Path, judges: Sequence[Judge], trials: int, *, models: int = 5, protocol: str = "two-stage"
+) -> Path:
+    """A campaign file with its tables in a new folder, of at least so many trials in all; returns the file.
 
-    Every judge is asked the same trials. The limit on requests is on and so high that it holds nothing up.
+    Every judge is asked the same: each pair of models on every instruction, in both orders. The limit on requests is
+    on and so high that it holds nothing up.
     """
-    a_trial = 2 if protocol == "two-stage" else 1
-    instructions = -(-calls // (a_trial * _TRIALS_AN_INSTRUCTION * len(judges)))
+    instructions = -(-trials // (models * (models - 1) * len(judges)))
     folder.mkdir(parents=True)
     with (
         (folder / "instructions.jsonl").open("w", encoding="utf-8") as asked,
         (folder / "completions.jsonl").open("w", encoding="utf-8") as said,
     ):
-        for name, text, completions in _texts(instructions):
+        for name, text, completions in _texts(instructions, models):
             _line(asked, {"instruction_id": name, "instruction": text})
             for model, completion in completions.items():
                 _line(said, {"instruction_id": name, "model": model, "completion": completion})
@@ -89,8 +88,8 @@ def write_calls(path: Path, trials: int = 200) -> None:
 
     ask, verdict = load("two_stage", "reasons"), load("two_stage", "verdict").template
     with path.open("w", encoding="utf-8") as into:
-        for name, text, completions in _texts(trials):
-            fenced = [enclose(one, f"{name}-{n:010}") for n, one in enumerate((text, *list(completions.values())[:2]))]
+        for name, text, completions in _texts(trials, 2):
+            fenced = [enclose(one, f"{name}-{n:010}") for n, one in enumerate((text, *completions.values()))]
             question = ask.substitute(instruction=fenced[0], first=fenced[1], second=fenced[2])
             first = {"role": "user", "content": question}
             _line(into, [first])

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -17,10 +17,17 @@ from typing import Any
 
 import upstream
 from material import Judge, write_calls, write_campaign
+from peers import Peer
+from upstream import Missing
 
-__all__ = ["HERE", "Bench", "Failed", "Run", "Spread"]
+__all__ = ["HERE", "Bench", "Certificate", "Endpoint", "Failed", "Run", "Spread", "checked", "finish", "full"]
 
 HERE = Path(__file__).parent
+Certificate = tuple[Path, Path]
+"""A certificate and its key."""
+
+_UNASKED = 20
+"""Calls of a peer that are not counted: those of its warm-up, and those by which it makes itself acquainted."""
 
 
 class Failed(Exception):
@@ -28,8 +35,21 @@ class Failed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a client asks; `trust` is the certificate where it speaks TLS."""
+
+    url: str
+    trust: Path | None = None
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What makes a client trust it: OpenSSL reads this variable."""
+        return {} if self.trust is None else {"SSL_CERT_FILE": str(self.trust)}
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
-    """What one client did; seconds from its first call at the endpoint to its end."""
+    """What one client did; seconds from its first call at the endpoint to its end, a peer's without its warm-up."""
 
     calls: int
     seconds: float
@@ -79,74 +99,104 @@ class Bench:
         os.sched_setaffinity(0, {self.core})
 
     @contextmanager
-    def endpoint(self, latency: float, *, tls: tuple[Path, Path] | None = None) -> Iterator[str]:
-        """The base URL of an endpoint with an even latency in seconds."""
-        with upstream.running(latency, spread=0.0, core=self.core, tls=tls) as url:
-            yield url
+    def endpoint(self, latency: float, *, spread: float = 0.0, tls: Certificate | None = None) -> Iterator[Endpoint]:
+        """An endpoint on its core, that answers after a latency in seconds."""
+        with upstream.running(latency, spread=spread, core=self.core, tls=tls) as url:
+            yield Endpoint(url, None if tls is None else tls[0])
 
-    def start(self, command: Sequence[str], **environment: str) -> subprocess.Popen[str]:
-        """A client on its core."""
-        pin: Callable[[], None] = partial(os.sched_setaffinity, 0, {self.client_core})
-        return subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            preexec_fn=pin,
-            env={**os.environ, **environment},
-        )
-
-    def finish(self, client: subprocess.Popen[str], url: str, trust: Path | None = None) -> Run:
-        """Wait for a client and ask its endpoint. Raises Failed where one of them tells of something else."""
-        said, complaint = client.communicate()
-        if client.returncode:
-            raise Failed(f"{' '.join(map(str, client.args))} failed:\n{complaint[-2000:]}")  # type: ignore[arg-type]
-        told = json.loads(said.splitlines()[-1])
-        seen = upstream.counts(url, trust)
-        told |= {"client": client.args[1], "lanes": seen["lanes"], "bytes": seen["bytes"] / seen["calls"]}  # type: ignore[index]
-        if told["calls"] != seen["calls"]:
-            raise Failed(f"{told['calls']} calls by the client, {seen['calls']} at the endpoint")
-        return Run(seen["calls"], told["ended"] - seen["first"], told["cpu"], seen["most"], told)
-
-    def client(self, script: Path, calls: int, in_flight: int, latency: float, *, python: str = sys.executable) -> Run:
-        """One run of a client without an engine: the yardstick or a peer."""
-        with self.endpoint(latency) as url:
-            words = [python, str(script), url, str(self.calls_file), str(calls), str(in_flight)]
-            return self.finish(self.start(words), url)
-
-    def yardstick(self, calls: int, in_flight: int, latency: float) -> Run:
-        """One run of the yardstick. Raises Failed unless so many were in flight."""
-        return full(self.client(HERE / "yardstick.py", calls, in_flight, latency), in_flight, latency)
-
-    def engine(self, calls: int, in_flight: int, latency: float, *options: str) -> Run:
-        """One run of the engine, through one lane, on a new store; `options` are those of engine.py."""
-        with self.endpoint(latency) as url, tempfile.TemporaryDirectory(dir=self.folder) as scratch:
+    @contextmanager
+    def campaign(self, judges: Sequence[Judge], trials: int) -> Iterator[Path]:
+        """The folder of a new campaign of at least so many trials, without a store yet."""
+        with tempfile.TemporaryDirectory(dir=self.folder) as scratch:
             folder = Path(scratch) / "campaign"
-            write_campaign(folder, [Judge("judge", url, in_flight)], calls)
-            run = self.finish(self.start([sys.executable, str(HERE / "engine.py"), str(folder), *options]), url)
-        checked(run, stored="store" not in options)
+            write_campaign(folder, judges, trials)
+            yield folder
+
+    def start(self, command: Sequence[str | Path], environment: Mapping[str, str]) -> subprocess.Popen[str]:
+        """A client on its core, with these environment variables besides this process's."""
+        pin: Callable[[], None] = partial(os.sched_setaffinity, 0, {self.client_core})
+        words = list(map(str, command))
+        variables = {**os.environ, **environment}
+        pipe = subprocess.PIPE
+        return subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True, preexec_fn=pin, env=variables)
+
+    def yardstick(self, calls: int, in_flight: int, latency: float, tls: Certificate | None = None) -> Run:
+        """One run of the yardstick. Raises Failed unless so many were in flight."""
+        with self.endpoint(latency, tls=tls) as at:
+            words = [sys.executable, HERE / "yardstick.py", at.url, self.calls_file, str(calls), str(in_flight)]
+            return full(finish(self.start(words, at.variables), at), in_flight, latency)
+
+    def engine(
+        self, calls: int, in_flight: int, latency: float, without: str | None = None, tls: Certificate | None = None
+    ) -> Run:
+        """One run of the engine through one lane on a new store, perhaps `without` one of its parts."""
+        with (
+            self.endpoint(latency, tls=tls) as at,
+            self.campaign([Judge("judge", at.url, in_flight)], calls // 2) as folder,
+        ):
+            words = [sys.executable, HERE / "engine.py", folder, *(("--without", without) if without else ())]
+            run = finish(self.start(words, at.variables), at)
+        if without != "store":
+            checked(run)
+        if run.calls != calls:
+            raise Failed(f"the campaign has {run.calls} calls, not {calls} as the others")
         return full(run, in_flight, latency)
+
+    def peer(self, peer: Peer, calls: int, in_flight: int, latency: float) -> Run:
+        """One run of a peer. Raises Missing without its environment, Failed for another version than its lock's."""
+        if not peer.python.exists():
+            raise Missing(f"{peer.name} has no environment: make bench-peers")
+        with self.endpoint(latency) as at, tempfile.TemporaryDirectory(dir=self.folder) as home:
+            words = [peer.python, peer.driver, at.url, self.calls_file, str(calls), str(in_flight)]
+            homes = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "CURATOR_CACHE_DIR"), home)
+            run = finish(self.start(words, {**peer.settings, **homes, "PYTHONPATH": ""}), at, more=_UNASKED)
+        if run.told["version"] != peer.version:
+            raise Failed(f"{peer.name} is {run.told['version']} and its lock says {peer.version}: make bench-peers")
+        if run.calls != calls or run.most > in_flight:
+            raise Failed(f"{peer.name}: {run.calls} answers to {calls} calls, {run.most} of {in_flight} in flight")
+        return run
+
+
+def finish(client: subprocess.Popen[str], at: Endpoint, more: int = 0) -> Run:
+    """Wait for a client and ask its endpoint.
+
+    Raises Failed for a client that failed, and where the endpoint saw other calls than the client tells of, up to
+    `more` apart.
+    """
+    said, complaint = client.communicate()
+    name = Path(client.args[1]).name  # type: ignore[index]
+    if client.returncode:
+        raise Failed(f"{name} ended with {client.returncode}:\n{complaint[-2000:]}")
+    told = json.loads(said.splitlines()[-1])
+    seen = upstream.counts(at.url, at.trust)
+    if not told["calls"] <= seen["calls"] <= told["calls"] + more:
+        raise Failed(f"{name}: {told['calls']} calls by its own count, {seen['calls']} at the endpoint")
+    told |= {"client": name, "lanes": seen["lanes"], "first": seen["first"], "bytes": seen["bytes"] / seen["calls"]}
+    return Run(told["calls"], told["ended"] - told.get("started", seen["first"]), told["cpu"], seen["most"], told)
 
 
 def full(run: Run, in_flight: int, latency: float) -> Run:
     """The run, if it had so many calls in flight at one time, more or less. Raises Failed otherwise.
 
-    From a latency of 0.1 s on the endpoint must have seen 0.95 of them. Below it the client's core is what is busy:
+    From a latency of 0.1 s on the endpoint must have seen nine of ten. Below it the client's core is what is busy:
     answers wait for it that the endpoint has given already, and workers wait for their turn on it. Then the client
     must have counted half of them: a client that goes through a door one by one has a handful.
     """
-    most, share = (run.most, 0.95) if latency >= 0.1 else (max(run.most, run.told["most_sent"]), 0.5)
+    most, share = (run.most, 0.9) if latency >= 0.1 else (max(run.most, run.told["most_sent"]), 0.5)
     if run.most > in_flight or most < share * min(in_flight, run.calls):
-        who = Path(run.told["client"]).name
+        who = run.told["client"]
         raise Failed(f"{who}: {most} calls were in flight at the most (at the endpoint {run.most}), not {in_flight}")
     return run
 
 
-def checked(run: Run, *, stored: bool = True) -> Run:
-    """The run, if its rows equal its calls and every trial has its verdict. Raises Failed otherwise."""
+def checked(run: Run, ending: str = "COMPLETE") -> Run:
+    """The run, if its rows equal its calls and every trial has its verdict. Raises Failed otherwise.
+
+    With another ending than COMPLETE verdicts may be missing.
+    """
     told = run.told
-    wanted = (run.calls, told["plan"], "COMPLETE")
-    if stored and (told["attempt"], told["verdict"], told["ending"]) != wanted:
+    settled = told["verdict"] == told["plan"] or ending != "COMPLETE"
+    if (told["attempt"], told["ending"]) != (run.calls, ending) or not settled:
         raise Failed(
             f"{run.calls} calls at the endpoint and {told['plan']} trials, but {told['attempt']} attempts and "
             f"{told['verdict']} verdicts in the store; the run ended {told['ending']}"

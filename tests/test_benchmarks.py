@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -26,14 +27,14 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def modules() -> Iterator[dict[str, ModuleType]]:
     """The benchmarks' own modules, which are no part of the package."""
-    names = ("material", "measuring", "upstream")
+    names = ("material", "measuring", "peers", "table", "upstream")
     sys.path.insert(0, str(_BENCHMARKS))
     try:
         yield {name: import_module(name) for name in names}
     finally:
         sys.path.remove(str(_BENCHMARKS))
         for name in names:
-            sys.modules.pop(name, None)
+            del sys.modules[name]
 
 
 def _post(url: str, body: bytes = b"{}") -> bytes:
@@ -47,7 +48,7 @@ def test_the_first_row_in_brief_checks_its_rows_and_prints_its_ratio(capsys: pyt
         [sys.executable, str(_BENCHMARKS / "bench.py"), "--quick"], capture_output=True, text=True, timeout=110
     )
     assert done.returncode == 0, done.stderr
-    assert "engine, yardstick: 20 ms, in brief | 4,000 | 256 |" in done.stdout
+    assert "engine / yardstick at 20 ms, in brief | 4,000 | 256 (" in done.stdout
     with capsys.disabled():
         sys.stdout.write(f"\n{done.stdout}")
 
@@ -76,7 +77,7 @@ def test_a_run_with_rows_that_are_not_its_calls_is_void(modules: dict[str, Modul
             measuring.checked(measuring.Run(10, 1.0, 1.0, 4, told | wrong))
 
 
-@pytest.mark.parametrize(("seen", "sent", "latency"), [(3, 3, 0.02), (90, 100, 0.2), (101, 100, 0.02)])
+@pytest.mark.parametrize(("seen", "sent", "latency"), [(3, 3, 0.02), (89, 100, 0.2), (101, 100, 0.02)])
 def test_a_run_with_too_few_or_too_many_in_flight_is_void(
     modules: dict[str, ModuleType], seen: int, sent: int, latency: float
 ) -> None:
@@ -92,3 +93,43 @@ def test_the_yardstick_sends_bodies_of_the_engines_size(modules: dict[str, Modul
     sizes = [len(line) for line in (tmp_path / "calls.jsonl").read_text(encoding="utf-8").splitlines()]
     assert 5_500 < sum(sizes[::2]) / 20 < 6_800
     assert 1_500 < (sum(sizes[1::2]) - sum(sizes[::2])) / 20 < 2_000
+
+
+def test_a_peer_of_another_version_than_its_lock_and_one_without_environment_are_refused(
+    modules: dict[str, ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measuring, peers = modules["measuring"], modules["peers"]
+    monkeypatch.setattr(peers, "_ENVIRONMENTS", tmp_path)
+    cores = os.sched_getaffinity(0)
+    try:
+        bench = measuring.Bench(tmp_path)
+        with pytest.raises(measuring.Missing, match="make bench-peers"):
+            bench.peer(peers.PEERS["litellm"], 10, 2, 0.001)
+        python = tmp_path / "litellm" / "bin" / "python"
+        python.parent.mkdir(parents=True)
+        python.write_text(
+            f"#!{sys.executable}\n"
+            "import json, sys, time, urllib.request\n"
+            "request = urllib.request.Request(sys.argv[2] + '/chat/completions', b'{}')\n"
+            "urllib.request.urlopen(request).read()\n"
+            "print(json.dumps({'ended': time.time(), 'cpu': 0.1, 'calls': 1, 'version': '0.0.1'}))\n",
+            encoding="utf-8",
+        )
+        python.chmod(0o755)
+        with pytest.raises(measuring.Failed, match=r"litellm is 0\.0\.1 and its lock says "):
+            bench.peer(peers.PEERS["litellm"], 1, 2, 0.001)
+    finally:
+        os.sched_setaffinity(0, cores)
+
+
+def test_a_line_tells_the_spread_of_paired_ratios_and_whether_the_target_is_met(
+    modules: dict[str, ModuleType],
+) -> None:
+    measuring, table = modules["measuring"], modules["table"]
+    base = [measuring.Run(100, seconds, 2.0, 8, {}) for seconds in (1.0, 1.0, 2.0)]
+    subject = [measuring.Run(100, seconds, 4.0, 9, {}) for seconds in (2.0, 1.0, 2.5)]
+    line = table.compare("it", 10, base, subject, 0.65)
+    assert line.show() == (
+        "| it | 100 | 10 (8, 9) | 0.80 (0.50-1.00) | 0.50 (0.50-0.50) | at least 0.65: met | 40.000 against 20.000 |"
+    )
+    assert not table.compare("it", 10, base, subject, 0.9).met

@@ -1,0 +1,82 @@
+"""Memory of a run while it asks a large campaign, by hand since it takes long: see README.md in this folder.
+
+`python benchmarks/memory.py [--trials 1000000] [--protocol two-stage] [--in-flight 256] [--folder FOLDER]` prints the
+peak of the process's resident memory, and its slope over the second half of the calls. Planning is part of the run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import upstream
+from material import Judge, write_campaign
+from measuring import HERE, Endpoint, checked, finish
+from resume import memory
+
+_MOST_PEAK, _MOST_SLOPE = 600.0, 5.0
+"""MB, and MB for 100,000 calls."""
+
+
+def watch(client: subprocess.Popen[str], at: Endpoint, seconds: float) -> list[tuple[int, float]]:
+    """Calls at the endpoint and MB of the client's resident memory, so often until it ends."""
+    seen: list[tuple[int, float]] = []
+    while client.poll() is None:
+        try:
+            seen.append((upstream.counts(at.url)["calls"], memory("VmRSS", client.pid)))
+        except (FileNotFoundError, IndexError):  # it ended in between
+            break
+        time.sleep(seconds)
+    return seen
+
+
+def slope(seen: list[tuple[int, float]]) -> float:
+    """MB for 100,000 calls over the second half of the calls, by least squares."""
+    late = np.array([one for one in seen if one[0] > seen[-1][0] / 2])
+    return float(np.polyfit(late[:, 0], late[:, 1], 1)[0] * 100_000)
+
+
+def main() -> int:
+    """Run the campaign once; 1 where it took more memory than it may."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--trials", type=int, default=1_000_000)
+    parser.add_argument("--protocol", default="two-stage", help="its name in a campaign file")
+    parser.add_argument("--in-flight", type=int, default=256)
+    parser.add_argument(
+        "--folder", type=Path, help="where the campaign is made: it takes some GB; else a temporary one"
+    )
+    given = parser.parse_args()
+    cores = sorted(os.sched_getaffinity(0))
+    with (
+        tempfile.TemporaryDirectory(dir=given.folder) as scratch,
+        upstream.running(0.02, spread=0.0, core=cores[-1]) as url,
+    ):
+        at = Endpoint(url)
+        folder = Path(scratch) / "campaign"
+        judges = [Judge("judge", url, given.in_flight)]
+        write_campaign(folder, judges, given.trials, models=20, protocol=given.protocol)
+        command = [sys.executable, str(HERE / "engine.py"), str(folder)]
+        pin = partial(os.sched_setaffinity, 0, {cores[0]})
+        client = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=pin)
+        seen = watch(client, at, 0.5)
+        run = checked(finish(client, at))
+    peak, rise = run.told["peak"], slope(seen)
+    asked = max(one[1] for one in seen if one[0])
+    met = peak < _MOST_PEAK and rise < _MOST_SLOPE
+    sys.stdout.write(
+        f"{given.protocol}: {run.told['plan']:,} trials, {run.calls:,} calls, {run.most} in flight at the most\n"
+        f"peak {peak:.0f} MB, {asked:.0f} MB from the first call on (under {_MOST_PEAK:g}); slope over the second half "
+        f"{rise:.2f} MB for 100,000 calls (under {_MOST_SLOPE:g}): {'met' if met else 'missed'}\n"
+    )
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,60 @@
+"""The table of `make bench`: figures with their spread, and what they should be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+
+from measuring import Run, Spread
+
+__all__ = ["HEAD", "Line", "compare"]
+
+HEAD = (
+    "| what | calls | in flight (seen) | ratio of calls/s | ratio of CPU a call | target | CPU ms a call |\n"
+    "|---|---:|---:|---|---|---|---|\n"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line: a figure with its spread. `least` and `most` say what its median should be."""
+
+    what: str
+    calls: int
+    in_flight: str
+    figure: Spread
+    cpu: Spread | None = None
+    least: float | None = None
+    most: float | None = None
+    note: str = ""
+
+    @property
+    def met(self) -> bool:
+        """Whether the target is reached, where there is one."""
+        return (self.least is None or self.figure.median >= self.least) and (
+            self.most is None or self.figure.median <= self.most
+        )
+
+    def show(self) -> str:
+        """The line in Markdown."""
+        target = "reported"
+        if self.least is not None or self.most is not None:
+            limit = f"at least {self.least:g}" if self.least is not None else f"under {self.most:g}"
+            target = f"{limit}: {'met' if self.met else '**missed**'}"
+        cpu = "" if self.cpu is None else self.cpu.show()
+        cells = (self.what, f"{self.calls:,}", self.in_flight, self.figure.show(), cpu, target, self.note)
+        return f"| {' | '.join(cells)} |"
+
+
+def compare(what: str, in_flight: int, base: list[Run], subject: list[Run], least: float | None = None) -> Line:
+    """A line for runs that were made in pairs, right after one another: median and range of the pairs' ratios.
+
+    What is shown as seen in flight is the fewest of the runs' most, as the endpoint counted.
+    """
+    pairs = list(zip(base, subject, strict=True))
+    figure = Spread(tuple(two.rate / one.rate for one, two in pairs))
+    cpu = Spread(tuple(one.cpu_ms / two.cpu_ms for one, two in pairs))
+    middle = [median(run.cpu_ms for run in runs) for runs in (subject, base)]
+    note = f"{middle[0]:.3f} against {middle[1]:.3f}"
+    seen = f"{in_flight:,} ({min(run.most for run in base):,}, {min(run.most for run in subject):,})"
+    return Line(what, subject[0].calls, seen, figure, cpu, least, note=note)

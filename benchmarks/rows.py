@@ -94,7 +94,8 @@ def _healthy_lanes(bench: Bench, dead: int, slow: int) -> Run:
         judges = [Judge(f"judge-{n}", f"{address}/{kind}-{n}/v1", _LANE_IN_FLIGHT) for n, kind in enumerate(kinds)]
         with bench.campaign(judges, _LANE_CALLS // 2 * len(judges)) as folder:
             client = bench.start([sys.executable, HERE / "engine.py", folder], {})
-            _stop_when_done(client, at)
+            if len(kinds) > _HEALTHY:
+                _stop_when_done(client, at)
             run = finish(client, at)
     checked(run, "INTERRUPTED" if len(kinds) > _HEALTHY else "COMPLETE")
     healthy = [lane for lane in run.told["lanes"] if lane[0] < _HEALTHY]
@@ -109,7 +110,6 @@ def _stop_when_done(client: subprocess.Popen[str], at: Endpoint) -> None:
     while client.poll() is None:
         answered = [lane[2] for lane in upstream.counts(at.url)["lanes"] if lane[0] < _HEALTHY]
         if sum(answered) == _HEALTHY * _LANE_CALLS:
-            time.sleep(0.5)  # a campaign without other lanes ends by itself
             client.send_signal(signal.SIGINT)
             return
         time.sleep(0.1)
@@ -117,17 +117,17 @@ def _stop_when_done(client: subprocess.Popen[str], at: Endpoint) -> None:
 
 def litellm(bench: Bench, rounds: int) -> Iterator[Line]:
     """The engine beside `litellm.acompletion` in a bare loop."""
-    yield from _beside(bench, rounds, 1_000, ("litellm",), 15)
+    yield from _beside(bench, rounds, 3_000, ("litellm",), 15)
 
 
 def bulk(bench: Bench, rounds: int) -> Iterator[Line]:
     """The engine beside callers of many prompts."""
-    yield from _beside(bench, rounds, 1_000, ("curator", "async_batch_llm"), 8)
+    yield from _beside(bench, rounds, 2_000, ("curator", "async_batch_llm"), 8)
 
 
 def harness(bench: Bench, rounds: int) -> Iterator[Line]:
     """The engine beside an evaluation harness."""
-    yield from _beside(bench, rounds, 400, ("inspect_ai",), 60)
+    yield from _beside(bench, rounds, 600, ("inspect_ai",), 60)
 
 
 def _beside(bench: Bench, rounds: int, calls: int, names: tuple[str, ...], least: float) -> Iterator[Line]:

@@ -10,7 +10,7 @@ from measuring import Run, Spread
 __all__ = ["HEAD", "Line", "compare"]
 
 HEAD = (
-    "| what | calls | in flight (seen) | ratio of calls/s | ratio of CPU a call | target | CPU ms a call |\n"
+    "| what | calls | in flight (seen) | ratio of calls/s | ratio of CPU a call | target | CPU ms a call (share of its core) |\n"
     "|---|---:|---:|---|---|---|---|\n"
 )
 
@@ -46,6 +46,11 @@ class Line:
         return f"| {' | '.join(cells)} |"
 
 
+def _cpu(runs: list[Run]) -> str:
+    """CPU of a call in ms, and which share of its core a client had: a low one where the core limits is others' work."""
+    return f"{median(run.cpu_ms for run in runs):.3f} ({median(run.cpu / run.seconds for run in runs):.0%})"
+
+
 def compare(what: str, in_flight: int, base: list[Run], subject: list[Run], least: float | None = None) -> Line:
     """A line for runs that were made in pairs, right after one another: median and range of the pairs' ratios.
 
@@ -54,7 +59,6 @@ def compare(what: str, in_flight: int, base: list[Run], subject: list[Run], leas
     pairs = list(zip(base, subject, strict=True))
     figure = Spread(tuple(two.rate / one.rate for one, two in pairs))
     cpu = Spread(tuple(one.cpu_ms / two.cpu_ms for one, two in pairs))
-    middle = [median(run.cpu_ms for run in runs) for runs in (subject, base)]
-    note = f"{middle[0]:.3f} against {middle[1]:.3f}"
+    note = f"{_cpu(subject)} against {_cpu(base)}"
     seen = f"{in_flight:,} ({min(run.most for run in base):,}, {min(run.most for run in subject):,})"
     return Line(what, subject[0].calls, seen, figure, cpu, least, note=note)

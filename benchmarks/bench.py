@@ -27,6 +27,9 @@ def measure(bench: Bench, names: Sequence[str], rounds: int) -> int:
         try:
             for line in ROWS[name](bench, rounds):
                 _say(line.show() + "\n")
+                if line.disturbed and line.least is not None:
+                    sys.stderr.write(f"bench: row {name} is not judged: other work was on the client's core\n")
+                    ending = _VOID
                 ending = max(ending, _DONE if line.met else _MISSED)
         except Missing as missing:
             sys.stderr.write(f"bench: row {name} is left out: {missing}\n")
@@ -37,7 +40,7 @@ def measure(bench: Bench, names: Sequence[str], rounds: int) -> int:
 
 
 def main() -> int:
-    """Measure the rows asked for and print the table; 2 where a measurement is void, 1 for a target under `--judge`."""
+    """Measure the rows asked for and print the table; 2 where a row cannot be judged, 1 for a target under `--judge`."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", nargs="+", choices=ROWS, default=list(ROWS))
     parser.add_argument("--rounds", type=int, default=5, help="how often each yardstick and its subject are run")

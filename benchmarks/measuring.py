@@ -163,7 +163,10 @@ def finish(client: subprocess.Popen[str], at: Endpoint, more: int = 0) -> Run:
     Raises Failed for a client that failed, and where the endpoint saw other calls than the client tells of, up to
     `more` apart.
     """
-    said, complaint = client.communicate()
+    try:
+        said, complaint = client.communicate()
+    finally:
+        client.kill()  # also when this process is interrupted
     name = Path(client.args[1]).name  # type: ignore[index]
     if client.returncode:
         raise Failed(f"{name} ended with {client.returncode}:\n{complaint[-2000:]}")

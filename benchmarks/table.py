@@ -10,9 +10,13 @@ from measuring import Run, Spread
 __all__ = ["HEAD", "Line", "compare"]
 
 HEAD = (
-    "| what | calls | in flight (seen) | ratio of calls/s | ratio of CPU a call | target | CPU ms a call (share of its core) |\n"
+    "| what | calls | in flight (seen) | ratio of calls/s | ratio of CPU | target | CPU ms a call (share of core) |\n"
     "|---|---:|---:|---|---|---|---|\n"
 )
+
+
+_OWN_CORE = 0.8
+"""Share of a core from which on a client is taken to have had it alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,8 @@ class Line:
     least: float | None = None
     most: float | None = None
     note: str = ""
+    disturbed: bool = False
+    """Whether a client that had work for a whole core did not get it: then nothing is judged."""
 
     @property
     def met(self) -> bool:
@@ -40,25 +46,39 @@ class Line:
         target = "reported"
         if self.least is not None or self.most is not None:
             limit = f"at least {self.least:g}" if self.least is not None else f"under {self.most:g}"
-            target = f"{limit}: {'met' if self.met else '**missed**'}"
+            target = f"{limit}: {'core shared, not judged' if self.disturbed else 'met' if self.met else '**missed**'}"
         cpu = "" if self.cpu is None else self.cpu.show()
         cells = (self.what, f"{self.calls:,}", self.in_flight, self.figure.show(), cpu, target, self.note)
         return f"| {' | '.join(cells)} |"
 
 
+def _share(runs: list[Run]) -> float:
+    return median(run.cpu / run.seconds for run in runs)
+
+
 def _cpu(runs: list[Run]) -> str:
-    """CPU of a call in ms, and which share of its core a client had: a low one where the core limits is others' work."""
-    return f"{median(run.cpu_ms for run in runs):.3f} ({median(run.cpu / run.seconds for run in runs):.0%})"
+    """CPU of a call in ms, and which share of its core a client had."""
+    return f"{median(run.cpu_ms for run in runs):.3f} ({_share(runs):.0%})"
 
 
-def compare(what: str, in_flight: int, base: list[Run], subject: list[Run], least: float | None = None) -> Line:
+def compare(
+    what: str,
+    in_flight: int,
+    base: list[Run],
+    subject: list[Run],
+    least: float | None = None,
+    *,
+    saturated: bool = True,
+) -> Line:
     """A line for runs that were made in pairs, right after one another: median and range of the pairs' ratios.
 
-    What is shown as seen in flight is the fewest of the runs' most, as the endpoint counted.
+    What is shown as seen in flight is the fewest of the runs' most, as the endpoint counted. `saturated` says that
+    both have work for a whole core.
     """
     pairs = list(zip(base, subject, strict=True))
     figure = Spread(tuple(two.rate / one.rate for one, two in pairs))
     cpu = Spread(tuple(one.cpu_ms / two.cpu_ms for one, two in pairs))
     note = f"{_cpu(subject)} against {_cpu(base)}"
     seen = f"{in_flight:,} ({min(run.most for run in base):,}, {min(run.most for run in subject):,})"
-    return Line(what, subject[0].calls, seen, figure, cpu, least, note=note)
+    disturbed = saturated and min(_share(base), _share(subject)) < _OWN_CORE
+    return Line(what, subject[0].calls, seen, figure, cpu, least, note=note, disturbed=disturbed)

@@ -130,6 +130,10 @@ def test_a_line_tells_the_spread_of_paired_ratios_and_whether_the_target_is_met(
     subject = [measuring.Run(100, seconds, 4.0, 9, {}) for seconds in (2.0, 1.0, 2.5)]
     line = table.compare("it", 10, base, subject, 0.65)
     assert line.show() == (
-        "| it | 100 | 10 (8, 9) | 0.80 (0.50-1.00) | 0.50 (0.50-0.50) | at least 0.65: met | 40.000 (200%) against 20.000 (200%) |"
+        "| it | 100 | 10 (8, 9) | 0.80 (0.50-1.00) | 0.50 (0.50-0.50) | at least 0.65: met "
+        "| 40.000 (200%) against 20.000 (200%) |"
     )
     assert not table.compare("it", 10, base, subject, 0.9).met
+    waited = [measuring.Run(100, 1.0, 0.5, 8, {})]
+    assert "core shared, not judged" in table.compare("it", 10, waited, waited, 0.5).show()
+    assert "at least 0.5: met" in table.compare("it", 10, waited, waited, 0.5, saturated=False).show()

@@ -40,7 +40,7 @@ def measure(bench: Bench, names: Sequence[str], rounds: int) -> int:
 
 
 def main() -> int:
-    """Measure the rows asked for and print the table; 2 where a row cannot be judged, 1 for a target under `--judge`."""
+    """Measure rows and print the table; 2 where a row cannot be judged, 1 for a missed target under `--judge`."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", nargs="+", choices=ROWS, default=list(ROWS))
     parser.add_argument("--rounds", type=int, default=5, help="how often each yardstick and its subject are run")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 
 import numpy as np
 
@@ -150,34 +151,37 @@ def expand(
 ) -> Iterator[PlannedTrial]:
     """The trials of a design, instruction by instruction, every battle in both orders, as a stream.
 
+    Within an instruction every battle comes once before any is repeated. Prompts of one instruction begin alike, and a
+    provider that caches prompts reads that again; a repeat, alike to its end, is found there only when it does not
+    leave together with the first (benchmarks/prefixes.py measures it).
+
     `judges` are respondent numbers with their records. Battles with equal texts are left out and counted in
     `equal_texts[0]`.
     """
     keyed = [(number, respondent_key(one), PROTOCOLS[one.protocol].number) for number, one in judges]
     for name in chosen.instructions:
         instruction, instruction_key = answers.instructions[name]
-        for matchup in chosen.matchups:
+        for repeat, matchup in product(range(1, repeats + 1), chosen.matchups):
             a, b = answers.completions[matchup.model_a, name], answers.completions[matchup.model_b, name]
             if a[2] == b[2]:
-                equal_texts[0] += 1
+                equal_texts[0] += repeat == 1
                 continue
             for number, key, protocol in keyed:
                 for swapped in BOTH_ORDERS:
                     shown = arrange(a[1], b[1], swapped)
-                    for repeat in range(1, repeats + 1):
-                        yield PlannedTrial(
-                            trial_key(key, instruction_key, shown, repeat),
-                            protocol,
-                            number,
-                            instruction,
-                            answers.models[matchup.model_a],
-                            answers.models[matchup.model_b],
-                            a[0],
-                            b[0],
-                            swapped,
-                            repeat,
-                            matchup.gap,
-                        )
+                    yield PlannedTrial(
+                        trial_key(key, instruction_key, shown, repeat),
+                        protocol,
+                        number,
+                        instruction,
+                        answers.models[matchup.model_a],
+                        answers.models[matchup.model_b],
+                        a[0],
+                        b[0],
+                        swapped,
+                        repeat,
+                        matchup.gap,
+                    )
 
 
 def plan_campaign(store: Store, campaign: Campaign) -> PlannedCampaign:

@@ -29,6 +29,8 @@ class Ask:
     max_tokens: int | None
     quoted: tuple[str, ...] = ()
     """The assistant's turns: earlier replies that the client sends back."""
+    messages: tuple[tuple[str, str], ...] = ()
+    """Role and text of each, in order."""
 
 
 class RequestError(Exception):
@@ -71,6 +73,7 @@ def read_request(body: bytes) -> Ask:
         characters=sum(len(text) for _, text in said),
         max_tokens=_whole(sent, "max_tokens", least=1) if limit is None else limit,
         quoted=quoted,
+        messages=tuple(said),
     )
 
 
@@ -118,9 +121,19 @@ def completion_body(
     tokens: int,
     fingerprint: str,
     counted: bool = True,
+    cached: int | None = None,
 ) -> bytes:
-    """A `chat.completion` object with one choice; `created` in seconds since 1970, tokens told where `counted`."""
-    usage = {"prompt_tokens": prompt_tokens, "completion_tokens": tokens, "total_tokens": prompt_tokens + tokens}
+    """A `chat.completion` object with one choice; `created` in seconds since 1970, tokens told where `counted`.
+
+    `cached` are the prompt's tokens that were read from a cache, where there is one.
+    """
+    usage: dict[str, Any] = {
+        "prompt_tokens": prompt_tokens,
+        "completion_tokens": tokens,
+        "total_tokens": prompt_tokens + tokens,
+    }
+    if cached is not None:
+        usage["prompt_tokens_details"] = {"cached_tokens": cached}
     return orjson.dumps(
         {
             "id": id,

@@ -17,7 +17,8 @@ What the profiles do not say, and what is done here:
   sampling settings change nothing.
 - Texts that the answer key does not have get replies that cannot be read.
 - Two completions with the same text are taken for one model's: their gap is 0, and order alone speaks.
-- Prompt tokens are counted from the characters of all messages. Nothing is cached and nothing is billed.
+- Prompt tokens are counted from the characters of all messages. Nothing is billed. Nothing is cached unless a number
+  of blocks is given: then the beginnings of prompts are, and read tokens are told (`prefix_cache.py`).
 - Faults are drawn from the server's seed, the body and how often it was asked: rate limits and server errors come at
   once, as do a gateway's pages, answers that are spoilt after the judge's time, late ones later, and none changes what
   the judge says when it is asked again.
@@ -50,8 +51,9 @@ from venire.simulation.dialect import (
     read_request,
 )
 from venire.simulation.faults import SPOILT, FaultKind, Faults
-from venire.simulation.judge import load_profiles, model_name, profiles_digest
+from venire.simulation.judge import load_profiles, model_name, parse_model, profiles_digest, tokens_per_character
 from venire.simulation.ledger import Entry, Ledger
+from venire.simulation.prefix_cache import PrefixCache
 from venire.simulation.replies import JudgeReply, reply_to
 
 __all__ = ["JudgeServer", "serve_in_thread"]
@@ -59,6 +61,7 @@ __all__ = ["JudgeServer", "serve_in_thread"]
 _JSON = "application/json"
 _INVALID = "invalid_request_error"
 _PIECES = 8
+_CACHE_S = 300.0  # at the judges' own speed
 _PATIENCE_S = 0.05  # what stopping leaves to requests that are being answered
 
 
@@ -82,7 +85,8 @@ class JudgeServer:
     `speed` divides every waiting time of a judge (0 or infinite: no waiting); port 0 takes a free one. `seed` is that
     of the faults. With `require_key` a request needs that bearer token. `on_request` is called with a request's
     ordinal once it is in the ledger and before it is answered. `ledger_path` names a file that the ledger is appended
-    to as JSON lines.
+    to as JSON lines. `cache_prompts` is how many blocks of prompts an account's cache holds, `cache_least` the tokens
+    under which nothing is read from it.
     """
 
     def __init__(
@@ -97,6 +101,8 @@ class JudgeServer:
         ledger_path: Path | None = None,
         require_key: str | None = None,
         on_request: Callable[[int], None] | None = None,
+        cache_prompts: int = 0,
+        cache_least: int = 1024,
     ) -> None:
         if not speed >= 0:
             raise InputError(f"speed must be 0 or more, got {speed}")
@@ -109,6 +115,16 @@ class JudgeServer:
         self._faults = faults or Faults()
         self._required = require_key
         self._on_request = on_request
+        self._cache = (
+            PrefixCache(
+                cache_prompts,
+                characters=1 / tokens_per_character(),
+                least_tokens=cache_least,
+                seconds=_CACHE_S * (self._pace or 1.0),
+            )
+            if cache_prompts
+            else None
+        )
         self._runner: web.AppRunner | None = None
         self._fingerprint = f"fp_{profiles_digest()}"
         self._models = models_body(model_name(profile, seed) for profile in load_profiles())
@@ -170,7 +186,7 @@ class JudgeServer:
     async def _complete(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
         digest = sha256(body).hexdigest()
-        decision = self._key_refused(request) or self._decide(body, digest)
+        decision = self._key_refused(request) or self._decide(body, digest, request.headers.get(hdrs.AUTHORIZATION, ""))
         ask = decision.ask
         entry = self.ledger.enter(
             digest,
@@ -201,7 +217,7 @@ class JudgeServer:
         message = "No API key was sent" if sent is None else f"Incorrect API key provided: {sent[7:]}"
         return _Decision("401", 401, error_body(message, _INVALID, code="invalid_api_key"))
 
-    def _decide(self, body: bytes, digest: str) -> _Decision:
+    def _decide(self, body: bytes, digest: str, account: str) -> _Decision:
         try:
             ask = read_request(body)
         except RequestError as error:
@@ -219,11 +235,22 @@ class JudgeServer:
             return self._spoilt(fault, ask, wait_s, billed)
         if fault == "late":
             wait_s += self._faults.late_s
-        answer = self._answer(ask, reply, digest, asked, counted=fault != "unpriced")
+        cached = self._read_cached(ask, reply, account)
+        answer = self._answer(ask, reply, digest, asked, counted=fault != "unpriced", cached=cached)
         kind = "text/plain" if fault == "wrong_type" else _JSON
         return _Decision(fault or "answered", 200, answer, wait_s, ask, billed=billed, content_type=kind)
 
-    def _answer(self, ask: Ask, reply: JudgeReply, digest: str, asked: int, *, counted: bool) -> bytes:
+    def _read_cached(self, ask: Ask, reply: JudgeReply, account: str) -> int | None:
+        """Tokens of a prompt that the account's cache has; None where nothing is cached."""
+        if self._cache is None:
+            return None
+        delay = parse_model(ask.model)[0].first_token_s * self._pace
+        cached = self._cache.ask(account, ask.model, ask.messages, now=time.monotonic(), delay=delay)
+        return min(cached, reply.prompt_tokens)
+
+    def _answer(
+        self, ask: Ask, reply: JudgeReply, digest: str, asked: int, *, counted: bool, cached: int | None
+    ) -> bytes:
         return completion_body(
             id=f"chatcmpl-{digest[:24]}{asked:04x}",
             created=int(time.time()),
@@ -234,6 +261,7 @@ class JudgeServer:
             tokens=reply.tokens,
             fingerprint=self._fingerprint,
             counted=counted,
+            cached=cached,
         )
 
     def _spoilt(self, fault: FaultKind, ask: Ask, wait_s: float, billed: tuple[int, int]) -> _Decision:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import combinations, islice
+from itertools import combinations, groupby, islice
 from pathlib import Path
 from typing import Any
 
@@ -247,6 +247,13 @@ def test_every_battle_is_planned_in_both_orders_for_every_judge_and_repeat() -> 
         for repeat in (1, 2, 3)
     }
     assert len(trials) == len(found) == len({one.key for one in trials})
+
+
+def test_the_trials_of_an_instruction_stand_together_and_all_its_battles_come_before_any_comes_again() -> None:
+    trials = expanded(CHOSEN, ANSWERS, numbered(judge("j"), judge("k")), repeats=3)
+    laps = [(one.instruction, one.repeat) for one in trials]
+    assert list(dict.fromkeys(laps)) == [(ANSWERS.instructions[name][0], lap) for name in NAMES for lap in (1, 2, 3)]
+    assert len(list(groupby(laps))) == len(NAMES) * 3
 
 
 def test_a_trial_is_canonical_and_only_its_key_knows_the_order_shown() -> None:

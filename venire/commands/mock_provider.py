@@ -15,6 +15,9 @@ def mock_provider(
     speed: float = typer.Option(1.0, "--speed", min=0.0, help="Divide the judges' latency by this; 0 is no waiting."),
     fault_rate: float = typer.Option(0.0, "--faults", min=0.0, max=1.0, help="Share of requests that fail at first."),
     seed: int = typer.Option(0, "--seed", help="Seed of the faults."),
+    cache_prompts: int = typer.Option(
+        0, "--cache-prompts", min=0, help="Cache prompts: so many blocks of 128 tokens for each key; 0 is no cache."
+    ),
     ledger: Path | None = typer.Option(None, "--ledger", help="Append every request to this file as JSON lines."),
 ) -> None:
     """Serve simulated judges until Ctrl-C.
@@ -29,7 +32,15 @@ def mock_provider(
     from venire.simulation.server import JudgeServer
 
     key = answer_key(load_campaign(file))
-    server = JudgeServer(key, port=port, speed=speed, seed=seed, faults=even_faults(fault_rate), ledger_path=ledger)
+    server = JudgeServer(
+        key,
+        port=port,
+        speed=speed,
+        seed=seed,
+        faults=even_faults(fault_rate),
+        ledger_path=ledger,
+        cache_prompts=cache_prompts,
+    )
 
     async def serve() -> None:
         stopped = asyncio.Event()

@@ -19,7 +19,7 @@ PLAN = """
 import sys
 from itertools import combinations, islice
 from pathlib import Path
-from venire.arena.campaigns import *, RouteSettings
+from venire.arena.campaigns import *
 from venire.arena.records import *
 from venire.orchestrator.plan import Design, expand
 from venire.storage import imports, plans

@@ -424,3 +424,35 @@ def test_a_refusal_that_comes_before_the_body_was_heard_is_read(end: Any) -> Non
 
     error = asyncio.run(asyncio.wait_for(go(), 30))
     assert (error.fault, error.status, error.may_be_billed) == (Fault.TOO_LONG, 413, False), error
+
+
+@pytest.mark.parametrize("said", [b"", CHUNKED + b"5\r\n{    \r\n"])
+def test_a_connection_of_a_call_that_was_given_up_is_not_used_again(body: bytes, said: bytes) -> None:
+    """The rest of the answer that nobody waits for would be read as the next one."""
+
+    async def go() -> tuple[Any, Heard]:
+        begun = asyncio.Event()
+
+        async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
+            writer.write(said if number == 1 else answer(body))
+            begun.set()
+            await reader.read()
+
+        async with talking(script) as heard:
+            provider = OpenAIProvider(Endpoint(heard.url, None, 20.0, 1))
+            encoded = provider.encode("judge", REQUEST)
+            try:
+                given_up = asyncio.create_task(provider.send(encoded, "1"))
+                await begun.wait()
+                for _ in range(20):
+                    await asyncio.sleep(0)
+                given_up.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await given_up
+                return await provider.send(encoded, "2"), heard
+            finally:
+                await provider.close()
+
+    reply, heard = asyncio.run(asyncio.wait_for(go(), 30))
+    assert reply.text == "The first is better."
+    assert (heard.connections, len(heard.bodies)) == (2, 2)

@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	if $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$p; break; fi; done)
 
-.PHONY: help install demo test test-slow torture bench bench-peers bench-peers-lock bench-resume bench-lag bench-prefixes lint lock clean
+.PHONY: help install demo test test-slow torture bench bench-peers bench-peers-lock bench-resume bench-lag bench-prefixes bench-limiter lint lock clean
 
 help:
 	@echo "make demo       set up and run a complete campaign without any key"
@@ -15,7 +15,7 @@ help:
 	@echo "make torture    kill, stop, starve and mislead 200 campaigns, and check their books (ROUNDS=200 SEED=0)"
 	@echo "make bench      the engine beside bare clients and other tools: docs/performance.md"
 	@echo "make bench-peers   set up those other tools, each in an environment of its own; without one its row is left out"
-	@echo "make bench-resume, bench-lag, bench-prefixes   measurements, see benchmarks/README.md"
+	@echo "make bench-resume, bench-lag, bench-prefixes, bench-limiter   measurements, see benchmarks/README.md"
 	@echo "make lock       renew requirements.lock (needs uv)"
 	@echo "make clean      remove the virtual environment and caches"
 
@@ -75,6 +75,9 @@ bench-lag: install
 
 bench-prefixes: install
 	$(BIN)/python benchmarks/prefixes.py
+
+bench-limiter: install
+	$(BIN)/python benchmarks/limiter.py
 
 # One resolution for Python 3.11 to 3.13 and every platform, with hashes and without an index's address.
 lock:

@@ -250,7 +250,7 @@ class Gate:
     def _wake(self, at: float, now: float) -> None:
         """See to it that the queue is served at a time, at the latest; one sleeps for all."""
         at = max(at, now + _NAP)
-        if at < math.inf and (at < self._wakes_at or self._sleeper is None or self._sleeper.done()):
+        if at < math.inf and (at < self._wakes_at - _NAP or self._sleeper is None or self._sleeper.done()):
             self._rest()
             self._wakes_at = at
             self._sleeper = asyncio.get_running_loop().create_task(self._sleep(at - now + _HAIR))

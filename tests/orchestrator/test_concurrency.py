@@ -9,7 +9,7 @@ from random import Random
 from typing import Any, TypeVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from venire.arena.campaigns import Limits
@@ -96,6 +96,7 @@ def test_a_level_once_regained_does_not_slow_further_growth() -> None:
 
 @settings(deadline=None, max_examples=200)
 @given(most=st.integers(1, 1_000), seed=st.integers(0, 2**32))
+@example(most=753, seed=757)  # here a sum comes out just below the next number
 def test_the_number_stays_between_one_and_the_most(most: int, seed: int) -> None:
     adaptive, random, now = Adaptive(most), Random(seed), 0.0
     for _ in range(300):
@@ -234,3 +235,17 @@ def test_a_probe_that_was_not_sent_makes_way_for_the_next() -> None:
 
     run(clock, main())
     assert clock.monotonic() < 6.2
+
+
+def test_time_at_the_limit_lets_the_next_call_pass_though_nothing_is_answered() -> None:
+    clock = VirtualClock()
+    gate = Gate(Limits(), clock, concurrency=10)
+
+    async def main() -> float:
+        turns = [await gate.take(CALL) for _ in range(10)]
+        for turn in turns[:3]:
+            gate.done(turn, 1, 1, rate_limited=turn is turns[0])
+        assert (gate.allowed, gate.in_flight) == (7, 7)
+        return (await gate.take(CALL)).waited
+
+    assert run(clock, main()) == pytest.approx(9, abs=0.01)

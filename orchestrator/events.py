@@ -39,7 +39,7 @@ _CALL = ("lane", "route", "judge", "trial", "key", "step", "attempt")
 
 EVENTS: Mapping[str, Kind] = {
     "run.started": Kind(
-        "A run begins; `lanes` is a list of objects with `lane`, `provider`, `model` and `endpoint`.",
+        "A run begins; `lanes` lists its routes: `lane`, `route`, `provider`, `model` and `endpoint` of each.",
         ("campaign", "planned", "settled", "failed", "missing", "lanes"),
     ),
     "run.ended": Kind(

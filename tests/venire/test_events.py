@@ -41,14 +41,16 @@ def _often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def full(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[bool], None]]:
-    """A disk that takes 10 bytes of each write and then no more, until it is told otherwise; waits for a try."""
-    write, tried, state = os.write, threading.Event(), {"full": True, "room": 10}
+    """A disk that takes 10 bytes of each write and then no more, until it is told otherwise; waits for three tries."""
+    write, tried, state = os.write, threading.Event(), {"full": True, "room": 10, "tries": 0}
 
     def slowly(descriptor: int, text: bytes) -> int:
         if not state["full"]:
             return write(descriptor, text)
-        tried.set()
         if not state["room"]:
+            state["tries"] += 1
+            if state["tries"] == 3:
+                tried.set()
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         state["room"] = 0
         return write(descriptor, text[:10])

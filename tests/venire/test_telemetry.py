@@ -28,8 +28,11 @@ Write = Callable[..., Path]
 
 LANE = "openai https://api.example.com/v1 KEY gpt-x"
 START = {"campaign": "c", "planned": 10, "settled": 3, "failed": 1, "missing": 6}
-LANES = [{"lane": LANE, "provider": "openai", "model": "gpt-x", "endpoint": "https://api.example.com/v1"}]
-CALL = {"lane": LANE, "route": 0, "judge": "j", "trial": 7, "key": "ab" * 16, "step": 1}
+ROUTE = "openai https://api.example.com/v1 OTHER_KEY gpt-x"
+LANES = [
+    {"lane": LANE, "route": ROUTE, "provider": "openai", "model": "gpt-x", "endpoint": "https://api.example.com/v1"}
+]
+CALL = {"lane": LANE, "route": ROUTE, "judge": "j", "trial": 7, "key": "ab" * 16, "step": 1}
 COUNTED = {"input_tokens": 1_000, "output_tokens": 20, "cached_tokens": 896, "cost_nano": 5_000_000}
 NOT_COUNTED = dict.fromkeys(COUNTED)
 SETTLED = {"trial": 7, "key": "ab" * 16, "judge": "j", "lane": LANE, "cost_nano": 5_000_000, "seconds": 4.0}
@@ -154,7 +157,7 @@ def test_a_collector_receives_run_trials_and_calls_in_the_words_of_the_conventio
         "server.port": 443,
         "venire.step": 1,
         "venire.attempt": 2,
-        "venire.route": 0,
+        "venire.route": ROUTE,
         "venire.wait_s": 0.5,
         "venire.cost_nano": 5_000_000,
     }
@@ -252,8 +255,8 @@ def test_where_only_the_environment_asks_a_missing_extra_is_told_and_the_run_goe
     assert "venire[otel]" in done.err
 
 
-def scrape(port: int) -> dict[str, float]:
-    with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+def scrape(url: str) -> dict[str, float]:
+    with urlopen(url, timeout=10) as answer:
         text = answer.read().decode()
     return {name: float(value) for name, value in re.findall(r"^(venire.+) (\S+)$", text, re.MULTILINE)}
 
@@ -264,7 +267,8 @@ def test_a_scrape_reads_what_was_told_and_finds_nobody_after_the_run() -> None:
 
     scraped = Scraped(0)
     tell(scraped, VirtualClock())
-    found = scrape(scraped.port)
+    assert scraped.url == f"http://127.0.0.1:{scraped.port}/metrics", "on this machine alone"
+    found = scrape(scraped.url)
     for name, value in {
         f'venire_calls_total{{class="none",lane="{LANE}"}}': 1,
         f'venire_calls_total{{class="rate_limited",lane="{LANE}"}}': 1,
@@ -283,7 +287,7 @@ def test_a_scrape_reads_what_was_told_and_finds_nobody_after_the_run() -> None:
         assert found[name] == value, name
     scraped.close()
     with pytest.raises(OSError):
-        urlopen(f"http://127.0.0.1:{scraped.port}/metrics", timeout=10)
+        urlopen(scraped.url, timeout=10)
 
 
 def test_a_port_that_is_taken_is_refused_before_anything_is_spent(venire: Venire, write_campaign: Write) -> None:

@@ -13,6 +13,7 @@ from venire.arena.errors import InputError
 from venire.orchestrator.campaign import lane_name
 from venire.orchestrator.ending import CampaignSummary
 from venire.orchestrator.events import Events, Observer
+from venire.orchestrator.lanes.routes import route_name
 from venire.screen import plain
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def observe(
             scraped = Scraped(metrics_port)
             stack.callback(scraped.close)
             observers.append(scraped)
-            warn(f"metrics: http://127.0.0.1:{scraped.port}/metrics")
+            warn(f"metrics: {scraped.url}")
         if _wants_otel(otel, environ, warn):
             from venire.telemetry.otel import Otel
 
@@ -120,9 +121,15 @@ def told_run(session: Session, events: Events) -> Iterator[Callable[[CampaignSum
         failed=before.failed,
         missing=before.missing,
         lanes=[
-            {"lane": lane_name(one), "provider": first.provider, "model": first.model, "endpoint": first.base_url}
+            {
+                "lane": lane_name(one),
+                "route": route_name(way),
+                "provider": way.provider,
+                "model": way.model,
+                "endpoint": way.base_url,
+            }
             for one in lanes
-            for first in one.routes[:1]
+            for way in one.routes
         ],
     )
     summary: CampaignSummary | None = None

@@ -30,6 +30,7 @@ __all__ = ["TRIALS_A_SECOND", "Otel"]
 TRIALS_A_SECOND = 10
 """Settled trials that are traced at most, and failed ones as many; OTEL_TRACES_SAMPLER decides instead where set."""
 
+_MOST_UNDER_WAY = 100_000
 _LONGEST_END = 10.0
 _SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
 _TOKENS = tuple(float(4**power) for power in range(14))
@@ -77,15 +78,15 @@ class Otel:
         wanted = os.environ.get("OTEL_METRICS_EXPORTER") != "none"
         readers = [metrics or PeriodicExportingMetricReader(OTLPMetricExporter())] if wanted else []
         self._meters = MeterProvider(readers, resource=resource, shutdown_on_exit=False)
-        self._lanes: dict[Any, _Attributes] = {}
+        self._routes: dict[Any, _Attributes] = {}
         tracer = self._tracers.get_tracer("venire")
-        self._observers = (_Traces(tracer, self._lanes), _Metrics(self._meters, self._lanes))
+        self._observers = (_Traces(tracer, self._routes), _Metrics(self._meters, self._routes))
 
     def __call__(self, event: Event) -> None:
         """Trace and count an event."""
         if event.name == "run.started":
             lanes: Any = event.fields["lanes"]
-            self._lanes.update({lane["lane"]: _attributes(lane) for lane in lanes})
+            self._routes.update({lane["route"]: _attributes(lane) for lane in lanes})
         for observer in self._observers:
             observer(event)
 
@@ -125,9 +126,9 @@ class _Told(logging.Handler):
 class _Traces:
     """Makes the spans of a trial when it has ended, from what was kept of it: then it is known which are worth it."""
 
-    def __init__(self, tracer: trace.Tracer, lanes: Mapping[Any, _Attributes]) -> None:
+    def __init__(self, tracer: trace.Tracer, routes: Mapping[Any, _Attributes]) -> None:
         self._tracer = tracer
-        self._lanes = lanes
+        self._routes = routes
         self._all = bool(os.environ.get("OTEL_TRACES_SAMPLER"))
         self._calls: dict[Any, list[Event]] = {}
         self._second: dict[str, tuple[int, int]] = {}
@@ -137,6 +138,8 @@ class _Traces:
         match event.name:
             case "call.ended":
                 self._calls.setdefault(event.fields["trial"], []).append(event)
+                if len(self._calls) > _MOST_UNDER_WAY:  # of trials that never ended
+                    del self._calls[next(iter(self._calls))]
             case "trial.settled" | "trial.failed":
                 calls = self._calls.pop(event.fields["trial"], [])
                 if self._wanted(event):
@@ -174,7 +177,9 @@ class _Traces:
 
     def _call(self, event: Event, inside: Any) -> None:
         told: Mapping[str, Any] = event.fields
-        attributes = self._lanes.get(told["lane"], {}) | _own(event, "step", "attempt", "route", "wait_s", "cost_nano")
+        attributes = self._routes.get(told["route"], {}) | _own(
+            event, "step", "attempt", "route", "wait_s", "cost_nano"
+        )
         attributes |= {called: told[name] for name, called in _CALLED.items() if told[name] is not None}
         name = f"chat {attributes.get('gen_ai.request.model', '')}".strip()
         start = _nano(event, told["latency_s"])
@@ -188,9 +193,9 @@ class _Traces:
 class _Metrics:
     """Counts are kept here and read by the library when it sends: adding each call there costs ten times as much."""
 
-    def __init__(self, provider: MeterProvider, lanes: Mapping[Any, _Attributes]) -> None:
+    def __init__(self, provider: MeterProvider, routes: Mapping[Any, _Attributes]) -> None:
         meter: Meter = provider.get_meter("venire")
-        self._lanes = lanes
+        self._routes = routes
         self._calls = _Count(meter.create_observable_counter, "venire.calls", "{call}", "Calls, by what came of them")
         self._in_flight = _Count(
             meter.create_observable_up_down_counter, "venire.calls.in_flight", "{call}", "Calls sent and not ended"
@@ -222,7 +227,7 @@ class _Metrics:
 
     def _ended(self, told: Mapping[str, Any]) -> None:
         lane, fault = told["lane"], told["fault"]
-        known = self._lanes.get(lane, {})
+        known = self._routes.get(told["route"], {})
         self._in_flight.add(-1, lane=lane)
         self._calls.add(1, lane=lane, **{"class": fault})
         self._latency.record(told["latency_s"], known if fault == "none" else known | {"error.type": fault})

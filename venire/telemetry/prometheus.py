@@ -38,6 +38,7 @@ class Scraped:
         except OSError as error:
             raise InputError(f"--metrics-port {port} cannot be had: {error.strerror}; name another, or 0") from error
         self.port: int = self._server.server_port
+        self.url = f"http://{self._server.server_address[0]!s}:{self.port}/metrics"
 
     def __call__(self, event: Event) -> None:
         """Count an event."""

@@ -200,7 +200,7 @@ class _Run:
             settings = self.planned.judges[numbers[0]].lane
             lane = self.lanes[identity] = Lane(
                 settings,
-                [self._open_route(settings, route, providers[route.identity]) for route in settings.routes],
+                [self._open_route(settings, route, providers) for route in settings.routes],
                 recorder=self.recorder,
                 clock=self.clock,
                 tally=self.tally,
@@ -214,13 +214,21 @@ class _Run:
             feeds.append((feed, lane, min(settings.workers, len(left.trials))))
         return feeds
 
-    def _open_route(self, lane: LaneSettings, settings: RouteSettings, provider: Provider) -> Route:
-        account = provider.account(settings.model)
+    def _open_route(self, lane: LaneSettings, settings: RouteSettings, providers: Mapping[Identity, Provider]) -> Route:
+        account = account_of(settings, providers)
         if account not in self.gates:
+            ways = {route for judge in self.campaign.judges for route in judge.lane.routes}
+            same = [one for one in ways if one.identity in providers and account_of(one, providers) == account]
             self.gates[account] = Gate(
-                lane.limits, self.clock, concurrency=lane.concurrency, share=lane.share, skew=lane.skew
+                lane.limits,
+                self.clock,
+                concurrency=lane.concurrency,
+                share=lane.share,
+                skew=lane.skew,
+                sent_today=plans.sent_today(self.store, [self.numbers[route_name(one)] for one in same]),
             )
-        return Route(settings, self.numbers[route_name(settings)], provider, self.gates[account], self.clock)
+        number = self.numbers[route_name(settings)]
+        return Route(settings, number, providers[settings.identity], self.gates[account], self.clock)
 
     async def _work(
         self,
@@ -311,7 +319,7 @@ class _Run:
         """Ask one trial to its end and record it: a verdict, or a failure."""
         protocol = PROTOCOLS[judge.protocol].talk
         trial, material = stage(pending, self.keys[judge.name], judge.protocol)
-        cost = pending.cost
+        cost, start = pending.cost, self.clock.monotonic()
         step = Step(pending.id, pending.key, 0, 0)
 
         async def ask(number: int, request: Request) -> Reply:
@@ -329,10 +337,29 @@ class _Run:
             if error.fault not in VERDICT_FAULTS:
                 self.recorder.failure(pending.id, step.number, error.fault)
                 self.failed += 1
+                if self.events.active:
+                    told = {"step": step.number, "fault": error.fault.name.lower()}
+                    self._tell_trial("trial.failed", pending, judge, cost, start, **told)
                 return
             outcome = Outcome(VERDICT_FAULTS[error.fault])
         self.recorder.verdict(pending.id, orient(pending.key, pending.swapped, outcome), cost)
         self.settled += 1
+        if self.events.active:
+            self._tell_trial("trial.settled", pending, judge, cost, start, status=outcome.status.name.lower())
+
+    def _tell_trial(
+        self, name: str, pending: Pending, judge: JudgeSettings, cost: int, start: float, **told: object
+    ) -> None:
+        self.events.emit(
+            name,
+            trial=pending.id,
+            key=pending.key.hex(),
+            judge=judge.name,
+            lane=lane_name(judge.lane),
+            cost_nano=cost,
+            seconds=self.clock.monotonic() - start,
+            **told,
+        )
 
     def statistics(self) -> Statistics:
         """The counters of this run, frozen."""
@@ -363,7 +390,12 @@ class _Run:
         else:
             ending = Ending.LANE_CLOSED
         unaffordable = {self.planned.judges[number].name: why for number, why in self.out_of_budget.items()}
-        return CampaignSummary(ending, self.statistics(), standing, closed, unaffordable)
+        return CampaignSummary(ending, self.statistics(), standing, closed, unaffordable, self.tally.routes)
+
+
+def account_of(route: RouteSettings, providers: Mapping[Identity, Provider]) -> tuple[str, ...]:
+    """The identity under which a route shares its limits with others."""
+    return providers[route.identity].account(route.model)
 
 
 def lane_name(settings: LaneSettings) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from venire.arena.battles import Statistics
+from venire.arena.errors import Fault
 from venire.storage import frames
 
 __all__ = ["GRACE_SECONDS", "CampaignSummary", "Ending", "Stop"]
@@ -26,6 +28,15 @@ class Ending(StrEnum):
     LANE_CLOSED = "lane closed"
 
 
+@dataclass(slots=True)
+class RouteCalls:
+    """The calls of one route in a run: how many ended in each class, seconds waited, nano-dollars."""
+
+    ended: Counter[Fault] = field(default_factory=Counter)
+    waited: float = 0.0
+    cost: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class CampaignSummary:
     """How a run ended. Counters are of this run; `progress` is of the campaign; seconds of the run's clock."""
@@ -37,6 +48,8 @@ class CampaignSummary:
     """Lane name to why it closed."""
     unaffordable: Mapping[str, str]
     """Name of a judge whose next call a budget does not cover, to the sentence that says which."""
+    routes: Mapping[str, RouteCalls] = field(default_factory=dict)
+    """What went by each route in this run, by its name."""
 
 
 class Stop:

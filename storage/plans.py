@@ -35,6 +35,7 @@ __all__ = [
     "pending",
     "planned",
     "register",
+    "sent_today",
 ]
 
 _CHUNK = 10_000
@@ -269,6 +270,11 @@ def _trial_row(ordinal: int, trial: PlannedTrial) -> Row:
         trial.repeat,
         trial.gap,
     )
+
+
+def sent_today(store: Store, lanes: Sequence[int]) -> list[tuple[float, int]]:
+    """Calls that left by some lanes in the last day: seconds ago, rounded down to the minute, and how many."""
+    return store.rows("sent_lately", now=store.clock.wall(), lanes=list(lanes))
 
 
 def planned(store: Store, campaign: int) -> tuple[int, int, str]:

@@ -13,6 +13,7 @@ from typing import Any
 from rich.console import Console
 
 from venire.arena.campaigns import Budget, Campaign
+from venire.arena.errors import Fault
 from venire.drift import drift_json, show_drift
 from venire.orchestrator.ending import CampaignSummary, Ending
 from venire.orchestrator.events import Events, Observer
@@ -188,6 +189,26 @@ def _show_summary(screen: Console, session: Session, summary: CampaignSummary) -
         + (f" ({money(paid.unknown)} of it reserved for calls without an answer)" if paid.unknown else "")
         + f"; {paid.input_tokens:,} tokens in, {paid.output_tokens:,} out\n"
     )
+    _show_routes(screen, summary)
+
+
+def _show_routes(screen: Console, summary: CampaignSummary) -> None:
+    """How calls ended, by class and route; nothing where all of one route were answered."""
+    met = sorted({fault for calls in summary.routes.values() for fault in calls.ended} - {Fault.NONE})
+    if not met and len(summary.routes) < 2:
+        return
+    head = ("route", "answered", *(fault.name.lower().replace("_", " ") for fault in met), "mean wait", "cost")
+    rows = [
+        (
+            plain(name),
+            *(f"{calls.ended[fault]:,}" for fault in (Fault.NONE, *met)),
+            duration(calls.waited / max(1, calls.ended.total())),
+            money(calls.cost),
+        )
+        for name, calls in sorted(summary.routes.items())
+    ]
+    tabulate(screen, head, rows)
+    screen.print()
 
 
 def _show_ending(screen: Console, session: Session, summary: CampaignSummary) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
@@ -13,6 +12,7 @@ from venire.arena.campaigns import Price
 from venire.arena.errors import CallError, Fault
 from venire.arena.records import Reply, Request
 from venire.orchestrator.budget import Claim, Purse
+from venire.orchestrator.ending import RouteCalls
 from venire.orchestrator.lanes.limits import Load
 from venire.orchestrator.lanes.routes import Route
 
@@ -26,8 +26,8 @@ class Tally:
     calls: int = 0
     answered: int = 0
     retries: int = 0
-    faults: Counter[tuple[str, Fault]] = field(default_factory=Counter)
-    """Calls that ended, by route and class."""
+    routes: dict[str, RouteCalls] = field(default_factory=dict)
+    """Calls that ended, by the name of their route."""
     sending: set[asyncio.Task[Any] | None] = field(default_factory=set)
     """Workers with a call in flight."""
 
@@ -35,6 +35,15 @@ class Tally:
     def in_flight(self) -> int:
         """Calls sent and not yet answered."""
         return len(self.sending)
+
+    def end(self, route: str, fault: Fault, waited: float, cost: int) -> None:
+        """A call has ended; seconds that it waited, nano-dollars that it counts at."""
+        if route not in self.routes:
+            self.routes[route] = RouteCalls()
+        calls = self.routes[route]
+        calls.ended[fault] += 1
+        calls.waited += waited
+        calls.cost += cost
 
 
 @dataclass(slots=True)

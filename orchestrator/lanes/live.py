@@ -274,8 +274,9 @@ class Lane:
             if not self._dearest:
                 self._telling.surcharged(way.route, cost, call.claim.money)
             self._dearest = cost
-        call.step.cost += call.claim.money if cost is None else cost
-        self._tally.faults[way.route.name, result.fault] += 1
+        counted = call.claim.money if cost is None else cost
+        call.step.cost += counted
+        self._tally.end(way.route.name, result.fault, way.turn.waited, counted)
         if self._telling.events.active:
             self._telling.ended(call.step, way, result, cost)
         self._recorder.attempt(

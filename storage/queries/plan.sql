@@ -50,3 +50,8 @@ select trial, step, text, finish, reasoning, coalesce(input_tokens, 0), coalesce
 -- How many attempts each step of a chunk has on record, what they cost, and how many were answered.
 select trial, step, max(number), sum(coalesce(cost, reserved))::bigint, count(*) filter (where fault = 0)
   from attempt where trial between $low and $high and trial in (select unnest($ids)) group by all;
+
+-- name: sent_lately
+-- How many calls left by some routes in the last day, by their age in seconds, whole minutes rounded down.
+select greatest(0, floor(epoch($now::timestamptz - sent_at) / 60) * 60) as ago, count(*) from attempt
+  where lane in (select unnest($lanes)) and sent_at > $now::timestamptz - interval 86460 second group by all;

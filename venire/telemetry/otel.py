@@ -10,6 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
+from textwrap import shorten
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -115,7 +116,8 @@ class _Told(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if not self._told:
             self._told = True
-            self._warn(f"warning: OpenTelemetry: {record.getMessage()}; the run goes on")
+            why = shorten(record.getMessage(), 160, placeholder=" ...")
+            self._warn(f"warning: OpenTelemetry: {why}; the run goes on")
 
     def close(self) -> None:
         self._logger.removeHandler(self)

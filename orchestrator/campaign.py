@@ -313,6 +313,8 @@ class _Run:
                 self.events.emit("judge.unaffordable", judge=name, why=why)
             self.out_of_budget[respondent] = why
             if set(np.unique(self.pending.respondents).tolist()) <= self.out_of_budget.keys():
+                if self.events.active:
+                    self.events.emit("budget.reached", why=why)
                 self._halt()
 
     async def _one(self, pending: Pending, judge: JudgeSettings, lane: Lane, price: Price) -> None:

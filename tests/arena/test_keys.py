@@ -274,13 +274,18 @@ def test_a_fence_is_sixteen_hexadecimal_digits_of_text_and_constant(one: str, ot
     assert mine != fence(one, b"store two")
 
 
-lanes = st.builds(
-    LaneSettings,
+routes = st.builds(
+    RouteSettings,
     provider=st.sampled_from(["openai", "anthropic"]),
     base_url=st.none() | st.just("https://two.example"),
     key_variable=st.none() | st.sampled_from(["A_KEY", "B_KEY"]),
     model=words,
-    requests_per_minute=st.none() | st.integers(1, 99),
+    rank=st.integers(0, 2),
+)
+lanes = st.builds(
+    LaneSettings,
+    st.lists(routes, min_size=1, max_size=3).map(tuple),
+    st.builds(Limits, requests_per_minute=st.none() | st.integers(1, 99)),
     concurrency=st.integers(1, 99),
     timeout=st.floats(1, 99),
     max_attempts=st.integers(1, 9),
@@ -290,7 +295,7 @@ lanes = st.builds(
 @given(words, lanes, st.none() | st.just(Price(1, 2)), st.booleans(), st.none() | st.just(1200.0), st.none() | words)
 @settings(deadline=None)
 def test_what_a_judge_is_called_costs_and_runs_on_is_not_part_of_its_key(
-    name: str, lane: LaneSettings, price: Price | None, free: bool, elo: float | None, family: str | None
+    name: str, lane: LaneSettings, Limits, price: Price | None, free: bool, elo: float | None, family: str | None
 ) -> None:
     plain = judge("j")
     dressed = JudgeSettings(name, plain.model, plain.protocol, plain.options, lane, price, free, elo, family)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 import time
@@ -47,6 +48,8 @@ def main() -> int:
     parser.add_argument("--judge", action="store_true", help="end with 1 where a target is missed")
     parser.add_argument("--quick", action="store_true", help="only the first row, with few calls and once")
     given = parser.parse_args()
+    if len(os.sched_getaffinity(0)) < 2:
+        sys.stderr.write("bench: there is one core only: client and endpoint share it, and the ratios say little\n")
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="venire-bench-") as scratch:
         bench = Bench(Path(scratch))

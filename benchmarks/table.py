@@ -48,7 +48,15 @@ class Line:
             limit = f"at least {self.least:g}" if self.least is not None else f"under {self.most:g}"
             target = f"{limit}: {'core shared, not judged' if self.disturbed else 'met' if self.met else '**missed**'}"
         cpu = "" if self.cpu is None else self.cpu.show()
-        cells = (self.what, f"{self.calls:,}", self.in_flight, self.figure.show(), cpu, target, self.note)
+        cells = (
+            self.what,
+            f"{self.calls:,}",
+            self.in_flight,
+            self.figure.show(3 if self.figure.median < 1 else 2),
+            cpu,
+            target,
+            self.note,
+        )
         return f"| {' | '.join(cells)} |"
 
 

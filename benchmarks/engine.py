@@ -21,14 +21,16 @@ from sampling import Sampler, threads
 from venire.arena.battles import Statistics
 from venire.configs.loading import load_campaign
 from venire.judges.providers.openai import OpenAIProvider
-from venire.orchestrator.lanes.limits import Gate
+from venire.orchestrator.lanes.limits import Gate, Turn
+from venire.orchestrator.lanes.windows import Load, Slice
 from venire.session import Session
 from venire.storage.journal import Journal
 from venire.storage.writer import Writer
 
 
-async def _pass(*_: object, **__: object) -> float:
-    return 0.0
+def _pass(gate: Gate, load: Load) -> Turn:
+    """A turn at once, without a look at any limit."""
+    return Turn(load, 0.0, Slice(0.0), 0, 0)
 
 
 def _nothing(*_: object, **__: object) -> int:
@@ -38,7 +40,7 @@ def _nothing(*_: object, **__: object) -> int:
 PARTS: dict[str, dict[tuple[type, str], Callable[..., Any]]] = {
     "store": {(Writer, "_commit"): _nothing},
     "journal": {(Journal, name): _nothing for name in ("announce", "release", "withdraw")},
-    "limiter": {(Gate, "take"): _pass},
+    "limiter": {(Gate, "take_now"): _pass, (Gate, "done"): _nothing, (Gate, "release"): _nothing},
 }
 """What takes the place of a part when its cost is measured, in this process only: the product has no such switches.
 

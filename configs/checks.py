@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from venire.arena.records import Origin
-from venire.configs.problems import Problem, quoted
+from venire.configs.problems import Place, Problem, quoted
 from venire.configs.schema import HOMES, JudgeTable
 
 __all__ = ["cross_problems", "is_simulated"]
@@ -79,18 +79,13 @@ def _judge_problems(index: int, judge: Mapping[str, Any]) -> Iterator[Problem]:
         yield Problem(("judge", index, "key_variables"), "key_variable and key_variables are both given: give one")
     if is_simulated(str(judge.get("model"))) and "base_url" not in judge and judge.get("fallback"):
         yield Problem(("judge", index, "fallback"), "a simulated judge without base_url has no other endpoint")
-    price = judge.get("price")
-    cached, plain = (price.get("cached"), price.get("input")) if isinstance(price, dict) else (None, None)
-    if isinstance(cached, int | Decimal) and isinstance(plain, int | Decimal) and cached > plain:
-        yield Problem(("judge", index, "price", "cached"), "above input: reading from a cache never costs more")
     if "proxy" in judge and "proxy_variable" in judge:
         yield Problem(("judge", index, "proxy"), "proxy and proxy_variable are both given: give one of them")
-    if judge.get("provider") == "litellm" and ("proxy" in judge or "proxy_variable" in judge):
-        yield Problem(("judge", index, "provider"), "litellm is not asked through a proxy: leave the proxy out")
+    yield from _way_problems(("judge", index), judge, judge)
+    for rank, way in _fallbacks(judge):
+        yield from _way_problems(("judge", index, "fallback", rank), way, judge)
+        yield from _fallback_problems(("judge", index, "fallback", rank), way, judge)
     model = judge.get("model")
-    temperature = judge.get("temperature")
-    if judge.get("provider") == "anthropic" and isinstance(temperature, int | Decimal) and temperature > 1:
-        yield Problem(("judge", index, "temperature"), "Anthropic takes a temperature from 0 to 1: choose one of these")
     if "base_url" in judge or not isinstance(model, str):
         return
     provider = judge.get("provider", "openai")
@@ -106,6 +101,40 @@ def _judge_problems(index: int, judge: Mapping[str, Any]) -> Iterator[Problem]:
         )
     elif provider in HOMES and is_simulated(model):
         yield Problem(("judge", index, "provider"), "a simulated judge speaks OpenAI's protocol: leave provider out")
+
+
+def _fallbacks(judge: Mapping[str, Any]) -> list[tuple[int, Mapping[str, Any]]]:
+    ways = judge.get("fallback")
+    return [(i, way) for i, way in enumerate(ways) if isinstance(way, dict)] if isinstance(ways, list) else []
+
+
+def _way_problems(place: Place, way: Mapping[str, Any], judge: Mapping[str, Any]) -> Iterator[Problem]:
+    """What a judge asks for that one endpoint, its first or a fallback, cannot do."""
+    price = way.get("price")
+    cached, plain = (price.get("cached"), price.get("input")) if isinstance(price, dict) else (None, None)
+    if isinstance(cached, int | Decimal) and isinstance(plain, int | Decimal) and cached > plain:
+        yield Problem((*place, "price", "cached"), "above input: reading from a cache never costs more")
+    provider = way.get("provider", judge.get("provider"))
+    if provider == "litellm" and ("proxy" in judge or "proxy_variable" in judge):
+        yield Problem((*place, "provider"), "litellm is not asked through a proxy: leave the proxy out")
+    temperature = judge.get("temperature")
+    if provider == "anthropic" and isinstance(temperature, int | Decimal) and temperature > 1:
+        where = (*place[:2], "temperature")
+        yield Problem(where, "Anthropic takes a temperature from 0 to 1: choose one of these")
+
+
+def _fallback_problems(place: Place, way: Mapping[str, Any], judge: Mapping[str, Any]) -> Iterator[Problem]:
+    """A fallback may cost what the judge does not, and must not make up answers of a model that was not asked."""
+    model = str(judge.get("model"))
+    simulated = is_simulated(str(way.get("model", model)))
+    if simulated != is_simulated(model):
+        yield Problem((*place, "model"), "a simulated model does not stand in for another: name the same model")
+    elif judge.get("free") is True and not simulated and "price" not in way:
+        yield Problem(
+            (*place, "price"),
+            "missing; the judge is free, and calls here would count as nothing: add price = { input = DOLLARS, "
+            "output = DOLLARS } per million tokens, with 0 for both where it is free too",
+        )
 
 
 def _name_problems(tables: Sequence[tuple[int, Mapping[str, Any]]]) -> Iterator[Problem]:
@@ -137,13 +166,14 @@ def _budget_problems(budget: object, judges: Sequence[Mapping[str, Any]]) -> Ite
 
 
 def _lane_problems(tables: Sequence[tuple[int, Mapping[str, Any]]]) -> Iterator[Problem]:
-    """Judges behind one door have one set of limits."""
+    """Judges behind one door have one set of limits, and an endpoint that two lanes have in common is reached alike."""
     sound = []
     for index, table in tables:
         try:
             sound.append((index, JudgeTable.model_validate(table)))
         except ValidationError:
             continue
+    yield from _unlike_ways(sound)
     lanes: dict[tuple[object, ...], tuple[int, JudgeTable]] = {}
     for index, judge in sound:
         identity = tuple(repr(getattr(judge, key)) for key in _IDENTITY)
@@ -159,6 +189,35 @@ def _lane_problems(tables: Sequence[tuple[int, Mapping[str, Any]]]) -> Iterator[
                 f"shares a lane with judge[{before + 1}] (judge {quoted(other.name or other.model)}): same provider, "
                 f"base_url, key_variable and model, but {'; '.join(unlike)}: give both the same",
             )
+
+
+def _unlike_ways(judges: Sequence[tuple[int, JudgeTable]]) -> Iterator[Problem]:
+    """An endpoint is opened once for all lanes that have it, in the way that the first of them says."""
+    first: dict[tuple[str | None, ...], tuple[int, JudgeTable]] = {}
+    for index, judge in judges:
+        told: set[int] = set()
+        for way in _ways(judge):
+            before, other = first.setdefault(way, (index, judge))
+            unlike = [key for key in ("timeout", *_WIRE) if getattr(other, key) != getattr(judge, key)]
+            if unlike and before not in told and not _same_lane(judge, other):
+                told.add(before)
+                yield Problem(
+                    ("judge", index),
+                    f"has an endpoint in common with judge[{before + 1}] (judge {quoted(other.name or other.model)}), "
+                    f"{way[1]} with the same key and model, but another {' and another '.join(unlike)}: "
+                    "give both the same",
+                )
+
+
+def _same_lane(one: JudgeTable, other: JudgeTable) -> bool:
+    return all(repr(getattr(one, key)) == repr(getattr(other, key)) for key in _IDENTITY)
+
+
+def _ways(judge: JudgeTable) -> Iterator[tuple[str | None, ...]]:
+    for key in judge.key_variables or (judge.key_variable,):
+        yield judge.provider, judge.base_url, key, judge.model
+    for way in judge.fallback:
+        yield way.provider or judge.provider, way.base_url, way.key_variable, way.model or judge.model
 
 
 def _said(value: object) -> str:

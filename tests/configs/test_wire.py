@@ -174,3 +174,46 @@ def test_judges_of_one_lane_are_reached_in_one_way(refusal: Callable[[str], str]
     assert 'judge[2] (judge "b"): shares a lane with judge[1] (judge "a")' in said
     assert words in said
     assert "hunter22" not in said
+
+
+FALLBACK = '[[judge.fallback]]\nbase_url = "https://other.example/v1"\n'
+
+
+@pytest.mark.parametrize(
+    ("judge", "fallback", "place", "words"),
+    [
+        ("free = true\n", "", "fallback[1].price", "the judge is free"),
+        ("", "price = { input = 1, output = 2, cached = 3 }\n", "fallback[1].price.cached", "above input"),
+        ("temperature = 1.5\n", 'provider = "anthropic"\n', "judge[1].temperature", "Anthropic takes"),
+        ('proxy = "http://p:1"\n', 'provider = "litellm"\n', "fallback[1].provider", "not asked through a proxy"),
+        ("", 'model = "simulated/gpt-4@1"\n', "fallback[1].model", "does not stand in"),
+    ],
+)
+def test_a_fallback_is_held_to_what_its_judge_asks(
+    refusal: Callable[[str], str], judge: str, fallback: str, place: str, words: str
+) -> None:
+    said = refusal(judge + FALLBACK + fallback)
+    assert place in said
+    assert words in said
+
+
+@pytest.mark.parametrize(
+    ("judge", "fallback"),
+    [("free = true\n", "price = { input = 0, output = 0 }\n"), ("price = { input = 1, output = 2 }\n", "")],
+)
+def test_a_fallback_costs_what_it_says_or_what_the_judge_does(
+    load: Callable[[str], Campaign], judge: str, fallback: str
+) -> None:
+    assert len(load(JUDGE.format("a") + judge + FALLBACK + fallback).judges[0].lane.routes) == 2
+
+
+@pytest.mark.parametrize("line", ['headers = { "X-Title" = "b" }\n', 'proxy = "http://p:1"\n', "timeout = 7\n"])
+def test_lanes_that_meet_at_an_endpoint_reach_it_in_one_way(
+    load: Callable[[str], Campaign], refusal: Callable[[str], str], line: str
+) -> None:
+    """It is opened once: what the second judge asks for would silently not be done."""
+    other = '[[judge]]\nname = "b"\nmodel = "m"\ntemperature = 1\nbase_url = "https://other.example/v1"\n'
+    said = refusal(FALLBACK + other + line)
+    assert 'judge[2] (judge "b"): has an endpoint in common with judge[1] (judge "a")' in said
+    assert line.partition(" ")[0] in said
+    assert len(load(JUDGE.format("a") + line + FALLBACK + other + line).judges) == 2

@@ -54,6 +54,7 @@ def forecast(store: Store, planned: PlannedCampaign, prices: Mapping[str, Price]
         most_in = repaired * 2 * shown + trials * longest * repaired * (repaired - 1) // 2
         calls = trials * entry.calls
         price = prices[judge.name]
+        dearest = {price, *(route.price for route in judge.lane.routes if route.price is not None)}
         found.append(
             JudgeForecast(
                 judge.name,
@@ -62,7 +63,7 @@ def forecast(store: Store, planned: PlannedCampaign, prices: Mapping[str, Price]
                 tokens_in,
                 tokens_out,
                 price.cost(tokens_in, tokens_out, written_tokens=0),
-                price.cost(most_in, trials * longest * repaired),
+                max(one.cost(most_in, trials * longest * repaired) for one in dearest),
                 _shortest(judge.lane, calls, tokens_in, tokens_out),
             )
         )

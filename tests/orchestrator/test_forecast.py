@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -137,3 +138,18 @@ def test_a_pardoned_failure_is_counted_again(store: Store) -> None:
     assert forecast(store, made, {"j": PRICE})[0].trials == 3
     plans.clear_failures(store, made.id)
     assert forecast(store, made, {"j": PRICE})[0].trials == 4
+
+
+def test_at_most_is_what_the_dearest_endpoint_costs(store: Store) -> None:
+    """Before anything is sent a budget reserves that much, and an outage may send every call there."""
+    plain = judge("plain")
+    (first,) = plain.lane.routes
+    dear = replace(first, base_url="https://other.example/v1", rank=1, price=Price(PRICE.input * 3, PRICE.output * 3))
+    backed = replace(plain, name="backed", options={**plain.options, "max_tokens": "401"})
+    backed = replace(backed, lane=replace(plain.lane, routes=(first, dear)))
+    alone = replace(backed, name="alone", options={**plain.options, "max_tokens": "401", "repair": "1"})
+    alone = replace(alone, lane=plain.lane)
+    found = forecast(store, planned(store, backed, alone), {"backed": PRICE, "alone": PRICE})
+    one = {entry.judge: entry for entry in found}
+    assert one["backed"].most == 3 * one["alone"].most
+    assert one["backed"].expected == one["alone"].expected

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from venire.arena.campaigns import Limits
 from venire.arena.clock import Clock
 from venire.orchestrator.lanes.concurrency import Adaptive
-from venire.orchestrator.lanes.windows import Load, Pace, RequestWindow, Slice, TokenWindow
+from venire.orchestrator.lanes.windows import MISCOUNT, Load, Pace, RequestWindow, Slice, TokenWindow
 
 __all__ = ["Gate", "Load", "Turn"]
 
@@ -145,7 +145,7 @@ class Gate:
             if input_tokens is None:
                 input_tokens = load.input_tokens
             elif input_tokens > self._densest * load.body_bytes and load.body_bytes:
-                self._densest = input_tokens / load.body_bytes
+                self._densest = min(MISCOUNT, input_tokens / load.body_bytes)
             self._tokens.settle(
                 turn.slice, load, input_tokens, load.output_tokens if output_tokens is None else output_tokens
             )

@@ -13,10 +13,13 @@ from asyncio_throttle import Throttler
 
 from venire.arena.clock import Clock
 
-__all__ = ["Load", "Pace", "RequestWindow", "Slice", "TokenWindow"]
+__all__ = ["MISCOUNT", "Load", "Pace", "RequestWindow", "Slice", "TokenWindow"]
 
 BURST = 0.1
 """Seconds of quota that a pause earns: so much lateness of the event loop is caught up, and no more sent at once."""
+
+MISCOUNT = 4.0
+"""Tokens a byte, and times what was set aside, from which on a count is not believed for calls to come."""
 
 _MINUTE = 60.0
 _TOKEN_HASTE = 0.95
@@ -261,8 +264,9 @@ class TokenWindow:
     def _fade(self, load: Load, input_tokens: int, output_tokens: int) -> None:
         self._reserved_input += load.input_tokens - _FADE * self._reserved_input
         self._reserved_output += load.output_tokens - _FADE * self._reserved_output
-        self._used_input += input_tokens - _FADE * self._used_input
-        self._used_output += output_tokens - _FADE * self._used_output
+        most_input = MISCOUNT * max(load.input_tokens, load.body_bytes)
+        self._used_input += min(input_tokens, most_input) - _FADE * self._used_input
+        self._used_output += min(output_tokens, MISCOUNT * load.output_tokens) - _FADE * self._used_output
 
     def _likely(self, quota: _Quota, load: Load) -> float:
         """Tokens by which a call moves the pace: the part that calls used lately of what was set aside for them."""

@@ -576,6 +576,18 @@ def test_what_is_set_aside_follows_the_densest_body_seen(clock: CountingClock) -
     assert gate.load(8_000, 300) == Load(8_000, 2_200, 300)
 
 
+def test_one_wrong_count_of_a_provider_does_not_slow_every_later_call(clock: CountingClock) -> None:
+    """A reply that claims 50 million tokens leaves the window after a minute; what comes next is not sized by it."""
+    gate = gate_of(clock, Limits(tokens_per_minute=1_000_000))
+
+    async def main() -> float:
+        for used in (50_000_000, *[1_000] * 100):
+            gate.done(await gate.take(gate.load(4_000, 300)), used, 100)
+        return clock.monotonic()
+
+    assert run(clock, main()) < 61 + 120
+
+
 def test_a_limit_that_is_learnt_counts_at_once_and_calls_before_it_too(clock: CountingClock) -> None:
     gate = gate_of(clock)
 

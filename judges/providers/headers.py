@@ -98,11 +98,12 @@ def retry_after(headers: Mapping[str, str], now: datetime, body: object = None) 
 def read_limits(headers: Mapping[str, str], host: str, now: datetime) -> tuple[Limits, float] | None:
     """What an answer from this host says of the account's limits, and the seconds to hold because one is used up.
 
-    Of a bucket that refills only a tenth is waited for, and a minute at most. None where nothing is said that can be
-    read.
+    Of a bucket that refills only a tenth is waited for, and a minute at most; where the answer asks for a wait itself,
+    no longer than that. None where nothing is said that can be read.
     """
     told = _told(headers, None)
     now = _date(told.get("date", "")) or now
+    asked = _asked(told, now)
     limits: dict[str, int] = {}
     hold = 0.0
     for bucket in _BUCKETS:
@@ -113,6 +114,8 @@ def read_limits(headers: Mapping[str, str], host: str, now: datetime) -> tuple[L
         if reset is not None and _is_empty(told, bucket, False):
             refills = bucket.kind is not None and _is_of(host, _REFILLING)
             hold = max(hold, min(reset * _PART, _LONGEST_PART) if refills else reset)
+    if asked is not None:
+        hold = min(hold, asked)
     return (Limits(**limits), hold) if limits or hold else None
 
 

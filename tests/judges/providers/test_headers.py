@@ -200,3 +200,12 @@ LIMITS = [
 @pytest.mark.parametrize(("host", "headers", "found"), LIMITS)
 def test_limits_are_read_in_the_words_of_each_vendor(host, headers, found):
     assert read_limits(headers, host, NOW) == found
+
+
+def test_the_wait_that_an_answer_asks_for_comes_before_its_counters() -> None:
+    """Else a refusal that asks for a second would hold its route for the hour in which the window ends."""
+    counters = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "3600"}
+    assert read_limits(counters, "gateway.example", NOW) == (Limits(), 3600.0)
+    found = read_limits({**counters, "Retry-After": "1"}, "gateway.example", NOW)
+    assert found is None or found == (Limits(), 1.0)
+    assert read_limits({**counters, "Retry-After": "7200"}, "gateway.example", NOW) == (Limits(), 3600.0)

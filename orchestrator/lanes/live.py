@@ -262,7 +262,8 @@ class Lane:
         route.gate.learn(limits)
         if hold > 0:
             route.gate.pause(hold)
-        self._telling.learnt(route, limits)
+        if limits != Limits():
+            self._telling.learnt(route, limits)
 
     def _settle(self, call: Call, way: Way, result: Result, slot: int) -> None:
         """Pay for a call and hand it to the recorder."""

@@ -24,6 +24,8 @@ class Telling:
         self.events = events
         self._warn = warn
         self._outages: set[str] = set()
+        self._held_back: set[str] = set()
+        self._learnt: dict[str, Limits] = {}
 
     def sent(self, step: Step, way: Way, claim: Claim) -> None:
         """A call leaves."""
@@ -109,7 +111,18 @@ class Telling:
             self.events.emit("lane.closed", lane=self.lane, why=why)
 
     def learnt(self, route: Route, limits: Limits) -> None:
-        """A provider told its limits."""
+        """A provider told its limits; said to the person at the terminal once they make calls wait."""
+        if route.gate.waits and route.name not in self._held_back:
+            self._held_back.add(route.name)
+            told = ", ".join(
+                f"{getattr(limits, name):,} {name.replace('_per_', ' a ').replace('_', ' ')}"
+                for name in limits.__slots__
+                if getattr(limits, name) is not None
+            )
+            self._warn(f"{route.name}: calls wait for the limits that the provider tells: {told}")
+        if limits == self._learnt.get(route.name):
+            return
+        self._learnt[route.name] = limits
         if not self.events.active:
             return
         for name in limits.__slots__:

@@ -22,6 +22,7 @@ from venire.arena.campaigns import (
     DataSources,
     JudgeSettings,
     LaneSettings,
+    Limits,
     PlanSettings,
     Price,
     RouteSettings,
@@ -295,7 +296,7 @@ lanes = st.builds(
 @given(words, lanes, st.none() | st.just(Price(1, 2)), st.booleans(), st.none() | st.just(1200.0), st.none() | words)
 @settings(deadline=None)
 def test_what_a_judge_is_called_costs_and_runs_on_is_not_part_of_its_key(
-    name: str, lane: LaneSettings, Limits, price: Price | None, free: bool, elo: float | None, family: str | None
+    name: str, lane: LaneSettings, price: Price | None, free: bool, elo: float | None, family: str | None
 ) -> None:
     plain = judge("j")
     dressed = JudgeSettings(name, plain.model, plain.protocol, plain.options, lane, price, free, elo, family)

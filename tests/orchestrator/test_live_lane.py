@@ -265,6 +265,36 @@ def test_a_rate_limit_with_a_wait_pauses_the_whole_lane() -> None:
     assert house.provider.at == pytest.approx([0, 31, 32, 33], abs=1e-5)  # one to see, the others as it is answered
 
 
+def test_limits_that_the_provider_tells_are_kept_and_told_once_they_make_calls_wait() -> None:
+    house = House()
+
+    async def main() -> None:
+        learn = house.provider.on_limits
+        assert learn is not None
+        await house.ask()
+        learn(Limits(requests_per_minute=2), 0.0)
+        assert house.told == []
+        await asyncio.gather(*(house.ask() for _ in range(3)))
+        for _ in range(2):
+            learn(Limits(requests_per_minute=2), 0.0)
+
+    house.run(main())
+    assert house.told == ["openai judge-1: calls wait for the limits that the provider tells: 2 requests a minute"]
+    assert house.provider.at[2] - house.provider.at[0] >= 60, "two calls a minute"
+
+
+def test_a_wait_that_the_headers_ask_for_holds_the_route() -> None:
+    house = House()
+
+    async def main() -> None:
+        assert house.provider.on_limits is not None
+        house.provider.on_limits(Limits(), 7.0)
+        await house.ask()
+
+    house.run(main())
+    assert house.provider.at == pytest.approx([7.0])
+
+
 def test_a_failure_that_is_not_for_the_rate_holds_its_own_call_alone() -> None:
     house = House([busy(retry_after=30.0)], attempts=1)
 

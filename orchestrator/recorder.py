@@ -21,6 +21,9 @@ __all__ = ["AttemptRecord", "Recorder"]
 _LEAST_SPILL = 1 << 20
 """Bytes set aside for what the store cannot take, at least."""
 
+_LOOK_EVERY = 4
+"""Calls between two looks at whether the store is in its place."""
+
 _MOST_GROUP = 10_000
 """Waiting rows that space is set aside for, at most."""
 
@@ -84,6 +87,7 @@ class Recorder:
         self._announced: deque[tuple[int, int]] = deque()
         """Places of attempts among the writer's rows, with their slots, in the order handed over."""
         self._announcements = self._synced = 0
+        self._displaced: str | None = None
         self._syncing: asyncio.Task[None] | None = None
         loop = asyncio.get_running_loop()
         self._writer = Writer(
@@ -166,8 +170,11 @@ class Recorder:
             raise
 
     async def _announce(self, trial: int, step: int, number: int, lane: int, claim: Claim) -> int:
-        if (found := self._store.displaced()) is not None:
-            raise StoreError(found)
+        self._announcements += 1
+        if self._displaced is None and self._announcements % _LOOK_EVERY == 0:
+            self._displaced = self._store.displaced()
+        if self._displaced is not None:
+            raise StoreError(self._displaced)
         while self._announced and self._announced[0][0] <= self._writer.written:
             self._journal.release(self._announced.popleft()[1])
         slot = self._journal.announce(trial, step, number, lane, claim.money, claim.tokens)
@@ -181,7 +188,6 @@ class Recorder:
 
     async def _sync(self) -> None:
         """Wait for the disk; whoever announces while it turns shares the next turn."""
-        self._announcements += 1
         mine = self._announcements
         while self._synced < mine:
             if self._syncing is None:

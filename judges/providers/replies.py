@@ -163,21 +163,19 @@ def _written(usage: Mapping[str, Any]) -> int | None:
 def member(parent: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """The object of that name; an empty one where there is none."""
     value = parent.get(name)
-    return value if isinstance(value, dict) else {}
+    return value if type(value) is dict else {}
 
 
 def string(parent: Mapping[str, Any], name: str) -> str:
     """The text of that name; empty where there is none."""
     value = parent.get(name)
-    return value if isinstance(value, str) else ""
+    return value if type(value) is str else ""
 
 
 def count(parent: Mapping[str, Any], name: str, most: int = _MOST_TOKENS) -> int:
     """A count of tokens; 0 where there is none, or none that can be true."""
     value = parent.get(name)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-        return 0
-    return value
+    return value if type(value) is int and 0 <= value <= most else 0  # a truth value is no count
 
 
 def _nano_dollars(dollars: object) -> int | None:

@@ -68,6 +68,7 @@ class Lane:
         self._strict = strict
         self._telling = telling
         self._others_at_work = others_at_work
+        self._rates: dict[Price, set[Price]] = {}
         self._dearest = 0
         """What the provider charged for a call at most, where that was more than the price allows."""
         self._heaviest = 0
@@ -114,13 +115,16 @@ class Lane:
         route = self.routes.all[0]
         body = route.provider.encode(route.settings.model, request)
         tokens = worst_case(body)
-        worst = max(one.cost(tokens, request.max_tokens) for one in self._prices(price))
+        worst = max([one.cost(tokens, request.max_tokens) for one in self._prices(price)])
         claim = Claim(max(worst, self._dearest), max(tokens + request.max_tokens, self._heaviest))
         wire = (route.settings.provider, route.settings.model)
         return Call(step, request, price, purse, body, digest(body), wire, claim, route)
 
     def _prices(self, price: Price) -> set[Price]:
-        return {route.settings.price or price for route in self.routes.all}
+        """What a judge's calls may be charged at, by whichever route they go."""
+        if price not in self._rates:
+            self._rates[price] = {route.settings.price or price for route in self.routes.all}
+        return self._rates[price]
 
     def _refuse(self, call: Call, error: CallError) -> None:
         """Close what a fault closes; raises it, or that the lane is closed, unless the call can go another way."""

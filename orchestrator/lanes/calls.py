@@ -73,8 +73,8 @@ class Call:
     purse: Purse
     body: bytes
     digest: bytes
-    wire: tuple[str, str]
-    """Provider and model that the body is written for."""
+    wire: tuple[str, str | None, str]
+    """What the body is written for."""
     claim: Claim
     route: Route
     """The one taken last."""
@@ -85,11 +85,10 @@ class Call:
 
     def write_for(self, route: Route) -> None:
         """The body as a route's endpoint wants it; encoded once for all endpoints that want the same."""
-        wire = (route.settings.provider, route.settings.model)
-        if wire != self.wire:
+        if route.wire != self.wire:
             self.body = route.provider.encode(route.settings.model, self.request)
             self.digest = digest(self.body)
-            self.wire = wire
+            self.wire = route.wire
 
 
 @dataclass(slots=True)

@@ -21,7 +21,8 @@ class Circuit:
     """Whether calls go through a route. Every call that does is announced by `enter` and ends with one of the others.
 
     While the circuit is open nothing passes but a probe: one call, after 1 s and then after waits that double up to
-    60 s, each shortened at random by up to a quarter so that lanes of one provider do not probe together.
+    60 s, each shortened at random by up to a quarter so that lanes of one provider do not probe together. Probes are
+    numbered from 1: one that ends when the circuit was closed by another answer meanwhile is a call like others.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -32,7 +33,9 @@ class Circuit:
         """Seconds of the clock; None while the circuit is closed."""
         self._wait = _FIRST
         self._probe_at = -math.inf
-        self._probing = False
+        self._probe = 0
+        """The one on its way; 0: none is."""
+        self._probes = 0
 
     @property
     def is_open(self) -> bool:
@@ -43,14 +46,15 @@ class Circuit:
         """Seconds until a call may pass: 0 at once, infinity while a probe is on its way."""
         if self.opened_at is None:
             return 0.0
-        return math.inf if self._probing else max(0.0, self._probe_at - self._clock.monotonic())
+        return math.inf if self._probe else max(0.0, self._probe_at - self._clock.monotonic())
 
-    def enter(self) -> bool:
-        """A call goes through; returns whether it is a probe."""
+    def enter(self) -> int:
+        """A call goes through; returns the number of a probe, 0 for another call."""
         if self.opened_at is None:
-            return False
-        self._probing = True
-        return True
+            return 0
+        self._probes += 1
+        self._probe = self._probes
+        return self._probe
 
     def answered(self) -> bool:
         """Somebody is there, whatever was said; returns whether that closed an open circuit."""
@@ -58,27 +62,27 @@ class Circuit:
         if self.opened_at is None:
             return False
         self.opened_at = None
-        self._probing = False
+        self._probe = 0
         self._wait = _FIRST
         return True
 
-    def failed(self, *, probe: bool) -> float | None:
+    def failed(self, *, probe: int) -> float | None:
         """A call brought nothing; returns the seconds until the next probe where that opened or held the circuit."""
         self.failures += 1
-        if self.opened_at is not None and not probe:
+        if self.opened_at is not None and (not probe or probe != self._probe):
             return None  # it was on its way already when the circuit opened
         if self.opened_at is None:
             if self.failures < FAILURES:
                 return None
             self.opened_at = self._clock.monotonic()
         else:
-            self._probing = False
+            self._probe = 0
             self._wait = min(_LONGEST, 2 * self._wait)
         wait = self._wait * _random.uniform(0.75, 1.0)
         self._probe_at = self._clock.monotonic() + wait
         return wait
 
-    def left(self, *, probe: bool) -> None:
-        """A call was given up, so that nothing is known of it."""
-        if probe:
-            self._probing = False
+    def left(self, *, probe: int) -> None:
+        """A call was given up, so that nothing is known of it; after a probe another one may go at once."""
+        if probe == self._probe:
+            self._probe = 0

@@ -60,7 +60,6 @@ class Lane:
         self.closed: str | None = None
         self.workers: list[asyncio.Task[None]] = []
         """Who asks through this lane."""
-        self._refused = 0
         self._recorder = recorder
         self._clock = clock
         self._tally = tally
@@ -117,8 +116,7 @@ class Lane:
         tokens = worst_case(body)
         worst = max([one.cost(tokens, request.max_tokens) for one in self._prices(price)])
         claim = Claim(max(worst, self._dearest), max(tokens + request.max_tokens, self._heaviest))
-        wire = (route.settings.provider, route.settings.model)
-        return Call(step, request, price, purse, body, digest(body), wire, claim, route)
+        return Call(step, request, price, purse, body, digest(body), route.wire, claim, route)
 
     def _prices(self, price: Price) -> set[Price]:
         """What a judge's calls may be charged at, by whichever route they go."""
@@ -128,22 +126,21 @@ class Lane:
 
     def _refuse(self, call: Call, error: CallError) -> None:
         """Close what a fault closes; raises it, or that the lane is closed, unless the call can go another way."""
+        route = call.route
         if error.fault is Fault.BAD_REQUEST:
-            self._refused += 1
-        if self._refused >= _REFUSED_IN_A_ROW:
-            self._close(str(error))
+            route.refused += 1
+        closing = error.fault in CLOSING_FAULTS or route.refused >= _REFUSED_IN_A_ROW
+        if closing and route.closed is None:
+            route.closed = str(error)
+            others = any(one.closed is None for one in self.routes.all)
+            self._telling.quarantined(route, error, others=others)
+            self.routes.stir()
+            if not others:
+                self._close(route.closed)
         if error.fault not in CLOSING_FAULTS:
             if self.closed is not None:
                 raise LaneClosedError(self.closed) from error
             raise error
-        route = call.route
-        if route.closed is None:
-            route.closed = str(error)
-            others = any(one.closed is None for one in self.routes.all)
-            self._telling.quarantined(route, route.closed, others=others)
-            self.routes.changed.set()
-            if not others:
-                self._close(route.closed)
         self._check_open()
 
     def _close(self, why: str) -> None:
@@ -206,7 +203,7 @@ class Lane:
             self._leave(way, result)
             self._settle(call, way, result, slot)
         tally.answered += 1
-        self._refused = 0
+        route.refused = 0
         if self._strict:
             await self._recorder.safe()
         return reply
@@ -234,7 +231,7 @@ class Lane:
 
     def _not_sent(self, call: Call, way: Way) -> None:
         way.route.gate.release(way.turn)
-        way.route.circuit.left(probe=way.probe)
+        self._given_up(way)
         call.purse.release(call.claim)
 
     def _leave(self, way: Way, result: Result) -> None:
@@ -247,25 +244,34 @@ class Lane:
             route.gate.done(way.turn, None, None)
         else:
             route.gate.done(way.turn, 0, 0, rate_limited=error.fault is Fault.RATE_LIMITED)
-        if error is not None and error.fault is Fault.RATE_LIMITED and error.retry_after is not None:
-            route.gate.pause(error.retry_after)
-            self._telling.held(route, error.retry_after)
+        if error is not None and error.fault is Fault.RATE_LIMITED:
+            if error.retry_after is not None:
+                route.gate.pause(error.retry_after)
+                self._telling.held(route, error.retry_after)
+            self.routes.held(route)
         if error is not None and error.fault is Fault.TRANSIENT:
             wait = route.circuit.failed(probe=way.probe)
             if wait is not None:
-                self._telling.opened(route, wait, str(error))
-                self.routes.changed.set()
+                self._telling.opened(route, wait, str(error), others=not self.routes.is_down)
+                self.routes.stir()
         elif error is None and reply is None:
-            route.circuit.left(probe=way.probe)
+            self._given_up(way)
         elif route.circuit.answered():
             self._telling.recovered(route)
-            self.routes.changed.set()
+            self.routes.stir()
+
+    def _given_up(self, way: Way) -> None:
+        """Nothing is known of a call; after a probe somebody else may try."""
+        way.route.circuit.left(probe=way.probe)
+        if way.probe:
+            self.routes.stir()
 
     def _learn(self, route: Route, limits: Limits, hold: float) -> None:
         """What the headers of an answer say."""
         route.gate.learn(limits)
         if hold > 0:
             route.gate.pause(hold)
+            self.routes.held(route)
         if limits != Limits():
             self._telling.learnt(route, limits)
 

@@ -19,10 +19,14 @@ _jitter = wait_random_exponential(multiplier=0.5, max=_LONGEST)
 
 
 def _wait(state: RetryCallState) -> float:
-    """Full jitter, or what the provider asked for, whichever is longer."""
+    """Full jitter, or what the provider asked for, whichever is longer.
+
+    What was asked for the rate holds the gate of the route, and the call may go by another.
+    """
     error = state.outcome.exception() if state.outcome is not None else None
-    asked = error.retry_after if isinstance(error, TransientError) and error.retry_after is not None else 0.0
-    return max(asked, _jitter(state))
+    if not isinstance(error, TransientError) or error.retry_after is None or error.fault is Fault.RATE_LIMITED:
+        return _jitter(state)
+    return max(error.retry_after, _jitter(state))
 
 
 class _Stop:
@@ -48,8 +52,8 @@ async def persist(
     """Go on after a first failure: call `send` until it answers; raises what the last attempt raised.
 
     At most `attempts` attempts may fail, the first one counted and refusals for the rate not; none begins later than
-    `elapsed` seconds after now. Waits are full jitter on `clock`, or what the provider asked for where that is longer.
-    Errors other than TransientError, cancellation among them, pass through at once.
+    `elapsed` seconds after now, not counting what `send` waits for a turn. Waits are full jitter on `clock`, or what the
+    provider asked for where that is longer; what it asks for the rate is waited for in `send`. Errors other than TransientError, cancellation among them, pass through at once.
     """
     first: TransientError | None = failed
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from hashlib import sha256
 from typing import NamedTuple
-from zlib import crc32
 
 from venire.arena.campaigns import RouteSettings
 from venire.arena.clock import Clock
@@ -18,6 +19,8 @@ __all__ = ["Route", "Routes", "Way", "route_name"]
 
 _LONG_HOLD = 5.0
 """Seconds of a hold for which calls go another way, where there is one."""
+_NAP = 1.0
+"""Seconds between two looks for a better way, at least."""
 
 
 def route_name(settings: RouteSettings) -> str:
@@ -33,10 +36,16 @@ class Route:
         self.name = route_name(settings)
         self.number = number
         """In the store's table of lanes."""
+        self.wire = (settings.provider, settings.base_url, settings.model)
+        """What a body is written for: endpoints of one protocol differ in the names of parameters."""
         self.provider = provider
         self.gate = gate
         self.circuit = Circuit(clock)
         self.closed: str | None = None
+        self.refused = 0
+        """Bad requests since a call was answered well."""
+        self.left_until = -math.inf
+        """End of the hold for which those who waited here were sent another way."""
 
     def opens_in(self) -> float:
         """Seconds until a call may try this way, not counting its turn at the gate; infinity where nobody can tell."""
@@ -44,18 +53,19 @@ class Route:
 
 
 class Way(NamedTuple):
-    """The route of one call, its turn at the gate, and whether it is a probe."""
+    """The route of one call, its turn at the gate, and its number as a probe, 0 for another call."""
 
     route: Route
     turn: Turn
-    probe: bool
+    probe: int
 
 
 class Routes:
     """Chooses a route for each call.
 
     Of the routes of the lowest rank that can be used, a call takes the one that its prefix falls to, so that a
-    provider's cache of prompts finds it again; another one only where that one is busy and the other is not.
+    provider's cache of prompts finds it again; another one only where that one is busy and the other is not. A route
+    whose probe is due gets one call before that, unless those in use are of a lower rank.
     `gave_up` is asked whenever nobody answers on any route; it raises where that has lasted too long.
     """
 
@@ -65,8 +75,7 @@ class Routes:
         self._gave_up = gave_up
         self._only = self.all[0] if len(self.all) == 1 else None
         self._line = asyncio.Lock()  # fair: of those who wait for a way, one at a time looks for it
-        self.changed = asyncio.Event()
-        """Set when a way may have opened or closed."""
+        self._changed = asyncio.Event()
 
     @property
     def is_down(self) -> bool:
@@ -79,24 +88,37 @@ class Routes:
         moments = [one.circuit.opened_at for one in self.all if one.closed is None]
         return max((math.inf if at is None else at for at in moments), default=math.inf)
 
+    def stir(self) -> None:
+        """Let those who wait choose anew: a way may have opened or closed."""
+        self._changed.set()
+        self._changed = asyncio.Event()  # whoever waits keeps the one that is set, so that nobody misses it
+
+    def held(self, route: Route) -> None:
+        """A route's gate may be held now: those that wait there go another way if that is long, once a hold."""
+        now, seconds = self._clock.monotonic(), route.gate.held_for
+        if seconds > _LONG_HOLD and now >= route.left_until:
+            route.left_until = now + seconds
+            self.stir()
+
     async def take(self, prefix: int, load: Callable[[Route], Load]) -> Way:
         """A way for one call, waited for as long as it takes. Cancelled: nothing was taken."""
         only = self._only
         if only is not None and only.closed is None and not only.circuit.is_open:
             turn = only.gate.take_now(load(only))
             if turn is not None:
-                return Way(only, turn, False)
+                return Way(only, turn, 0)
         while True:
-            usable = self._usable()
-            if not usable:
+            to_probe, usable = self._choice()
+            if not to_probe and not usable:
                 await self._wait()
                 continue
-            ordered = sorted(usable, key=lambda one: crc32(b"%d %d" % (prefix, one.number)))
-            for route in ordered:
+            if len(usable) > 1:
+                usable.sort(key=lambda one: sha256(b"%d %d" % (prefix, one.number)).digest())
+            for route in (*to_probe, *usable):
                 turn = route.gate.take_now(load(route))
                 if turn is not None:
                     return Way(route, turn, route.circuit.enter())
-            route = ordered[0]
+            route = (usable or to_probe)[0]
             turn = await self._turn(route, load(route))
             if turn is None:
                 continue
@@ -105,23 +127,24 @@ class Routes:
                 continue
             return Way(route, turn, route.circuit.enter())
 
-    def _usable(self) -> list[Route]:
-        open_now = [one for one in self.all if one.opens_in() <= 0]
-        if len(open_now) > 1:
-            at_once = [one for one in open_now if one.gate.held_for <= _LONG_HOLD and not one.circuit.is_open]
-            open_now = at_once or open_now
-        lowest = min((one.settings.rank for one in open_now), default=0)
-        return [one for one in open_now if one.settings.rank == lowest]
+    def _choice(self) -> tuple[list[Route], list[Route]]:
+        """Routes to probe, and those of the lowest rank that can be used."""
+        there = [one for one in self.all if one.opens_in() <= 0]
+        if len(there) > 1:
+            there = [one for one in there if one.gate.held_for <= _LONG_HOLD] or there
+        sound = [one for one in there if not one.circuit.is_open]
+        lowest = min((one.settings.rank for one in sound or there), default=0)
+        to_probe = [one for one in there if one.circuit.is_open and one.settings.rank <= lowest]
+        return to_probe, [one for one in sound if one.settings.rank == lowest]
 
     async def _turn(self, route: Route, load: Load) -> Turn | None:
-        """The turn at a gate; None where there are other ways and something changed before it came."""
+        """The turn at a gate; None where there are other ways and a better one may have opened before it came."""
         if self._only is not None:
             return await route.gate.take(load)
-        self.changed.clear()
         turn = asyncio.ensure_future(route.gate.take(load))
-        change = asyncio.ensure_future(self.changed.wait())
+        change = asyncio.ensure_future(self._changed.wait())
         try:
-            await asyncio.wait((turn, change), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((turn, change), timeout=self._better_in(route), return_when=asyncio.FIRST_COMPLETED)
             if turn.done():
                 return turn.result()
         except asyncio.CancelledError:
@@ -133,18 +156,19 @@ class Routes:
             turn.cancel()
         return None
 
+    def _better_in(self, route: Route) -> float | None:
+        """Seconds until waiting elsewhere than at this route's gate may be better; None where nobody can tell."""
+        held = route.gate.held_for > _LONG_HOLD
+        others = [one for one in self.all if one is not route and (held or one.settings.rank < route.settings.rank)]
+        seconds = min((max(one.opens_in(), one.gate.held_for - _LONG_HOLD) for one in others), default=math.inf)
+        return None if seconds == math.inf else max(_NAP, seconds)
+
     async def _wait(self) -> None:
         """Wait until a way opens, or until one may be probed."""
         async with self._line:
-            while not self._usable():
+            while not any(self._choice()):
                 self._gave_up()
                 seconds = min(one.opens_in() for one in self.all)
-                self.changed.clear()
-                change = asyncio.ensure_future(self.changed.wait())
-                pause = asyncio.ensure_future(self._clock.sleep(seconds)) if seconds < math.inf else None
-                try:
-                    await asyncio.wait([change, *([pause] if pause else [])], return_when=asyncio.FIRST_COMPLETED)
-                finally:
-                    change.cancel()
-                    if pause is not None:
-                        pause.cancel()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(None if seconds == math.inf else seconds):
+                        await self._changed.wait()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from venire.arena.campaigns import Limits
+from venire.arena.errors import CallError, Fault
 from venire.orchestrator.budget import Claim
 from venire.orchestrator.events import Events
 from venire.orchestrator.lanes.calls import Result, Step
@@ -76,19 +77,21 @@ class Telling:
             "is reserved for each call as the dearest one cost"
         )
 
-    def quarantined(self, route: Route, why: str, *, others: bool) -> None:
-        """A key is refused or its account empty; `others` says whether calls go on by other routes."""
-        key = route.settings.key_variable or "no key"
+    def quarantined(self, route: Route, error: CallError, *, others: bool) -> None:
+        """A route takes no more calls; `others` says whether they go on by other routes."""
+        why = str(error)
         if others:
             self._warn(f"warning: {route.name}: takes no more calls ({why}); calls go by the other routes")
-        if self.events.active:
-            self.events.emit("key.quarantined", lane=self.lane, route=route.name, variable=key, why=why)
+        if self.events.active and error.fault in (Fault.AUTHENTICATION, Fault.QUOTA):
+            variable = route.settings.key_variable or "no key"
+            self.events.emit("key.quarantined", lane=self.lane, route=route.name, variable=variable, why=why)
 
-    def opened(self, route: Route, seconds: float, why: str) -> None:
-        """A route failed again and again, and rests."""
+    def opened(self, route: Route, seconds: float, why: str, *, others: bool) -> None:
+        """A route failed again and again, and rests; `others` says whether calls go on by other routes."""
         if route.name not in self._outages:
             self._outages.add(route.name)
-            self._warn(f"{route.name}: calls fail ({why}); one is sent now and then until it works again")
+            rest = "calls go by the other routes; here one is sent" if others else "one is sent"
+            self._warn(f"{route.name}: calls fail ({why}); {rest} now and then until it works again")
         if self.events.active:
             self.events.emit("circuit.opened", lane=self.lane, route=route.name, seconds=seconds, why=why)
 

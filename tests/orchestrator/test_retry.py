@@ -181,8 +181,14 @@ def test_refusals_for_the_rate_are_not_failures_of_the_step(clock: VirtualClock)
     assert len(send.at) == 43
 
 
+def test_a_wait_that_is_asked_for_the_rate_is_left_to_the_turn_at_the_gate(clock: VirtualClock) -> None:
+    send = Script(clock, TransientError("slow down", Fault.RATE_LIMITED, retry_after=40.0), "well")
+    assert go(clock, send, 3) == "well"
+    assert send.at[1] <= 0.5
+
+
 def test_no_attempt_begins_later_than_the_time_allowed_after_the_first_failure(clock: VirtualClock) -> None:
-    send = Script(clock, *(TransientError("slow down", Fault.RATE_LIMITED, retry_after=40.0) for _ in range(20)))
+    send = Script(clock, *[busy(after=40.0)] * 20)
 
     async def main() -> None:
         await trying(send, 5, clock, elapsed=100.0)

@@ -136,7 +136,8 @@ class Lane:
             self._telling.quarantined(route, error, others=others)
             self.routes.stir()
             if not others:
-                self._close(route.closed)
+                several = len(self.routes.all) > 1
+                self._close(f"the last of its routes, {route.name}: {error}" if several else route.closed)
         if error.fault not in CLOSING_FAULTS:
             if self.closed is not None:
                 raise LaneClosedError(self.closed) from error
@@ -153,7 +154,8 @@ class Lane:
         self._check_open()
         silent = self._clock.monotonic() - self.routes.down_since
         if silent >= self.settings.patience and not self._others_at_work():
-            self._close(f"no call was answered for {silent / 60:.0f} minutes")
+            long = f"{silent:.0f} s" if silent < 120 else f"{silent / 60:.0f} minutes"
+            self._close(f"no call was answered for {long}")
             self._check_open()
 
     def _check_open(self) -> None:

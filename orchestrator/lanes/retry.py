@@ -52,8 +52,9 @@ async def persist(
     """Go on after a first failure: call `send` until it answers; raises what the last attempt raised.
 
     At most `attempts` attempts may fail, the first one counted and refusals for the rate not; none begins later than
-    `elapsed` seconds after now, not counting what `send` waits for a turn. Waits are full jitter on `clock`, or what the
-    provider asked for where that is longer; what it asks for the rate is waited for in `send`. Errors other than TransientError, cancellation among them, pass through at once.
+    `elapsed` seconds after now, not counting what `send` waits for a turn. Waits are full jitter on `clock`, or what
+    the provider asked for where that is longer; what it asks for the rate is waited for in `send`. Errors other than
+    TransientError, cancellation among them, pass through at once.
     """
     first: TransientError | None = failed
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.orchestrator.test_live_lane import BODY, PAID, PRICE, REQUEST, WELL, WORST, Kept, bad, busy, limited
 from venire.arena.campaigns import Budget, LaneSettings, Limits, Price, RouteSettings
 from venire.arena.clock import VirtualClock
-from venire.arena.errors import CallError, Fault
+from venire.arena.errors import CallError, Fault, StoreError
 from venire.arena.records import Reply, Request
 from venire.orchestrator.budget import Account, Purse
 from venire.orchestrator.events import Event, Events
@@ -290,6 +290,18 @@ def test_calls_that_wait_for_a_key_that_is_refused_go_by_the_other() -> None:
     house.run(main())
 
 
+def test_calls_that_would_wait_long_for_a_key_that_is_refused_go_by_the_other_at_once() -> None:
+    house = House(key(rate=1), key(), concurrency=4)
+
+    async def main() -> None:
+        house.ends[0].always = refused()
+        await asyncio.gather(*(house.ask(prefix) for prefix in range(20)))
+        assert house.calls == [1, 20]
+        assert house.clock.monotonic() < 10
+
+    house.run(main())
+
+
 def test_the_last_key_refused_closes_the_lane_and_nothing_more_is_sent() -> None:
     house = House(key(*[refused()] * 9), key(*[refused()] * 9))
 
@@ -302,6 +314,9 @@ def test_the_last_key_refused_closes_the_lane_and_nothing_more_is_sent() -> None
     assert house.calls == [1, 1]
     assert [event.name for event in house.events].count("lane.closed") == 1
     assert len(house.told) == 1, "of the last one the end of the run tells"
+    assert house.lane.closed is not None
+    for name in ("KEY_0", "KEY_1"):
+        assert name in house.told[0] or f"the last of its routes, openai {name}" in house.lane.closed
 
 
 def test_twenty_bad_requests_in_a_row_on_one_route_close_that_route_alone() -> None:
@@ -400,6 +415,25 @@ def test_a_probe_that_is_cancelled_lets_another_call_probe_at_once() -> None:
         done = await asyncio.wait_for(asyncio.gather(*asking, return_exceptions=True), 100)
         assert Counter(type(one) for one in done) == {asyncio.CancelledError: 1, Reply: 4}
         assert house.ends[0].at[6] == began, "nobody waits for a probe that is no more"
+
+    house.run(main())
+
+
+def test_a_probe_that_could_not_be_announced_lets_another_call_probe_at_once() -> None:
+    house = House(key(*[busy()] * 5), attempts=20)
+    announce = house.kept.announce
+
+    async def refuse(*what: Any) -> int:
+        house.kept.announce = announce  # type: ignore[method-assign]
+        raise StoreError("the disk is full")
+
+    async def main() -> None:
+        asking = [asyncio.create_task(house.ask(trial=trial)) for trial in range(5)]
+        while not house.routes[0].circuit.is_open:
+            await house.clock.sleep(0.05)
+        house.kept.announce = refuse  # type: ignore[method-assign]
+        done = await asyncio.wait_for(asyncio.gather(*asking, return_exceptions=True), 100)
+        assert Counter(type(one) for one in done) == {StoppedError: 1, Reply: 4}
 
     house.run(main())
 

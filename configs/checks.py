@@ -29,10 +29,8 @@ _LANE = (
     "skew",
     "concurrency",
     "timeout",
-    "max_attempts",
-    "max_elapsed",
-    "patience",
 )
+_TRIES = ("max_attempts", "max_elapsed", "patience")
 _WIRE = ("connect_timeout", "read_timeout", "headers", "proxy", "proxy_variable")
 
 
@@ -173,51 +171,42 @@ def _lane_problems(tables: Sequence[tuple[int, Mapping[str, Any]]]) -> Iterator[
             sound.append((index, JudgeTable.model_validate(table)))
         except ValidationError:
             continue
-    yield from _unlike_ways(sound)
-    lanes: dict[tuple[object, ...], tuple[int, JudgeTable]] = {}
+    known: dict[tuple[str | None, ...], tuple[int, JudgeTable]] = {}
     for index, judge in sound:
-        identity = tuple(repr(getattr(judge, key)) for key in _IDENTITY)
-        before, other = lanes.setdefault(identity, (index, judge))
+        routes = _routes(judge)
+        if len(set(routes)) < len(routes):
+            yield Problem(
+                ("judge", index, "fallback"),
+                "the same provider, base_url, key_variable and model twice: leave out a fallback that is no other way",
+            )
+        before, other = next((known[route] for route in routes if route in known), (index, judge))
+        one_lane = all(repr(getattr(judge, key)) == repr(getattr(other, key)) for key in _IDENTITY)
         unlike = [
             f"{key} {_said(getattr(other, key))} and {_said(getattr(judge, key))}"
-            for key in (*_LANE, *_WIRE)
+            for key in (*_LANE, *(_TRIES if one_lane else ()), *_WIRE)
             if getattr(other, key) != getattr(judge, key)
         ]
         if unlike:
             yield Problem(
                 ("judge", index),
-                f"shares a lane with judge[{before + 1}] (judge {quoted(other.name or other.model)}): same provider, "
-                f"base_url, key_variable and model, but {'; '.join(unlike)}: give both the same",
+                f"shares a {'lane' if one_lane else 'key'} with judge[{before + 1}] (judge "
+                f"{quoted(other.name or other.model)}): same provider, base_url, key_variable and model, but "
+                f"{'; '.join(unlike)}: give both the same",
             )
+        for route in routes:
+            known.setdefault(route, (index, judge))
 
 
-def _unlike_ways(judges: Sequence[tuple[int, JudgeTable]]) -> Iterator[Problem]:
-    """An endpoint is opened once for all lanes that have it, in the way that the first of them says."""
-    first: dict[tuple[str | None, ...], tuple[int, JudgeTable]] = {}
-    for index, judge in judges:
-        told: set[int] = set()
-        for way in _ways(judge):
-            before, other = first.setdefault(way, (index, judge))
-            unlike = [key for key in ("timeout", *_WIRE) if getattr(other, key) != getattr(judge, key)]
-            if unlike and before not in told and not _same_lane(judge, other):
-                told.add(before)
-                yield Problem(
-                    ("judge", index),
-                    f"has an endpoint in common with judge[{before + 1}] (judge {quoted(other.name or other.model)}), "
-                    f"{way[1]} with the same key and model, but another {' and another '.join(unlike)}: "
-                    "give both the same",
-                )
-
-
-def _same_lane(one: JudgeTable, other: JudgeTable) -> bool:
-    return all(repr(getattr(one, key)) == repr(getattr(other, key)) for key in _IDENTITY)
-
-
-def _ways(judge: JudgeTable) -> Iterator[tuple[str | None, ...]]:
-    for key in judge.key_variables or (judge.key_variable,):
-        yield judge.provider, judge.base_url, key, judge.model
-    for way in judge.fallback:
-        yield way.provider or judge.provider, way.base_url, way.key_variable, way.model or judge.model
+def _routes(judge: JudgeTable) -> list[tuple[str | None, ...]]:
+    """Provider, address, key variable and model of each way to a judge."""
+    keys = [judge.key_variable] if judge.key_variables is None else judge.key_variables
+    return [
+        *((judge.provider, judge.base_url, key, judge.model) for key in keys),
+        *(
+            (one.provider or judge.provider, one.base_url, one.key_variable, one.model or judge.model)
+            for one in judge.fallback
+        ),
+    ]
 
 
 def _said(value: object) -> str:

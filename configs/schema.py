@@ -232,7 +232,7 @@ class JudgeTable(_Table):
     base_url: Address | None = Field(default=None, description=_URL)
     key_variable: Variable | None = Field(default=None, description="the name of an environment variable")
     key_variables: Variables | None = Field(
-        default=None, description="a list of names of environment variables, each once, in place of key_variable"
+        default=None, description="a list of at least two names of environment variables, each once"
     )
     fallback: list[FallbackTable] = Field(default=[], description="[[judge.fallback]] tables, with double brackets")
     protocol: Text = Field(default="two-stage", description='the name of a protocol, such as "two-stage"')

@@ -217,7 +217,7 @@ class Lane:
         self._check_open()
         await call.purse.reserve_when_free(call.claim)
         try:
-            way = await self.routes.take(call.step.prefix, call.load)
+            way = await self.routes.take(call.step.prefix, call.load, fresh=not call.step.tries)
         except BaseException:
             call.purse.release(call.claim)
             raise

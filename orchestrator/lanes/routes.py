@@ -65,7 +65,8 @@ class Routes:
 
     Of the routes of the lowest rank that can be used, a call takes the one that its prefix falls to, so that a
     provider's cache of prompts finds it again; another one only where that one is busy and the other is not. A route
-    whose probe is due gets one call before that, unless those in use are of a lower rank.
+    whose probe is due gets one call before that, unless those in use are of a lower rank; a call that has failed
+    already goes where others were answered.
     `gave_up` is asked whenever nobody answers on any route; it raises where that has lasted too long.
     """
 
@@ -100,8 +101,11 @@ class Routes:
             route.left_until = now + seconds
             self.stir()
 
-    async def take(self, prefix: int, load: Callable[[Route], Load]) -> Way:
-        """A way for one call, waited for as long as it takes. Cancelled: nothing was taken."""
+    async def take(self, prefix: int, load: Callable[[Route], Load], *, fresh: bool = True) -> Way:
+        """A way for one call, waited for as long as it takes; `fresh`: it may probe though another route works.
+
+        Cancelled: nothing was taken.
+        """
         only = self._only
         if only is not None and only.closed is None and not only.circuit.is_open:
             turn = only.gate.take_now(load(only))
@@ -114,7 +118,7 @@ class Routes:
                 continue
             if len(usable) > 1:
                 usable.sort(key=lambda one: sha256(b"%d %d" % (prefix, one.number)).digest())
-            for route in (*to_probe, *usable):
+            for route in (*to_probe, *usable) if fresh or not usable else usable:
                 turn = route.gate.take_now(load(route))
                 if turn is not None:
                     return Way(route, turn, route.circuit.enter())

@@ -7,7 +7,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import get_args
 
-from venire.arena.campaigns import Budget, Campaign, Price
+from venire.arena.campaigns import Budget, Campaign, Limits, Price
 from venire.arena.records import Completion, Instruction, Rating
 from venire.configs.loading import load_campaign
 from venire.storage.formats.tables import Kind, read
@@ -63,7 +63,13 @@ def test_what_the_template_comments_out_can_be_switched_on(tmp_path: Path) -> No
         lines.append(bare if is_setting else line)
     (tmp_path / "all.toml").write_text("\n".join(lines), encoding="utf-8")
     campaign = load_campaign(tmp_path / "all.toml")
-    assert [judge.name for judge in campaign.judges] == ["gpt-4o-mini", "gpt-4.1-mini", "local"]
+    assert [judge.name for judge in campaign.judges] == ["gpt-4o-mini", "gpt-4.1-mini", "local", "llama"]
+    limited, several = campaign.judges[0].lane, campaign.judges[3].lane
+    assert limited.limits == Limits(500, 200_000, 150_000, 50_000, 10_000)
+    assert (limited.share, limited.max_elapsed, limited.patience) == (0.5, 21_600, 900)
+    assert [one.key_variable for one in several.routes] == ["FIRST_KEY", "SECOND_KEY", "OTHER_KEY"]
+    assert [one.rank for one in several.routes] == [0, 0, 1]
+    assert several.routes[2].price == Price(800_000_000, 900_000_000)
     assert campaign.plan.instructions == 20
     assert campaign.data.maps == {"elo": {"elo": "arena_elo"}}
     assert campaign.data.families == {"cedar-1": "cedar"}

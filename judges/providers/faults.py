@@ -15,7 +15,7 @@ import orjson
 from venire.arena.errors import CallError, Fault, TransientError
 from venire.judges.providers.headers import retry_after
 
-__all__ = ["MAYBE_BILLED", "classify", "error_inside", "failure", "fault_of", "refusal", "short"]
+__all__ = ["MAYBE_BILLED", "REFUSALS", "classify", "error_inside", "failure", "fault_of", "refusal", "short"]
 
 _STATUSES: Mapping[int, Fault] = {
     401: Fault.AUTHENTICATION,
@@ -54,6 +54,10 @@ _CODES_ALONE: Mapping[str, Fault] = {
 
 # Time ran out somewhere behind the gateway: the model may have answered all the same.
 MAYBE_BILLED = frozenset({408, 504, 524})
+
+# Faults that keep a call from the model; nothing was made that could be billed, unless the answer shows some of it.
+REFUSALS = frozenset({Fault.AUTHENTICATION, Fault.QUOTA, Fault.RATE_LIMITED})
+_ANSWERED = ("candidates", "choices", "content", "message", "usage", "usageMetadata")
 
 _LONGEST_MESSAGE = 300
 _BEARER = re.compile(r"\bbearer\s+[^\s\"',;]+", re.IGNORECASE)
@@ -118,14 +122,19 @@ def refusal(
 
 
 def error_inside(payload: Mapping[str, Any], status: int = 200) -> CallError | None:
-    """The error that an answer of status 200 carries in its `error` object, classified by its code; None if none."""
+    """The error that an answer of status 200 carries in its `error` object, classified by its code; None if none.
+
+    It may be billed, but for a refusal of rate, credit or key with nothing of an answer beside it: a gateway passes
+    those on in this way, again and again, and each would count at the most that a call can cost.
+    """
     if not payload.get("error"):
         return None
+    fault = classify(None, _code(payload))
     return failure(
         f"HTTP {status} with an error inside: {_message(payload) or 'no message'}",
-        classify(None, _code(payload)),
+        fault,
         status=status,
-        may_be_billed=True,
+        may_be_billed=fault not in REFUSALS or any(payload.get(name) for name in _ANSWERED),
     )
 
 

@@ -246,19 +246,19 @@ def test_an_answer_that_is_none_may_be_billed(subject, serving, saying, question
 
 
 @pytest.mark.parametrize(
-    ("code", "fault"),
+    ("code", "fault", "may_be_billed"),
     [
-        (None, Fault.TRANSIENT),
-        ("something_new", Fault.TRANSIENT),
-        (429, Fault.RATE_LIMITED),
-        ("insufficient_quota", Fault.QUOTA),
-        ("context_length_exceeded", Fault.TOO_LONG),
+        (None, Fault.TRANSIENT, True),
+        ("something_new", Fault.TRANSIENT, True),
+        (429, Fault.RATE_LIMITED, False),
+        ("insufficient_quota", Fault.QUOTA, False),
+        ("context_length_exceeded", Fault.TOO_LONG, True),
     ],
 )
-def test_an_error_inside_an_answer_counts_by_its_code(subject, serving, saying, question, code, fault):
+def test_an_error_inside_an_answer_counts_by_its_code(subject, serving, saying, question, code, fault, may_be_billed):
     error, vendor = outcome(subject, serving, saying({"error": {"message": "plain words", "code": code}}), question)
     assert isinstance(error, CallError)
-    assert (error.fault, error.may_be_billed) == (fault, True)
+    assert (error.fault, error.may_be_billed) == (fault, may_be_billed)
     assert len(vendor.paths) == 1
 
 

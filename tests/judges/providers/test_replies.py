@@ -124,6 +124,15 @@ def test_an_error_inside_a_choice_counts_by_its_code():
         read(finish="error")
 
 
+@pytest.mark.parametrize("beside", [{"usage": {"prompt_tokens": 5}}, {"choices": [{"message": {"content": "a"}}]}])
+def test_a_refusal_inside_an_answer_is_billed_only_where_something_was_made(beside):
+    error = {"error": {"code": 429, "message": "slower"}}
+    for payload, billed in ((error, False), ({**error, **beside}, True)):
+        with pytest.raises(TransientError) as caught:
+            read_reply(orjson.dumps(payload).decode(), BODY)
+        assert (caught.value.fault, caught.value.may_be_billed) == (Fault.RATE_LIMITED, billed)
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 2**40) | st.floats(allow_nan=False) | st.text(max_size=5),
     lambda inner: (
@@ -150,4 +159,4 @@ def test_any_answer_is_a_reply_or_a_call_error(payload, message, usage):
             assert found.input_tokens > 0
             assert found.finish in ("stop", "length", "content_filter", "refusal")
         else:
-            assert found.may_be_billed
+            assert found.may_be_billed or found.fault in (Fault.RATE_LIMITED, Fault.QUOTA, Fault.AUTHENTICATION)

@@ -29,12 +29,13 @@ def load(tmp_path: Path) -> Load:
 
 
 def test_keys_stand_side_by_side_and_fallbacks_behind_them_in_their_order(load: Load) -> None:
+    free = "price = { input = 0, output = 0 }\n"
     more = 'key_variable = "C"\nmodel = "m-2"\nprovider = "litellm"\nprice = { input = 1, output = 2 }\n'
-    lane = load(JUDGE + 'key_variables = ["A", "B"]\n' + FALLBACK + FALLBACK + more).judges[0].lane
+    lane = load(JUDGE + 'key_variables = ["A", "B"]\n' + FALLBACK + free + FALLBACK + more).judges[0].lane
     assert lane.routes == (
         RouteSettings("openai", URL, "A", "m"),
         RouteSettings("openai", URL, "B", "m"),
-        RouteSettings("openai", OTHER, None, "m", 1),
+        RouteSettings("openai", OTHER, None, "m", 1, Price(0, 0)),
         RouteSettings("litellm", OTHER, "C", "m-2", 2, Price(10**9, 2 * 10**9)),
     )
     assert lane.workers == 2 * lane.concurrency, "fallbacks stand in for keys, not beside them"

@@ -214,6 +214,6 @@ def test_lanes_that_meet_at_an_endpoint_reach_it_in_one_way(
     """It is opened once: what the second judge asks for would silently not be done."""
     other = '[[judge]]\nname = "b"\nmodel = "m"\ntemperature = 1\nbase_url = "https://other.example/v1"\n'
     said = refusal(FALLBACK + other + line)
-    assert 'judge[2] (judge "b"): has an endpoint in common with judge[1] (judge "a")' in said
+    assert 'judge[2] (judge "b"): shares a key with judge[1] (judge "a")' in said
     assert line.partition(" ")[0] in said
     assert len(load(JUDGE.format("a") + line + FALLBACK + other + line).judges) == 2

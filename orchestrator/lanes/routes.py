@@ -6,6 +6,7 @@ import asyncio
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -21,6 +22,8 @@ _LONG_HOLD = 5.0
 """Seconds of a hold for which calls go another way, where there is one."""
 _NAP = 1.0
 """Seconds between two looks for a better way, at least."""
+_PREFIXES = 4096
+"""Prefixes whose first route is remembered."""
 
 
 def route_name(settings: RouteSettings) -> str:
@@ -52,6 +55,11 @@ class Route:
         return math.inf if self.closed is not None else self.circuit.opens_in()
 
 
+def _sorted(routes: list[Route], prefix: int) -> list[Route]:
+    """Routes as the calls of one prefix try them; each is the first of as many prefixes as any other."""
+    return sorted(routes, key=lambda one: sha256(b"%d %d" % (prefix, one.number)).digest())
+
+
 class Way(NamedTuple):
     """The route of one call, its turn at the gate, and its number as a probe, 0 for another call."""
 
@@ -77,6 +85,8 @@ class Routes:
         self._only = self.all[0] if len(self.all) == 1 else None
         self._line = asyncio.Lock()  # fair: of those who wait for a way, one at a time looks for it
         self._changed = asyncio.Event()
+        self._first = lru_cache(_PREFIXES)(lambda prefix: _sorted(self._front, prefix)[0])
+        self._survey()
 
     @property
     def is_down(self) -> bool:
@@ -89,8 +99,17 @@ class Routes:
         moments = [one.circuit.opened_at for one in self.all if one.closed is None]
         return max((math.inf if at is None else at for at in moments), default=math.inf)
 
+    def _survey(self) -> None:
+        """Note which routes come first, and whether all of them work: then a call need not look further."""
+        there = [one for one in self.all if one.closed is None]
+        lowest = min((one.settings.rank for one in there), default=0)
+        self._front = [one for one in there if one.settings.rank == lowest]
+        self._calm = bool(there) and not any(one.circuit.is_open for one in self._front)
+        self._first.cache_clear()
+
     def stir(self) -> None:
-        """Let those who wait choose anew: a way may have opened or closed."""
+        """Let those who wait choose anew: called whenever a way may have opened or closed."""
+        self._survey()
         self._changed.set()
         self._changed = asyncio.Event()  # whoever waits keeps the one that is set, so that nobody misses it
 
@@ -106,18 +125,17 @@ class Routes:
 
         Cancelled: nothing was taken.
         """
-        only = self._only
-        if only is not None and only.closed is None and not only.circuit.is_open:
-            turn = only.gate.take_now(load(only))
+        if self._calm:
+            first = self._only or self._first(prefix)
+            turn = first.gate.take_now(load(first))
             if turn is not None:
-                return Way(only, turn, 0)
+                return Way(first, turn, 0)
         while True:
             to_probe, usable = self._choice()
             if not to_probe and not usable:
                 await self._wait()
                 continue
-            if len(usable) > 1:
-                usable.sort(key=lambda one: sha256(b"%d %d" % (prefix, one.number)).digest())
+            usable = _sorted(usable, prefix)
             for route in (*to_probe, *usable) if fresh or not usable else usable:
                 turn = route.gate.take_now(load(route))
                 if turn is not None:

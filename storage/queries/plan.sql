@@ -52,6 +52,8 @@ select trial, step, max(number), sum(coalesce(cost, reserved))::bigint, count(*)
   from attempt where trial between $low and $high and trial in (select unnest($ids)) group by all;
 
 -- name: sent_lately
--- How many calls left by some routes in the last day, by their age in seconds, whole minutes rounded down.
-select greatest(0, floor(epoch($now::timestamptz - sent_at) / 60) * 60) as ago, count(*) from attempt
+-- How many calls left by some routes in the last day, by their age in seconds, rounded down: to whole minutes, and to
+-- whole seconds of the last two minutes, since a run that goes on would else stand still until the next minute.
+with aged as (select greatest(0, epoch($now::timestamptz - sent_at)) as age, lane, sent_at from attempt)
+select if(age < 120, floor(age), floor(age / 60) * 60) as ago, count(*) from aged
   where lane in (select unnest($lanes)) and sent_at > $now::timestamptz - interval 86460 second group by all;

@@ -8,6 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -394,6 +395,18 @@ def test_attempts_are_numbered_on_across_runs(store: Store) -> None:
         "select step, fault = 0, min(number), max(number) from attempt group by all"
     ).fetchall()
     assert sorted(found) == [(1, False, 1, 3), (1, True, 4, 4), (2, True, 1, 1)]
+
+
+def test_a_run_that_goes_on_at_its_limit_does_not_stand_still_for_a_minute(store: Store) -> None:
+    """The calls of the run before count at their age, and not as if all of the last minute had left just now."""
+    answered: list[float] = []
+    slow = judge("judge", limits=Limits(requests_per_minute=30))
+    for calls in (35, 2 * TRIALS):
+        asked = campaign(slow, budget=Budget(calls=calls))
+        go(store, asked, FakeProvider(lambda key: answered.append(virtual(store).monotonic())))
+    assert len(answered) == 2 * TRIALS
+    assert max(later - earlier for earlier, later in pairwise(answered)) <= 5
+    assert min(later - earlier for earlier, later in zip(answered, answered[30:], strict=False)) >= 60
 
 
 def test_a_run_does_not_end_while_a_chunk_is_being_read(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from venire.arena.battles import Statistics
-from venire.arena.campaigns import Campaign, Identity, JudgeSettings, LaneSettings, Price, RouteSettings
+from venire.arena.campaigns import Campaign, Identity, JudgeSettings, LaneSettings, Limits, Price, RouteSettings
 from venire.arena.clock import Clock
 from venire.arena.errors import BudgetReachedError, CallError, StoreError
 from venire.arena.keys import respondent_key
@@ -219,12 +220,13 @@ class _Run:
         if account not in self.gates:
             ways = {route for judge in self.campaign.judges for route in judge.lane.routes}
             same = [one for one in ways if one.identity in providers and account_of(one, providers) == account]
+            lanes = [one.lane for one in self.campaign.judges if not set(one.lane.routes).isdisjoint(same)]
             self.gates[account] = Gate(
-                lane.limits,
+                _strictest(one.limits for one in lanes),
                 self.clock,
-                concurrency=lane.concurrency,
-                share=lane.share,
-                skew=lane.skew,
+                concurrency=min(one.concurrency for one in lanes),
+                share=min(one.share for one in lanes),
+                skew=max(one.skew for one in lanes),
                 sent_today=plans.sent_today(self.store, [self.numbers[route_name(one)] for one in same]),
             )
         number = self.numbers[route_name(settings)]
@@ -280,6 +282,8 @@ class _Run:
     async def _tick(self, progress: Callable[[Statistics], None] | None) -> None:
         while progress is not None:
             progress(self.statistics())
+            for lane in self.lanes.values():
+                lane.tell_holds()
             await self.clock.sleep(0.2)
 
     async def _worker(self, feed: Feed, lane: Lane, prices: Mapping[str, Price]) -> None:
@@ -398,6 +402,14 @@ class _Run:
 def account_of(route: RouteSettings, providers: Mapping[Identity, Provider]) -> tuple[str, ...]:
     """The identity under which a route shares its limits with others."""
     return providers[route.identity].account(route.model)
+
+
+def _strictest(limits: Iterable[Limits]) -> Limits:
+    """The smallest of each figure: lanes that share an account share what it allows."""
+    given = [asdict(one) for one in limits]
+    names = [field.name for field in fields(Limits)]
+    found = {name: [one[name] for one in given if one[name] is not None] for name in names}
+    return Limits(**{name: min(figures) for name, figures in found.items() if figures})
 
 
 def lane_name(settings: LaneSettings) -> str:

@@ -46,7 +46,6 @@ EVENTS: Mapping[str, Kind] = {
         "A run is over, for the reason in `ending`; counts of calls and money are of this run.",
         ("campaign", "ending", "calls", "answered", "retries", "settled", "failed", "missing", "cost_nano", "seconds"),
     ),
-    "round.planned": Kind("A round of the plan was written.", ("campaign", "round", "policy", "trials")),
     "trial.settled": Kind(
         "A trial has its verdict; `status` as in the view battle, `cost_nano` and `seconds` over all its calls.",
         ("trial", "key", "judge", "lane", "status", "cost_nano", "seconds"),
@@ -72,7 +71,6 @@ EVENTS: Mapping[str, Kind] = {
         ),
     ),
     "lane.held": Kind("No call of a route is sent for so many seconds.", ("lane", "route", "seconds", "why")),
-    "lane.cut": Kind("Fewer or more calls at once are allowed from now on.", ("lane", "route", "concurrency", "why")),
     "circuit.opened": Kind(
         "A route failed too often and gets no calls for a while.", ("lane", "route", "seconds", "why")
     ),
@@ -81,7 +79,6 @@ EVENTS: Mapping[str, Kind] = {
     "key.quarantined": Kind(
         "A provider refuses a key, which is named by its environment variable.", ("lane", "route", "variable", "why")
     ),
-    "route.changed": Kind("Calls of a lane go another way from now on.", ("lane", "route", "before", "why")),
     "lane.closed": Kind("A lane takes no more calls in this run.", ("lane", "why")),
     "limit.learnt": Kind(
         "A provider's answer told a limit; `what` says which, as in `requests_per_minute`.",

@@ -78,6 +78,8 @@ class Call:
     claim: Claim
     route: Route
     """The one taken last."""
+    probed: bool = False
+    """Whether it was taken to see if the route works: that it did not says nothing of the step."""
 
     def load(self, route: Route) -> Load:
         """What the call asks of a route's gate; bodies for other routes are of about the same length."""

@@ -9,7 +9,7 @@ from venire.arena.clock import Clock
 
 __all__ = ["FAILURES", "Circuit"]
 
-FAILURES = 5
+FAILURES = 4
 """Failures without an answer between them that open a circuit."""
 
 _FIRST = 1.0

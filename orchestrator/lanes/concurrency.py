@@ -14,6 +14,8 @@ _REGAIN = 90.0
 _FADES = 30.0
 """Seconds in which the memory of a higher number fades by half, while cuts go on between answered calls."""
 _FIRST_HOLD = 1.0
+_BELIEVED = 3
+"""Refusals running for which a wait that the provider tells is all that is waited."""
 _LONGEST_HOLD = 60.0
 
 
@@ -57,18 +59,23 @@ class Adaptive:
         left = (self.allowed + 1 - self._limit) * _REGAIN / max(self._former, self._limit)
         return now + max(left, 1e-3)  # never now: a sum may be rounded to just below the next number
 
-    def ended(self, now: float, in_flight: int, episode: int, beside: int, rate_limited: bool) -> None:
-        """A call has ended that was sent in `episode` when `beside` were in flight; `in_flight` still counts it."""
+    def ended(
+        self, now: float, in_flight: int, episode: int, beside: int, rate_limited: bool, told: float | None = None
+    ) -> None:
+        """A call has ended that was sent in `episode` when `beside` were in flight; `in_flight` still counts it.
+
+        `told` is the wait that came with a rate-limit answer: it is believed until it was wrong a few times running.
+        """
         self.grow(now, in_flight)
         if rate_limited:
             if episode == self.episode:
-                self._refuse(now, max(in_flight, beside))
+                self._refuse(now, max(in_flight, beside), told)
         elif self._refusals:
             self._refusals = 0
             self.held_until = 0.0
             self._set(int(self._limit))
 
-    def _refuse(self, now: float, in_flight: int) -> None:
+    def _refuse(self, now: float, in_flight: int, told: float | None) -> None:
         self.episode += 1
         if not self._refusals:  # what was in flight was too much, not what might have been
             self._limit = min(self._limit, float(in_flight))
@@ -76,7 +83,8 @@ class Adaptive:
         self._cut_at = now
         self._limit = max(1.0, self._limit * _CUT)
         longest = min(_LONGEST_HOLD, _FIRST_HOLD * 2.0 ** min(self._refusals, 10))
-        self.held_until = now + longest * (1 + self._jitter()) / 2
+        believed = told is not None and self._refusals < _BELIEVED
+        self.held_until = now if believed else now + longest * (1 + self._jitter()) / 2
         self._refusals += 1
         self._set(1)
 

@@ -88,8 +88,21 @@ class Gate:
 
     @property
     def held_for(self) -> float:
-        """Seconds left of a hold, whoever asked for it."""
-        return max(0.0, max(self._closed_until, self._adaptive.held_until) - self._clock.monotonic())
+        """Seconds for which nothing is sent: asked for by the provider, in doubt after refusals, or the day is used."""
+        return max(0.0, self._hold()[0] - self._clock.monotonic())
+
+    @property
+    def held_why(self) -> str:
+        """Why nothing is sent at present."""
+        return self._hold()[1]
+
+    def _hold(self) -> tuple[float, str]:
+        day = -math.inf if self._day is None else self._day.opens(self._clock.monotonic())
+        return max(
+            (self._closed_until, "the provider asks to wait"),
+            (self._adaptive.held_until, "it refuses calls for their rate"),
+            (day, "the limit of requests a day is used up"),
+        )
 
     @property
     def allowed(self) -> int:
@@ -131,11 +144,18 @@ class Gate:
             raise
 
     def done(
-        self, turn: Turn, input_tokens: int | None, output_tokens: int | None, *, rate_limited: bool = False
+        self,
+        turn: Turn,
+        input_tokens: int | None,
+        output_tokens: int | None,
+        *,
+        rate_limited: bool = False,
+        retry_after: float | None = None,
     ) -> None:
         """A call has ended; its tokens count as used when it was sent. None: unknown, the estimate stays.
 
         `rate_limited` says that the provider refused it for its rate; anything else shows that it lets calls pass.
+        `retry_after` are the seconds for which it asked then: every call is held for them.
         """
         if turn.ended:
             raise RuntimeError("this turn was given back already")
@@ -150,7 +170,10 @@ class Gate:
                 turn.slice, load, input_tokens, load.output_tokens if output_tokens is None else output_tokens
             )
         if rate_limited or not adaptive.normal:
-            adaptive.ended(self._clock.monotonic(), self.in_flight, turn.episode, turn.beside, rate_limited)
+            now = self._clock.monotonic()
+            adaptive.ended(now, self.in_flight, turn.episode, turn.beside, rate_limited, retry_after)
+            if retry_after is not None:
+                self.pause(retry_after)
         self.in_flight -= 1
         if self._queue:
             self._serve()

@@ -80,6 +80,13 @@ class Lane:
         """Whether anybody still asks through this lane."""
         return any(not worker.done() for worker in self.workers)
 
+    def tell_holds(self) -> None:
+        """Say which routes send nothing for long, where calls wait for them."""
+        if self.closed is None and self.at_work:
+            for route in self.routes.all:
+                if route.closed is None:
+                    self._telling.waiting(route, self._clock.monotonic())
+
     def send_home(self) -> None:
         """Cancel the workers that wait for a turn or between attempts; the others finish their call."""
         for worker in self.workers:
@@ -100,15 +107,21 @@ class Lane:
                     return await self._attempt(call)
                 except TransientError as failed:
                     self._check_open()
+                    patient_until = self._clock.monotonic() + self.settings.patience
                     return await persist(
                         failed,
                         partial(self._attempt_while_open, call),
                         attempts=self.settings.max_attempts,
                         elapsed=self.settings.max_elapsed,
                         clock=self._clock,
+                        spared=partial(self._is_spared, call, patient_until),
                     )
             except CallError as error:
                 self._refuse(call, error)  # raises, unless there is another way
+
+    def _is_spared(self, call: Call, patient_until: float) -> bool:
+        """Whether a failure is the route's and not the step's: an outage should not use up what is asked meanwhile."""
+        return call.probed and self._clock.monotonic() < patient_until
 
     def _prepare(self, step: Step, request: Request, price: Price, purse: Purse) -> Call:
         route = self.routes.all[0]
@@ -221,7 +234,7 @@ class Lane:
         except BaseException:
             call.purse.release(call.claim)
             raise
-        call.route = way.route
+        call.route, call.probed = way.route, bool(way.probe)
         try:
             self._check_open()
         except BaseException:
@@ -245,12 +258,13 @@ class Lane:
         elif error is None or error.may_be_billed:
             route.gate.done(way.turn, None, None)
         else:
-            route.gate.done(way.turn, 0, 0, rate_limited=error.fault is Fault.RATE_LIMITED)
-        if error is not None and error.fault is Fault.RATE_LIMITED:
-            if error.retry_after is not None:
-                route.gate.pause(error.retry_after)
-                self._telling.held(route, error.retry_after)
-            self.routes.held(route)
+            limited = error.fault is Fault.RATE_LIMITED
+            asked = error.retry_after if limited else None
+            route.gate.done(way.turn, 0, 0, rate_limited=limited, retry_after=asked)
+            if asked is not None:
+                self._telling.held(route, asked)
+            if limited:
+                self.routes.held(route)
         if error is not None and error.fault is Fault.TRANSIENT:
             wait = route.circuit.failed(probe=way.probe)
             if wait is not None:
@@ -274,6 +288,7 @@ class Lane:
         if hold > 0:
             route.gate.pause(hold)
             self.routes.held(route)
+            self._telling.held(route, hold)
         if limits != Limits():
             self._telling.learnt(route, limits)
 

@@ -32,26 +32,35 @@ def _wait(state: RetryCallState) -> float:
 class _Stop:
     """Whether a step has been tried long enough: so many failures, or so many seconds since the first of them.
 
-    A refusal for the rate is no failure of the step: its lane waits, however long that takes.
+    A refusal for the rate is no failure of the step: its lane waits, however long that takes. Neither is one that is
+    `spared`.
     """
 
-    def __init__(self, attempts: int, elapsed: float, clock: Clock) -> None:
-        self._attempts, self._clock = attempts, clock
+    def __init__(self, attempts: int, elapsed: float, clock: Clock, spared: Callable[[], bool]) -> None:
+        self._attempts, self._clock, self._spared = attempts, clock, spared
         self._deadline = clock.monotonic() + elapsed
         self._failures = 0
 
     def __call__(self, state: RetryCallState) -> bool:
         error = state.outcome.exception() if state.outcome is not None else None
-        self._failures += not (isinstance(error, TransientError) and error.fault is Fault.RATE_LIMITED)
+        limited = isinstance(error, TransientError) and error.fault is Fault.RATE_LIMITED
+        self._failures += not limited and not self._spared()
         return self._failures >= self._attempts or self._clock.monotonic() + state.upcoming_sleep > self._deadline
 
 
 async def persist(
-    failed: TransientError, send: Callable[[], Awaitable[T]], *, attempts: int, elapsed: float, clock: Clock
+    failed: TransientError,
+    send: Callable[[], Awaitable[T]],
+    *,
+    attempts: int,
+    elapsed: float,
+    clock: Clock,
+    spared: Callable[[], bool] = lambda: False,
 ) -> T:
     """Go on after a first failure: call `send` until it answers; raises what the last attempt raised.
 
-    At most `attempts` attempts may fail, the first one counted and refusals for the rate not; none begins later than
+    At most `attempts` attempts may fail, the first one counted, refusals for the rate and those of which `spared` says
+    so when they have just failed not; none begins later than
     `elapsed` seconds after now, not counting what `send` waits for a turn. Waits are full jitter on `clock`, or what
     the provider asked for where that is longer; what it asks for the rate is waited for in `send`. Errors other than
     TransientError, cancellation among them, pass through at once.
@@ -67,7 +76,7 @@ async def persist(
 
     retrying = AsyncRetrying(
         retry=retry_if_exception_type(TransientError),
-        stop=_Stop(attempts, elapsed, clock),
+        stop=_Stop(attempts, elapsed, clock, spared),
         wait=_wait,
         sleep=clock.sleep,
         reraise=True,

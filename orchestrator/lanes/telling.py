@@ -25,6 +25,7 @@ class Telling:
         self.events = events
         self._warn = warn
         self._outages: set[str] = set()
+        self._told_until: dict[str, float] = {}
         self._held_back: set[str] = set()
         self._learnt: dict[str, Limits] = {}
 
@@ -62,11 +63,19 @@ class Telling:
 
     def held(self, route: Route, seconds: float) -> None:
         """The provider asks to wait."""
-        if seconds >= _LONG_PAUSE:
-            self._warn(f"{route.name}: the provider asks to wait {seconds:.0f} s; no call is sent until then")
         if self.events.active:
             self.events.emit(
                 "lane.held", lane=self.lane, route=route.name, seconds=seconds, why="asked by the provider"
+            )
+
+    def waiting(self, route: Route, now: float) -> None:
+        """Said to the person at the terminal, once a hold, where a route sends nothing for long."""
+        seconds = route.gate.held_for
+        if seconds >= _LONG_PAUSE and now + seconds > self._told_until.get(route.name, 0.0) + 1:
+            self._told_until[route.name] = now + seconds
+            self._warn(
+                f"{route.name}: no call is sent for {seconds:.0f} s: {route.gate.held_why} (Ctrl-C stops, and "
+                "the same command goes on later)"
             )
 
     def surcharged(self, route: Route, cost: int, allowed: int) -> None:

@@ -8,7 +8,6 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -392,21 +391,33 @@ def test_attempts_are_numbered_on_across_runs(store: Store) -> None:
     plans.clear_failures(store, 1)
     assert go(store, campaign(), FakeProvider()).ending is Ending.COMPLETE
     found = store.connection.execute(
-        "select step, fault = 0, min(number), max(number) from attempt group by all"
+        "select step, min(number), max(number) = count(*), max(number) filter (where fault = 0) = count(*) "
+        "from attempt group by trial, step"
     ).fetchall()
-    assert sorted(found) == [(1, False, 1, 3), (1, True, 4, 4), (2, True, 1, 1)]
+    assert sorted(set(found)) == [(1, 1, True, True), (2, 1, True, True)]
 
 
-def test_a_run_that_goes_on_at_its_limit_does_not_stand_still_for_a_minute(store: Store) -> None:
-    """The calls of the run before count at their age, and not as if all of the last minute had left just now."""
-    answered: list[float] = []
-    slow = judge("judge", limits=Limits(requests_per_minute=30))
-    for calls in (35, 2 * TRIALS):
-        asked = campaign(slow, budget=Budget(calls=calls))
-        go(store, asked, FakeProvider(lambda key: answered.append(virtual(store).monotonic())))
-    assert len(answered) == 2 * TRIALS
-    assert max(later - earlier for earlier, later in pairwise(answered)) <= 5
-    assert min(later - earlier for earlier, later in zip(answered, answered[30:], strict=False)) >= 60
+def test_lanes_that_share_an_account_share_the_strictest_of_their_limits(store: Store) -> None:
+    """Two judges of one account: what the second says of it must not be lost."""
+    provider = FakeProvider()
+    provider.account = lambda model: ("one account",)  # type: ignore[method-assign]
+    free, bound = judge("free"), judge("bound", limits=Limits(requests_per_minute=6))
+    assert go(store, campaign(free, bound), provider).ending is Ending.COMPLETE
+    calls = frames.accounts(store, 1).calls
+    assert store.clock.monotonic() > 60 * (calls / 6 - 1)
+
+
+def test_an_outage_uses_up_no_attempts_while_the_lane_is_patient(store: Store) -> None:
+    clock = store.clock
+
+    def down_for_ten_minutes(key: str) -> None:
+        if clock.monotonic() < 600:
+            raise TransientError("bad gateway", Fault.TRANSIENT, status=502)
+
+    asked = replace(campaign(judge("judge", concurrency=1, max_attempts=5, patience=900.0)))
+    summary = go(store, asked, FakeProvider(down_for_ten_minutes))
+    assert (summary.ending, summary.progress.failed) == (Ending.COMPLETE, 0)
+    assert summary.statistics.retries < 30, "four failures, then a probe now and then"
 
 
 def test_a_run_does_not_end_while_a_chunk_is_being_read(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -474,9 +485,10 @@ def test_a_long_wait_is_told(store: Store) -> None:
             raise TransientError("slow down", Fault.RATE_LIMITED, status=429, retry_after=600.0)
 
     told: list[str] = []
-    assert go(store, campaign(), FakeProvider(busy_once), warn=told.append).ending is Ending.COMPLETE
+    watched = {"warn": told.append, "progress": lambda now: None}
+    assert go(store, campaign(), FakeProvider(busy_once), **watched).ending is Ending.COMPLETE
     assert len(told) == 1
-    assert "600 s" in told[0]
+    assert "no call is sent for 600 s: the provider asks to wait" in told[0]
 
 
 USED = 150

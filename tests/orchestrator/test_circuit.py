@@ -31,10 +31,10 @@ def probe(circuit: Circuit, clock: VirtualClock) -> int:
     return circuit.enter()
 
 
-def test_it_opens_at_the_fifth_failure_without_an_answer_between(clock: VirtualClock, circuit: Circuit) -> None:
-    assert fail(circuit, FAILURES - 1) == [None] * 4
+def test_it_opens_at_the_fourth_failure_without_an_answer_between(clock: VirtualClock, circuit: Circuit) -> None:
+    assert fail(circuit, FAILURES - 1) == [None] * (FAILURES - 1)
     assert not circuit.answered()
-    assert fail(circuit, FAILURES - 1) == [None] * 4
+    assert fail(circuit, FAILURES - 1) == [None] * (FAILURES - 1)
     assert circuit.opens_in() == 0.0
     assert not circuit.is_open
     clock.advance(30)

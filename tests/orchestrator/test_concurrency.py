@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Coroutine
+from itertools import pairwise
 from random import Random
 from typing import Any, TypeVar
 
@@ -249,3 +250,20 @@ def test_time_at_the_limit_lets_the_next_call_pass_though_nothing_is_answered() 
         return (await gate.take(CALL)).waited
 
     assert run(clock, main()) == pytest.approx(9, abs=0.01)
+
+
+def test_a_wait_that_the_provider_tells_is_believed_until_it_was_wrong_three_times() -> None:
+    clock = VirtualClock()
+    gate = Gate(Limits(), clock, concurrency=10)
+    at: list[float] = []
+
+    async def main() -> None:
+        for _ in range(6):
+            turn = await gate.take(CALL)
+            at.append(clock.monotonic())
+            gate.done(turn, 0, 0, rate_limited=True, retry_after=0.1)
+
+    run(clock, main())
+    waits = [later - earlier for earlier, later in pairwise(at)]
+    assert waits[:3] == pytest.approx([0.1] * 3, abs=0.03)
+    assert waits[3] >= 4, "then the wait that doubles with each refusal"

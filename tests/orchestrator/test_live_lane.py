@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from hashlib import sha256
 from itertools import chain, repeat
@@ -110,6 +110,7 @@ class House:
 
     script: list[Reply | Exception] = field(default_factory=list)
     rate: int | None = None
+    limits: Limits = field(default_factory=Limits)
     attempts: int = 3
     budget: Budget = field(default_factory=Budget)
 
@@ -125,9 +126,9 @@ class House:
         self.lane = self.make(self.kept)
 
     def make(self, recorder: Recorder) -> Lane:
-        settings = LaneSettings(
-            (RouteSettings("openai", None, None, "judge-1"),), Limits(self.rate), max_attempts=self.attempts
-        )
+        limits = replace(self.limits, requests_per_minute=self.rate)
+        route = RouteSettings("openai", None, None, "judge-1")
+        settings = LaneSettings((route,), limits, max_attempts=self.attempts)
         self.gate = Gate(settings.limits, self.clock, concurrency=settings.concurrency)
         return Lane(
             settings,
@@ -281,6 +282,25 @@ def test_limits_that_the_provider_tells_are_kept_and_told_once_they_make_calls_w
     house.run(main())
     assert house.told == ["openai judge-1: calls wait for the limits that the provider tells: 2 requests a minute"]
     assert house.provider.at[2] - house.provider.at[0] >= 60, "two calls a minute"
+
+
+def test_a_day_that_is_used_up_is_told_once() -> None:
+    house = House(limits=Limits(requests_per_day=1))
+
+    async def main() -> None:
+        await house.ask()
+        house.lane.workers.append(asyncio.ensure_future(house.ask()))
+        for _ in range(3):
+            await house.clock.sleep(1)
+            house.lane.tell_holds()
+        assert house.gate.held_for > 86_000
+        house.lane.send_home()
+        await asyncio.gather(*house.lane.workers, return_exceptions=True)
+
+    house.run(main())
+    (told,) = house.told
+    assert "no call is sent for 86" in told
+    assert "the limit of requests a day is used up" in told
 
 
 def test_a_wait_that_the_headers_ask_for_holds_the_route() -> None:

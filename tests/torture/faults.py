@@ -170,8 +170,9 @@ def _order(kind: str) -> Callable[[Scene], Undo]:
     """Let the server spoil its next answers, and hold the process for a moment so that they fall into the phase."""
 
     def order(scene: Scene) -> Undo:
-        most = 10_000 if kind == "unpriced" else 12
-        count = scene.rng.choice((scene.rng.randint(1, 12), most))
+        # A few more than open a circuit: with each probe that fails the next one waits twice as long.
+        most = 10_000 if kind == "unpriced" else 7
+        count = scene.rng.choice((scene.rng.randint(1, 7), most))
         scene.orders.give(kind, count)
         begun = time.monotonic()
         while scene.orders.left == count and time.monotonic() - begun < 0.4:

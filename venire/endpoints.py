@@ -98,15 +98,20 @@ async def check_all(
     asked: Sequence[Opened],
     warn: Callable[[str], None] | None,
 ) -> None:
-    """Try all endpoints at once; an InputError names all that cannot be used. A fallback that cannot is warned of."""
+    """Try all endpoints at once; an InputError names all that cannot be used.
+
+    One that cannot is only warned of when it is a fallback, or when another key of its judge is accepted.
+    """
     found = await asyncio.gather(*(one.provider.check() for one in asked), return_exceptions=True)
     problems = []
+    sound = {one.route for one, answer in zip(asked, found, strict=True) if not isinstance(answer, BaseException)}
     for one, answer in zip(asked, found, strict=True):
         judge, route = one.judge, one.route
         key = f" (its key is in {route.key_variable})" if route.key_variable else ""
         if isinstance(answer, BaseException) and not isinstance(answer, InputError):
             raise answer
-        if isinstance(answer, InputError) and not route.rank:
+        others = [way for way in judge.lane.routes if not way.rank and way in sound]
+        if isinstance(answer, InputError) and not route.rank and not others:
             problems.append(f"{campaign.path}: judge {judge.name!r}{key}: {answer}")
         elif answer is not None and warn is not None:
             warn(f"warning: judge {judge.name!r}{key if isinstance(answer, InputError) else ''}: {answer}")

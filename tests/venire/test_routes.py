@@ -37,6 +37,9 @@ class Front(ThreadingHTTPServer):
 
     daemon_threads = True
 
+    unlisted: str | None = None
+    """A key that is refused the list of models too."""
+
     def __init__(self, behind: str, rule: Callable[[str, int], int | None]) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.behind, self.rule = behind.removesuffix("/v1"), rule
@@ -69,7 +72,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._hand_on(body)
 
     def do_GET(self) -> None:
-        self._hand_on(None)
+        if self.server.unlisted and self.headers.get("Authorization") == f"Bearer {self.server.unlisted}":
+            self._say(401, b"{}")
+        else:
+            self._hand_on(None)
 
     def _hand_on(self, body: bytes | None) -> None:
         headers = {name: value for name in ("Content-Type", "Idempotency-Key") if (value := self.headers.get(name))}
@@ -120,6 +126,25 @@ BY_LANE = "select l.name, a.http_status, count(*) from attempt a join lane l on 
 
 def refuse_second(key: str, nth: int) -> int | None:
     return 401 if nth > 30 and key == KEYS["SECOND_KEY"] else None
+
+
+@pytest.mark.usefixtures("keys")
+def test_one_refused_key_of_several_is_warned_of_at_the_start_and_the_only_one_ends_the_run(
+    venire: Venire, write_campaign: Write, serve: Serve
+) -> None:
+    with serve() as server, fronted(server, lambda key, nth: 401 if key == KEYS["SECOND_KEY"] else None) as front:
+        front.unlisted = KEYS["SECOND_KEY"]
+        path = write_campaign(
+            instructions=1, judges=judge(front.url, 'key_variables = ["FIRST_KEY", "SECOND_KEY"]\nmax_attempts = 1')
+        )
+        done = venire("run", path, "--yes")
+        assert done.code == 0, done.err
+        assert "warning: judge 'j' (its key is in SECOND_KEY)" in done.err
+        again = write_campaign(instructions=1, judges=judge(front.url, 'key_variable = "SECOND_KEY"\ntemperature = 1'))
+        refused = venire("run", again, "--yes", "--amend")
+    assert refused.code == 2
+    assert "SECOND_KEY" in refused.err
+    assert KEYS["SECOND_KEY"] not in done.err + refused.err
 
 
 @pytest.mark.usefixtures("keys")

@@ -7,11 +7,13 @@ file that the schema refuses: a user mends everything at once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from decimal import Decimal
 from typing import Any
 
 from pydantic import ValidationError
 
+from venire.arena.campaigns import Limits
 from venire.arena.records import Origin
 from venire.configs.problems import Place, Problem, quoted
 from venire.configs.schema import HOMES, JudgeTable
@@ -20,11 +22,7 @@ __all__ = ["cross_problems", "is_simulated"]
 
 _IDENTITY = ("provider", "base_url", "key_variable", "key_variables", "model", "fallback")
 _LANE = (
-    "requests_per_minute",
-    "tokens_per_minute",
-    "input_tokens_per_minute",
-    "output_tokens_per_minute",
-    "requests_per_day",
+    *(field.name for field in fields(Limits)),
     "share",
     "skew",
     "concurrency",

@@ -214,10 +214,7 @@ _LATER: tuple[tuple[str, Any] | tuple[str, str, Any], ...] = (
 _LATER_OF_JUDGE = (
     "key_variables",
     "fallback",
-    "tokens_per_minute",
-    "input_tokens_per_minute",
-    "output_tokens_per_minute",
-    "requests_per_day",
+    *(field.name for field in fields(Limits) if field.name != "requests_per_minute"),
     "share",
     "skew",
     "max_elapsed",

@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from venire.arena.battles import Statistics
-from venire.arena.campaigns import Campaign, Identity, JudgeSettings, LaneSettings, Limits, Price, RouteSettings
+from venire.arena.campaigns import Campaign, Identity, JudgeSettings, Price
 from venire.arena.clock import Clock
 from venire.arena.errors import BudgetReachedError, CallError, StoreError
 from venire.arena.keys import respondent_key
@@ -26,10 +25,11 @@ from venire.orchestrator.budget import Paid, open_purses
 from venire.orchestrator.ending import GRACE_SECONDS, CampaignSummary, Ending, Stop
 from venire.orchestrator.events import Events
 from venire.orchestrator.feed import Feed
+from venire.orchestrator.lanes.accounts import open_gates, register_routes
 from venire.orchestrator.lanes.calls import Step, Tally
 from venire.orchestrator.lanes.limits import Gate
 from venire.orchestrator.lanes.live import Lane, LaneClosedError, StoppedError
-from venire.orchestrator.lanes.routes import Route, route_name
+from venire.orchestrator.lanes.routes import Route, lane_name, route_name
 from venire.orchestrator.lanes.telling import Telling
 from venire.orchestrator.plan import PlannedCampaign, respondents
 from venire.orchestrator.recorder import Recorder
@@ -127,7 +127,7 @@ class _Run:
         with store.commit() as commit:
             commit.run("insert_reading", parser=PARSER, now=clock.wall())
         self.reading = store.rows("reading_id", parser=PARSER)[0][0]
-        self.numbers = _register_routes(store, campaign)
+        self.numbers = register_routes(store, campaign)
         self.start = clock.monotonic()
         self.pending = plans.pending(store, planned.id)
         self.recorder = Recorder(
@@ -142,8 +142,8 @@ class _Run:
             bytes_a_row=max(4096, *(4 * int(judge.options["max_tokens"]) for judge in campaign.judges)),
         )
         self.lanes: dict[tuple[Identity, ...], Lane] = {}
-        self.gates: dict[tuple[str, ...], Gate] = {}
-        """By account and model: what routes share, whichever lanes they belong to."""
+        self.gates: Mapping[Identity, Gate] = {}
+        """By route; those of one account share one."""
 
     def _on_error(self, error: StoreError) -> None:
         if self.broken is None:
@@ -193,6 +193,7 @@ class _Run:
     def _open_lanes(self, providers: Mapping[Identity, Provider]) -> list[tuple[Feed, Lane, int]]:
         """A feed for each judge that has something left, with the lane it goes through and its workers' number."""
         feeds: list[tuple[Feed, Lane, int]] = []
+        self.gates = open_gates(self.store, self.campaign, self.numbers, providers, self.clock)
         self.issued = np.zeros(int(self.pending.trials.max(initial=0)) + 1, dtype=np.bool_)
         by_lane: dict[tuple[Identity, ...], list[int]] = {}
         for number in np.unique(self.pending.respondents).tolist():
@@ -201,7 +202,16 @@ class _Run:
             settings = self.planned.judges[numbers[0]].lane
             lane = self.lanes[identity] = Lane(
                 settings,
-                [self._open_route(settings, route, providers) for route in settings.routes],
+                [
+                    Route(
+                        way,
+                        self.numbers[route_name(way)],
+                        providers[way.identity],
+                        self.gates[way.identity],
+                        self.clock,
+                    )
+                    for way in settings.routes
+                ],
                 recorder=self.recorder,
                 clock=self.clock,
                 tally=self.tally,
@@ -214,23 +224,6 @@ class _Run:
             feed = Feed(self.store, left, self.out_of_budget)
             feeds.append((feed, lane, min(settings.workers, len(left.trials))))
         return feeds
-
-    def _open_route(self, lane: LaneSettings, settings: RouteSettings, providers: Mapping[Identity, Provider]) -> Route:
-        account = account_of(settings, providers)
-        if account not in self.gates:
-            ways = {route for judge in self.campaign.judges for route in judge.lane.routes}
-            same = [one for one in ways if one.identity in providers and account_of(one, providers) == account]
-            lanes = [one.lane for one in self.campaign.judges if not set(one.lane.routes).isdisjoint(same)]
-            self.gates[account] = Gate(
-                _strictest(one.limits for one in lanes),
-                self.clock,
-                concurrency=min(one.concurrency for one in lanes),
-                share=min(one.share for one in lanes),
-                skew=max(one.skew for one in lanes),
-                sent_today=plans.sent_today(self.store, [self.numbers[route_name(one)] for one in same]),
-            )
-        number = self.numbers[route_name(settings)]
-        return Route(settings, number, providers[settings.identity], self.gates[account], self.clock)
 
     async def _work(
         self,
@@ -369,7 +362,7 @@ class _Run:
 
     def statistics(self) -> Statistics:
         """The counters of this run, frozen."""
-        gates = self.gates.values()
+        gates = set(self.gates.values())
         return Statistics(
             planned=self.standing.planned,
             settled=self.standing.settled + self.settled,
@@ -397,33 +390,3 @@ class _Run:
             ending = Ending.LANE_CLOSED
         unaffordable = {self.planned.judges[number].name: why for number, why in self.out_of_budget.items()}
         return CampaignSummary(ending, self.statistics(), standing, closed, unaffordable, self.tally.routes)
-
-
-def account_of(route: RouteSettings, providers: Mapping[Identity, Provider]) -> tuple[str, ...]:
-    """The identity under which a route shares its limits with others."""
-    return providers[route.identity].account(route.model)
-
-
-def _strictest(limits: Iterable[Limits]) -> Limits:
-    """The smallest of each figure: lanes that share an account share what it allows."""
-    given = [asdict(one) for one in limits]
-    names = [field.name for field in fields(Limits)]
-    found = {name: [one[name] for one in given if one[name] is not None] for name in names}
-    return Limits(**{name: min(figures) for name, figures in found.items() if figures})
-
-
-def lane_name(settings: LaneSettings) -> str:
-    """A lane's name in messages: that of its first route, and how many more there are."""
-    first, *others = settings.routes
-    return route_name(first) + (f" (and {len(others)} more)" if others else "")
-
-
-def _register_routes(store: Store, campaign: Campaign) -> Mapping[str, int]:
-    """The numbers of all routes in the store, by name; its table calls them lanes."""
-    numbers: dict[str, int] = {}
-    with store.commit() as commit:
-        for route in {route.identity: route for judge in campaign.judges for route in judge.lane.routes}.values():
-            name = route_name(route)
-            commit.run("insert_lane", name=name, provider=route.provider, endpoint=route.base_url or "")
-            numbers[name] = store.rows("lane_id", name=name)[0][0]
-    return numbers

@@ -274,7 +274,7 @@ def _trial_row(ordinal: int, trial: PlannedTrial) -> Row:
 
 def sent_today(store: Store, lanes: Sequence[int]) -> list[tuple[float, int]]:
     """Calls that left by some lanes in the last day: seconds ago, rounded down, and how many."""
-    return store.rows("sent_lately", now=store.clock.wall(), lanes=list(lanes))
+    return store.read("sent_lately", now=store.clock.wall(), lanes=list(lanes))
 
 
 def planned(store: Store, campaign: int) -> tuple[int, int, str]:

@@ -192,7 +192,7 @@ class Lane:
         try:
             call.write_for(route)
             slot = await self._recorder.announce(step.trial, step.number, step.attempts + 1, route.number, call.claim)
-        except BaseException as error:
+        except BaseException as error:  # given up while it waited for the disk, too
             self._not_sent(call, way)
             if isinstance(error, StoreError):  # the run has heard of it, and lets what is in flight come in
                 raise StoppedError from error
@@ -231,13 +231,13 @@ class Lane:
         await call.purse.reserve_when_free(call.claim)
         try:
             way = await self.routes.take(call.step.prefix, call.load, fresh=not call.step.tries)
-        except BaseException:
+        except BaseException:  # sent home while it waited, too: what is not sent stays reserved nowhere
             call.purse.release(call.claim)
             raise
         call.route, call.probed = way.route, bool(way.probe)
         try:
             self._check_open()
-        except BaseException:
+        except (StoppedError, LaneClosedError):
             self._not_sent(call, way)
             raise
         if way.probe:

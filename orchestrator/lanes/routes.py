@@ -10,13 +10,13 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import NamedTuple
 
-from venire.arena.campaigns import RouteSettings
+from venire.arena.campaigns import LaneSettings, RouteSettings
 from venire.arena.clock import Clock
 from venire.judges.providers.base import Provider
 from venire.orchestrator.lanes.circuit import Circuit
 from venire.orchestrator.lanes.limits import Gate, Load, Turn
 
-__all__ = ["Route", "Routes", "Way", "route_name"]
+__all__ = ["Route", "Routes", "Way", "lane_name", "route_name"]
 
 _LONG_HOLD = 5.0
 """Seconds of a hold for which calls go another way, where there is one."""
@@ -29,6 +29,12 @@ _PREFIXES = 4096
 def route_name(settings: RouteSettings) -> str:
     """A route's name in the store and in messages: provider, endpoint, key variable and model; never a key."""
     return " ".join(part for part in settings.identity if part)
+
+
+def lane_name(settings: LaneSettings) -> str:
+    """A lane's name in messages: that of its first route, and how many more there are."""
+    first, *others = settings.routes
+    return route_name(first) + (f" (and {len(others)} more)" if others else "")
 
 
 class Route:

@@ -76,19 +76,6 @@ class RequestWindow(Throttler):  # type: ignore[misc]  # asyncio-throttle has no
         self._moment = period / _STAMPS
         self._last = -math.inf
 
-    def __len__(self) -> int:
-        return len(self._task_logs)
-
-    def flush(self) -> None:
-        """Forget what has left the window."""
-        self._forget_old(self._clock.monotonic())
-
-    async def acquire(self) -> None:
-        """Wait until a call may pass, and count it."""
-        while (left := self.opens(now := self._clock.monotonic()) - now) > 0:
-            await self._clock.sleep(left)
-        self.log(now)
-
     def opens(self, now: float) -> float:
         """When the next call may pass; not later than `now` when it may at once."""
         log = self._task_logs
@@ -185,9 +172,6 @@ class TokenWindow:
         self._reserved_input = self._reserved_output = 0.0
         self._used_input = self._used_output = 0.0
         """Of the calls that ended lately."""
-
-    def __len__(self) -> int:
-        return len(self._slices)
 
     def limit(self, limits: tuple[float, float, float], now: float) -> None:
         """Set the limits of tokens a minute: of both together, of input, of output; infinity is none."""

@@ -705,7 +705,10 @@ def test_numbers_out_of_range_are_refused(clock: CountingClock, limits: Limits, 
 
 
 class Provider:
-    """A small server on the loopback that counts calls and tokens by its own clock, after a delay of up to `jitter`."""
+    """A small server on the loopback that counts calls and tokens by its own clock, after a delay of up to `jitter`.
+
+    The delays are real: what is tried with it is that real clocks and sockets bring the counts of the virtual one.
+    """
 
     def __init__(self, jitter: float) -> None:
         self.arrived: list[tuple[float, int]] = []

@@ -104,9 +104,11 @@ def _open(path: Path) -> tuple[int, bytes]:
         os.set_blocking(descriptor, True)
         found = os.fstat(descriptor)
         return descriptor, _lead(path) if stat.S_ISREG(found.st_mode) and found.st_size else b""
-    except BaseException:
+    except (InputError, OSError) as error:
         os.close(descriptor)
-        raise
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"--events {path} cannot be read: {error.strerror}; name another file") from error
 
 
 def _lead(path: Path) -> bytes:

@@ -133,19 +133,21 @@ class LaneSettings:
 
 @dataclass(frozen=True, slots=True)
 class JudgeSettings:
-    """One judge of a campaign, under a name that is only a label."""
+    """One judge of a campaign under a name that is only a label; or one contestant, whose name its completions have."""
 
     name: str
     model: str
     protocol: str
     options: Mapping[str, str]
-    """Settings that shape its answers: temperature (left out where not wanted), max_tokens, repair."""
+    """What shapes its answers: temperature (left out where not wanted), max_tokens, repair, prompts of its own, ..."""
     lane: LaneSettings
     price: Price | None = None
     """None: not given in the file; the price table is asked."""
     free: bool = False
     elo: float | None = None
     family: str | None = None
+    repeats: int | None = None
+    """How often each of its trials is put to it; None: as the plan says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,5 +207,11 @@ class Campaign:
     """By judge name, beside the campaign's own."""
     model_budgets: Mapping[str, Budget] = field(default_factory=dict)
     """By model, for all its judges together."""
+    contestants: tuple[JudgeSettings, ...] = ()
+    """Models that are asked for completions before there is something to judge."""
+    generation: Budget = Budget()
+    """Limits of asking them."""
+    generation_settings: str = ""
+    """What of the file concerns the contestants, as `settings`."""
     strict: bool = False
     """Whether a call is on the disk itself before it is sent, and its reply before its trial goes on."""

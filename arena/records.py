@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
+from typing import Any
 
 __all__ = [
+    "GENERATE",
     "Answer",
     "Ballot",
+    "Battle",
     "Completion",
     "Conversation",
     "Grade",
@@ -25,10 +28,15 @@ __all__ = [
     "Reply",
     "Request",
     "Respondent",
+    "Shape",
     "Status",
     "Trial",
     "Verdict",
 ]
+
+
+GENERATE = "generate"
+"""The protocol by which a contestant is asked for a completion; all others are judges'."""
 
 
 class Status(IntEnum):
@@ -53,6 +61,17 @@ class Origin(StrEnum):
     def of_model(cls, model: str) -> Origin:
         """The origin that a model name stands for: `simulated/<profile>@<seed>` is simulated, any other is real."""
         return cls.SIMULATED if model.startswith("simulated/") else cls.REAL
+
+
+class Shape(StrEnum):
+    """How many completions of an instruction a trial shows."""
+
+    NONE = "none"
+    """None: the respondent writes one."""
+    SINGLE = "single"
+    PAIR = "pair"
+    LIST = "list"
+    """All of them at once, in a drawn order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,25 +143,33 @@ class Trial:
     protocol: str
     instruction: str
     shown: tuple[bytes, ...]
-    """Completion keys in the order shown: two for a pairwise protocol."""
+    """Completion keys in the order shown: none where the respondent writes one."""
     repeat: int = 1
 
 
 @dataclass(frozen=True, slots=True)
+class Battle:
+    """The models of a pairwise trial in canonical order, whether B is shown first, and the width of their gap."""
+
+    model_a: int
+    model_b: int
+    swapped: bool
+    gap: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class PlannedTrial:
-    """A pairwise trial as the plan knows it: its key, and the store's short names of what it is made of."""
+    """A trial as the plan knows it: its key, and the store's short names of what it is made of."""
 
     key: bytes
     protocol: int
     respondent: int
     instruction: int
-    model_a: int
-    model_b: int
-    completion_a: int
-    completion_b: int
-    swapped: bool
+    shown: tuple[int, ...]
+    """Completions in the order shown."""
     repeat: int
-    gap: float | None
+    battle: Battle | None = None
+    """What a pairwise trial is an order of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +189,10 @@ class Request:
     max_tokens: int
     temperature: float | None = 0.0
     seed: int | None = None
+    schema: Mapping[str, Any] | None = None
+    """JSON Schema of the answer, for endpoints that can hold to one; the prompt asks for the same in words."""
+    top_logprobs: int = 0
+    """How many likeliest tokens are wanted at each place of the answer, with their log-probabilities; 0: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +215,8 @@ class Reply:
     """Whether tokens were estimated, since the provider counted none."""
     written_tokens: int | None = None
     """Of the input tokens those that the provider wrote to its cache; None where it does not say."""
+    logprobs: tuple[tuple[tuple[str, float], ...], ...] = ()
+    """The likeliest tokens at the first places of the text, each with its natural log-probability; empty: not told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,22 +269,27 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """An outcome in model terms: `label` and `score` are A minus B; places are by model."""
+    """An outcome in model terms: of a battle `label`, `score` and `criteria` are of A against B."""
 
     trial: bytes
     status: Status
     label: int | None = None
+    """+1 A, 0 tie, -1 B of a battle; of one completion 1 yes, 0 no, 2 not attempted."""
     score: float | None = None
     criteria: tuple[float, ...] = ()
+    """A's and B's score on each criterion in turn."""
     places: tuple[int, ...] = ()
-    completion: bytes | None = None
+    """The place of each completion in the order shown; 1 is best, 0 is not ranked."""
+    answered: bool = False
+    """Whether the reply is what was asked for: a contestant's own text."""
     rule: str = ""
     flagged: bool = False
+    """Whether a completion that was shown tries to instruct the judge."""
 
     def __post_init__(self) -> None:
-        found = (self.label is not None) + bool(self.places) + (self.completion is not None)
+        found = (self.label is not None) + bool(self.places) + self.answered
         if found != (self.status is Status.OK):
-            raise ValueError("a verdict has one of label, places, completion exactly when its status is OK")
+            raise ValueError("a verdict has one of label, places and answered exactly when its status is OK")
         if self.status is not Status.OK and (self.score is not None or self.criteria):
             raise ValueError("a verdict has a score only when its status is OK")
 

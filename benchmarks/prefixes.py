@@ -45,8 +45,7 @@ _WORDS = (
 _PRICE = "{ input = 1.00, output = 4.00, cached = 0.10 }"
 _NANO = Price(10**9, 4 * 10**9, 10**8)
 _SHOWN = """
-select id, respondent, instruction, case when swapped then completion_b else completion_a end as first,
-  case when swapped then completion_a else completion_b end as second, repeat from trial order by id
+select id, respondent, instruction, shown[1] as first, shown[2] as second, repeat from trial order by id
 """
 _HITS = """
 select j.name, sum(a.cached_tokens)::bigint, sum(a.input_tokens)::bigint,

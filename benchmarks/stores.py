@@ -123,6 +123,7 @@ def settle(store: Store, trials: np.ndarray, until_log: int | None = None) -> No
             )
             store.connection.execute(
                 "insert into verdict by name select trial, 1 reading, 0 status, 'bench' as rule, 1 label, "
+                "false answered, false flagged, "
                 f"2000 as cost, $batch batch from {taken} order by trial",
                 {**chosen, "batch": commit.batch},
             )

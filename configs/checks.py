@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
 from venire.arena.campaigns import Limits
 from venire.arena.records import Origin
 from venire.configs.problems import Place, Problem, quoted
-from venire.configs.schema import HOMES, JudgeTable
+from venire.configs.schema import HOMES, ContestantTable, JudgeTable, RespondentTable
 
 __all__ = ["cross_problems", "is_simulated"]
 
@@ -39,18 +39,44 @@ def is_simulated(model: str) -> bool:
 
 def cross_problems(raw: Mapping[str, Any]) -> list[Problem]:
     """What is wrong between the keys of a parsed campaign file, whatever else is wrong with it."""
-    judges = raw.get("judge")
-    tables = (
-        [(i, judge) for i, judge in enumerate(judges) if isinstance(judge, dict)] if isinstance(judges, list) else []
-    )
+    judges, contestants = ([_Place(kind, *one) for one in _tables(raw.get(kind))] for kind in ("judge", "contestant"))
+    asked = [*judges, *contestants]
     return [
+        *_nobody(raw),
         *_plan_problems(raw.get("plan")),
         *_data_problems(raw.get("data")),
-        *(problem for index, judge in tables for problem in _judge_problems(index, judge)),
-        *_name_problems(tables),
-        *_budget_problems(raw.get("budget"), [judge for _, judge in tables]),
-        *_lane_problems(tables),
+        *(problem for one in asked for problem in _respondent_problems(one.place, one.table)),
+        *_name_problems(judges),
+        *_name_problems(contestants),
+        *_budget_problems(raw.get("budget"), [one.table for one in judges]),
+        *_lane_problems(asked),
     ]
+
+
+class _Place(NamedTuple):
+    """A table of a judge or a contestant, and where it stands."""
+
+    kind: str
+    number: int
+    table: Mapping[str, Any]
+
+    @property
+    def place(self) -> Place:
+        return self.kind, self.number
+
+    @property
+    def name(self) -> object:
+        return self.table.get("name", self.table.get("model"))
+
+
+def _tables(found: object) -> list[tuple[int, Mapping[str, Any]]]:
+    return [(i, one) for i, one in enumerate(found) if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def _nobody(raw: Mapping[str, Any]) -> Iterator[Problem]:
+    if not raw.get("contestant") and ("judge" not in raw or raw["judge"] == []):
+        what = "found a list of 0" if "judge" in raw else "missing"
+        yield Problem(("judge",), f"{what}; accepted: one or more [[judge]] tables, with double brackets")
 
 
 def _plan_problems(plan: object) -> Iterator[Problem]:
@@ -68,35 +94,35 @@ def _data_problems(data: object) -> Iterator[Problem]:
             yield Problem(("data", "map", kind), f"a map for a file that is not named: give {kind} in [data] too")
 
 
-def _judge_problems(index: int, judge: Mapping[str, Any]) -> Iterator[Problem]:
+def _respondent_problems(place: Place, judge: Mapping[str, Any]) -> Iterator[Problem]:
     if judge.get("free") is True and "price" in judge:
-        yield Problem(("judge", index, "free"), "free and price are both given: give one of them")
+        yield Problem((*place, "free"), "free and price are both given: give one of them")
     if "key_variable" in judge and "key_variables" in judge:
-        yield Problem(("judge", index, "key_variables"), "key_variable and key_variables are both given: give one")
+        yield Problem((*place, "key_variables"), "key_variable and key_variables are both given: give one")
     if is_simulated(str(judge.get("model"))) and "base_url" not in judge and judge.get("fallback"):
-        yield Problem(("judge", index, "fallback"), "a simulated judge without base_url has no other endpoint")
+        yield Problem((*place, "fallback"), "a simulated judge without base_url has no other endpoint")
     if "proxy" in judge and "proxy_variable" in judge:
-        yield Problem(("judge", index, "proxy"), "proxy and proxy_variable are both given: give one of them")
-    yield from _way_problems(("judge", index), judge, judge)
+        yield Problem((*place, "proxy"), "proxy and proxy_variable are both given: give one of them")
+    yield from _way_problems(place, judge, judge)
     for rank, way in _fallbacks(judge):
-        yield from _way_problems(("judge", index, "fallback", rank), way, judge)
-        yield from _fallback_problems(("judge", index, "fallback", rank), way, judge)
+        yield from _way_problems((*place, "fallback", rank), way, judge)
+        yield from _fallback_problems((*place, "fallback", rank), way, judge)
     model = judge.get("model")
     if "base_url" in judge or not isinstance(model, str):
         return
     provider = judge.get("provider", "openai")
     if provider == "litellm":
         yield Problem(
-            ("judge", index, "base_url"),
+            (*place, "base_url"),
             "missing; provider litellm needs it, so that a key cannot go to a wrong host; accepted: an http(s) URL",
         )
     elif provider == "openai" and not is_simulated(model):
         yield Problem(
-            ("judge", index, "base_url"),
+            (*place, "base_url"),
             "missing; only simulated/... models do without; for OpenAI: https://api.openai.com/v1",
         )
     elif provider in HOMES and is_simulated(model):
-        yield Problem(("judge", index, "provider"), "a simulated judge speaks OpenAI's protocol: leave provider out")
+        yield Problem((*place, "provider"), "a simulated judge speaks OpenAI's protocol: leave provider out")
 
 
 def _fallbacks(judge: Mapping[str, Any]) -> list[tuple[int, Mapping[str, Any]]]:
@@ -133,18 +159,18 @@ def _fallback_problems(place: Place, way: Mapping[str, Any], judge: Mapping[str,
         )
 
 
-def _name_problems(tables: Sequence[tuple[int, Mapping[str, Any]]]) -> Iterator[Problem]:
+def _name_problems(tables: Sequence[_Place]) -> Iterator[Problem]:
     first: dict[str, int] = {}
-    for index, judge in tables:
-        name = judge.get("name", judge.get("model"))
-        if not isinstance(name, str):
+    for one in tables:
+        if not isinstance(one.name, str):
             continue
-        if name in first:
+        if one.name in first:
             sentence = (
-                f"the name {quoted(name)} is taken by judge[{first[name] + 1}]: give each judge a name of its own"
+                f"the name {quoted(one.name)} is taken by {one.kind}[{first[one.name] + 1}]: give each {one.kind} a "
+                "name of its own"
             )
-            yield Problem(("judge", index, "name"), sentence)
-        first.setdefault(name, index)
+            yield Problem((*one.place, "name"), sentence)
+        first.setdefault(one.name, one.number)
 
 
 def _budget_problems(budget: object, judges: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
@@ -161,41 +187,42 @@ def _budget_problems(budget: object, judges: Sequence[Mapping[str, Any]]) -> Ite
                 yield Problem(("budget", kind, name), f"no {kind} of that name; there is: {known}")
 
 
-def _lane_problems(tables: Sequence[tuple[int, Mapping[str, Any]]]) -> Iterator[Problem]:
-    """Judges behind one door have one set of limits, and an endpoint that two lanes have in common is reached alike."""
-    sound = []
-    for index, table in tables:
+def _lane_problems(tables: Sequence[_Place]) -> Iterator[Problem]:
+    """Those behind one door have one set of limits, and an endpoint that two lanes have in common is reached alike."""
+    sound: list[tuple[_Place, RespondentTable]] = []
+    for place in tables:
         try:
-            sound.append((index, JudgeTable.model_validate(table)))
+            model = JudgeTable if place.kind == "judge" else ContestantTable
+            sound.append((place, model.model_validate(place.table)))
         except ValidationError:
             continue
-    known: dict[tuple[str | None, ...], tuple[int, JudgeTable]] = {}
-    for index, judge in sound:
-        routes = _routes(judge)
+    known: dict[tuple[str | None, ...], tuple[_Place, RespondentTable]] = {}
+    for place, one in sound:
+        routes = _routes(one)
         if len(set(routes)) < len(routes):
             yield Problem(
-                ("judge", index, "fallback"),
+                (*place.place, "fallback"),
                 "the same provider, base_url, key_variable and model twice: leave out a fallback that is no other way",
             )
-        before, other = next((known[route] for route in routes if route in known), (index, judge))
-        one_lane = all(repr(getattr(judge, key)) == repr(getattr(other, key)) for key in _IDENTITY)
+        before, other = next((known[route] for route in routes if route in known), (place, one))
+        one_lane = all(repr(getattr(one, key)) == repr(getattr(other, key)) for key in _IDENTITY)
         unlike = [
-            f"{key} {_said(getattr(other, key))} and {_said(getattr(judge, key))}"
+            f"{key} {_said(getattr(other, key))} and {_said(getattr(one, key))}"
             for key in (*_LANE, *(_TRIES if one_lane else ()), *_WIRE)
-            if getattr(other, key) != getattr(judge, key)
+            if getattr(other, key) != getattr(one, key)
         ]
         if unlike:
             yield Problem(
-                ("judge", index),
-                f"shares a {'lane' if one_lane else 'key'} with judge[{before + 1}] (judge "
+                place.place,
+                f"shares a {'lane' if one_lane else 'key'} with {before.kind}[{before.number + 1}] ({before.kind} "
                 f"{quoted(other.name or other.model)}): same provider, base_url, key_variable and model, but "
                 f"{'; '.join(unlike)}: give both the same",
             )
         for route in routes:
-            known.setdefault(route, (index, judge))
+            known.setdefault(route, (place, one))
 
 
-def _routes(judge: JudgeTable) -> list[tuple[str | None, ...]]:
+def _routes(judge: RespondentTable) -> list[tuple[str | None, ...]]:
     """Provider, address, key variable and model of each way to a judge."""
     keys = [judge.key_variable] if judge.key_variables is None else judge.key_variables
     return [

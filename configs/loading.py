@@ -6,10 +6,11 @@ import difflib
 import json
 import re
 import tomllib
-from dataclasses import fields
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -25,11 +26,24 @@ from venire.arena.campaigns import (
     RouteSettings,
 )
 from venire.arena.errors import InputError
+from venire.arena.records import GENERATE
 from venire.configs.checks import cross_problems, is_simulated
-from venire.configs.problems import Problem, found_problems, lines
-from venire.configs.schema import CampaignFile, DataTable, FallbackTable, JudgeTable, LimitsTable, PlanTable, PriceTable
+from venire.configs.problems import Place, Problem, found_problems, key_path, lines
+from venire.configs.schema import (
+    CampaignFile,
+    ContestantTable,
+    DataTable,
+    FallbackTable,
+    JudgeTable,
+    LimitsTable,
+    PlanTable,
+    PriceTable,
+    RespondentTable,
+)
 
 __all__ = ["difference", "load_campaign"]
+
+Respondent = TypeVar("Respondent", bound=RespondentTable)
 
 
 def load_campaign(path: Path | str) -> Campaign:
@@ -45,7 +59,8 @@ def load_campaign(path: Path | str) -> Campaign:
         update={
             "name": file.name or path.stem,
             "store": file.store or f"{path.stem}.duckdb",
-            "judge": [_completed(judge) for judge in file.judge],
+            "judge": [_with_texts(path, number, _completed(judge)) for number, judge in enumerate(file.judge)],
+            "contestant": [_completed(contestant) for contestant in file.contestant],
         }
     )
     return Campaign(
@@ -61,6 +76,9 @@ def load_campaign(path: Path | str) -> Campaign:
         settings=_settings(file),
         judge_budgets={name: _budget(limits) for name, limits in file.budget.judge.items()},
         model_budgets={name: _budget(limits) for name, limits in file.budget.model.items()},
+        contestants=tuple(_contestant(contestant) for contestant in file.contestant),
+        generation=_budget(file.budget.generation),
+        generation_settings=_generation_settings(file),
         strict=file.durability == "strict",
     )
 
@@ -109,10 +127,49 @@ def _validated(path: Path, raw: dict[str, Any]) -> CampaignFile:
     return file
 
 
-def _completed(judge: JudgeTable) -> JudgeTable:
-    """With the defaults that follow from other keys: the name, and that a simulated judge costs nothing."""
-    free = judge.free or (is_simulated(judge.model) and judge.price is None)
-    return judge.model_copy(update={"name": judge.name or judge.model, "free": free})
+def _completed(one: Respondent) -> Respondent:
+    """With the defaults that follow from other keys: the name, and that a simulated model costs nothing."""
+    free = one.free or (is_simulated(one.model) and one.price is None)
+    return one.model_copy(update={"name": one.name or one.model, "free": free})
+
+
+def _with_texts(path: Path, number: int, judge: JudgeTable) -> JudgeTable:
+    """With what stands in the files that it names: what they say is a setting, not where they lie."""
+    place = ("judge", number)
+    texts = {name: _text(path, (*place, "prompts", name), file) for name, file in judge.prompts.items()}
+    examples = None if judge.examples is None else _examples(path, (*place, "examples"), judge.examples)
+    return judge.model_copy(update={"prompts": texts, "examples": examples})
+
+
+def _text(path: Path, place: Place, name: str) -> str:
+    """The text of a file that the campaign file names."""
+    try:
+        return (path.absolute().parent / name).read_bytes().decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "no UTF-8 text"
+        raise InputError(f"{path}: {key_path(place)}: cannot read {name}: {why}") from None
+
+
+def _examples(path: Path, place: Place, name: str) -> str:
+    """Few-shot examples as a JSON list of objects with `user` and `assistant`; one such object a line in the file."""
+    found = []
+    for number, line in enumerate(_text(path, place, name).splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            one = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise InputError(f"{path}: {key_path(place)}: {name} line {number} is no JSON: {error.msg}") from None
+        if not isinstance(one, dict) or one.keys() != {"user", "assistant"} or not _are_texts(one.values()):
+            raise InputError(
+                f"{path}: {key_path(place)}: {name} line {number} is not an object of two texts, user and assistant"
+            )
+        found.append({"user": one["user"], "assistant": one["assistant"]})
+    return json.dumps(found, ensure_ascii=False)
+
+
+def _are_texts(values: Iterable[object]) -> bool:
+    return all(isinstance(value, str) and value.strip() for value in values)
 
 
 def _data(table: DataTable, folder: Path) -> DataSources:
@@ -142,23 +199,38 @@ def _budget(table: LimitsTable) -> Budget:
 
 
 def _judge(table: JudgeTable) -> JudgeSettings:
-    options = {"max_tokens": str(table.max_tokens), "repair": str(int(table.repair))}
+    options = {"repair": str(int(table.repair))}
+    options |= {"logprobs": "1"} if table.logprobs else {}
+    options |= {"best": str(table.best)} if table.best is not None else {}
+    options |= {"examples": table.examples} if table.examples is not None else {}
+    options |= {f"prompt.{name}": text for name, text in table.prompts.items()}
+    elo = None if table.elo is None else float(table.elo)
+    return replace(_respondent(table, table.protocol, options), elo=elo)
+
+
+def _contestant(table: ContestantTable) -> JudgeSettings:
+    return replace(_respondent(table, GENERATE, {}), repeats=table.samples)
+
+
+def _respondent(table: RespondentTable, protocol: str, options: Mapping[str, str]) -> JudgeSettings:
+    found = {**options, "max_tokens": str(table.max_tokens)}
     if table.temperature is not None:
-        options["temperature"] = _plain(table.temperature)
+        found["temperature"] = _plain(table.temperature)
+    if table.system is not None:
+        found["system"] = table.system
     return JudgeSettings(
         name=table.name or table.model,
         model=table.model,
-        protocol=table.protocol,
-        options=dict(sorted(options.items())),
+        protocol=protocol,
+        options=dict(sorted(found.items())),
         lane=_lane(table),
         price=None if table.price is None else _price(table.price),
         free=table.free,
-        elo=None if table.elo is None else float(table.elo),
         family=table.family,
     )
 
 
-def _lane(table: JudgeTable) -> LaneSettings:
+def _lane(table: RespondentTable) -> LaneSettings:
     keys = [table.key_variable] if table.key_variables is None else table.key_variables
     return LaneSettings(
         routes=(
@@ -181,7 +253,7 @@ def _lane(table: JudgeTable) -> LaneSettings:
     )
 
 
-def _fallback(judge: JudgeTable, rank: int, table: FallbackTable) -> RouteSettings:
+def _fallback(judge: RespondentTable, rank: int, table: FallbackTable) -> RouteSettings:
     price = None if table.price is None else _price(table.price)
     provider, model = table.provider or judge.provider, table.model or judge.model
     return RouteSettings(provider, table.base_url, table.key_variable, model, rank, price)
@@ -224,18 +296,18 @@ _LATER_OF_JUDGE = (
     "headers",
     "proxy",
     "proxy_variable",
+    "system",
+    "logprobs",
+    "best",
+    "examples",
+    "prompts",
 )
 """The same in a `[[judge]]`."""
 
 
 def _settings(file: CampaignFile) -> str:
-    """The file as canonical JSON, defaults included; numbers that may have decimals as texts, so that 5 is 5.00."""
-
-    def plain(value: object) -> str:
-        assert isinstance(value, Decimal)
-        return _plain(value)
-
-    settings = file.model_dump()
+    """The file as canonical JSON, defaults included, without what concerns contestants alone."""
+    settings = file.model_dump(exclude={"contestant": True, "budget": {"generation"}})
     if file.plan.policy == "all-pairs":
         settings["plan"]["matchups"] = None
     for *tables, key, default in _LATER:
@@ -251,4 +323,23 @@ def _settings(file: CampaignFile) -> str:
         for priced in (judge, *judge.get("fallback", ())):
             if priced["price"] is not None:  # a later version brought cached and written
                 priced["price"] = {name: rate for name, rate in priced["price"].items() if rate is not None}
+    return _canonical(settings)
+
+
+def _generation_settings(file: CampaignFile) -> str:
+    """What of the file says whom to ask for completions, and of what, as canonical JSON."""
+    settings = file.model_dump(include={"seed", "contestant", "data", "plan", "budget", "durability"})
+    settings["data"] = {"instructions": file.data.instructions}
+    settings["plan"] = {"instructions": file.plan.instructions}
+    settings["budget"] = settings["budget"]["generation"]
+    return _canonical(settings)
+
+
+def _canonical(settings: Mapping[str, Any]) -> str:
+    """One text for equal settings; numbers that may have decimals as texts, so that 5 is 5.00."""
+
+    def plain(value: object) -> str:
+        assert isinstance(value, Decimal)
+        return _plain(value)
+
     return json.dumps(settings, default=plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -61,9 +61,9 @@ def key_path(place: Place) -> str:
 
 
 def lines(path: object, raw: Mapping[str, Any], problems: Iterable[Problem]) -> str:
-    """One line a problem: the file, the key path, the judge's name where known, the sentence."""
+    """One line a problem: the file, the key path, the name of the judge or contestant where known, the sentence."""
     return "\n".join(
-        f"{path}: {key_path(problem.place)}{_judge_name(raw, problem.place)}: {problem.sentence}"
+        f"{path}: {key_path(problem.place)}{_whose(raw, problem.place)}: {problem.sentence}"
         for problem in dict.fromkeys(problems)
     )
 
@@ -147,9 +147,10 @@ def _kind_of(value: object) -> str:
     return next((name for kind, name in kinds.items() if isinstance(value, kind)), "a date or time")
 
 
-def _judge_name(raw: Mapping[str, Any], place: Place) -> str:
-    if len(place) < 2 or place[0] != "judge" or not isinstance(place[1], int):
+def _whose(raw: Mapping[str, Any], place: Place) -> str:
+    """The name of the judge or contestant that a place belongs to."""
+    if len(place) < 2 or place[0] not in ("judge", "contestant") or not isinstance(place[1], int):
         return ""
-    judge = raw["judge"][place[1]]
-    name = judge.get("name", judge.get("model")) if isinstance(judge, dict) else None
-    return f" (judge {quoted(name)})" if isinstance(name, str) else ""
+    one = raw[place[0]][place[1]]
+    name = one.get("name", one.get("model")) if isinstance(one, dict) else None
+    return f" ({place[0]} {quoted(name)})" if isinstance(name, str) else ""

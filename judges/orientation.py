@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from venire.arena.records import Outcome, Preference, Status, Verdict
+from venire.arena.records import Answer, Ballot, Grade, Outcome, Preference, Status, Verdict
 
 __all__ = ["BOTH_ORDERS", "arrange", "orient"]
 
@@ -19,16 +19,31 @@ def arrange(a: T, b: T, swapped: bool) -> tuple[T, T]:
     return (b, a) if swapped else (a, b)
 
 
-def orient(trial: bytes, swapped: bool, outcome: Outcome) -> Verdict:
-    """The verdict of a pairwise trial in model terms, from its outcome in the order shown.
+def orient(trial: bytes, swapped: bool | None, outcome: Outcome, *, flagged: bool = False) -> Verdict:
+    """The verdict of a trial in model terms, from its outcome in the order shown.
 
-    Raises TypeError when the outcome was read and is not a preference.
+    `swapped` is None for a trial that is no order of a battle. Raises TypeError when the outcome was read and is a
+    preference there, or is none in a battle.
     """
+    rule, reading = outcome.rule, outcome.reading
     if outcome.status is not Status.OK:
-        return Verdict(trial, outcome.status, rule=outcome.rule)
-    reading = outcome.reading
-    if not isinstance(reading, Preference):
-        raise TypeError(f"a pairwise trial ends in a preference, not in {type(reading).__name__}")
+        return Verdict(trial, outcome.status, rule=rule, flagged=flagged)
+    if isinstance(reading, Preference) == (swapped is None):
+        kind = "a battle" if swapped is not None else "a trial that is no battle"
+        raise TypeError(f"{kind} cannot end in a {type(reading).__name__}")
+    match reading:
+        case Grade():
+            return Verdict(trial, Status.OK, label=reading.label, rule=rule, flagged=flagged)
+        case Ballot():
+            return Verdict(trial, Status.OK, places=reading.places, rule=rule, flagged=flagged)
+        case Answer():
+            return Verdict(trial, Status.OK, answered=True, rule=rule, flagged=flagged)
+        case Preference():
+            return _in_model_terms(trial, bool(swapped), reading, rule, flagged)
+    raise TypeError(f"no verdict is made of {reading!r}")
+
+
+def _in_model_terms(trial: bytes, swapped: bool, reading: Preference, rule: str, flagged: bool) -> Verdict:
     sign = -1 if swapped else 1
     pairs = [arrange(first, second, swapped) for first, second in reading.criteria]
     return Verdict(
@@ -37,5 +52,6 @@ def orient(trial: bytes, swapped: bool, outcome: Outcome) -> Verdict:
         label=sign * reading.winner,
         score=None if reading.score is None else sign * reading.score,
         criteria=tuple(value for pair in pairs for value in pair),
-        rule=outcome.rule,
+        rule=rule,
+        flagged=flagged,
     )

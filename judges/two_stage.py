@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from venire.arena.records import Conversation, Material, Outcome, Preference, Reply, Request, Status, Trial
-from venire.judges.hardening import enclose
-from venire.judges.parsing import WHOLE, read_choice
-from venire.judges.prompts import load
+from venire.arena.records import Conversation, Material, Outcome, Preference, Reply, Status, Trial
+from venire.judges.asking import CUT_SHORT, Message, answer, make_request, step, user
+from venire.judges.parsing.choices import WHOLE, read_choice
+from venire.judges.prompts import choose
+from venire.judges.showing import show_completion, show_instruction
 
 __all__ = ["PROMPTS", "two_stage"]
 
 PROMPTS = ("reasons", "verdict", "repair")
 _WINNER = {0: 0, 1: 1, 2: -1}
-_CUT_SHORT = {"length": Status.TRUNCATED, "content_filter": Status.FILTERED, "refusal": Status.REFUSED}
 
 
 def two_stage(trial: Trial, material: Material, options: Mapping[str, str]) -> Conversation:
@@ -26,47 +26,25 @@ def two_stage(trial: Trial, material: Material, options: Mapping[str, str]) -> C
     Reasons cut off at the limit are still reasons and the verdict is asked; reasons that are empty, refused or
     filtered end the trial.
     """
-    question = {"role": "user", "content": _question(material)}
-    reasons = yield _request(trial, options, (question,))
+    question = user(_question(material, options))
+    reasons = yield from step(make_request(trial, options, (question,)))
     if reasons.finish in ("content_filter", "refusal") or not reasons.text.strip():
-        return Outcome(_CUT_SHORT.get(reasons.finish, Status.UNREADABLE))
-    so_far: tuple[Mapping[str, str], ...] = (
-        question,
-        {"role": "assistant", "content": reasons.text},
-        {"role": "user", "content": load("two_stage", "verdict").template},
-    )
-    reply = yield _request(trial, options, so_far)
-    outcome = _read(reply)
-    if outcome.status is not Status.UNREADABLE or options.get("repair", "1") != "1" or not reply.text.strip():
-        return outcome
-    so_far += (
-        {"role": "assistant", "content": reply.text},
-        {"role": "user", "content": load("two_stage", "repair").template},
-    )
-    repaired = yield _request(trial, options, so_far)
-    return _read(repaired)
+        return Outcome(CUT_SHORT.get(reasons.finish, Status.UNREADABLE))
+    verdict, again = (choose("two_stage", name, options).substitute() for name in ("verdict", "repair"))
+    so_far: tuple[Message, ...] = (question, {"role": "assistant", "content": reasons.text}, user(verdict))
+    return (yield from answer(make_request(trial, options, so_far), again, options, _read))
 
 
-def _question(material: Material) -> str:
-    texts = ("\n\n".join(material.instruction.turns), *(completion.text for completion in material.shown))
-    instruction, first, second = map(enclose, texts, material.fences)
-    return load("two_stage", "reasons").substitute(instruction=instruction, first=first, second=second)
-
-
-def _request(trial: Trial, options: Mapping[str, str], messages: tuple[Mapping[str, str], ...]) -> Request:
-    temperature = options.get("temperature")
-    return Request(
-        messages,
-        max_tokens=int(options["max_tokens"]),
-        temperature=None if temperature is None else float(temperature),
-        seed=trial.repeat,
+def _question(material: Material, options: Mapping[str, str]) -> str:
+    return choose("two_stage", "reasons", options).substitute(
+        instruction=show_instruction(material),
+        first=show_completion(material, 0),
+        second=show_completion(material, 1),
     )
 
 
-def _read(reply: Reply) -> Outcome:
-    if reply.finish in ("content_filter", "refusal"):
-        return Outcome(_CUT_SHORT[reply.finish])
-    if (found := read_choice(reply.text)) is not None and (reply.finish != "length" or found[1] in WHOLE):
-        choice, rule = found
-        return Outcome(Status.OK, Preference(_WINNER[choice]), rule)
-    return Outcome(_CUT_SHORT.get(reply.finish, Status.UNREADABLE))
+def _read(reply: Reply) -> tuple[Preference, str, bool] | None:
+    if (found := read_choice(reply.text)) is None:
+        return None
+    choice, rule = found
+    return Preference(_WINNER[choice]), rule, rule in WHOLE

@@ -6,18 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from venire.arena.campaigns import LaneSettings, Price
-from venire.judges import PROTOCOLS, prompts
+from venire.judges import PROTOCOLS
 from venire.orchestrator.plan import PlannedCampaign
 from venire.storage import plans
 from venire.storage.store import Store
 
-__all__ = ["EXPECTED_REASONS", "JudgeForecast", "forecast"]
-
-EXPECTED_REASONS = 250
-"""Tokens expected of a judge's reasons: the medians of recorded judges lie between 70 and 411."""
+__all__ = ["JudgeForecast", "forecast"]
 
 _CHARACTERS_A_TOKEN = 4
-_VERDICT_TOKENS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +39,15 @@ def forecast(store: Store, planned: PlannedCampaign, prices: Mapping[str, Price]
         row = left.get(number)
         trials, characters = (row.trials, row.characters) if row is not None else (0, 0)
         entry = PROTOCOLS[judge.protocol]
-        frame = sum(len(prompts.load(entry.folder, name).template) for name in entry.prompts)
+        frame = sum(len(text) for _, _, text in entry.texts(judge.options))
         shown = (characters + trials * frame) // _CHARACTERS_A_TOKEN
         longest = int(judge.options["max_tokens"])
-        reasons = trials * min(longest, EXPECTED_REASONS)
-        later = entry.calls - 1
-        tokens_in = entry.calls * shown + later * reasons
-        tokens_out = reasons + later * trials * _VERDICT_TOKENS
-        repaired = entry.calls + int(judge.options.get("repair", "1"))
+        replies = [trials * min(longest, tokens) for tokens in entry.expects]
+        calls = trials * len(replies)
+        tokens_in = sum(shown + sum(replies[:step]) for step in range(len(replies)))
+        tokens_out = sum(replies)
+        repaired = len(replies) + ("repair" in entry.prompts and judge.options.get("repair", "1") == "1")
         most_in = repaired * 2 * shown + trials * longest * repaired * (repaired - 1) // 2
-        calls = trials * entry.calls
         price = prices[judge.name]
         dearest = {price, *(route.price for route in judge.lane.routes if route.price is not None)}
         found.append(

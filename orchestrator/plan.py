@@ -1,45 +1,26 @@
-"""From a campaign to its plan: who judges, who is judged, on what, in which order. The plan is a stream."""
+"""From a campaign to its plan: who judges, who is judged, and on what."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import product
 
 import numpy as np
 
 from venire.arena.battles import PlanState
 from venire.arena.campaigns import Campaign, JudgeSettings
 from venire.arena.errors import InputError
-from venire.arena.keys import respondent_key, trial_key
-from venire.arena.records import Matchup, Origin, PlannedTrial, Respondent
-from venire.judges import PROTOCOLS, prompts
-from venire.judges.orientation import BOTH_ORDERS, arrange
+from venire.arena.keys import respondent_key
+from venire.arena.records import GENERATE, Matchup, Origin, Respondent, Shape
+from venire.judges import PROTOCOLS
+from venire.orchestrator.expand import Design, LeftOut, expand
 from venire.orchestrator.policies import NEEDS_ELO, POLICIES
 from venire.storage import frames, imports, plans
 from venire.storage.plans import Answers
 from venire.storage.store import Store
 
-__all__ = ["Design", "LeftOut", "PlannedCampaign", "design", "expand", "plan_campaign", "respondents", "select_models"]
-
-
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """A model that is in the store and not in the campaign, and why."""
-
-    model: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Design:
-    """What a plan is made of: matchups and instruction ids, drawn once and the same for all matchups."""
-
-    matchups: tuple[Matchup, ...]
-    instructions: tuple[str, ...]
-    models: tuple[str, ...]
-    left_out: tuple[LeftOut, ...]
+__all__ = ["PlannedCampaign", "design", "judges_pairs", "plan_campaign", "respondents", "select_models"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,31 +38,46 @@ class PlannedCampaign:
 def respondents(campaign: Campaign) -> list[tuple[JudgeSettings, Respondent]]:
     """The judges of a campaign as respondents.
 
-    Raises InputError for an unknown protocol, and for two judges that are the same but for their names.
+    Raises InputError for an unknown protocol, for options that it does not take, and for two judges that are the same
+    but for their names.
     """
     found: list[tuple[JudgeSettings, Respondent]] = []
     keys: dict[bytes, str] = {}
     for judge in campaign.judges:
-        if judge.protocol not in PROTOCOLS:
-            known = ", ".join(PROTOCOLS)
+        if judge.protocol not in PROTOCOLS or (judge.protocol == GENERATE and judge not in campaign.contestants):
+            known = ", ".join(name for name in PROTOCOLS if name != GENERATE)
             raise InputError(
                 f"{campaign.path}: judge {judge.name!r}: no protocol {judge.protocol!r}; there is: {known}"
             )
+        entry = PROTOCOLS[judge.protocol]
+        try:
+            entry.check(judge.options)
+        except InputError as error:
+            raise InputError(f"{campaign.path}: {_who(judge)}: {error}") from None
         respondent = Respondent(
             judge.model,
             judge.protocol,
             Origin.of_model(judge.model),
             tuple(sorted(judge.options.items())),
-            PROTOCOLS[judge.protocol].digests(),
+            entry.digests(judge.options),
         )
         twin = keys.setdefault(respondent_key(respondent), judge.name)
         if twin != judge.name:
             raise InputError(
-                f"{campaign.path}: judges {twin!r} and {judge.name!r} are the same: same model, protocol and settings; "
-                "for more verdicts of one judge use [plan] repeats"
+                f"{campaign.path}: {twin!r} and {judge.name!r} are the same: same model, protocol and settings; for "
+                "more verdicts of one judge use [plan] repeats, for more completions of a contestant samples"
             )
         found.append((judge, respondent))
     return found
+
+
+def _who(judge: JudgeSettings) -> str:
+    return f"{'contestant' if judge.protocol == GENERATE else 'judge'} {judge.name!r}"
+
+
+def judges_pairs(campaign: Campaign) -> bool:
+    """Whether any judge of a campaign is shown pairs, so that matchups are chosen."""
+    return any(PROTOCOLS[judge.protocol].shape is Shape.PAIR for judge in campaign.judges)
 
 
 def select_models(campaign: Campaign, there: Sequence[imports.Contestant]) -> tuple[PlanState, tuple[LeftOut, ...]]:
@@ -90,7 +86,7 @@ def select_models(campaign: Campaign, there: Sequence[imports.Contestant]) -> tu
     Raises InputError for a named model that is unknown or lacks what the policy needs, and for fewer than two.
     """
     known = {one.model: one for one in there}
-    needs_elo = campaign.plan.policy in NEEDS_ELO
+    needs_elo = campaign.plan.policy in NEEDS_ELO and judges_pairs(campaign)
     named = campaign.data.models
     for model in named or ():
         if model not in known:
@@ -126,62 +122,14 @@ def design(campaign: Campaign, state: PlanState, left_out: tuple[LeftOut, ...], 
     common = sorted(
         name for name in answers.instructions if all((model, name) in answers.completions for model in state.models)
     )
-    wanted = campaign.plan.instructions
     if not common:
         raise InputError(
             f"{campaign.path}: the {len(state.models)} models have no instruction in common that all of them answered: "
             "name fewer models in [data] models or import the missing completions"
         )
-    if wanted is not None and wanted > len(common):
-        raise InputError(
-            f"{campaign.path}: [plan] instructions = {wanted}, and only {len(common)} are answered by all "
-            f"{len(state.models)} models"
-        )
-    drawn = common if wanted is None else [common[n] for n in rng.permutation(len(common))[:wanted]]
-    matchups = POLICIES[campaign.plan.policy](state, campaign.plan, rng)
-    return Design(tuple(matchups), tuple(drawn), state.models, left_out)
-
-
-def expand(
-    chosen: Design,
-    answers: Answers,
-    judges: Sequence[tuple[int, Respondent]],
-    repeats: int,
-    equal_texts: list[int],
-) -> Iterator[PlannedTrial]:
-    """The trials of a design, instruction by instruction, every battle in both orders, as a stream.
-
-    Within an instruction every battle comes once before any is repeated. Prompts of one instruction begin alike, and a
-    provider that caches prompts reads that again; a repeat, alike to its end, is found there only when it does not
-    leave together with the first (benchmarks/prefixes.py measures it).
-
-    `judges` are respondent numbers with their records. Battles with equal texts are left out and counted in
-    `equal_texts[0]`.
-    """
-    keyed = [(number, respondent_key(one), PROTOCOLS[one.protocol].number) for number, one in judges]
-    for name in chosen.instructions:
-        instruction, instruction_key = answers.instructions[name]
-        for repeat, matchup in product(range(1, repeats + 1), chosen.matchups):
-            a, b = answers.completions[matchup.model_a, name], answers.completions[matchup.model_b, name]
-            if a[2] == b[2]:
-                equal_texts[0] += repeat == 1
-                continue
-            for number, key, protocol in keyed:
-                for swapped in BOTH_ORDERS:
-                    shown = arrange(a[1], b[1], swapped)
-                    yield PlannedTrial(
-                        trial_key(key, instruction_key, shown, repeat),
-                        protocol,
-                        number,
-                        instruction,
-                        answers.models[matchup.model_a],
-                        answers.models[matchup.model_b],
-                        a[0],
-                        b[0],
-                        swapped,
-                        repeat,
-                        matchup.gap,
-                    )
+    drawn = _drawn(campaign, common, f"those answered by all {len(state.models)} models are only", rng)
+    matchups = POLICIES[campaign.plan.policy](state, campaign.plan, rng) if judges_pairs(campaign) else ()
+    return Design(tuple(matchups), drawn, state.models, left_out)
 
 
 def plan_campaign(store: Store, campaign: Campaign) -> PlannedCampaign:
@@ -196,18 +144,17 @@ def plan_campaign(store: Store, campaign: Campaign) -> PlannedCampaign:
         _refuse_other_prompts(store, campaign, known.id, judges)
         numbers = plans.register(store, campaign, judges, _texts(judges))
     else:
-        state, left_out = select_models(campaign, imports.contestants(store))
-        answers = plans.catalogue(store, state.models)
-        chosen = design(campaign, state, left_out, answers)
+        chosen, answers = _chosen(store, campaign)
         numbers = plans.register(store, campaign, judges, _texts(judges))
         known = plans.find_campaign(store, campaign.name)
         assert known is not None  # registered above
         equal_texts = [0]
         numbered = [(numbers[judge.name], respondent) for judge, respondent in judges]
+        repeats = {numbers[judge.name]: judge.repeats or campaign.plan.repeats for judge in campaign.judges}
         plans.append_round(
             store,
             known.id,
-            expand(chosen, answers, numbered, campaign.plan.repeats, equal_texts),
+            expand(chosen, answers, numbered, repeats, equal_texts, seed=campaign.seed),
             policy=campaign.plan.policy,
             seed=campaign.seed,
             equal_texts=equal_texts,
@@ -216,6 +163,42 @@ def plan_campaign(store: Store, campaign: Campaign) -> PlannedCampaign:
     trials_planned, equal, made_of = plans.planned(store, known.id)
     by_number = {numbers[judge.name]: judge for judge in campaign.judges}
     return PlannedCampaign(known.id, by_number, _read_design(made_of), trials_planned, equal)
+
+
+def _chosen(store: Store, campaign: Campaign) -> tuple[Design, Answers]:
+    """What is asked: of judges about the completions that are there, of contestants all instructions that are drawn."""
+    if all(judge.protocol == GENERATE for judge in campaign.judges):
+        asked = plans.asked(store)
+        if not asked.instructions:
+            raise InputError(f"{campaign.path}: no instructions to answer: name a table in [data] instructions")
+        drawn = _drawn(campaign, sorted(asked.instructions), "there are only", np.random.default_rng(campaign.seed))
+        return Design((), drawn, tuple(judge.name for judge in campaign.judges), ()), asked
+    state, left_out = select_models(campaign, imports.contestants(store))
+    answers = plans.catalogue(store, state.models)
+    chosen = design(campaign, state, left_out, answers)
+    _refuse_without_reference(campaign, chosen, answers)
+    return chosen, answers
+
+
+def _refuse_without_reference(campaign: Campaign, chosen: Design, answers: Answers) -> None:
+    for judge in campaign.judges:
+        without = [name for name in chosen.instructions if name not in answers.referenced]
+        if PROTOCOLS[judge.protocol].needs_reference and without:
+            raise InputError(
+                f"{campaign.path}: judge {judge.name!r}: protocol {judge.protocol!r} needs reference answers, and "
+                f"{len(without)} of {len(chosen.instructions)} instructions have none ({without[0]!r} is the first): "
+                "add the column reference to the instructions, or use protocol 'direct'"
+            )
+
+
+def _drawn(campaign: Campaign, names: Sequence[str], only: str, rng: np.random.Generator) -> tuple[str, ...]:
+    """So many instructions as the campaign wants; all of them where it does not say. Raises InputError for too few."""
+    wanted = campaign.plan.instructions
+    if wanted is None:
+        return tuple(names)
+    if wanted > len(names):
+        raise InputError(f"{campaign.path}: [plan] instructions = {wanted}, and {only} {len(names)}")
+    return tuple(names[n] for n in rng.permutation(len(names))[:wanted])
 
 
 def _refuse_other_prompts(
@@ -234,11 +217,7 @@ def _refuse_other_prompts(
 
 def _texts(judges: Sequence[tuple[JudgeSettings, Respondent]]) -> list[tuple[str, bytes, str]]:
     """Name, digest and text of every prompt that these judges are sent."""
-    return [
-        (f"{entry.folder}/{name}", digest, prompts.load(entry.folder, name).template)
-        for entry in {judge.protocol: PROTOCOLS[judge.protocol] for judge, _ in judges}.values()
-        for name, digest in zip(entry.prompts, entry.digests(), strict=True)
-    ]
+    return [text for judge, _ in judges for text in PROTOCOLS[judge.protocol].texts(judge.options)]
 
 
 def _read_design(text: str) -> Design:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -47,6 +48,8 @@ class AttemptRecord:
     http_status: int | None = None
     message: str | None = None
     reply: Reply | None = None
+    structured: bool | None = None
+    """Whether the endpoint was held to a JSON schema; None where none was asked for."""
 
 
 class Recorder:
@@ -206,7 +209,7 @@ class Recorder:
         """A call, answered or not, and the slot in which it was announced."""
         reply = one.reply
         said = (
-            (None,) * 10
+            (None,) * 11
             if reply is None
             else (
                 reply.finish,
@@ -219,6 +222,7 @@ class Recorder:
                 reply.text,
                 reply.reasoning,
                 reply.raw,
+                json.dumps(reply.logprobs) if reply.logprobs else None,
             )
         )
         place = self._writer.put(
@@ -240,8 +244,10 @@ class Recorder:
                 one.cost,
                 *said[5:7],
                 one.request_digest,
-                *said[7:],
+                *said[7:10],
                 one.reserved_tokens,
+                one.structured,
+                said[10],
             ),
         )
         self._announced.append((place, slot))
@@ -250,7 +256,19 @@ class Recorder:
         """How a trial ended, with what it cost in nano-dollars."""
         self._writer.put(
             "verdict",
-            (trial, self._reading, int(verdict.status), verdict.rule, verdict.label, verdict.score, cost),
+            (
+                trial,
+                self._reading,
+                int(verdict.status),
+                verdict.rule,
+                verdict.label,
+                verdict.score,
+                list(verdict.criteria) or None,
+                list(verdict.places) or None,
+                verdict.answered,
+                verdict.flagged,
+                cost,
+            ),
         )
 
     def failure(self, trial: int, step: int, fault: Fault) -> None:

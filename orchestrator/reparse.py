@@ -85,7 +85,18 @@ def read_again(pending: Pending, asked: Asked, faults: Mapping[tuple[int, int], 
 
 def _row(pending: Pending, asked: Asked, faults: Mapping[tuple[int, int], int]) -> ReadVerdict:
     verdict, unasked = read_again(pending, asked, faults)
-    return pending.id, int(verdict.status), verdict.rule, verdict.label, verdict.score, unasked
+    return ReadVerdict(
+        pending.id,
+        int(verdict.status),
+        verdict.rule,
+        verdict.label,
+        verdict.score,
+        list(verdict.criteria) or None,
+        list(verdict.places) or None,
+        verdict.answered,
+        verdict.flagged,
+        unasked,
+    )
 
 
 def _known(store: Store, respondents: Mapping[int, Asked]) -> Mapping[int, Asked]:

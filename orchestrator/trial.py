@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from venire.arena.errors import Fault
 from venire.arena.records import Material, Outcome, Protocol, Reply, Request, Status, Trial
 from venire.judges.conversation import resume
-from venire.judges.orientation import arrange
 from venire.storage.plans import Pending
 
 __all__ = ["VERDICT_FAULTS", "Ask", "settle", "stage"]
@@ -20,12 +19,9 @@ VERDICT_FAULTS = {Fault.FILTERED: Status.FILTERED, Fault.TOO_LONG: Status.TOO_LO
 
 
 def stage(pending: Pending, respondent: bytes, protocol: str) -> tuple[Trial, Material]:
-    """A pending trial in the order shown."""
-    keys = arrange(*pending.side_keys, pending.swapped)
-    trial = Trial(pending.key, respondent, protocol, pending.instruction.id, keys, pending.repeat)
-    instruction, a, b = pending.fences
-    shown = arrange(*pending.sides, pending.swapped)
-    return trial, Material(pending.instruction, shown, (instruction, *arrange(a, b, pending.swapped)))
+    """A pending trial, and what its names stand for."""
+    trial = Trial(pending.key, respondent, protocol, pending.instruction.id, pending.shown_keys, pending.repeat)
+    return trial, Material(pending.instruction, pending.shown, pending.fences)
 
 
 async def settle(

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
 
+from venire.arena.clock import SystemClock
 from venire.arena.errors import StoreError
 from venire.arena.keys import completion_key, instruction_key, prompt_digest, trial_key
+from venire.storage.connection import connect, migrate
 from venire.storage.journal import read_journal
-from venire.storage.offline import attached, left_beside, locked, named
-from venire.storage.sql import query
+from venire.storage.offline import attached, left_beside, locked, named, refuse_full
+from venire.storage.place import log_path
+from venire.storage.sql import migrations, query
 
 __all__ = ["Checked", "Finding", "check", "check_open", "refuse_unsound"]
 
@@ -94,7 +100,11 @@ def check(path: Path, *, full: bool = False) -> Checked:
     cannot be read.
     """
     path = named(path)
-    with locked(path), attached({"kept": path}, scratch=path.with_name(path.name + ".tmp")) as connection:
+    with (
+        locked(path),
+        _of_today(path) as today,
+        attached({"kept": today}, scratch=path.with_name(path.name + ".tmp")) as connection,
+    ):
         found = check_open(connection, full=full)
         ((last, running, _),) = connection.execute(query("last_batch")).fetchall()
         journal = read_journal(path)
@@ -106,6 +116,28 @@ def check(path: Path, *, full: bool = False) -> Checked:
     example = f"batch {last + 1:,}, after {running:,} rows" if gone else None
     lost = Finding("every commit that the journal beside the store knows of is there", gone, example)
     return Checked((*found.findings, lost), (*beside, *found.notes), found.paid)
+
+
+@contextmanager
+def _of_today(path: Path) -> Iterator[Path]:
+    """The store itself, or for one of an earlier format a copy elsewhere that was brought to today's schema."""
+    with attached({"kept": path}, scratch=path.with_name(path.name + ".tmp")) as connection:
+        ((found, *_),) = connection.execute(query("read_store")).fetchall()
+    if found == migrations()[-1][0]:
+        yield path
+        return
+    with TemporaryDirectory(prefix="venire-check-") as folder:
+        copy = Path(folder) / path.name
+        refuse_full(copy.parent, 2 * path.stat().st_size, f"checking {path}, which is of an earlier format,")
+        shutil.copyfile(path, copy)
+        if log_path(path).exists():
+            shutil.copyfile(log_path(path), log_path(copy))
+        connection = connect(copy)
+        try:
+            migrate(connection, copy, SystemClock())
+        finally:
+            connection.close()
+        yield copy
 
 
 def check_open(connection: duckdb.DuckDBPyConnection, *, full: bool) -> Checked:
@@ -165,8 +197,7 @@ def _of_completion(row: tuple[Any, ...]) -> tuple[bytes, str]:
 
 
 def _of_trial(row: tuple[Any, ...]) -> tuple[bytes, str]:
-    _, respondent, instruction, a, b, swapped, repeat, number = row
-    shown = (b, a) if swapped else (a, b)
+    _, respondent, instruction, repeat, shown, number = row
     return trial_key(bytes(respondent), bytes(instruction), map(bytes, shown), repeat), f"trial {number}"
 
 

@@ -32,7 +32,7 @@ from venire.storage.place import Place
 __all__ = ["LEAST_SLOTS", "Announcement", "Journal", "LeftBehind", "Rows", "Spilled", "journal_path", "read_journal"]
 
 _KIND = b"venire-journal-"
-_MAGIC = _KIND + b"2"
+_MAGIC = _KIND + b"3"
 _HEADER = struct.Struct("<16s16sqdqI")
 _MANIFEST = struct.Struct("<qqI")
 _CALL = struct.Struct("<qqIHHB")

@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from venire.arena.campaigns import Campaign, JudgeSettings
 from venire.arena.keys import respondent_key
-from venire.arena.records import Completion, Instruction, PlannedTrial, Reply, Respondent
+from venire.arena.records import GENERATE, Completion, Instruction, PlannedTrial, Reply, Respondent
 from venire.storage.standing import Forecast, Left, forecast, pending
 from venire.storage.store import Row, Store
 from venire.storage.texts import Shown
@@ -22,11 +22,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Answers",
+    "Catalogued",
     "Forecast",
     "Known",
     "Left",
     "Pending",
+    "answered",
     "append_round",
+    "asked",
     "catalogue",
     "clear_failures",
     "find_campaign",
@@ -52,6 +55,14 @@ class Known:
     calls: int
 
 
+class Catalogued(NamedTuple):
+    """A completion as the planner knows it: its number and key, and a hash of its text to find equal ones."""
+
+    number: int
+    key: bytes
+    text: int
+
+
 @dataclass(frozen=True, slots=True)
 class Answers:
     """What the planner needs to know of the completions of some models."""
@@ -60,27 +71,30 @@ class Answers:
     """Model name to its number."""
     instructions: Mapping[str, tuple[int, bytes]]
     """Instruction id to its number and key."""
-    completions: Mapping[tuple[str, str], tuple[int, bytes, int]]
-    """(model, instruction id) to the completion's number, key and a hash of its text."""
+    completions: Mapping[tuple[str, str], Catalogued]
+    """By (model, instruction id)."""
+    referenced: frozenset[str] = frozenset()
+    """Instructions that have a reference answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A trial that is left to ask, with its material by model and what is on record for it.
+    """A trial that is left to ask, with its material and what is on record for it.
 
-    `sides` are the completions of models A and B. `fences` are those of the instruction, A and B.
+    `shown` are completions in the order shown; `fences` are that of the instruction and theirs. `swapped` is whether B
+    is shown first, None for what is no order of a battle.
     """
 
     id: int
     key: bytes
     respondent: int
-    swapped: bool
+    swapped: bool | None
     repeat: int
     instruction: Instruction
     instruction_number: int
-    sides: tuple[Completion, Completion]
-    side_keys: tuple[bytes, bytes]
-    fences: tuple[str, str, str]
+    shown: tuple[Completion, ...]
+    shown_keys: tuple[bytes, ...]
+    fences: tuple[str, ...]
     replies: tuple[Reply, ...] = ()
     attempts: Mapping[int, int] = field(default_factory=dict)
     """Step to the number of its last attempt on record."""
@@ -129,6 +143,7 @@ def register(
                 options=json.dumps(dict(respondent.options), sort_keys=True),
                 respondent_key=key,
                 origin=respondent.origin.value,
+                role="contestant" if respondent.protocol == GENERATE else "judge",
             )
             numbers[judge.name] = store.rows("respondent_id", respondent_key=key)[0][0]
             commit.run(
@@ -146,11 +161,21 @@ def catalogue(store: Store, models: Sequence[str]) -> Answers:
     """The first answers of the named models."""
     numbers = {name: number for name, number, *_ in store.rows("models")}
     instructions: dict[str, tuple[int, bytes]] = {}
-    completions: dict[tuple[str, str], tuple[int, bytes, int]] = {}
-    for model, name, number, key, completion, completion_key, text in store.rows("catalogue", models=list(models)):
+    completions: dict[tuple[str, str], Catalogued] = {}
+    referenced: set[str] = set()
+    rows = store.rows("catalogue", models=list(models))
+    for model, name, number, key, has_reference, completion, completion_key, text in rows:
         instructions[name] = (number, bytes(key))
-        completions[model, name] = (completion, bytes(completion_key), text)
-    return Answers({name: numbers[name] for name in models if name in numbers}, instructions, completions)
+        if has_reference:
+            referenced.add(name)
+        completions[model, name] = Catalogued(completion, bytes(completion_key), text)
+    known = {name: numbers[name] for name in models if name in numbers}
+    return Answers(known, instructions, completions, frozenset(referenced))
+
+
+def asked(store: Store) -> Answers:
+    """All instructions of a store, without their answers."""
+    return Answers({}, {name: (number, bytes(key)) for name, number, key in store.rows("instruction_keys")}, {})
 
 
 def append_round(
@@ -217,7 +242,7 @@ def _load(store: Store, trials: NDArray[np.int64]) -> list[Pending]:
     bounds = {"low": int(trials.min()), "high": int(trials.max()), "ids": trials.tolist()}
     rows = {row[0]: row for row in store.read("trials", **bounds)}
     instructions = store.texts.instructions([row[5] for row in rows.values()])
-    completions = store.texts.completions([number for row in rows.values() for number in row[6:8]])
+    completions = store.texts.completions([number for row in rows.values() for number in row[6]])
     attempts: dict[int, dict[int, int]] = {}
     costs: dict[int, int] = {}
     answered: set[int] = set()
@@ -230,7 +255,7 @@ def _load(store: Store, trials: NDArray[np.int64]) -> list[Pending]:
     found = []
     for one in bounds["ids"]:
         row = rows[one]
-        pending = _pending(row, instructions[row[5]], completions[row[6]], completions[row[7]])
+        pending = _pending(row, instructions[row[5]], [completions[number] for number in row[6]])
         if one in costs:
             pending = replace(pending, replies=tuple(replies.get(one, ())), attempts=attempts[one], cost=costs[one])
         found.append(pending)
@@ -244,37 +269,47 @@ def _replies(store: Store, trials: list[int]) -> Mapping[int, list[Reply]]:
         for trial, step, *fields in store.read("replies", low=trials[0], high=trials[-1], ids=trials):
             said = found.setdefault(trial, [])
             if step == len(said) + 1:  # a gap means that an earlier step has no reply: what follows it is not used
-                said.append(Reply(*fields))
+                text, finish, reasoning, tokens_in, tokens_out, logprobs = fields
+                told = {"input_tokens": tokens_in, "output_tokens": tokens_out, "logprobs": _logprobs(logprobs)}
+                said.append(Reply(text, finish, reasoning, **told))
     return found
 
 
-def _pending(row: Row, prompt: Shown[Instruction], a: Shown[Completion], b: Shown[Completion]) -> Pending:
+def _logprobs(text: str | None) -> tuple[tuple[tuple[str, float], ...], ...]:
+    return tuple(tuple((token, p) for token, p in place) for place in json.loads(text)) if text else ()
+
+
+def _pending(row: Row, prompt: Shown[Instruction], shown: Sequence[Shown[Completion]]) -> Pending:
     """A trial without what is on record for it."""
-    sides, keys, fences = (a.what, b.what), (a.key, b.key), (prompt.fence, a.fence, b.fence)
-    number, key, respondent, swapped, repeat, instruction = row[:6]
-    return Pending(number, key, respondent, swapped, repeat, prompt.what, instruction, sides, keys, fences)
+    number, key, respondent, swapped, repeat, instruction, _ = row
+    texts, keys = tuple(one.what for one in shown), tuple(one.key for one in shown)
+    fences = (prompt.fence, *(one.fence for one in shown))
+    return Pending(number, key, respondent, swapped, repeat, prompt.what, instruction, texts, keys, fences)
 
 
 def _trial_row(ordinal: int, trial: PlannedTrial) -> Row:
+    battle = trial.battle
     return (
         ordinal,
         trial.key,
         trial.protocol,
         trial.respondent,
         trial.instruction,
-        trial.model_a,
-        trial.model_b,
-        trial.completion_a,
-        trial.completion_b,
-        trial.swapped,
+        *((battle.model_a, battle.model_b, battle.swapped) if battle is not None else (None, None, None)),
+        list(trial.shown),
         trial.repeat,
-        trial.gap,
+        None if battle is None else battle.gap,
     )
 
 
 def sent_today(store: Store, lanes: Sequence[int]) -> list[tuple[float, int]]:
     """Calls that left by some lanes in the last day: seconds ago, rounded down, and how many."""
     return store.read("sent_lately", now=store.clock.wall(), lanes=list(lanes))
+
+
+def answered(store: Store, campaign: int) -> list[int]:
+    """Trials of a campaign in force whose replies are a contestant's own text, by number."""
+    return [number for (number,) in store.read("answered", campaign=campaign)]
 
 
 def planned(store: Store, campaign: int) -> tuple[int, int, str]:

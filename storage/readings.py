@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import duckdb
 import numpy as np
@@ -21,11 +21,24 @@ if TYPE_CHECKING:
 
 __all__ = ["Asked", "Change", "Comparison", "Draft", "Example", "ReadVerdict", "last_faults"]
 
-Said = tuple[int, int | None]
-"""Status and label of a verdict, as the store has them."""
+Said = tuple[int, int | None, bool]
+"""Status and label of a verdict, as the store has them, and whether it is of a battle."""
 
-ReadVerdict = tuple[int, int, str, int | None, float | None, bool]
-"""Trial, status, rule, label, score, and whether today's protocol would ask a step that is not on record."""
+
+class ReadVerdict(NamedTuple):
+    """A verdict as it goes into the draft, columns as in the table `verdict`."""
+
+    trial: int
+    status: int
+    rule: str
+    label: int | None
+    score: float | None
+    criteria: list[float] | None
+    places: list[int] | None
+    answered: bool
+    flagged: bool
+    unasked: bool
+    """Whether today's protocol would ask a step that is not on record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +66,8 @@ class Example:
 
     judge: str
     instruction: str
-    model_a: str
-    model_b: str
-    swapped: bool
+    models: tuple[str, ...]
+    """In the order shown."""
     repeat: int
     earlier: Said
     now: Said
@@ -133,11 +145,11 @@ class Draft:
             scores,
             unasked,
             by_this_parser,
-            tuple(Change((a, b), (c, d), count) for a, b, c, d, count in rows("reading_changes")),
+            tuple(Change((a, b, of), (c, d, of), count) for of, a, b, c, d, count in rows("reading_changes")),
             tuple((before, now, count) for before, now, count in rows("reading_rules")),
             tuple(
-                Example(judge, instruction, model_a, model_b, swapped, repeat, (a, b), (c, d))
-                for judge, instruction, model_a, model_b, swapped, repeat, a, b, c, d in found
+                Example(judge, instruction, tuple(models), repeat, (a, b, of), (c, d, of))
+                for judge, instruction, models, repeat, of, a, b, c, d in found
             ),
         )
 

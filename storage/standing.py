@@ -131,13 +131,12 @@ def _ascending(parts: list[NDArray[np.int64]]) -> bool:
 def forecast(store: Store, campaign: int) -> tuple[Forecast, ...]:
     """Trials left and their characters, by respondent."""
     missing = standing(store, campaign).missing
-    shown = _lengths(store, "completion_lengths")
     asked = _lengths(store, "instruction_lengths")
     found: dict[int, tuple[int, int]] = {}
     for part in _parts(store, "shown_between", len(missing) - 1):
         chosen = missing[part["trial"]]
         column = {name: values[chosen] for name, values in part.items()}
-        length = asked[column["instruction"]] + shown[column["completion_a"]] + shown[column["completion_b"]]
+        length = asked[column["instruction"]] + column["shown"]
         for number in np.unique(column["respondent"]).tolist():
             its = length[column["respondent"] == number]
             trials, characters = found.get(number, (0, 0))

@@ -22,6 +22,7 @@ from venire.storage.store import open_store
 __all__ = ["Told", "read_again", "show_told"]
 
 _LABELS = {1: "model_a", 0: "tie", -1: "model_b"}
+_GRADES = {1: "yes", 0: "no", 2: "not attempted"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,17 +113,15 @@ def _verdicts(count: int) -> str:
     return "1 verdict" if count == 1 else f"{count:,} verdicts"
 
 
-def _word(status: int, label: int | None) -> str:
-    return Status(status).name.lower() if label is None else _LABELS[label]
+def _word(status: int, label: int | None, battle: bool) -> str:
+    return Status(status).name.lower() if label is None else (_LABELS if battle else _GRADES)[label]
 
 
 def _example(one: Example) -> dict[str, Any]:
     return {
         "judge": one.judge,
         "instruction_id": one.instruction,
-        "model_a": one.model_a,
-        "model_b": one.model_b,
-        "swapped": one.swapped,
+        "models": list(one.models),
         "repeat": one.repeat,
         "earlier": _word(*one.earlier),
         "now": _word(*one.now),
@@ -130,9 +129,8 @@ def _example(one: Example) -> dict[str, Any]:
 
 
 def _line(one: dict[str, Any]) -> str:
-    first = one["model_b"] if one["swapped"] else one["model_a"]
     repeat = f", repeat {one['repeat']}" if one["repeat"] > 1 else ""
-    what = f"{one['judge']}, {one['instruction_id']}, {one['model_a']} against {one['model_b']}, {first} first{repeat}"
+    what = f"{one['judge']}, {one['instruction_id']}, shown {', '.join(one['models'])}{repeat}"
     return f"{what}: {one['earlier']} -> {one['now']}"
 
 

@@ -18,7 +18,7 @@ from venire.arena.battles import Statistics
 from venire.arena.campaigns import Campaign, DataSources, JudgeSettings, Price
 from venire.arena.clock import Clock, SystemClock
 from venire.arena.errors import InputError
-from venire.arena.records import Completion, Instruction, Origin, Rating
+from venire.arena.records import GENERATE, Completion, Instruction, Origin, Rating
 from venire.configs.loading import difference
 from venire.endpoints import check_all, open_all, read_secrets
 from venire.judges.providers.prices import find_price
@@ -26,6 +26,7 @@ from venire.orchestrator.campaign import run_campaign
 from venire.orchestrator.ending import GRACE_SECONDS, CampaignSummary, Stop
 from venire.orchestrator.events import Events
 from venire.orchestrator.forecast import JudgeForecast, forecast
+from venire.orchestrator.generation import take_answers
 from venire.orchestrator.plan import PlannedCampaign, plan_campaign, respondents
 from venire.orchestrator.recorder import Recorder
 from venire.reports.live import Answers, serve
@@ -84,6 +85,8 @@ class Session:
     """
 
     def __init__(self, campaign: Campaign, *, amend: bool = False, clock: Clock | None = None) -> None:
+        if not campaign.judges:
+            raise InputError(f"{campaign.path}: names no judge: add a [[judge]] table")
         self.campaign = campaign
         self.clock = clock or SystemClock()
         self.prices = {judge.name: _price(campaign, judge) for judge in campaign.judges}
@@ -99,7 +102,9 @@ class Session:
         try:
             self._refuse_change(amend)
             self.imported = self._import(amend)
+            self._refuse_unanswered()
             self.planned: PlannedCampaign = plan_campaign(self.store, campaign)
+            self._take_answers()  # those of a run that was killed before it could
         except BaseException:
             self.store.close()
             if made_here and self.store.batch == 0:
@@ -113,6 +118,11 @@ class Session:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.store.close()
+
+    @property
+    def asked(self) -> str:
+        """What those are who are asked: judge, or contestant where completions are generated."""
+        return "contestant" if all(one.protocol == GENERATE for one in self.campaign.judges) else "judge"
 
     def forecast(self) -> tuple[JudgeForecast, ...]:
         """What is left, by judge, with what it will cost."""
@@ -194,7 +204,25 @@ class Session:
                 return summary
 
         with self._embedded_server(left, embedded or Embedded()) as base_url:
-            return _run(lambda: go(base_url), loop_factory)
+            summary = _run(lambda: go(base_url), loop_factory)
+        self._take_answers()
+        return summary
+
+    def _take_answers(self) -> None:
+        """Make completions of what contestants have answered."""
+        if self.asked == "contestant":
+            take_answers(self.store, self.campaign, self.planned)
+
+    def _refuse_unanswered(self) -> None:
+        """Judging before the contestants of the file were asked would leave them out without a word."""
+        if self.asked == "contestant":
+            return
+        there = {one.model for one in imports.contestants(self.store)}
+        if left := [one.name for one in self.campaign.contestants if one.name not in there]:
+            raise InputError(
+                f"{self.campaign.path}: contestant {left[0]!r} has no completions yet: ask it first with "
+                f"`venire generate {self.campaign.path.name}`"
+            )
 
     def _answers(self, pulse: Pulse, door: _Door) -> Answers:
         """What others may be told of the store while a campaign runs."""
@@ -210,7 +238,7 @@ class Session:
         if all(route.base_url is not None for judge in left for route in judge.lane.routes):
             yield None
             return
-        key = answer_key(self.campaign, self.store)
+        key = AnswerKey((), {}) if self.asked == "contestant" else answer_key(self.campaign, self.store)
         with serve_in_thread(
             JudgeServer(key, speed=settings.speed, faults=settings.faults, seed=self.campaign.seed)
         ) as server:

@@ -6,30 +6,30 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from venire.arena.campaigns import Budget, Campaign
+from venire.arena.campaigns import Campaign
 from venire.arena.errors import Fault
 from venire.drift import drift_json, show_drift
+from venire.judged import show_judged
 from venire.orchestrator.ending import CampaignSummary, Ending
 from venire.orchestrator.events import Events, Observer
-from venire.orchestrator.forecast import EXPECTED_REASONS
+from venire.orchestrator.plan import judges_pairs
+from venire.planned import show_recovered, told_paid
 from venire.screen import console, duration, money, plain, progress, tabulate
 from venire.session import Embedded, Session
 from venire.standing import failed_steps
-from venire.storage.recovery import Recovered, recovered
+from venire.storage.judged import judged
+from venire.storage.recovery import Recovered
 from venire.telemetry import told_run
 
 __all__ = [
     "EXIT_CODES",
-    "plan_json",
     "show_next_steps",
     "show_outcome",
-    "show_plan",
     "show_status",
     "told_live",
 ]
@@ -41,100 +41,6 @@ EXIT_CODES = {
     Ending.FAILED_STEPS: 4,
     Ending.INTERRUPTED: 130,
 }
-
-
-def show_plan(screen: Console, session: Session) -> None:
-    """What is planned, what is left of it, and what that will cost."""
-    planned, chosen, standing = session.planned, session.planned.design, session.progress
-    settings = session.campaign.plan
-    screen.print(
-        f"{plain(session.campaign.name)}: {len(chosen.models)} models, {len(chosen.matchups)} matchups "
-        f"({settings.policy}) x {len(chosen.instructions)} instructions x 2 orders x {len(session.campaign.judges)} "
-        f"judges{f' x {settings.repeats} repeats' if settings.repeats > 1 else ''} = {planned.trials} trials"
-    )
-    possible = len(chosen.models) * (len(chosen.models) - 1) // 2
-    if settings.matchups is not None and len(chosen.matchups) < min(settings.matchups, possible):
-        screen.print(f"{settings.matchups} matchups were asked for: coverage = {settings.coverage} allows no more")
-    if planned.equal_texts:
-        screen.print(f"left out: {planned.equal_texts} battles whose two texts are equal")
-    if chosen.left_out:
-        names = plain(", ".join(one.model for one in chosen.left_out[:8]))
-        more = f" and {len(chosen.left_out) - 8} more" if len(chosen.left_out) > 8 else ""
-        screen.print(f"left out: {len(chosen.left_out)} models with {chosen.left_out[0].reason}: {names}{more}")
-    if chosen.matchups and chosen.matchups[0].gap is not None:
-        gaps = [matchup.gap for matchup in chosen.matchups if matchup.gap is not None]
-        screen.print(f"Elo gaps: {max(gaps):.0f} to {min(gaps):.0f} points")
-    show_recovered(screen, recovered(session.store))
-    if standing.settled or standing.failed:
-        screen.print(
-            f"on record: {standing.settled:,} settled, {standing.failed:,} failed, {standing.missing:,} missing; "
-            f"{told_paid(asdict(session.accounts))}"
-        )
-    if not standing.missing:
-        return
-    head = ("judge", "trials", "calls", "tokens in", "tokens out", "expected", "at most", "at its rate limit")
-    rows = [
-        (
-            plain(row.judge),
-            f"{row.trials:,}",
-            f"{row.calls:,}",
-            f"{row.input_tokens:,}",
-            f"{row.output_tokens:,}",
-            money(row.expected),
-            money(row.most),
-            "no limit" if row.seconds is None else duration(row.seconds),
-        )
-        for row in session.forecast()
-    ]
-    tabulate(screen, head, rows)
-    campaign = session.campaign
-    budget = [_limits(campaign.budget)]
-    for budgets in (campaign.judge_budgets, campaign.model_budgets):
-        budget += [f"{plain(name)}: {_limits(limits)}" for name, limits in budgets.items()]
-    screen.print(
-        f"tokens are estimates (4 characters each, {EXPECTED_REASONS} tokens of reasons); budget: "
-        f"{'; '.join(budget)}\n",
-        style="dim",
-    )
-
-
-def _limits(budget: Budget) -> str:
-    told = [f"{budget.calls:,} calls"] if budget.calls is not None else []
-    told += [money(budget.money)] if budget.money is not None else []
-    told += [f"{budget.tokens:,} tokens"] if budget.tokens is not None else []
-    return " and ".join(told) or "none"
-
-
-def show_recovered(screen: Console, found: Recovered) -> None:
-    """What a run that ended without notice left behind, if one did."""
-    if found.lost_commits:
-        screen.print(f"the store had lost its last {found.lost_commits} commits; the loss was accepted")
-    if found.replies:
-        screen.print(
-            f"taken in from the journal: {found.replies} replies that the last run could not write to the store"
-        )
-    if found.calls:
-        screen.print(
-            f"the last run ended without notice: {found.calls} calls have no answer on record; "
-            f"{money(found.reserved)} reserved for them count as spent"
-        )
-
-
-def plan_json(session: Session) -> dict[str, Any]:
-    """The plan as plain values."""
-    chosen = session.planned.design
-    return {
-        "campaign": session.campaign.name,
-        "models": list(chosen.models),
-        "left_out": [asdict(one) for one in chosen.left_out],
-        "matchups": [asdict(matchup) for matchup in chosen.matchups],
-        "instructions": list(chosen.instructions),
-        "trials": session.planned.trials,
-        "equal_texts": session.planned.equal_texts,
-        "progress": asdict(session.progress) | {"missing": session.progress.missing},
-        "judges": [asdict(row) for row in session.forecast()],
-        "spent": session.accounts.nano,
-    }
 
 
 def show_outcome(session: Session, screen: Console, embedded: Embedded, observers: Sequence[Observer] = ()) -> int:
@@ -152,15 +58,29 @@ def show_outcome(session: Session, screen: Console, embedded: Embedded, observer
     if summary.ending is Ending.INTERRUPTED:  # whoever stops a run wants to leave, not to wait for ratings
         _show_ending(screen, session, summary)
         return EXIT_CODES[summary.ending]
-    from venire.leaderboard import show_board  # and scipy, 65 MB that no run needs before its end
-
     out, standing = screen if screen.file is sys.stdout else console(), summary.progress
     if standing.missing:
         out.print(f"partial: {standing.settled:,} of {standing.planned:,} trials are settled")
-    show_board(out, session.board())
+    if session.asked == "contestant":
+        _show_generated(out, session)
+    else:
+        show_judged(out, session.store, session.planned.id)
+        if judges_pairs(session.campaign):
+            from venire.leaderboard import show_board  # and scipy, 65 MB that no run needs before its end
+
+            show_board(out, session.board())
     if summary.ending is not Ending.COMPLETE:
         _show_ending(screen, session, summary)
     return EXIT_CODES[summary.ending]
+
+
+def _show_generated(out: Console, session: Session) -> None:
+    """How many completions each contestant has now, and what became of the rest."""
+    rows = [
+        (plain(one.judge), f"{one.settled:,}", f"{one.read:,}", f"{one.settled - one.read:,}", money(one.cost))
+        for one in judged(session.store, session.planned.id)
+    ]
+    tabulate(out, ("contestant", "answered", "completions", "refused, cut or empty", "cost"), rows)
 
 
 def _loop() -> Callable[[], Any] | None:
@@ -242,7 +162,7 @@ def _show_missing(screen: Console, session: Session, summary: CampaignSummary) -
 def _show_failed(screen: Console, steps: list[dict[str, Any]], failed: int) -> None:
     for one in steps:
         told = (
-            f"{one['judge']}, {one['instruction']}, {one['model_a']} against {one['model_b']}, step {one['step']}: "
+            f"{one['judge']}, {one['instruction']}, {', '.join(one['models'])}, step {one['step']}: "
             f"{one['fault'].replace('_', ' ')}: {one['message']}"
         )
         screen.print(f"  {plain(told)}")
@@ -284,14 +204,6 @@ def show_status(screen: Console, facts: dict[str, Any]) -> None:
             screen.print(f"  calls without a reply: {told}")
         show_drift(screen, one["served"])
         _show_failed(screen, one["failed_steps"], standing["failed"])
-
-
-def told_paid(paid: dict[str, Any]) -> str:
-    """A campaign's account in a line, what is only reserved apart."""
-    told = f"{paid['calls']:,} calls, {money(paid['nano'])}"
-    if not paid["unknown"]:
-        return told
-    return f"{told} ({money(paid['known'])} paid, {money(paid['unknown'])} reserved for calls without a known cost)"
 
 
 def told_live(live: dict[str, Any]) -> str:

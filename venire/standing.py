@@ -7,6 +7,7 @@ from typing import Any
 
 from venire.arena.errors import Fault
 from venire.drift import drift_json
+from venire.judged import judged_json
 from venire.storage import frames
 from venire.storage.recovery import recovered
 from venire.storage.store import Store
@@ -27,6 +28,7 @@ def status_json(store: Store) -> dict[str, Any]:
                 "started_at": one.started_at,
                 "progress": asdict(standing) | {"missing": standing.missing},
                 "judges": [{"judge": name} | asdict(row) for name, row in frames.judge_progress(store, one.id).items()],
+                "judged": judged_json(store, one.id),
                 "served": drift_json(store, one.id),
                 "accounts": asdict(paid),
                 "failed_steps": failed_steps(store, one.id),
@@ -43,6 +45,6 @@ def status_json(store: Store) -> dict[str, Any]:
 
 def failed_steps(store: Store, campaign: int) -> list[dict[str, Any]]:
     """The first few steps that used up their attempts, with the fault and the message of the last one."""
-    names = ("judge", "instruction", "model_a", "model_b", "step", "fault", "message")
+    names = ("judge", "instruction", "models", "step", "fault", "message")
     rows = store.read("failed_steps", campaign=campaign, limit=5)
-    return [dict(zip(names, row, strict=True)) | {"fault": Fault(row[5]).name.lower()} for row in rows]
+    return [dict(zip(names, row, strict=True)) | {"fault": Fault(row[4]).name.lower()} for row in rows]

@@ -1,14 +1,22 @@
-"""Prompt texts, one file a message, versioned by their digest: a changed text is another trial."""
+"""Prompt texts, one file a message, versioned by their digest: a changed text is another trial.
+
+A judge's option `prompt.<name>` stands in for the text of that name (`override`). It has the same variables.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from string import Template
 
+from venire.arena.errors import InputError
 from venire.arena.keys import prompt_digest
 
-__all__ = ["digests", "load"]
+__all__ = ["OVERRIDE", "check", "choose", "digests", "load"]
+
+OVERRIDE = "prompt."
+"""What the name of an option begins with that replaces a prompt text."""
 
 
 @cache
@@ -19,6 +27,36 @@ def load(protocol: str, name: str) -> Template:
     return Template(body.strip())
 
 
-def digests(protocol: str, *names: str) -> tuple[bytes, ...]:
+def choose(protocol: str, name: str, options: Mapping[str, str]) -> Template:
+    """The template that a judge with these options is sent: its own where it has one, else that of the protocol."""
+    own = options.get(OVERRIDE + name)
+    return load(protocol, name) if own is None else Template(own)
+
+
+def digests(protocol: str, *names: str, options: Mapping[str, str] | None = None) -> tuple[bytes, ...]:
     """Digests of the texts that a protocol sends, 16 bytes each, in the order named; part of a respondent's key."""
-    return tuple(prompt_digest(load(protocol, name).template) for name in names)
+    return tuple(prompt_digest(choose(protocol, name, options or {}).template) for name in names)
+
+
+def check(protocol: str, names: tuple[str, ...], options: Mapping[str, str]) -> None:
+    """See that each prompt text among the options replaces one of these and has the variables of the one it replaces.
+
+    Raises InputError that names the option and the variable.
+    """
+    for option, text in options.items():
+        if not option.startswith(OVERRIDE):
+            continue
+        name = option.removeprefix(OVERRIDE)
+        if name not in names:
+            raise InputError(f"{option}: there is no such prompt; this protocol sends: {', '.join(names) or 'none'}")
+        own = Template(text)
+        if not text.strip():
+            raise InputError(f"{option}: the text is empty: write one, or leave the option out")
+        if not own.is_valid():
+            raise InputError(f"{option}: a $ stands before what is no variable: write $$ for a dollar sign")
+        needed, found = set(load(protocol, name).get_identifiers()), set(own.get_identifiers())
+        if missing := sorted(needed - found):
+            raise InputError(f"{option}: ${missing[0]} is missing: the text must say where it stands")
+        if unknown := sorted(found - needed):
+            known = ", ".join(f"${variable}" for variable in sorted(needed)) or "none"
+            raise InputError(f"{option}: ${unknown[0]} is no variable of this prompt; it has: {known}")

@@ -12,7 +12,7 @@ insert into campaign select coalesce(max(id), 0) + 1, $name, $seed, $text, $sett
 update campaign set seed = $seed, text = $text, settings = $settings, in_force = null where id = $campaign;
 
 -- name: insert_respondent
-insert into respondent select coalesce(max(id), 0) + 1, $model, 'judge', $protocol, $options, $respondent_key, $origin from respondent
+insert into respondent select coalesce(max(id), 0) + 1, $model, $role, $protocol, $options, $respondent_key, $origin from respondent
   having not exists (select 1 from respondent where respondent_key = $respondent_key);
 
 -- name: respondent_id
@@ -51,10 +51,11 @@ select nano, known, unknown, calls, answered, wait_ms, input_tokens, output_toke
 select fault, count(*) from attempt where campaign = $campaign and fault <> 0 group by fault order by fault;
 
 -- name: failed_steps
--- Steps that used up their attempts, with what the last attempt said.
-select cj.name, i.external_id, a.name, b.name, f.step, f.fault, (select arg_max(x.message, x.number) from attempt x where x.trial = f.trial and x.step = f.step)
+-- Steps that used up their attempts, with the models shown in their order and what the last attempt said.
+select cj.name, i.external_id, (select coalesce(list(m.name order by s.place), []) from (select unnest(t.shown) completion, generate_subscripts(t.shown, 1) place) s
+    join completion o on o.id = s.completion join model m on m.id = o.model), f.step, f.fault, (select arg_max(x.message, x.number) from attempt x where x.trial = f.trial and x.step = f.step)
   from planned p join failed f on f.trial = p.trial join trial t on t.id = p.trial join campaign_judge cj on cj.campaign = p.campaign and cj.respondent = t.respondent
-  join instruction i on i.id = t.instruction join model a on a.id = t.model_a join model b on b.id = t.model_b
+  join instruction i on i.id = t.instruction
   where p.campaign = $campaign order by p.trial limit $limit;
 
 -- name: clear_failures

@@ -11,14 +11,14 @@ select c.name campaign, coalesce(j.name, r.model) judge, r.model judge_model, r.
   a.* exclude (campaign, trial, step, number, lane, sent_at, latency_ms, fault)
   from attempt a join campaign c on c.id = a.campaign join trial t on t.id = a.trial join respondent r on r.id = t.respondent
   left join campaign_judge j on j.campaign = a.campaign and j.respondent = t.respondent join instruction i on i.id = t.instruction
-  join model ma on ma.id = t.model_a join model mb on mb.id = t.model_b left join lane l on l.id = a.lane;
+  left join model ma on ma.id = t.model_a left join model mb on mb.id = t.model_b left join lane l on l.id = a.lane;
 
 -- name: export_plan
 select c.name campaign, p.round, p.round >= c.in_force and n.number is not null in_force, p.ordinal, coalesce(j.name, r.model) judge, r.model judge_model, t.id trial,
   lower(hex(t.trial_key)) trial_key, i.external_id instruction_id, i.category, ma.name model_a, mb.name model_b, t.swapped, t.repeat, p.gap
   from plan p join campaign c on c.id = p.campaign left join round n on n.campaign = p.campaign and n.number = p.round join trial t on t.id = p.trial
   join respondent r on r.id = t.respondent left join campaign_judge j on j.campaign = p.campaign and j.respondent = t.respondent
-  join instruction i on i.id = t.instruction join model ma on ma.id = t.model_a join model mb on mb.id = t.model_b
+  join instruction i on i.id = t.instruction left join model ma on ma.id = t.model_a left join model mb on mb.id = t.model_b
   order by p.campaign, p.round, p.ordinal;
 
 -- name: export_battle

@@ -1,7 +1,7 @@
 -- name: battles
 -- Verdicts of what is in force as codes: ids of models and instructions, numbers of judges.
 select t.model_a, t.model_b, t.respondent, t.instruction, t.repeat, t.swapped, v.status, coalesce(v.label, 0)::tinyint label
-  from planned p join trial t on t.id = p.trial join settled v on v.trial = t.id where p.campaign = $campaign;
+  from planned p join trial t on t.id = p.trial join settled v on v.trial = t.id where p.campaign = $campaign and t.model_a is not null;
 
 -- name: model_names
 select id, name from model order by id;

@@ -25,13 +25,14 @@ select count(*), min('trial ' || v.trial) from verdict v where not exists (selec
 select count(*), min('trial ' || v.trial || ' by reading ' || v.reading) from verdict v where not exists (select 1 from reading r where r.id = v.reading);
 
 -- name: check_trial_completion
-select count(*), min('trial ' || t.id || ' shows completions ' || t.completion_a || ' and ' || t.completion_b) from trial t
-  where not exists (select 1 from completion c where c.id = t.completion_a) or not exists (select 1 from completion c where c.id = t.completion_b);
+select count(*), min('trial ' || t.id || ' shows completion ' || t.completion) from (select id, unnest(shown) completion from trial) t
+  where not exists (select 1 from completion c where c.id = t.completion);
 
 -- name: check_trial_sides
--- What a trial shows is of its instruction and of its models.
-select count(*), min('trial ' || t.id) from trial t join completion a on a.id = t.completion_a join completion b on b.id = t.completion_b
-  where a.instruction <> t.instruction or b.instruction <> t.instruction or a.model <> t.model_a or b.model <> t.model_b;
+-- What a trial shows is of its instruction and, in a battle, of its models in their order.
+select count(*), min('trial ' || t.id) from
+  (select id, instruction, model_a, model_b, swapped, unnest(shown) completion, generate_subscripts(shown, 1) place from trial) t
+  join completion c on c.id = t.completion where c.instruction <> t.instruction or c.model <> if((place = 1) = swapped, t.model_b, t.model_a);
 
 -- name: check_trial_instruction
 select count(*), min('trial ' || t.id || ' shows instruction ' || t.instruction) from trial t where not exists (select 1 from instruction i where i.id = t.instruction);
@@ -81,7 +82,7 @@ select count(*), min('trial ' || f.trial) from failed f where exists (select 1 f
 
 -- name: check_one_order
 select count(*), min('trial ' || trial) from (select min(t.id) trial from trial t join (select distinct trial from verdict) v on v.trial = t.id
-  group by t.respondent, t.instruction, t.completion_a, t.completion_b, t.repeat having count(distinct t.swapped) = 1);
+  where t.model_a is not null group by t.respondent, t.instruction, list_sort(t.shown), t.repeat having count(distinct t.swapped) = 1);
 
 -- name: check_unfinished_round
 select count(*), min('round ' || round || ' of campaign ' || campaign) from (select distinct campaign, round from plan p where not exists (select 1 from round r where r.campaign = p.campaign and r.number = p.round));
@@ -119,8 +120,9 @@ select c.completion_key, m.name, i.instruction_key, c.sample, c.variant, c.text,
 
 -- name: check_trial_digests
 -- Every n-th trial with the keys that its own is made of.
-select t.trial_key, r.respondent_key, i.instruction_key, a.completion_key, b.completion_key, t.swapped, t.repeat, t.id from trial t join respondent r on r.id = t.respondent
-  join instruction i on i.id = t.instruction join completion a on a.id = t.completion_a join completion b on b.id = t.completion_b where t.id % $every = 0;
+select t.trial_key, r.respondent_key, i.instruction_key, t.repeat,
+    (select coalesce(list(c.completion_key order by s.place), []) from (select unnest(t.shown) completion, generate_subscripts(t.shown, 1) place) s join completion c on c.id = s.completion), t.id
+  from trial t join respondent r on r.id = t.respondent join instruction i on i.id = t.instruction where t.id % $every = 0;
 
 -- name: check_sizes
 select (select count(*) from trial), (select count(*) from attempt), (select count(*) from completion);

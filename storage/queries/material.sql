@@ -55,7 +55,7 @@ insert into completion select (select coalesce(max(id), 0) from completion) + ro
 
 -- name: catalogue
 -- Every first answer of the named models, with a hash of its text to find equal ones.
-select m.name model, i.external_id instruction, i.id instruction_id, i.instruction_key, c.id completion_id, c.completion_key, hash(c.text) text_hash
+select m.name model, i.external_id instruction, i.id instruction_id, i.instruction_key, i.reference is not null, c.id completion_id, c.completion_key, hash(c.text) text_hash
   from completion c join model m on m.id = c.model join instruction i on i.id = c.instruction
   where m.name in (select unnest($models)) and c.sample = 1 and c.variant = '' order by i.external_id, m.name;
 

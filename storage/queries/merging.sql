@@ -14,7 +14,7 @@ create temp table all_round (side integer, campaign integer, old integer, policy
 -- occurrence tells attempts apart that are alike in everything: calls that a killed run announced; sent_after is when an attempt or an earlier one of its step
 -- was sent, whichever is later: clocks may be set back, numbers go on
 create temp table all_attempt (side integer, source bigint, trial bigint, step tinyint, number smallint, sent_after timestamptz, answered boolean, nano bigint, known uhugeint, occurrence bigint, fresh boolean);
-create temp table all_verdict (side integer, trial bigint, reading integer, status tinyint, rule varchar, label tinyint, score double, cost bigint);
+create temp table all_verdict (side integer, trial bigint, reading integer, status tinyint, rule varchar, label tinyint, score double, criteria float[], places smallint[], answered boolean, flagged boolean, cost bigint);
 create temp table all_failure (side integer, trial bigint, step tinyint, fault tinyint, cleared boolean, committed_at timestamptz);
 
 -- name: merge_models_clash
@@ -80,10 +80,11 @@ insert into made.campaign_judge select mc.new, mr.new, j.name, j.elo, j.family f
   where not exists (select 1 from made.campaign_judge o where o.campaign = mc.new and o.name = j.name) order by j.campaign, j.name;
 
 -- name: merge_trials
-insert into made.trial select (select coalesce(max(id), 0) from made.trial) + row_number() over (order by t.id), t.trial_key, t.protocol, mr.new, mi.new, ma.new, mb.new, ca.new, cb.new, t.swapped, t.repeat, 1
+insert into made.trial select (select coalesce(max(id), 0) from made.trial) + row_number() over (order by t.id), t.trial_key, t.protocol, mr.new, mi.new, ma.new, mb.new, t.swapped, coalesce(s.shown, []), t.repeat, 1
   from trial t join temp.map_respondent mr on mr.side = $side and mr.old = t.respondent join temp.map_instruction mi on mi.side = $side and mi.old = t.instruction
-  join temp.map_model ma on ma.side = $side and ma.old = t.model_a join temp.map_model mb on mb.side = $side and mb.old = t.model_b
-  join temp.map_completion ca on ca.side = $side and ca.old = t.completion_a join temp.map_completion cb on cb.side = $side and cb.old = t.completion_b
+  left join temp.map_model ma on ma.side = $side and ma.old = t.model_a left join temp.map_model mb on mb.side = $side and mb.old = t.model_b
+  left join (select u.id, list(m.new order by u.place) shown from (select id, unnest(shown) completion, generate_subscripts(shown, 1) place from trial) u
+    join temp.map_completion m on m.side = $side and m.old = u.completion group by u.id) s on s.id = t.id
   where not exists (select 1 from made.trial o where o.trial_key = t.trial_key) order by t.id;
 insert into temp.map_trial select $side, t.id, o.id from trial t join made.trial o on o.trial_key = t.trial_key;
 insert into temp.all_round select $side, mc.new, r.number, r.policy, r.seed, r.trials, r.equal_texts, r.design, r.planned_at, coalesce(r.number >= c.in_force, false)
@@ -133,7 +134,7 @@ insert into made.attempt by name select a.* replace (mc.new as campaign, x.trial
   left join temp.placed p on p.side = $side and p.source = a.rowid left join temp.map_lane ml on ml.side = $side and ml.old = a.lane;
 
 -- name: merge_stage_verdicts
-insert into temp.all_verdict select $side, mt.new, mr.new, v.status, v.rule, v.label, v.score, v.cost
+insert into temp.all_verdict select $side, mt.new, mr.new, v.status, v.rule, v.label, v.score, v.criteria, v.places, v.answered, v.flagged, v.cost
   from verdict v join temp.map_trial mt on mt.side = $side and mt.old = v.trial join temp.map_reading mr on mr.side = $side and mr.old = v.reading;
 insert into temp.all_failure select $side, mt.new, f.step, f.fault, f.cleared, l.committed_at
   from failure f join temp.map_trial mt on mt.side = $side and mt.old = f.trial join ledger l on l.batch = f.batch;
@@ -154,7 +155,7 @@ create temp table agreed as select v.side, v.trial, count(s.step) = count(s.step
   left join (select trial, count(*) steps from temp.in_force group by trial) w on w.trial = v.trial group by v.side, v.trial;
 
 -- name: merge_verdicts
-insert into made.verdict select v.trial, v.reading, v.status, v.rule, v.label, v.score, coalesce(d.cost, v.cost), 1
+insert into made.verdict select v.trial, v.reading, v.status, v.rule, v.label, v.score, v.criteria, v.places, v.answered, v.flagged, coalesce(d.cost, v.cost), 1
   from temp.all_verdict v left join temp.doubled d on d.trial = v.trial left join temp.agreed a on a.side = v.side and a.trial = v.trial
   qualify row_number() over (partition by v.trial, v.reading order by coalesce(a.agrees, true) desc, a.last_said, v.side) = 1 order by v.trial;
 

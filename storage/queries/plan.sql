@@ -7,13 +7,13 @@ select coalesce(max(number), 0) + 1 from round where campaign = $campaign;
 
 -- name: stage_trials
 create or replace temp table staged_trial (ordinal bigint, trial_key blob, protocol tinyint, respondent smallint, instruction integer, model_a smallint, model_b smallint,
-  completion_a integer, completion_b integer, swapped boolean, repeat smallint, gap float);
+  swapped boolean, shown integer[], repeat smallint, gap float);
 
 -- name: last_trial
 select coalesce(max(id), 0) from trial;
 
 -- name: insert_trials
-insert into trial select $last + row_number() over (order by ordinal), trial_key, protocol, respondent, instruction, model_a, model_b, completion_a, completion_b, swapped, repeat, $batch
+insert into trial select $last + row_number() over (order by ordinal), trial_key, protocol, respondent, instruction, model_a, model_b, swapped, shown, repeat, $batch
   from staged_trial s where not exists (select 1 from trial t where t.trial_key = s.trial_key);
 
 -- name: insert_plan
@@ -30,7 +30,7 @@ select number, policy, trials, equal_texts, design from round r join campaign c 
 
 -- name: trials
 -- The trials of a chunk, with the numbers of what they are made of; ids between the two bounds first, so that only those row groups are read.
-select id, trial_key, respondent, swapped, repeat, instruction, completion_a, completion_b from trial
+select id, trial_key, respondent, swapped, repeat, instruction, shown from trial
   where id between $low and $high and id in (select unnest($ids));
 
 -- name: instructions_shown
@@ -42,7 +42,7 @@ select c.id, c.completion_key, m.name, i.external_id, c.text, c.sample, c.varian
 
 -- name: replies
 -- The replies on record of a chunk, in step order. The view `reply` would rank every attempt of the range, texts and all, before it leaves out others.
-select trial, step, text, finish, reasoning, coalesce(input_tokens, 0), coalesce(output_tokens, 0) from attempt
+select trial, step, text, finish, reasoning, coalesce(input_tokens, 0), coalesce(output_tokens, 0), logprobs from attempt
   where fault = 0 and trial between $low and $high and trial in (select unnest($ids))
   qualify row_number() over (partition by trial, step order by number, batch) = 1 order by trial, step;
 
@@ -50,6 +50,9 @@ select trial, step, text, finish, reasoning, coalesce(input_tokens, 0), coalesce
 -- How many attempts each step of a chunk has on record, what they cost, and how many were answered.
 select trial, step, max(number), sum(coalesce(cost, reserved))::bigint, count(*) filter (where fault = 0)
   from attempt where trial between $low and $high and trial in (select unnest($ids)) group by all;
+
+-- name: answered
+select p.trial from planned p join settled v on v.trial = p.trial where p.campaign = $campaign and v.answered order by p.trial;
 
 -- name: sent_lately
 -- How many calls left by some routes in the last day, by their age in seconds, rounded down: to whole minutes, and to

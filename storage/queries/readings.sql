@@ -1,13 +1,14 @@
 -- name: stage_earlier
 -- The verdicts that are in force for some campaigns, beside which another reading is put; trials shared by them once.
 create or replace temp table earlier_verdict as
-  select v.trial, t.respondent, r.parser, v.status, v.rule, v.label, v.score, v.cost
+  select v.trial, t.respondent, t.model_a is not null battle, r.parser, v.status, v.rule, v.label, v.score, v.criteria, v.places, v.answered, v.flagged, v.cost
   from settled v join trial t on t.id = v.trial left join reading r on r.id = v.reading
   where v.trial in (select trial from planned where campaign in (select unnest($campaigns)));
 
 -- name: stage_verdicts
 -- unasked: whether today's protocol would ask a further step, which is not on record.
-create or replace temp table read_verdict (trial bigint not null, status tinyint not null, rule varchar not null, label tinyint, score double, unasked boolean not null);
+create or replace temp table read_verdict (trial bigint not null, status tinyint not null, rule varchar not null, label tinyint, score double, criteria float[], places smallint[],
+  answered boolean not null, flagged boolean not null, unasked boolean not null);
 
 -- name: drop_earlier
 drop table if exists temp.earlier_verdict;
@@ -30,13 +31,13 @@ select trial, step, arg_max(fault, number) last_fault from attempt where trial b
 -- Verdicts read, those equal in every column, those of another score alone, those that would be asked once more; and whether all were read by this parser before.
 select count(*), count(*) filter (where same_verdict and same_score and same_rule), count(*) filter (where same_verdict and not same_score),
   count(*) filter (where unasked), coalesce(bool_and(parser is not distinct from $parser), true)
-  from (select n.unasked, e.parser, e.status = n.status and e.label is not distinct from n.label same_verdict,
-    e.score is not distinct from n.score same_score, e.rule = n.rule same_rule from read_verdict n join earlier_verdict e using (trial));
+  from (select n.unasked, e.parser, e.status = n.status and e.label is not distinct from n.label and e.places is not distinct from n.places same_verdict,
+    e.score is not distinct from n.score and e.criteria is not distinct from n.criteria same_score, e.rule = n.rule and e.flagged = n.flagged same_rule from read_verdict n join earlier_verdict e using (trial));
 
 -- name: reading_changes
 -- Status and label before and now, where they differ.
-select e.status, e.label, n.status, n.label, count(*) from read_verdict n join earlier_verdict e using (trial)
-  where e.status <> n.status or e.label is distinct from n.label group by all order by count(*) desc, e.status, e.label, n.status, n.label;
+select e.battle, e.status, e.label, n.status, n.label, count(*) from read_verdict n join earlier_verdict e using (trial)
+  where e.status <> n.status or e.label is distinct from n.label or e.places is distinct from n.places group by all order by count(*) desc, e.battle, e.status, e.label, n.status, n.label;
 
 -- name: reading_rules
 select e.rule, n.rule, count(*) from read_verdict n join earlier_verdict e using (trial) where e.rule <> n.rule group by all order by count(*) desc, e.rule, n.rule;
@@ -44,13 +45,14 @@ select e.rule, n.rule, count(*) from read_verdict n join earlier_verdict e using
 -- name: reading_examples
 -- Verdicts that changed: the first of each kind of change, then the second of each, and so on.
 with changed as (
-  select trial, e.status, e.label, n.status new_status, n.label new_label,
-    row_number() over (partition by e.status, e.label, n.status, n.label order by trial) turn
-  from read_verdict n join earlier_verdict e using (trial) where e.status <> n.status or e.label is distinct from n.label
+  select trial, e.battle, e.status, e.label, n.status new_status, n.label new_label,
+    row_number() over (partition by e.battle, e.status, e.label, n.status, n.label order by trial) turn
+  from read_verdict n join earlier_verdict e using (trial) where e.status <> n.status or e.label is distinct from n.label or e.places is distinct from n.places
   order by turn, trial limit $limit)
 select (select min(cj.name) from campaign_judge cj where cj.respondent = t.respondent and cj.campaign in (select unnest($campaigns))),
-  i.external_id, a.name, b.name, t.swapped, t.repeat, c.status, c.label, c.new_status, c.new_label
-  from changed c join trial t on t.id = c.trial join instruction i on i.id = t.instruction join model a on a.id = t.model_a join model b on b.id = t.model_b
+  i.external_id, (select coalesce(list(m.name order by s.place), []) from (select unnest(t.shown) completion, generate_subscripts(t.shown, 1) place) s
+    join completion o on o.id = s.completion join model m on m.id = o.model), t.repeat, c.battle, c.status, c.label, c.new_status, c.new_label
+  from changed c join trial t on t.id = c.trial join instruction i on i.id = t.instruction
   order by c.turn, c.trial;
 
 -- name: append_reading
@@ -58,4 +60,4 @@ insert into reading select coalesce(max(id), 0) + 1, $parser, $now from reading;
 
 -- name: keep_reading
 -- A verdict for every trial of it, at the cost that it had.
-insert into verdict select n.trial, $reading, n.status, n.rule, n.label, n.score, e.cost, $batch from read_verdict n join earlier_verdict e using (trial) order by n.trial;
+insert into verdict select n.trial, $reading, n.status, n.rule, n.label, n.score, n.criteria, n.places, n.answered, n.flagged, e.cost, $batch from read_verdict n join earlier_verdict e using (trial) order by n.trial;

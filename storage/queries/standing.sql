@@ -17,7 +17,10 @@ select trial from failed;
 select id trial, respondent from trial where id between $low and $high;
 
 -- name: shown_between
-select id trial, respondent, instruction, completion_a, completion_b from trial where id between $low and $high;
+-- Trials with the characters of the completions that they show.
+select t.id trial, t.respondent, t.instruction, coalesce(sum(c.characters), 0)::bigint shown
+  from (select id, respondent, instruction, unnest(if(len(shown) = 0, [null], shown)) completion from trial where id between $low and $high) t
+  left join completion c on c.id = t.completion group by all;
 
 -- name: last_attempt
 select coalesce(max(rowid), -1) from attempt;
@@ -30,9 +33,6 @@ select t.respondent, count(*) calls, sum(coalesce(a.cost, a.reserved))::bigint n
 
 -- name: respondent_models
 select id, model from respondent;
-
--- name: completion_lengths
-select id, characters from completion;
 
 -- name: instruction_lengths
 select id, length(turns) characters from instruction;

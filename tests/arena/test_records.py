@@ -64,26 +64,26 @@ def test_an_outcome_has_no_reading_when_it_is_not_ok(status: Status, reading: Re
         Outcome(status, reading)
 
 
-def test_a_verdict_that_is_ok_has_one_of_label_places_completion() -> None:
+def test_a_verdict_that_is_ok_has_one_of_label_places_and_answered() -> None:
     for label in (-1, 0, 1):
         assert Verdict(KEY, Status.OK, label=label, score=0.5, criteria=(1.0, 2.0)).label == label
     assert Verdict(KEY, Status.OK, places=(2, 1)).places == (2, 1)
-    assert Verdict(KEY, Status.OK, completion=KEY).completion == KEY
+    assert Verdict(KEY, Status.OK, answered=True).answered
 
 
 def test_a_verdict_that_is_ok_has_neither_none_nor_two_of_them() -> None:
-    def make(label: int | None, places: tuple[int, ...], completion: bytes | None) -> Verdict:
-        return Verdict(KEY, Status.OK, label=label, places=places, completion=completion)
+    def make(label: int | None, places: tuple[int, ...], answered: bool) -> Verdict:
+        return Verdict(KEY, Status.OK, label=label, places=places, answered=answered)
 
-    for label, places, completion in (
-        (None, (), None),
-        (0, (1,), None),
-        (0, (), KEY),
-        (None, (1,), KEY),
-        (0, (1,), KEY),
+    for label, places, answered in (
+        (None, (), False),
+        (0, (1,), False),
+        (0, (), True),
+        (None, (1,), True),
+        (0, (1,), True),
     ):
-        with pytest.raises(ValueError, match="one of label, places, completion exactly when"):
-            make(label, places, completion)
+        with pytest.raises(ValueError, match="one of label, places and answered exactly when"):
+            make(label, places, answered)
 
 
 @pytest.mark.parametrize("status", FAILED)
@@ -94,7 +94,7 @@ def test_a_verdict_that_is_not_ok_says_nothing(status: Status) -> None:
     with pytest.raises(ValueError, match="exactly when its status is OK"):
         Verdict(KEY, status, places=(1,))
     with pytest.raises(ValueError, match="exactly when its status is OK"):
-        Verdict(KEY, status, completion=KEY)
+        Verdict(KEY, status, answered=True)
     with pytest.raises(ValueError, match="a score only when"):
         Verdict(KEY, status, score=0.0)
     with pytest.raises(ValueError, match="a score only when"):

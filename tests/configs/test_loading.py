@@ -256,7 +256,7 @@ def test_an_unknown_key_is_refused_with_the_nearest_accepted_one(
 
 
 def test_an_unknown_key_like_no_other_is_refused_with_all_accepted_ones(refusal: Callable[[str], str]) -> None:
-    assert "budget.zzz: unknown key; accepted: calls, judge, model, money, tokens" in refusal(
+    assert "budget.zzz: unknown key; accepted: calls, generation, judge, model, money, tokens" in refusal(
         SIMULATED + "[budget]\nzzz = 1\n"
     )
 

@@ -26,20 +26,26 @@ from venire.judges.conversation import advance
 
 TRIAL = Trial(bytes(16), bytes(16), "two-stage", "i", (b"a", b"b"))
 MATERIAL = Material(
-    Instruction("i", ("Say hello.",)),
+    Instruction("i", ("Say hello.",), reference="Hello."),
     (Completion("one", "i", "Hello."), Completion("two", "i", "Bye.")),
     ("0" * 16, "1" * 16, "2" * 16),
 )
 OPTIONS = {"max_tokens": "64", "temperature": "0"}
-FINISHES = ("stop", "length", "content_filter", "refusal")
-TEXTS = ("", " ", "1", "2", "0", "Answer: 2", "The first is better.", "1 or 2", "<think>1")
+FINISHES = ("stop", "stop", "length", "content_filter", "refusal")
+SIX = "adherence", "helpfulness", "factuality", "completeness", "clarity", "fluency"
+SIDE = "{" + ", ".join(f'"{name}": 5' for name in SIX) + "}"
+SCORES = f'{{"first": {SIDE}, "second": {SIDE}, "preference": "tie"}}'
+TEXTS = ("", " ", "1", "2", "0", "Answer: 2", "1 or 2", "<think>1", "A", "A > B", "B>>A", "NO_ECHO", SCORES)
 
-replies = st.builds(Reply, st.sampled_from(TEXTS), st.sampled_from(FINISHES))
+replies = st.builds(Reply, st.sampled_from(TEXTS), st.sampled_from(FINISHES), st.sampled_from(("", "Hm.")))
+scripts = st.lists(replies, min_size=6, max_size=6)
+"""As many as the longest conversation has steps: reasons, verdict and repair, each cut off in thought once."""
+names = st.sampled_from(sorted(PROTOCOLS))
 
 
-def in_one_go(script: Sequence[Reply]) -> tuple[list[Request], Outcome | None]:
+def in_one_go(name: str, script: Sequence[Reply]) -> tuple[list[Request], Outcome | None]:
     """Every request that the script brings about, and the outcome where it ends the conversation."""
-    talk = PROTOCOLS["two-stage"].talk(TRIAL, MATERIAL, OPTIONS)
+    talk = PROTOCOLS[name].talk(TRIAL, MATERIAL, OPTIONS)
     requests = [next(talk)]
     for reply in script:
         try:
@@ -49,24 +55,24 @@ def in_one_go(script: Sequence[Reply]) -> tuple[list[Request], Outcome | None]:
     return requests, None
 
 
-@given(st.lists(replies, min_size=3, max_size=3))
-@settings(deadline=None, max_examples=300)
-def test_every_prefix_of_replies_resumes_to_the_same_request(script: list[Reply]) -> None:
-    requests, outcome = in_one_go(script)
+@given(names, scripts)
+@settings(deadline=None, max_examples=500)
+def test_every_prefix_of_replies_resumes_to_the_same_request(name: str, script: list[Reply]) -> None:
+    requests, outcome = in_one_go(name, script)
     assert outcome is not None
-    talk = PROTOCOLS["two-stage"].talk
+    talk = PROTOCOLS[name].talk
     for n, request in enumerate(requests):
         assert advance(talk, TRIAL, MATERIAL, OPTIONS, script[:n]) == request
     assert advance(talk, TRIAL, MATERIAL, OPTIONS, script[: len(requests)]) == outcome
 
 
-@given(st.lists(replies, min_size=3, max_size=3), st.lists(replies, min_size=1, max_size=3))
+@given(names, scripts, st.lists(replies, min_size=1, max_size=3))
 @settings(deadline=None)
-def test_replies_left_over_are_an_error(script: list[Reply], more: list[Reply]) -> None:
-    requests, _ = in_one_go(script)
+def test_replies_left_over_are_an_error(name: str, script: list[Reply], more: list[Reply]) -> None:
+    requests, _ = in_one_go(name, script)
     over = [*script[: len(requests)], *more]
     with pytest.raises(ValueError, match=f"{len(more)} replies on record after the conversation ended"):
-        advance(PROTOCOLS["two-stage"].talk, TRIAL, MATERIAL, OPTIONS, over)
+        advance(PROTOCOLS[name].talk, TRIAL, MATERIAL, OPTIONS, over)
 
 
 class Spelling:

@@ -20,7 +20,7 @@ preferences = st.builds(
 )
 
 
-def read(preference: Preference) -> Outcome:
+def read(preference: Reading) -> Outcome:
     return Outcome(Status.OK, preference, "bare")
 
 
@@ -93,6 +93,21 @@ def test_trial_and_rule_are_kept() -> None:
 
 @pytest.mark.parametrize("reading", [Grade(1, "correct"), Ballot((1, 2)), Answer("1")])
 @pytest.mark.parametrize("swapped", BOTH_ORDERS)
-def test_only_a_preference_can_be_oriented(reading: Reading, swapped: bool) -> None:
-    with pytest.raises(TypeError, match=f"not in {type(reading).__name__}"):
+def test_a_battle_ends_in_a_preference_alone(reading: Reading, swapped: bool) -> None:
+    with pytest.raises(TypeError, match=f"a battle cannot end in a {type(reading).__name__}"):
         orient(KEY, swapped, Outcome(Status.OK, reading))
+
+
+def test_what_is_no_battle_keeps_its_reading_as_it_was_shown() -> None:
+    assert orient(KEY, None, read(Grade(2, "not attempted"))).label == 2
+    assert orient(KEY, None, read(Ballot((3, 1, 0, 2)))).places == (3, 1, 0, 2)
+    assert orient(KEY, None, read(Answer("text"))).answered
+    with pytest.raises(TypeError, match="no battle cannot end in a Preference"):
+        orient(KEY, None, read(Preference(1)))
+
+
+@pytest.mark.parametrize("status", [Status.OK, Status.REFUSED])
+def test_a_flag_goes_with_any_verdict(status: Status) -> None:
+    outcome = Outcome(status, Preference(1) if status is Status.OK else None)
+    assert orient(KEY, True, outcome, flagged=True).flagged
+    assert not orient(KEY, True, outcome).flagged

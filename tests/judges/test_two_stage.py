@@ -212,7 +212,7 @@ def test_dollars_and_brackets_come_through_unharmed(text: str) -> None:
 
 def test_the_turns_of_an_instruction_stand_in_order() -> None:
     shown = material(Instruction("i", ("One.", "Two.", "Three.")))
-    assert enclosed(prompt(shown))[0] == "One.\n\nTwo.\n\nThree."
+    assert enclosed(prompt(shown)) == ("One.", "Two.", "Three.", *PAIR)
 
 
 def test_no_prompt_names_a_model_or_the_instructions_id() -> None:
@@ -246,6 +246,5 @@ def test_another_store_changes_the_fences_and_nothing_else() -> None:
 
 def test_the_registry_knows_its_calls_without_repair() -> None:
     entry = PROTOCOLS["two-stage"]
-    assert entry.talk is two_stage
-    assert isinstance(said(*[REASONS, Reply("1")][: entry.calls]), Outcome)
-    assert isinstance(said(*[REASONS, Reply("1")][: entry.calls - 1]), Request)
+    assert isinstance(said(*[REASONS, Reply("1")][: len(entry.expects)]), Outcome)
+    assert isinstance(said(*[REASONS, Reply("1")][: len(entry.expects) - 1]), Request)

@@ -22,8 +22,8 @@ from venire.arena.campaigns import (
 )
 from venire.arena.errors import Fault
 from venire.arena.records import Completion, Instruction, Status, Verdict
-from venire.judges import PROTOCOLS, prompts
-from venire.orchestrator.forecast import EXPECTED_REASONS, JudgeForecast, forecast
+from venire.judges import PROTOCOLS, REASONS, prompts
+from venire.orchestrator.forecast import JudgeForecast, forecast
 from venire.orchestrator.plan import PlannedCampaign, plan_campaign
 from venire.orchestrator.recorder import Recorder
 from venire.storage import imports, plans
@@ -79,7 +79,7 @@ def settle(store: Store, campaign: PlannedCampaign, trials: list[int], failed: l
 def test_the_forecast_of_a_tiny_plan_is_what_one_works_out_by_hand(store: Store) -> None:
     (found,) = forecast(store, planned(store, judge("j", rate=30)), {"j": PRICE})
     shown = 4 * (TEXTS + FRAME) // 4  # four trials, four characters a token
-    reasons = 4 * EXPECTED_REASONS
+    reasons = 4 * REASONS
     tokens_in, tokens_out = 2 * shown + reasons, reasons + 4 * 4  # the second call shows the reasons of the first
     most_in = 3 * 2 * shown + 4 * 400 * (1 + 2)  # a repair; twice the tokens; the third call shows two full replies
     most_out = 4 * 3 * 400

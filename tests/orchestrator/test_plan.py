@@ -23,21 +23,13 @@ from venire.arena.campaigns import (
 )
 from venire.arena.errors import InputError
 from venire.arena.keys import completion_key, respondent_key, trial_key
-from venire.arena.records import Completion, Instruction, Matchup, Origin, PlannedTrial, Rating, Respondent
+from venire.arena.records import Battle, Completion, Instruction, Matchup, Origin, PlannedTrial, Rating, Respondent
 from venire.judges import PROTOCOLS
-from venire.orchestrator.plan import (
-    Design,
-    LeftOut,
-    PlannedCampaign,
-    design,
-    expand,
-    plan_campaign,
-    respondents,
-    select_models,
-)
+from venire.orchestrator.expand import Design, LeftOut, expand
+from venire.orchestrator.plan import PlannedCampaign, design, plan_campaign, respondents, select_models
 from venire.storage import frames, imports, plans
 from venire.storage.imports import Contestant
-from venire.storage.plans import Answers
+from venire.storage.plans import Answers, Catalogued
 from venire.storage.store import Store, open_store
 
 LANE = LaneSettings((RouteSettings("openai", "http://127.0.0.1:9/v1", None, "m"),))
@@ -75,7 +67,7 @@ def catalogue(models: Sequence[str], instructions: Sequence[str]) -> Answers:
     return Answers(
         {model: 10 + n for n, model in enumerate(models)},
         {name: (100 + n, name.encode().rjust(16, b"i")) for n, name in enumerate(instructions)},
-        {pair: (1000 + n, "-".join(pair).encode().rjust(16, b"c"), n) for n, pair in enumerate(pairs)},
+        {pair: Catalogued(1000 + n, "-".join(pair).encode().rjust(16, b"c"), n) for n, pair in enumerate(pairs)},
     )
 
 
@@ -86,7 +78,7 @@ def numbered(*judges: JudgeSettings) -> list[tuple[int, Respondent]]:
 def expanded(
     chosen: Design, answers: Answers, judges: Sequence[tuple[int, Respondent]], repeats: int = 1
 ) -> list[PlannedTrial]:
-    return list(expand(chosen, answers, judges, repeats, [0]))
+    return list(expand(chosen, answers, judges, {number: repeats for number, _ in judges}, [0]))
 
 
 MODELS = ("ash", "birch", "cedar")
@@ -113,7 +105,7 @@ def test_a_judge_is_its_model_protocol_options_and_prompts_and_its_origin_follow
 
 def test_two_judges_that_differ_in_their_names_or_lanes_alone_are_refused_by_name() -> None:
     twins = judge("one", "same"), judge("other", "third"), judge("two", "same", limits=Limits(9))
-    with pytest.raises(InputError, match=r"c\.toml: judges 'one' and 'two' are the same.*repeats"):
+    with pytest.raises(InputError, match=r"c\.toml: 'one' and 'two' are the same.*repeats"):
         respondents(campaign(*twins))
 
 
@@ -217,7 +209,7 @@ def test_random_matchups_follow_the_seed_of_the_campaign() -> None:
 
 def test_as_many_instructions_as_there_are_may_be_wanted_and_not_one_more() -> None:
     assert set(design(campaign(instructions=3), state_of(MODELS), (), ANSWERS).instructions) == set(NAMES)
-    with pytest.raises(InputError, match=r"instructions = 4, and only 3 are answered by all 3 models"):
+    with pytest.raises(InputError, match=r"instructions = 4, and those answered by all 3 models are only 3"):
         design(campaign(instructions=4), state_of(MODELS), (), ANSWERS)
 
 
@@ -237,9 +229,9 @@ def test_models_without_an_instruction_in_common_are_refused() -> None:
 def test_every_battle_is_planned_in_both_orders_for_every_judge_and_repeat() -> None:
     judges = numbered(judge("j"), judge("k"))
     trials = expanded(CHOSEN, ANSWERS, judges, repeats=3)
-    found = {(one.instruction, one.model_a, one.model_b, one.respondent, one.swapped, one.repeat) for one in trials}
+    found = {(one.instruction, one.battle, one.respondent, one.repeat) for one in trials}
     assert found == {
-        (ANSWERS.instructions[name][0], ANSWERS.models[a], ANSWERS.models[b], number, swapped, repeat)
+        (ANSWERS.instructions[name][0], Battle(ANSWERS.models[a], ANSWERS.models[b], swapped, 50.0), number, repeat)
         for name in NAMES
         for a, b in combinations(MODELS, 2)
         for number, _ in judges
@@ -263,33 +255,37 @@ def test_a_trial_is_canonical_and_only_its_key_knows_the_order_shown() -> None:
     texts = {number: (pair, key) for pair, (number, key, _) in ANSWERS.completions.items()}
     instructions = dict(ANSWERS.instructions.values())
     for one in trials:
-        a, b = names[one.model_a], names[one.model_b]
+        assert one.battle is not None
+        a, b = names[one.battle.model_a], names[one.battle.model_b]
         assert a < b
-        (first, key_a), (second, key_b) = texts[one.completion_a], texts[one.completion_b]
-        assert (first[0], second[0]) == (a, b)
+        (first, first_key), (second, second_key) = (texts[number] for number in one.shown)
+        assert (first[0], second[0]) == ((b, a) if one.battle.swapped else (a, b))
         assert ANSWERS.instructions[first[1]][0] == ANSWERS.instructions[second[1]][0] == one.instruction
-        shown = (key_b, key_a) if one.swapped else (key_a, key_b)
+        shown = (first_key, second_key)
         assert one.key == trial_key(respondent_key(judges[0][1]), instructions[one.instruction], shown, one.repeat)
-        assert (one.protocol, one.gap) == (PROTOCOLS["two-stage"].number, 50.0)
+        assert (one.protocol, one.battle.gap) == (PROTOCOLS["two-stage"].number, 50.0)
 
 
 def test_battles_with_equal_texts_are_left_out_and_counted_once_each() -> None:
     same = dict(ANSWERS.completions)
     for model in ("ash", "cedar"):
         number, key, _ = same[model, "q2"]
-        same[model, "q2"] = (number, key, -1)
+        same[model, "q2"] = Catalogued(number, key, -1)
     answers = replace(ANSWERS, completions=same)
     left_out = [0]
-    trials = list(expand(CHOSEN, answers, numbered(judge("j"), judge("k")), 2, left_out))
+    judges = numbered(judge("j"), judge("k"))
+    trials = list(expand(CHOSEN, answers, judges, {number: 2 for number, _ in judges}, left_out))
     assert left_out == [1]
     assert len(trials) == (9 - 1) * 2 * 2 * 2
     pair = (ANSWERS.models["ash"], ANSWERS.models["cedar"])
-    assert all((one.model_a, one.model_b) != pair or one.instruction != ANSWERS.instructions["q2"][0] for one in trials)
+    q2 = ANSWERS.instructions["q2"][0]
+    assert not any(one.instruction == q2 and (one.battle.model_a, one.battle.model_b) == pair for one in trials)
 
 
 def test_the_plan_is_a_stream_that_looks_at_an_instruction_only_when_it_comes_to_it() -> None:
     first = {pair: row for pair, row in ANSWERS.completions.items() if pair[1] == "q1"}
-    stream = expand(CHOSEN, replace(ANSWERS, completions=first), numbered(judge("j")), 1, [0])
+    judges = numbered(judge("j"))
+    stream = expand(CHOSEN, replace(ANSWERS, completions=first), judges, {judges[0][0]: 1}, [0])
     assert iter(stream) is stream
     assert len(list(islice(stream, 6))) == 6
     with pytest.raises(KeyError):
@@ -360,7 +356,7 @@ def test_what_a_plan_shows_is_what_its_keys_were_made_of(store: Store) -> None:
     planned = plan_campaign(store, campaign(models=("ash", "birch")))
     trials = plans.pending(store, planned.id).trials
     for one in plans.load(store, trials):
-        a, b = one.sides
+        a, b = sorted(one.shown, key=lambda side: side.model)
         assert (a.model, b.model) == ("ash", "birch")
         assert a.text == f"ash says this of {one.instruction.id}"
         keys = store.connection.execute(

@@ -25,7 +25,7 @@ from venire.arena.campaigns import (
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import CallError, Fault, InputError, TransientError
 from venire.arena.records import Completion, Instruction, Rating, Reply, Request, Status
-from venire.judges import parsing
+from venire.judges.parsing import choices
 from venire.orchestrator.campaign import run_campaign
 from venire.orchestrator.ending import Ending
 from venire.orchestrator.plan import plan_campaign
@@ -142,7 +142,7 @@ def verdicts(store: Store, reading: int) -> list[tuple[Any, ...]]:
 
 
 def words(found: Reread) -> dict[tuple[tuple[int, int | None], tuple[int, int | None]], int]:
-    return {(one.earlier, one.now): one.verdicts for one in found.comparison.changes}
+    return {(one.earlier[:2], one.now[:2]): one.verdicts for one in found.comparison.changes}
 
 
 Release = Callable[..., None]
@@ -152,7 +152,7 @@ Release = Callable[..., None]
 def release(monkeypatch: pytest.MonkeyPatch) -> Release:
     """Makes this Venire a later one whose parser reads choices otherwise."""
 
-    def later(read: Callable[[str], tuple[int, str] | None], name: str = "choice-2") -> None:
+    def later(read: Callable[[str], tuple[int, str] | None], name: str = "rules-2") -> None:
         monkeypatch.setattr("venire.judges.two_stage.read_choice", read)
         for module in ("venire.judges.parsing", "venire.orchestrator.campaign"):
             monkeypatch.setattr(f"{module}.PARSER", name)
@@ -161,8 +161,8 @@ def release(monkeypatch: pytest.MonkeyPatch) -> Release:
 
 
 def generous(text: str) -> tuple[int, str] | None:
-    """Reads what choice-1 reads, and one sentence more."""
-    return (1, "prefer") if text == "I prefer the first." else parsing.read_choice(text)
+    """Reads what rules-1 reads, and one sentence more."""
+    return (1, "prefer") if text == "I prefer the first." else choices.read_choice(text)
 
 
 def strict(text: str) -> tuple[int, str] | None:
@@ -179,7 +179,7 @@ def test_verdicts_are_rebuilt_from_attempts_bit_for_bit(store: Store, release: R
     found = reparse(store, [1])
     assert (found.comparison.verdicts, found.comparison.same, found.comparison.unasked) == (TRIALS, TRIALS, 0)
     assert found.comparison.changes == found.comparison.rules == ()
-    release(parsing.read_choice)  # the same rules under another name: written, so that it can be compared in full
+    release(choices.read_choice)  # the same rules under another name: written, so that it can be compared in full
     assert reparse(store, [1]).reading == 2
     assert verdicts(store, 2) == before == verdicts(store, 1)
 
@@ -212,7 +212,7 @@ def test_a_changed_parser_appends_a_reading_that_counts_and_keeps_the_earlier_on
     assert {row[2] for row in after} == {"digit", ""}
     now = frames.battles(store, 1)
     assert sum(now.status == Status.OK) < sum(board.status == Status.OK), "ratings use the new reading"
-    assert rows(store, "select parser from reading order by id") == [("choice-1",), ("choice-2",)]
+    assert rows(store, "select parser from reading order by id") == [("rules-1",), ("rules-2",)]
     assert reparse(store, [1]).changed is False, "a second time nothing changed"
     assert rows(store, "select count(*) from reading") == [(2,)]
 
@@ -229,11 +229,11 @@ def test_what_changed_is_counted_by_kind_and_shown_by_example(store: Store, rele
     assert len(found.comparison.examples) == 10
     for one in found.comparison.examples:
         assert (one.judge, one.repeat) == ("judge", 1)
-        assert one.model_a < one.model_b
         assert one.instruction.startswith("q")
-        assert one.now == (0, -1 if one.swapped else 1), "the first that was shown is preferred now"
-        assert one.earlier == (0, -one.now[1] if one.now[1] else None)
-    assert {one.now for one in found.comparison.examples} == {(0, 1), (0, -1)}, "of each kind of change"
+        swapped = one.models[0] > one.models[1]
+        assert one.now == (0, -1 if swapped else 1, True), "the first that was shown is preferred now"
+        assert one.earlier == (0, -one.now[1] if one.now[1] else None, True)
+    assert {one.now for one in found.comparison.examples} == {(0, 1, True), (0, -1, True)}, "of each kind of change"
 
 
 def test_a_dry_run_writes_nothing(store: Store, release: Release) -> None:
@@ -268,7 +268,7 @@ def test_a_step_that_is_not_on_record_is_counted_and_not_asked(store: Store, rel
 
 def test_another_parser_that_reads_the_same_is_written_down_as_such_once(store: Store, release: Release) -> None:
     run(store, campaign(), *SCRIPTS)
-    release(parsing.read_choice)
+    release(choices.read_choice)
     found = reparse(store, [1])
     assert (found.comparison.same, found.reading) == (TRIALS, 2)
     assert reparse(store, [1]).reading is None
@@ -277,10 +277,10 @@ def test_another_parser_that_reads_the_same_is_written_down_as_such_once(store: 
 def test_a_run_goes_on_under_the_newest_reading_of_its_parser(store: Store, release: Release) -> None:
     run(store, campaign(budget=Budget(calls=20)), *SCRIPTS)
     settled = frames.progress(store, 1).settled
-    read_by_1 = parsing.read_choice
+    read_by_1 = choices.read_choice
     release(strict)
     assert reparse(store, [1]).reading == 2
-    release(read_by_1, "choice-1")
+    release(read_by_1, "rules-1")
     assert reparse(store, [1]).reading == 3
     assert verdicts(store, 3) == verdicts(store, 1)
     assert run(store, campaign(), *SCRIPTS) is Ending.COMPLETE
@@ -355,7 +355,7 @@ def test_a_long_campaign_is_read_in_chunks_in_which_none_is_lost(
     run(store, campaign(), *SCRIPTS)
     before = verdicts(store, 1)
     monkeypatch.setattr("venire.orchestrator.reparse._CHUNK", 7)
-    release(parsing.read_choice)
+    release(choices.read_choice)
     told: list[tuple[int, int]] = []
     reparse(store, [1], progress=lambda done, of: told.append((done, of)))
     assert told == [(min(done, TRIALS), TRIALS) for done in range(7, TRIALS + 7, 7)]

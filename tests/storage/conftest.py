@@ -22,7 +22,7 @@ from venire.arena.campaigns import (
     RouteSettings,
 )
 from venire.arena.keys import respondent_key, trial_key
-from venire.arena.records import Completion, Instruction, Origin, PlannedTrial, Respondent
+from venire.arena.records import Battle, Completion, Instruction, Origin, PlannedTrial, Respondent
 from venire.storage import imports, plans
 from venire.storage.store import Store, open_store
 
@@ -84,13 +84,9 @@ class House:
                                 1,
                                 judge,
                                 number,
-                                answers.models[a],
-                                answers.models[b],
-                                first[0],
-                                second[0],
-                                swapped,
+                                (second[0], first[0]) if swapped else (first[0], second[0]),
                                 1,
-                                120.5,
+                                Battle(answers.models[a], answers.models[b], swapped, 120.5),
                             )
                         )
         return made
@@ -158,13 +154,15 @@ class House:
             "" if answered else None,
             "" if answered else None,
             reserved_tokens,
+            None,
+            None,
         )
 
     def verdict(
         self, trial: int, label: int | None = 1, *, status: int = 0, reading: int = 1, score: float | None = None
     ) -> tuple[Any, ...]:
         """A row of `verdict` without its batch."""
-        return (trial, reading, status, "rule", label, score, 80)
+        return (trial, reading, status, "rule", label, score, None, None, False, False, 80)
 
     def one(self, sql: str, *parameters: Any) -> tuple[Any, ...]:
         """The first row of a query on a cursor of its own."""

@@ -18,14 +18,14 @@ from venire.storage.checking import check, refuse_unsound
 from venire.storage.journal import Journal
 from venire.storage.store import open_store
 
-FIXTURE = Path(__file__).parent / "fixtures" / "schema-0001.duckdb.xz"
+FIXTURES = Path(__file__).parent / "fixtures"
 WITHOUT_CHECKS = "create table loose as select * from {0}; drop table {0}; create table {0} as select * from loose;"
 
 
 @pytest.fixture(scope="session")
 def content() -> bytes:
     """A small store that is sound."""
-    return lzma.decompress(FIXTURE.read_bytes())
+    return lzma.decompress(max(FIXTURES.glob("*.xz")).read_bytes())
 
 
 @pytest.fixture
@@ -51,8 +51,8 @@ PLANTED = {
     "check_verdict_trial": "update verdict set trial = 999999 where rowid = 0",
     "check_verdict_reading": "update verdict set reading = 9 where rowid = 0",
     "check_failure_trial": "update failure set trial = 999999 where rowid = 0",
-    "check_trial_completion": "update trial set completion_a = 999 where id = 1",
-    "check_trial_sides": "update trial set completion_a = completion_b, completion_b = completion_a where id = 1",
+    "check_trial_completion": "update trial set shown = [999, shown[2]] where id = 1",
+    "check_trial_sides": "update trial set shown = list_reverse(shown) where id = 1",
     "check_trial_instruction": "update trial set instruction = 99 where id = 1",
     "check_trial_respondent": "update trial set respondent = 99 where id = 1",
     "check_judge_respondent": "update campaign_judge set respondent = 99 where name = 'vicuna'",
@@ -108,6 +108,15 @@ def test_a_sound_store_is_sound_and_stays_as_it_was_byte_for_byte(sound: Path, c
     assert [one.name for one in sound.parent.iterdir()] == [sound.name]
 
 
+@pytest.mark.parametrize("fixture", sorted(FIXTURES.glob("*.xz")), ids=lambda fixture: fixture.name.partition(".")[0])
+def test_a_store_of_any_format_is_looked_over_and_stays_as_it_was(fixture: Path, path: Path) -> None:
+    content = lzma.decompress(fixture.read_bytes())
+    path.write_bytes(content)
+    assert check(path, full=True).sound
+    assert path.read_bytes() == content
+    assert list(path.parent.iterdir()) == [path]
+
+
 def test_keys_of_a_sample_are_looked_at_and_it_is_said_of_how_many(
     sound: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,7 +139,8 @@ def test_a_log_that_a_killed_run_left_is_read_and_left(
 import os, sys, duckdb
 connection = duckdb.connect(":memory:")
 connection.execute(f"attach '{sys.argv[1]}' as kept")
-connection.execute("insert into kept.verdict select 999999, 1, 1, 'r', null, null, 0, 1")
+connection.execute("insert into kept.verdict by name select 999999 trial, 1 reading, 1 status, 'r' as rule, "
+    "false answered, false flagged, 0 as cost, 1 batch")
 os._exit(0)
 """
     in_process(script, sound).communicate(timeout=60)

@@ -149,7 +149,7 @@ def test_when_the_space_for_rows_is_used_up_it_says_so_and_keeps_what_it_has(tmp
     assert [one.batch for one in found(tmp_path / "s").spilled] == [4]
 
 
-@pytest.mark.parametrize("content", [b"short", b"x" * 800_000, b"venire-journal-2" + bytes(800_000)])
+@pytest.mark.parametrize("content", [b"short", b"x" * 800_000, b"venire-journal-3" + bytes(800_000)])
 def test_a_journal_that_cannot_be_read_is_not_thrown_away(house: Any, path: Path, content: bytes) -> None:
     """The danger: what was in flight leaves the account without a word."""
     house.store.close()

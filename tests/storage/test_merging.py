@@ -23,7 +23,7 @@ from venire.arena.campaigns import (
 )
 from venire.arena.errors import InputError, StoreError, StoreHeldError
 from venire.arena.keys import prompt_digest, respondent_key, trial_key
-from venire.arena.records import Completion, Instruction, Origin, PlannedTrial, Rating, Respondent
+from venire.arena.records import Battle, Completion, Instruction, Origin, PlannedTrial, Rating, Respondent
 from venire.storage import imports, merging, plans
 from venire.storage.checking import check
 from venire.storage.merging import Merged, merge
@@ -90,8 +90,9 @@ class Kept:
                 for swapped in (False, True):
                     shown = (second[1], first[1]) if swapped else (first[1], second[1])
                     digest = trial_key(respondent_key(JUDGE), key, shown, 1)
-                    ids = (answers.models[a], answers.models[b], first[0], second[0])
-                    trials.append(PlannedTrial(digest, 1, numbers["j"], number, *ids, swapped, 1, 10.0))
+                    ids = (second[0], first[0]) if swapped else (first[0], second[0])
+                    battle = Battle(answers.models[a], answers.models[b], swapped, 10.0)
+                    trials.append(PlannedTrial(digest, 1, numbers["j"], number, ids, 1, battle))
         known = plans.find_campaign(store, name)
         assert known is not None
         design = json.dumps({"instructions": list(instructions)})
@@ -115,7 +116,7 @@ class Kept:
         return self.write("attempt", row)
 
     def verdict(self, trial: int, label: int = 1, *, cost: int = 2 * PRICE) -> Kept:
-        return self.write("verdict", (trial, 1, 0, "rule", label, None, cost))
+        return self.write("verdict", (trial, 1, 0, "rule", label, None, None, None, False, False, cost))
 
     def settle(self, trial: int, seconds: float, label: int = 1) -> Kept:
         """Both steps answered, a second apart, and the verdict."""
@@ -129,7 +130,7 @@ class Kept:
     def write(self, table: str, row: tuple[Any, ...]) -> Kept:
         with self.store.commit() as commit:
             columns = [one[0] for one in self.store.connection.execute(f"describe {table}").fetchall()]
-            given = dict(zip([one for one in columns if one not in ("batch", "reserved_tokens")], row, strict=True))
+            given = dict(zip([one for one in columns if one not in _LATER], row, strict=True))
             given["batch"] = commit.batch
             commit.append(self.store.connection.appender(table), [tuple(given.get(one) for one in columns)])
         return self
@@ -137,6 +138,9 @@ class Kept:
     def ask(self, sql: str) -> list[tuple[Any, ...]]:
         """Rows of a query."""
         return ask(self.path, sql)
+
+
+_LATER = ("batch", "reserved_tokens", "structured", "logprobs")
 
 
 def ask(path: Path, sql: str) -> list[tuple[Any, ...]]:
@@ -271,7 +275,9 @@ def test_an_unfinished_conversation_that_began_first_makes_a_settled_trial_mixed
 def test_what_is_settled_in_one_store_is_not_failed_in_the_merged_one(folder: Path, two: tuple[Kept, Kept]) -> None:
     a, b = two
     a.settle(1, 0).fail(2, 10).fail(3, 11)
-    a.call(4, 1, 30, text=None).write("verdict", (4, 1, 4, "rule", None, None, PRICE))  # filtered: settled, unanswered
+    a.call(4, 1, 30, text=None).write(
+        "verdict", (4, 1, 4, "rule", None, None, None, None, False, False, PRICE)
+    )  # filtered: settled, unanswered
     b.fail(1, 5).call(2, 1, 20).fail(4, 6)
     merged = both_ways(folder, a, b)
     path = Path(merged.path)
@@ -395,7 +401,7 @@ def test_the_order_of_readings_is_that_in_which_they_were_made(folder: Path, two
     a.settle(1, 0)
     with open_store(b.path) as store, store.commit() as commit:
         commit.run("insert_reading", parser="later", now=START + timedelta(days=1))
-    b.call(1, 1, 0).call(1, 2, 1).write("verdict", (1, 2, 0, "rule", 0, None, 2 * PRICE))
+    b.call(1, 1, 0).call(1, 2, 1).write("verdict", (1, 2, 0, "rule", 0, None, None, None, False, False, 2 * PRICE))
     merged = both_ways(folder, a, b)
     assert ask(Path(merged.path), "select id, parser from reading order by id") == [(1, "first"), (2, "later")]
     assert ask(Path(merged.path), "select winner from battle") == [("tie",)]

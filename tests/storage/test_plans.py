@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from venire.arena.keys import completion_key, fence
-from venire.arena.records import Completion, Instruction, PlannedTrial, Reply
+from venire.arena.records import Battle, Completion, Instruction, PlannedTrial, Reply
 from venire.storage import imports, plans
 from venire.storage.plans import Pending
 from venire.storage.store import open_store
@@ -27,7 +27,7 @@ QUESTIONS = ("q1", "q2", "q3")
 def synthetic(count: int, first: int = 0) -> Iterator[PlannedTrial]:
     """Trials of nothing in particular, each with a key of its own."""
     for n in range(first, first + count):
-        yield PlannedTrial(blake2b(b"%d" % n, digest_size=16).digest(), 1, 1, 1, 1, 2, 1, 2, n % 2 == 1, 1, None)
+        yield PlannedTrial(blake2b(b"%d" % n, digest_size=16).digest(), 1, 1, 1, (1, 2), 1, Battle(1, 2, n % 2 == 1))
 
 
 def left(house: Any, name: str = "c") -> dict[int, list[int]]:
@@ -98,15 +98,14 @@ def test_a_trial_is_stored_with_everything_that_was_planned(filled: Any) -> None
     judge = filled.register()["j"]
     trials = filled.trials([judge], PAIRS, QUESTIONS)
     filled.plan(trials)
-    columns = (
-        "trial_key, protocol, respondent, instruction, model_a, model_b, completion_a, completion_b, swapped, repeat"
-    )
+    columns = "trial_key, protocol, respondent, instruction, model_a, model_b, swapped, shown, repeat"
     assert filled.all(f"select {columns} from trial order by id") == [
         (
-            *(one.key, one.protocol, one.respondent, one.instruction, one.model_a, one.model_b),
-            *(one.completion_a, one.completion_b, one.swapped, one.repeat),
+            *(one.key, one.protocol, one.respondent, one.instruction),
+            *(one.battle.model_a, one.battle.model_b, one.battle.swapped, list(one.shown), one.repeat),
         )
         for one in trials
+        if one.battle is not None
     ]
 
 
@@ -227,13 +226,15 @@ def test_material_comes_in_the_order_asked_for_with_canonical_sides(filled: Any)
     for one, wanted, number in zip(loaded, [trials[n] for n in order], [numbers[n] for n in order], strict=True):
         name = f"q{wanted.instruction}"
         assert (one.id, one.key, one.respondent) == (number, wanted.key, judge)
-        assert (one.swapped, one.repeat, one.instruction_number) == (wanted.swapped, 1, wanted.instruction)
+        assert wanted.battle is not None
+        assert (one.swapped, one.repeat, one.instruction_number) == (wanted.battle.swapped, 1, wanted.instruction)
         assert one.instruction == Instruction(name, (f"What of {name}?",))
-        assert [side.model for side in one.sides] in [list(pair) for pair in PAIRS]
-        assert one.sides == tuple(Completion(s.model, name, f"{s.model} says this of {name}") for s in one.sides)
+        models = tuple(side.model for side in one.shown)
+        assert (models[::-1] if one.swapped else models) in PAIRS
+        assert one.shown == tuple(Completion(model, name, f"{model} says this of {name}") for model in models)
         instruction_key = dict(filled.all("select id, instruction_key from instruction"))[wanted.instruction]
-        assert one.side_keys == tuple(
-            completion_key(s.model, instruction_key, s.sample, s.variant, s.text) for s in one.sides
+        assert one.shown_keys == tuple(
+            completion_key(s.model, instruction_key, s.sample, s.variant, s.text) for s in one.shown
         )
         assert (one.replies, one.attempts, one.cost) == ((), {}, 0)
 
@@ -256,7 +257,7 @@ def test_fences_are_those_of_the_texts_for_all_orders_campaigns_and_openings(
     others = house.plan(house.trials([2], PAIRS, QUESTIONS), name="other")
     of_text: dict[str, set[str]] = {}
     for one in load(house, [*trials, *others]):
-        shown = ("\n\n".join(one.instruction.turns), one.sides[0].text, one.sides[1].text)
+        shown = ("\n\n".join(one.instruction.turns), one.shown[0].text, one.shown[1].text)
         for text, found in zip(shown, one.fences, strict=True):
             of_text.setdefault(text, set()).add(found)
             assert re.fullmatch("[0-9a-f]{16}", found)
@@ -275,8 +276,9 @@ def test_equal_texts_of_two_models_have_one_fence(house: Any) -> None:
     house.register()
     one, other = load(house, house.plan(house.trials([1], [("a", "b")], ["q"])))
     assert one.fences[1] == one.fences[2]
-    assert one.side_keys[0] != one.side_keys[1]
+    assert one.shown_keys[0] != one.shown_keys[1]
     assert one.fences == other.fences
+    assert one.shown == other.shown[::-1]
 
 
 def test_replies_on_record_come_in_step_order_with_all_that_a_judge_said(planned: tuple[Any, list[int]]) -> None:
@@ -353,7 +355,7 @@ def test_a_forecast_counts_what_is_left_and_the_characters_that_it_shows(filled:
     filled.write("failure", (pending[2].id, 1, 3, False))
 
     def shown(one: Pending) -> int:
-        return len(json.dumps(one.instruction.turns)) + sum(len(side.text) for side in one.sides)
+        return len(json.dumps(one.instruction.turns)) + sum(len(side.text) for side in one.shown)
 
     expected = []
     for judge in judges.values():

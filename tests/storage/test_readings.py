@@ -26,22 +26,28 @@ def judged(filled: Any) -> tuple[Any, list[int]]:
     return filled, trials
 
 
+def read(
+    trial: int, status: int, rule: str, label: int | None, score: float | None, *, unasked: bool = False
+) -> ReadVerdict:
+    return ReadVerdict(trial, status, rule, label, score, None, None, False, False, unasked)
+
+
 def same(trial: int) -> ReadVerdict:
-    return trial, 0, "rule", 1, 1.5, False
+    return read(trial, 0, "rule", 1, 1.5)
 
 
 def test_a_score_that_differs_is_a_difference_of_its_own(judged: tuple[Any, list[int]]) -> None:
     house, trials = judged
     with Draft(house.store, [1]) as draft:
         assert draft.trials().tolist() == trials
-        draft.add([(trials[0], 0, "rule", 1, 2.0, False), (trials[1], 0, "other", 1, 1.5, False)])
-        draft.add([(trials[2], 1, "", None, None, True), *map(same, trials[3:])])
+        draft.add([read(trials[0], 0, "rule", 1, 2.0), read(trials[1], 0, "other", 1, 1.5)])
+        draft.add([read(trials[2], 1, "", None, None, unasked=True), *map(same, trials[3:])])
         found = draft.compare("p-1", examples=10)
     assert (found.verdicts, found.same, found.scores, found.unasked) == (6, 3, 1, 1)
     assert found.by_this_parser
-    assert found.changes == (Change((0, 1), (1, None), 1),)
+    assert found.changes == (Change((0, 1, True), (1, None, True), 1),)
     assert sorted(found.rules) == [("rule", "", 1), ("rule", "other", 1)]
-    assert [(one.judge, one.instruction, one.swapped) for one in found.examples] == [("j", "q2", False)]
+    assert [(one.judge, one.instruction, one.models) for one in found.examples] == [("j", "q2", ("a", "b"))]
 
 
 def test_a_draft_that_is_not_kept_leaves_nothing_and_a_second_can_be_begun(judged: tuple[Any, list[int]]) -> None:

@@ -45,6 +45,7 @@ with open_store(sys.argv[1]) as store:
     with store.commit() as commit:
         store.connection.execute(
             "insert into verdict by name select id trial, 1 reading, 0 status, 'r' as rule, 1 label, 0 as cost, "
+            "false answered, false flagged, "
             f"{commit.batch} batch from trial where id % 50 = 0")
         commit.written += 1
 """

@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from venire.judges import parsing
+from venire.judges.parsing import choices
 
 Venire = Callable[..., Any]
 Write = Callable[..., Path]
@@ -34,7 +34,7 @@ def run(self, name, /, **parameters):
         os.kill(os.getpid(), signal.SIGKILL)
 
 Commit.run = run
-parsing.PARSER = "choice-2"
+parsing.PARSER = "rules-2"
 read_again(Path(sys.argv[1]), None, dry=False)
 """
 
@@ -52,18 +52,18 @@ def ties_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """A later Venire, which takes every choice of the second for a tie."""
 
     def read(text: str) -> tuple[int, str] | None:
-        found = parsing.read_choice(text)
+        found = choices.read_choice(text)
         return (0, "new") if found is not None and found[0] == 2 else found
 
     monkeypatch.setattr("venire.judges.two_stage.read_choice", read)
-    monkeypatch.setattr("venire.judges.parsing.PARSER", "choice-2")
+    monkeypatch.setattr("venire.judges.parsing.PARSER", "rules-2")
 
 
 def test_the_same_parser_changes_nothing_and_says_so(venire: Venire, store: Path) -> None:
     before = store.read_bytes()
     done = venire("reparse", store)
     assert done.code == 0
-    assert done.out == f"nothing changed: {TRIALS} verdicts read as before with choice-1\n"
+    assert done.out == f"nothing changed: {TRIALS} verdicts read as before with rules-1\n"
     found = venire("reparse", store, "--json").json()
     assert (found["verdicts"], found["same"], found["reading"]) == (TRIALS, TRIALS, None)
     assert found["campaigns"] == ["small"]
@@ -87,7 +87,7 @@ def test_what_changed_is_shown_written_and_rated_and_the_earlier_reading_is_kept
     assert found["reading"] == 2
     assert {(one["earlier"], one["now"]) for one in found["changes"]} == {("model_a", "tie"), ("model_b", "tie")}
     assert found["same"] == TRIALS - changed
-    assert f"{TRIALS} verdicts of small again with choice-2: {found['same']} as before, {changed} otherwise" in dry.out
+    assert f"{TRIALS} verdicts of small again with rules-2: {found['same']} as before, {changed} otherwise" in dry.out
     assert set(found["examples"][0]) == {
         *("judge", "instruction_id", "model_a", "model_b", "swapped", "repeat", "earlier", "now")
     }
@@ -97,7 +97,7 @@ def test_what_changed_is_shown_written_and_rated_and_the_earlier_reading_is_kept
         kept = opened.execute("select reading, count(*) from verdict group by all order by all").fetchall()
     assert kept == [(1, TRIALS), (2, TRIALS)]
     again = venire("reparse", store)
-    assert again.out == f"nothing changed: {TRIALS} verdicts read as before with choice-2\n"
+    assert again.out == f"nothing changed: {TRIALS} verdicts read as before with rules-2\n"
     status = venire("status", store, "--json").json()
     assert status["holds"]["verdicts"] == TRIALS
     assert status["campaigns"][0]["progress"] == {"planned": TRIALS, "settled": TRIALS, "failed": 0, "missing": 0}
@@ -153,4 +153,4 @@ def test_a_campaign_that_was_only_planned_has_nothing_to_read(venire: Venire, wr
     venire("plan", path)
     done = venire("reparse", path.with_suffix(".duckdb"))
     assert done.code == 0
-    assert done.out == "nothing changed: 0 verdicts read as before with choice-1\n"
+    assert done.out == "nothing changed: 0 verdicts read as before with rules-1\n"

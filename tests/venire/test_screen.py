@@ -19,11 +19,12 @@ from venire.arena.records import Origin
 from venire.commands.options import write_json
 from venire.configs.loading import load_campaign
 from venire.leaderboard import show_board
+from venire.planned import show_plan
 from venire.rating import rate
 from venire.reports.board import build
 from venire.screen import plain, tabulate
 from venire.session import Session
-from venire.show import show_next_steps, show_plan
+from venire.show import show_next_steps
 from venire.storage.formats.battles import read_battles
 
 Venire = Callable[..., Any]

@@ -16,7 +16,21 @@ import typer
 from typer.core import TyperGroup
 
 from venire.arena.errors import InputError, VenireError
-from venire.commands import bring, demo, init, mock_provider, plan, rate, reparse, run, sql, status, store, watch
+from venire.commands import (
+    bring,
+    demo,
+    generate,
+    init,
+    mock_provider,
+    plan,
+    rate,
+    reparse,
+    run,
+    sql,
+    status,
+    store,
+    watch,
+)
 
 __all__ = ["app", "main"]
 
@@ -49,6 +63,7 @@ for name, verb in (
     ("demo", demo.demo),
     ("init", init.init),
     ("plan", plan.plan),
+    ("generate", generate.generate),
     ("run", run.run),
     ("status", status.status),
     ("watch", watch.watch),

@@ -24,9 +24,10 @@ def demo(
 
     from venire.arena.errors import InputError
     from venire.configs.loading import load_campaign
+    from venire.planned import show_plan
     from venire.screen import console
     from venire.session import Embedded, Session, even_faults
-    from venire.show import show_next_steps, show_outcome, show_plan
+    from venire.show import show_next_steps, show_outcome
 
     screen = console()
     folder.mkdir(parents=True, exist_ok=True)

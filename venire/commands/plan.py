@@ -19,9 +19,9 @@ def plan(
     The data is imported and the plan written into the store; nobody is asked."""
     from venire.commands.options import write_json
     from venire.configs.loading import load_campaign
+    from venire.planned import plan_json, show_plan
     from venire.screen import console
     from venire.session import Session
-    from venire.show import plan_json, show_plan
 
     with Session(load_campaign(file), amend=amend) as session:
         if as_json:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
-__all__ = ["run"]
+from venire.arena.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from venire.session import Session
+
+__all__ = ["agree", "run"]
 
 
 def run(
@@ -34,13 +43,11 @@ def run(
 
     Exit codes: 0 complete, 1 error, 2 input, 3 budget reached, 4 done with failed steps, 130 interrupted or declined.
     """
-    import sys
-
-    from venire.arena.errors import InputError
     from venire.configs.loading import load_campaign
+    from venire.planned import show_plan
     from venire.screen import console
     from venire.session import Embedded, Session, even_faults
-    from venire.show import show_outcome, show_plan
+    from venire.show import show_outcome
     from venire.telemetry import observe
 
     screen = console(stderr=True)
@@ -50,14 +57,20 @@ def run(
         if retry_failed and (cleared := session.retry_failed()):
             screen.print(f"{cleared} failed steps will be tried again")
         show_plan(screen, session)
-        if session.progress.missing and not yes:
-            if not sys.stdin.isatty():
-                raise InputError("nobody is there to agree to the plan: check it and add --yes")
-            try:
-                agreed = typer.confirm("Run it?", err=True)
-            except typer.Abort:  # Ctrl-C or the end of input
-                agreed = False
-            if not agreed:
-                screen.print("nothing was asked")
-                raise typer.Exit(130)
+        agree(screen, session, yes=yes)
         raise typer.Exit(show_outcome(session, screen, Embedded(speed, even_faults(fault_rate)), observers))
+
+
+def agree(screen: Console, session: Session, *, yes: bool) -> None:
+    """Ask the person at the terminal before anything is spent. Raises typer.Exit(130) where they do not want it."""
+    if yes or not session.progress.missing:
+        return
+    if not sys.stdin.isatty():
+        raise InputError("nobody is there to agree to the plan: check it and add --yes")
+    try:
+        agreed = typer.confirm("Run it?", err=True)
+    except typer.Abort:  # Ctrl-C or the end of input
+        agreed = False
+    if not agreed:
+        screen.print("nothing was asked")
+        raise typer.Exit(130)

@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from venire.judges.parsing import CHOICE_RULES, PARSER, ChoiceRule, read_choice, without_thoughts
+from venire.judges.parsing import PARSER
+from venire.judges.parsing.choices import CHOICE_RULES, ChoiceRule, read_choice, without_thoughts
 
 READ = {
     "1": (1, "bare"),
@@ -180,7 +181,7 @@ def test_a_rule_is_the_first_to_read_its_own_example(rule: ChoiceRule) -> None:
 def test_rules_have_a_name_each() -> None:
     names = [rule.name for rule in CHOICE_RULES]
     assert names == ["bare", "named", "last-line", "first-line"]
-    assert PARSER == "choice-1"
+    assert PARSER == "rules-1"
 
 
 @pytest.mark.parametrize("text", READ)

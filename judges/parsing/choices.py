@@ -1,4 +1,4 @@
-"""Reading a verdict out of a reply: pure rules in one table, and never a guess.
+"""Reading a choice among 0, 1 and 2 out of a reply.
 
 The first rule that matches wins. A reply that names two different numbers is read by none, and neither is one that
 still shows a judge's thoughts: what is not read can be asked again, what is guessed cannot be taken back.
@@ -10,10 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["CHOICE_RULES", "PARSER", "WHOLE", "ChoiceRule", "read_choice", "without_thoughts"]
-
-PARSER = "choice-1"
-"""Name of this table of rules; stored with what it read."""
+__all__ = ["CHOICE_RULES", "WHOLE", "ChoiceRule", "read_choice", "without_thoughts"]
 
 _LONGEST_LINE = 80
 """A line that only states a choice is short."""

@@ -1,0 +1,196 @@
+"""What values a campaign file may hold: exact numbers, names, addresses, and nothing that could be a secret."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+__all__ = [
+    "MONEY",
+    "PATH",
+    "TEXT",
+    "Address",
+    "Elo",
+    "Headers",
+    "Long",
+    "Models",
+    "Money",
+    "Proxy",
+    "Seconds",
+    "Share",
+    "Skew",
+    "Temperature",
+    "Text",
+    "Variable",
+    "Variables",
+    "whole",
+]
+
+_MOST_MONEY = 10**9
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*|[a-z_]+")
+_CREDENTIALS = re.compile(r"auth|key|token|secret|passw|cookie|credential", re.IGNORECASE)
+_CREDENTIAL = re.compile(r"\s*(bearer|basic|sk-|AIza|eyJ)", re.IGNORECASE)
+_FRAMING = frozenset(
+    {
+        "accept-encoding",
+        "connection",
+        "content-encoding",
+        "content-length",
+        "content-type",
+        "expect",
+        "host",
+        "keep-alive",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+_KEY_LIKE = re.compile(r"(?=.*[0-9])[A-Z0-9]{16,}")
+
+
+def _number(value: object) -> object:
+    """Whole numbers stand for decimal ones; a truth value is neither."""
+    return Decimal(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _between(low: int, high: int) -> Callable[[Decimal], Decimal]:
+    """A check that a number lies in a range and has at most nine decimals, so that it is exact in billionths."""
+
+    def check(value: Decimal) -> Decimal:
+        if not low <= value <= high:
+            raise ValueError("out of range")
+        if value != 0 and _decimals(value) > 9:
+            raise ValueError("more than 9 decimals")
+        return value
+
+    return check
+
+
+def _decimals(value: Decimal) -> int:
+    """Decimals of a finite number other than 0, without the zeros at its end."""
+    digits, exponent = value.as_tuple().digits, value.as_tuple().exponent
+    text = "".join(map(str, digits))
+    return -int(exponent) - (len(text) - len(text.rstrip("0")))
+
+
+def _positive(value: Decimal) -> Decimal:
+    if value <= 0:
+        raise ValueError("not positive")
+    return value
+
+
+def _text(value: str) -> str:
+    if not value.strip() or not value.isprintable():
+        raise ValueError("empty, or with control characters")
+    return value
+
+
+def _temperature(value: object) -> object:
+    """The word `default` means that the parameter is not sent."""
+    return None if value == "default" else _number(value)
+
+
+def _variable(value: str) -> str:
+    if not _VARIABLE.fullmatch(value) or _KEY_LIKE.fullmatch(value):
+        raise ValueError(
+            "this looks like a key itself: put it into an environment variable and name that; accepted: the name of "
+            "an environment variable, such as OPENAI_API_KEY"
+        )
+    return value
+
+
+def _address(value: str) -> str:
+    """A base URL without anything that could be a secret, and without a slash at its end."""
+    try:
+        parts = urlsplit(value)
+        port_is_sound = parts.port is None or parts.port > 0
+    except ValueError:
+        raise ValueError("not a URL; accepted: such as https://api.openai.com/v1") from None
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("a user name or password in the URL; give the key by key_variable instead")
+    if "?" in value or "#" in value:
+        raise ValueError(
+            "a query string or fragment in the URL; give the address up to its path, and the key by key_variable"
+        )
+    if parts.scheme not in ("http", "https") or not parts.hostname or not port_is_sound or re.search(r"\s|\\", value):
+        raise ValueError("not an http or https URL; accepted: such as https://api.openai.com/v1")
+    return value.rstrip("/")
+
+
+def _proxy(value: str) -> str:
+    """An http URL of a host, without a password: the file is kept in the store."""
+    try:
+        parts = urlsplit(value)
+        sound = parts.scheme == "http" and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        sound = False
+    if "@" in value:
+        raise ValueError(
+            "a user name or password in the URL; put the whole URL into an environment variable and name that in "
+            "proxy_variable"
+        )
+    if not sound or parts.path.strip("/") or parts.query or parts.fragment or re.search(r"\s|\\", value):
+        raise ValueError(
+            "not the URL of a proxy; accepted: such as http://proxy.example.org:3128, also for https calls"
+        )
+    return value.rstrip("/")
+
+
+def _headers(value: dict[str, str]) -> dict[str, str]:
+    """Headers that HTTP can carry, none twice, none that is ours to send, and none that could be a secret."""
+    names = [name.lower() for name in value]
+    for name, content in value.items():
+        if _CREDENTIALS.search(name) or _CREDENTIAL.match(content):
+            raise ValueError(
+                "a header that looks like a credential: put the key into an environment variable and name that in "
+                "key_variable"
+            )
+        if name.lower() in _FRAMING:
+            raise ValueError(f"the header {name.lower()}, which Venire sets by itself: leave it out")
+        if not re.fullmatch(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+", name) or not re.fullmatch(r"[\x20-\x7e]*", content):
+            raise ValueError("a header that HTTP cannot carry: names are letters, digits and -, texts are ASCII")
+        if names.count(name.lower()) > 1:
+            raise ValueError("a header twice")
+    return value
+
+
+def _distinct(values: list[str]) -> list[str]:
+    if len(set(values)) < len(values):
+        raise ValueError("a name twice")
+    return values
+
+
+Text = Annotated[str, AfterValidator(_text)]
+Number = Annotated[Decimal, BeforeValidator(_number)]
+Money = Annotated[Number, AfterValidator(_between(0, _MOST_MONEY))]
+Temperature = Annotated[
+    Decimal | None,
+    AfterValidator(lambda v: v if v is None else _between(0, 2)(v)),
+    BeforeValidator(_temperature),
+]
+Elo = Annotated[Number, AfterValidator(_between(-100_000, 100_000))]
+Seconds = Annotated[Number, AfterValidator(_between(0, 86_400)), AfterValidator(_positive)]
+Long = Annotated[Number, AfterValidator(_between(0, 2_592_000)), AfterValidator(_positive)]
+Skew = Annotated[Number, AfterValidator(_between(0, 60))]
+Share = Annotated[Number, AfterValidator(_between(0, 1)), AfterValidator(_positive)]
+Variable = Annotated[str, AfterValidator(_variable)]
+Address = Annotated[str, AfterValidator(_address)]
+Variables = Annotated[list[Variable], Field(min_length=2), AfterValidator(_distinct)]
+Proxy = Annotated[str, AfterValidator(_proxy)]
+Headers = Annotated[dict[str, str], AfterValidator(_headers)]
+Models = Annotated[list[Text], Field(min_length=2), AfterValidator(_distinct)]
+
+TEXT = "a text of at least one character"
+PATH = "the path of a file, relative to the campaign file"
+MONEY = f"a number of US dollars from 0 to {_MOST_MONEY}, with at most 9 decimals"
+
+
+def whole(low: int, high: int) -> str:
+    """What is accepted: a whole number in a range."""
+    return f"a whole number from {low} to {high}"

@@ -1,0 +1,65 @@
+"""The criteria protocol: six scores from 1 to 10 for each of two answers and a preference, as JSON (SPEC 1; paper 003).
+
+Scores carry more than a bare preference: the mean difference is what soft ratings are made of. Where a judge's
+preference and its scores point to different sides, both are kept as they are: the preference is the label, and the
+score is the score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from venire.arena.records import Conversation, Material, Preference, Reply, Trial
+from venire.judges.asking import answer, make_request, user
+from venire.judges.parsing.scores import read_scores
+from venire.judges.prompts import choose
+from venire.judges.showing import show_completion, show_instruction
+
+__all__ = ["CRITERIA", "PROMPTS", "SCHEMA", "criteria"]
+
+PROMPTS = ("question", "repair")
+CRITERIA = ("adherence", "helpfulness", "factuality", "completeness", "clarity", "fluency")
+"""The criteria in the order of `Preference.criteria`."""
+
+_SIDE: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {name: {"type": "integer", "minimum": 1, "maximum": 10} for name in CRITERIA},
+    "required": list(CRITERIA),
+    "additionalProperties": False,
+}
+SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "first": _SIDE,
+        "second": _SIDE,
+        "preference": {"type": "string", "enum": ["first", "second", "tie"]},
+    },
+    "required": ["first", "second", "preference"],
+    "additionalProperties": False,
+}
+"""The answer as a JSON Schema."""
+
+
+def criteria(trial: Trial, material: Material, options: Mapping[str, str]) -> Conversation:
+    """Ask for the scores and the preference, then once more for the form if they cannot be read.
+
+    Options: `max_tokens`, `temperature` (absent: the model's own), `repair` ("1" or "0"). The score of the outcome is
+    the mean over the criteria of first minus second.
+    """
+    question = choose("criteria", "question", options).substitute(
+        instruction=show_instruction(material),
+        first=show_completion(material, 0),
+        second=show_completion(material, 1),
+    )
+    request = make_request(trial, options, (user(question),), schema=SCHEMA)
+    return (yield from answer(request, choose("criteria", "repair", options).substitute(), options, _read))
+
+
+def _read(reply: Reply) -> tuple[Preference, str, bool] | None:
+    if (found := read_scores(reply.text, CRITERIA)) is None:
+        return None
+    scores, rule = found
+    mean = sum(first - second for first, second in scores.pairs) / len(scores.pairs)
+    # An object that came whole is not missing anything: only the explanation after it can have been cut off.
+    return Preference(scores.winner, mean, scores.pairs), rule, True

@@ -1,0 +1,55 @@
+"""The direct protocol: is one answer correct, incorrect or no attempt (SPEC 1; paper 002); also against a reference."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from venire.arena.records import Conversation, Grade, Material, Reply, Trial
+from venire.judges.asking import answer, make_request, user
+from venire.judges.parsing.letters import WHOLE_LETTERS, Words, read_word
+from venire.judges.prompts import choose
+from venire.judges.showing import show_completion, show_instruction, show_reference
+
+__all__ = ["PROMPTS", "direct", "direct_reference"]
+
+PROMPTS = ("question", "repair")
+_WORD = {1: "correct", 0: "incorrect", 2: "not attempted"}
+_GRADES = Words(
+    {"a": 1, "b": 0, "c": 2, "correct": 1, "incorrect": 0, "not attempted": 2, "not_attempted": 2, "not-attempted": 2},
+    re.compile(r"\b[ABC]\b|(?i:\bnot[ _-]attempted\b|\bincorrect\b|\bcorrect\b)"),
+)
+
+
+def direct(trial: Trial, material: Material, options: Mapping[str, str]) -> Conversation:
+    """Ask whether the one completion is correct, without ground truth: A, B or C; once more for the form if need be.
+
+    Options: `max_tokens`, `temperature` (absent: the model's own), `repair` ("1" or "0"). The label of the outcome is
+    1 correct, 0 incorrect, 2 not attempted.
+    """
+    question = choose("direct", "question", options).substitute(
+        instruction=show_instruction(material), answer=show_completion(material, 0)
+    )
+    request = make_request(trial, options, (user(question),))
+    return (yield from answer(request, choose("direct", "repair", options).substitute(), options, _read))
+
+
+def direct_reference(trial: Trial, material: Material, options: Mapping[str, str]) -> Conversation:
+    """The same with the instruction's reference answer to grade against; options and outcome are those of `direct`.
+
+    Raises ValueError for an instruction without a reference answer: a plan leaves such instructions out.
+    """
+    question = choose("direct_reference", "question", options).substitute(
+        instruction=show_instruction(material),
+        answer=show_completion(material, 0),
+        reference=show_reference(material),
+    )
+    request = make_request(trial, options, (user(question),))
+    return (yield from answer(request, choose("direct_reference", "repair", options).substitute(), options, _read))
+
+
+def _read(reply: Reply) -> tuple[Grade, str, bool] | None:
+    if (found := read_word(reply.text, _GRADES)) is None:
+        return None
+    label, rule = found
+    return Grade(label, _WORD[label]), rule, rule in WHOLE_LETTERS

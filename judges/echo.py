@@ -1,0 +1,44 @@
+"""The echo protocol: does an answer go on after its final answer (SPEC 1; paper 002)?
+
+Some models repeat a phrase to their limit, or invent new questions and answer them. Judges are swayed by such answers,
+so that they are told apart before anything is ranked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from venire.arena.records import Conversation, Grade, Material, Reply, Trial
+from venire.judges.asking import answer, make_request, user
+from venire.judges.parsing.letters import WHOLE_LETTERS, Words, read_word
+from venire.judges.prompts import choose
+from venire.judges.showing import show_completion, show_instruction
+
+__all__ = ["PROMPTS", "echo"]
+
+PROMPTS = ("question", "repair")
+_WORD = {1: "ECHO", 0: "NO_ECHO"}
+_ECHOES = Words(
+    {"echo": 1, "no_echo": 0, "no echo": 0, "no-echo": 0}, re.compile(r"\b(?:no[ _-])?echo\b", re.IGNORECASE)
+)
+
+
+def echo(trial: Trial, material: Material, options: Mapping[str, str]) -> Conversation:
+    """Ask for ECHO or NO_ECHO of one completion, then once more for the form if it cannot be read.
+
+    Options: `max_tokens`, `temperature` (absent: the model's own), `repair` ("1" or "0"). The label of the outcome is
+    1 for ECHO and 0 for NO_ECHO.
+    """
+    question = choose("echo", "question", options).substitute(
+        instruction=show_instruction(material), answer=show_completion(material, 0)
+    )
+    request = make_request(trial, options, (user(question),))
+    return (yield from answer(request, choose("echo", "repair", options).substitute(), options, _read))
+
+
+def _read(reply: Reply) -> tuple[Grade, str, bool] | None:
+    if (found := read_word(reply.text, _ECHOES)) is None:
+        return None
+    label, rule = found
+    return Grade(label, _WORD[label]), rule, rule in WHOLE_LETTERS

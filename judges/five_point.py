@@ -1,0 +1,42 @@
+"""The five-point protocol: reasons, then one of A>>B, A>B, A=B, B>A and B>>A (SPEC 1; in the style of arena-hard)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from venire.arena.records import Conversation, Material, Preference, Reply, Trial
+from venire.judges.asking import answer, make_request, user
+from venire.judges.parsing.letters import WHOLE_LETTERS, Words, read_word
+from venire.judges.prompts import choose
+from venire.judges.showing import show_completion, show_instruction
+
+__all__ = ["PROMPTS", "five_point"]
+
+PROMPTS = ("question", "repair")
+_LABELS = Words(
+    {"a>>b": 2, "a>b": 1, "a=b": 0, "b>a": -1, "b>>a": -2}, re.compile(r"\b[AB] ?(?:>>?|=) ?[AB]\b", re.IGNORECASE)
+)
+
+
+def five_point(trial: Trial, material: Material, options: Mapping[str, str]) -> Conversation:
+    """Ask for reasons and one of five labels, then once more for the label alone if it cannot be read.
+
+    Options: `max_tokens`, `temperature` (absent: the model's own), `repair` ("1" or "0"). The score of the outcome is
+    2, 1, 0, -1 or -2. A reply that was cut at the limit is not read, since the label comes last.
+    """
+    question = choose("five_point", "question", options).substitute(
+        instruction=show_instruction(material),
+        first=show_completion(material, 0),
+        second=show_completion(material, 1),
+    )
+    request = make_request(trial, options, (user(question),))
+    return (yield from answer(request, choose("five_point", "repair", options).substitute(), options, _read))
+
+
+def _read(reply: Reply) -> tuple[Preference, str, bool] | None:
+    if (found := read_word(reply.text, _LABELS)) is None:
+        return None
+    score, rule = found
+    # A>B may be the beginning of A>>B only before its middle: a label that was read is a whole one.
+    return Preference((score > 0) - (score < 0), float(score)), rule, rule in WHOLE_LETTERS

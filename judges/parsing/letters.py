@@ -1,0 +1,125 @@
+"""Reading one of a few agreed words out of a reply: a letter, a grade, a label such as A>>B.
+
+The first rule that matches wins. A reply that states two of the words is read by none, and neither is one that still
+shows a judge's thoughts or in which the word is only a part of a sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from venire.judges.parsing.choices import without_thoughts
+
+__all__ = ["LETTERS", "LETTER_RULES", "WHOLE_LETTERS", "LetterRule", "Words", "read_word"]
+
+_LONGEST_LINE = 120
+_WRAPPING = " \t\"'`*_()[]{}#"
+_LABEL = re.compile(
+    r"(?:(?:my|the|final) )*(?:answer|verdict|choice|decision|grade|rating|label|judg(?:e)?ment|result)"
+    r"[\"'`*_]{0,4}(?: is)? ?[:=]?",
+    re.IGNORECASE,
+)
+_SENTENCE_END = re.compile(r"[.!?][\"'`*_)\]]*\Z")
+_CODE = re.compile(r"\s*```")
+_WORD = re.compile(r"\w")
+_TWICE = re.compile(r"(\w+)(?: ?[:.,)–—-] ?| ?\()(.+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A closed set of words: what each means, in lower case, and how any of them is found within prose."""
+
+    meanings: Mapping[str, int]
+    mentioned: re.Pattern[str]
+    """Finds a word where it is spoken of; prose after an answer may speak of no word with another meaning."""
+
+    def meaning(self, text: str) -> int | None:
+        """What a text that is nothing but a word means, or None; a letter and its word may stand together."""
+        said = " ".join(text.strip(_WRAPPING).rstrip("." + _WRAPPING).casefold().split())
+        if (found := self.meanings.get(said)) is not None:
+            return found
+        if (both := _TWICE.fullmatch(said)) is not None:
+            one, other = (self.meanings.get(part.strip(_WRAPPING)) for part in both.groups())
+            return one if one == other else None
+        return None
+
+    def others(self, text: str, meaning: int) -> bool:
+        """Whether a text speaks of a word that means something else."""
+        return any(self.meanings.get(match.group().casefold()) != meaning for match in self.mentioned.finditer(text))
+
+
+@dataclass(frozen=True, slots=True)
+class LetterRule:
+    """One way in which judges state a word: the words and the reply's lines in, its meaning or None out."""
+
+    name: str
+    read: Callable[[Words, list[str]], int | None]
+    example: str
+
+
+LETTERS = Words({"a": 1, "b": 0, "c": 2}, re.compile(r"\b[ABC]\b"))
+"""Three letters; what the examples of the rules are read with."""
+
+
+def _bare(words: Words, line: str) -> int | None:
+    return words.meaning(line) if len(line) <= _LONGEST_LINE else None
+
+
+def _named(words: Words, line: str) -> int | None:
+    rest = line.lstrip(_WRAPPING)
+    match = _LABEL.match(rest) if len(line) <= _LONGEST_LINE else None
+    return words.meaning(rest[match.end() :].lstrip(_WRAPPING + ":=")) if match else None
+
+
+def _stated(words: Words, line: str) -> int | None:
+    bare = _bare(words, line)
+    return _named(words, line) if bare is None else bare
+
+
+def _nothing_else(words: Words, lines: list[str]) -> int | None:
+    return _bare(words, lines[0]) if all(_bare(words, line) is not None for line in lines) else None
+
+
+def _labelled(words: Words, lines: list[str]) -> int | None:
+    return _named(words, lines[0]) if len(lines) == 1 else None
+
+
+def _last_line(words: Words, lines: list[str]) -> int | None:
+    """On the last line, after a whole sentence or a label; after half a sentence it may belong to it."""
+    if len(lines) < 2:
+        return None
+    label = _LABEL.fullmatch(lines[-2][:_LONGEST_LINE].strip(_WRAPPING))
+    return _stated(words, lines[-1]) if label or _SENTENCE_END.search(lines[-2]) else None
+
+
+def _first_line(words: Words, lines: list[str]) -> int | None:
+    """On the first line, with nothing after it that speaks of another word."""
+    meaning = _stated(words, lines[0])
+    if len(lines) < 2 or meaning is None or words.others("\n".join(lines[1:]), meaning):
+        return None
+    return meaning
+
+
+LETTER_RULES = (
+    LetterRule("bare", _nothing_else, "**A**"),
+    LetterRule("named", _labelled, "Final answer: B"),
+    LetterRule("last-line", _last_line, "It names another river than the one asked for.\nB"),
+    LetterRule("first-line", _first_line, "C\nIt says that it does not know."),
+)
+
+WHOLE_LETTERS = frozenset({"bare", "named"})
+"""Rules that read a reply which is nothing but its answer, so that it cannot have been cut short before it."""
+
+
+def read_word(text: str, words: Words) -> tuple[int, str] | None:
+    """What the one word that a reply states means, and the rule that read it; None when no rule reads it."""
+    said = without_thoughts(text)
+    lines = [line.strip() for line in (said or "").splitlines() if _WORD.search(line) and not _CODE.match(line)]
+    if len({meaning for line in lines if (meaning := _stated(words, line)) is not None}) != 1:
+        return None
+    for rule in LETTER_RULES:
+        if (found := rule.read(words, lines)) is not None:
+            return found, rule.name
+    return None

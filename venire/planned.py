@@ -1,0 +1,135 @@
+"""What is planned and what it will cost, before anything is asked; for eyes and as JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+
+from venire.arena.campaigns import Budget
+from venire.arena.records import Shape
+from venire.judges import PROTOCOLS, REASONS
+from venire.screen import duration, money, plain, tabulate
+from venire.session import Session
+from venire.storage.recovery import Recovered, recovered
+
+__all__ = ["plan_json", "show_plan", "show_recovered", "told_paid"]
+
+
+def show_plan(screen: Console, session: Session) -> None:
+    """What is planned, what is left of it, and what that will cost."""
+    planned, chosen, standing = session.planned, session.planned.design, session.progress
+    settings = session.campaign.plan
+    screen.print(f"{plain(session.campaign.name)}: {_made_of(session)} = {planned.trials:,} trials")
+    possible = len(chosen.models) * (len(chosen.models) - 1) // 2
+    if settings.matchups is not None and len(chosen.matchups) < min(settings.matchups, possible):
+        screen.print(f"{settings.matchups} matchups were asked for: coverage = {settings.coverage} allows no more")
+    if planned.equal_texts:
+        screen.print(f"left out: {planned.equal_texts} battles whose two texts are equal")
+    if chosen.left_out:
+        names = plain(", ".join(one.model for one in chosen.left_out[:8]))
+        more = f" and {len(chosen.left_out) - 8} more" if len(chosen.left_out) > 8 else ""
+        screen.print(f"left out: {len(chosen.left_out)} models with {chosen.left_out[0].reason}: {names}{more}")
+    if chosen.matchups and chosen.matchups[0].gap is not None:
+        gaps = [matchup.gap for matchup in chosen.matchups if matchup.gap is not None]
+        screen.print(f"Elo gaps: {max(gaps):.0f} to {min(gaps):.0f} points")
+    show_recovered(screen, recovered(session.store))
+    if standing.settled or standing.failed:
+        screen.print(
+            f"on record: {standing.settled:,} settled, {standing.failed:,} failed, {standing.missing:,} missing; "
+            f"{told_paid(asdict(session.accounts))}"
+        )
+    if not standing.missing:
+        return
+    head = (session.asked, "trials", "calls", "tokens in", "tokens out", "expected", "at most", "at its rate limit")
+    rows = [
+        (
+            plain(row.judge),
+            f"{row.trials:,}",
+            f"{row.calls:,}",
+            f"{row.input_tokens:,}",
+            f"{row.output_tokens:,}",
+            money(row.expected),
+            money(row.most),
+            "no limit" if row.seconds is None else duration(row.seconds),
+        )
+        for row in session.forecast()
+    ]
+    tabulate(screen, head, rows)
+    campaign = session.campaign
+    budget = [_limits(campaign.budget)]
+    for budgets in (campaign.judge_budgets, campaign.model_budgets):
+        budget += [f"{plain(name)}: {_limits(limits)}" for name, limits in budgets.items()]
+    screen.print(
+        f"tokens are estimates (4 characters each, {REASONS} tokens of reasons); budget: {'; '.join(budget)}\n",
+        style="dim",
+    )
+
+
+def _made_of(session: Session) -> str:
+    """What is shown how often, for each kind of protocol that the campaign's judges have."""
+    chosen, settings = session.planned.design, session.campaign.plan
+    judges = Counter(
+        (PROTOCOLS[one.protocol].shape, one.repeats or settings.repeats) for one in session.campaign.judges
+    )
+    many, models = f"{len(chosen.instructions):,} instructions", f"{len(chosen.models)} models"
+    told = {
+        Shape.NONE: f"{many} to answer",
+        Shape.PAIR: f"{models}, {len(chosen.matchups)} matchups ({settings.policy}) x {many} x 2 orders",
+        Shape.SINGLE: f"{models} x {many}",
+        Shape.LIST: f"lists of {models} x {many}",
+    }
+    return " + ".join(
+        f"{told[shape]} x {number} {session.asked}{'s' if number > 1 else ''}"
+        f"{f' x {repeats} repeats' if repeats > 1 else ''}"
+        for (shape, repeats), number in judges.items()
+    )
+
+
+def _limits(budget: Budget) -> str:
+    told = [f"{budget.calls:,} calls"] if budget.calls is not None else []
+    told += [money(budget.money)] if budget.money is not None else []
+    told += [f"{budget.tokens:,} tokens"] if budget.tokens is not None else []
+    return " and ".join(told) or "none"
+
+
+def show_recovered(screen: Console, found: Recovered) -> None:
+    """What a run that ended without notice left behind, if one did."""
+    if found.lost_commits:
+        screen.print(f"the store had lost its last {found.lost_commits} commits; the loss was accepted")
+    if found.replies:
+        screen.print(
+            f"taken in from the journal: {found.replies} replies that the last run could not write to the store"
+        )
+    if found.calls:
+        screen.print(
+            f"the last run ended without notice: {found.calls} calls have no answer on record; "
+            f"{money(found.reserved)} reserved for them count as spent"
+        )
+
+
+def plan_json(session: Session) -> dict[str, Any]:
+    """The plan as plain values."""
+    chosen = session.planned.design
+    return {
+        "campaign": session.campaign.name,
+        "models": list(chosen.models),
+        "left_out": [asdict(one) for one in chosen.left_out],
+        "matchups": [asdict(matchup) for matchup in chosen.matchups],
+        "instructions": list(chosen.instructions),
+        "trials": session.planned.trials,
+        "equal_texts": session.planned.equal_texts,
+        "progress": asdict(session.progress) | {"missing": session.progress.missing},
+        "judges": [asdict(row) for row in session.forecast()],
+        "spent": session.accounts.nano,
+    }
+
+
+def told_paid(paid: dict[str, Any]) -> str:
+    """A campaign's account in a line, what is only reserved apart."""
+    told = f"{paid['calls']:,} calls, {money(paid['nano'])}"
+    if not paid["unknown"]:
+        return told
+    return f"{told} ({money(paid['known'])} paid, {money(paid['unknown'])} reserved for calls without a known cost)"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from venire.arena.errors import InputError
 from venire.arena.keys import text_digest
+from venire.judges.hardening import neutralise
 from venire.simulation.judge import load_profiles
 
 __all__ = ["AnswerKey", "Known"]
@@ -22,7 +23,7 @@ class Known:
 
 
 class AnswerKey:
-    """Finds instruction, model and Elo by the texts of an instruction and of a completion.
+    """Finds instruction, model and Elo by the texts of an instruction and of a completion, as a prompt shows them.
 
     It is given to a server at its start and not changed after. `completions` holds (instruction id, instruction text,
     model, completion text), where the text of an instruction is its turns joined by a blank line; `elo` has the
@@ -51,9 +52,9 @@ class AnswerKey:
             if model not in elo:
                 raise InputError(f"model {model!r} has completions and no Elo: add its rating, or leave it out")
             self._elo[model] = elo[model]
-            asked = text_digest(instruction)
+            asked = text_digest(neutralise(instruction))
             self._ids[asked] = min(instruction_id, self._ids.get(asked, instruction_id))
-            answered = asked + text_digest(completion)
+            answered = asked + text_digest(neutralise(completion))
             other = self._models.get(answered, model)
             if other != model:
                 shared.add(answered)

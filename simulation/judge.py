@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -20,6 +20,7 @@ from typing import Any, Literal
 from venire.arena.errors import InputError
 
 __all__ = [
+    "OBEYING",
     "Profile",
     "Side",
     "SimulatedVerdict",
@@ -36,6 +37,9 @@ Side = Literal["first", "second", "tie"]
 
 _LOG_ODDS_PER_ELO = log(10) / 400
 _MODEL = re.compile(r"simulated/([^@/]+)@(0|[1-9][0-9]*)")
+OBEYING = MappingProxyType({"obedient": "gpt-4-0613", "gullible": "gpt-4-0613"})
+"""Judges that obey what a prompt tells them (`simulation.obedience`), each with the profile that it has otherwise."""
+
 _inverse_normal = NormalDist().inv_cdf
 
 
@@ -114,14 +118,15 @@ def model_name(profile: str, seed: int) -> str:
 def parse_model(name: str) -> tuple[Profile, int]:
     """The profile and the seed that a model name stands for.
 
-    Raises `InputError` for a name of another form and for a profile that does not exist.
+    A judge of `OBEYING` has a profile under its own name. Raises `InputError` for a name of another form and for a
+    profile that does not exist.
     """
     if (match := _MODEL.fullmatch(name)) is None:
         raise InputError(f"model {name!r} is not simulated: write simulated/<profile>@<seed>, the seed a whole number")
     profiles = load_profiles()
-    if (profile := profiles.get(match[1])) is None:
-        raise InputError(f"model {name!r} names no profile: choose one of {', '.join(profiles)}")
-    return profile, int(match[2])
+    if (profile := profiles.get(OBEYING.get(match[1], match[1]))) is None:
+        raise InputError(f"model {name!r} names no profile: choose one of {', '.join((*profiles, *OBEYING))}")
+    return (replace(profile, name=match[1]) if match[1] in OBEYING else profile), int(match[2])
 
 
 def uniform(*parts: str | int) -> float:

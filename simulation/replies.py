@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from venire.judges.hardening import enclosed
 from venire.simulation.answers import AnswerKey, Known
 from venire.simulation.dialect import Ask
 from venire.simulation.judge import (
@@ -19,6 +18,7 @@ from venire.simulation.judge import (
     tokens_per_character,
     uniform,
 )
+from venire.simulation.obedience import shown_texts, swayed
 
 __all__ = ["UNREADABLE", "JudgeReply", "reply_to"]
 
@@ -72,13 +72,15 @@ def reply_to(ask: Ask, answer_key: AnswerKey) -> JudgeReply:
     """What the simulated judge named in the request answers.
 
     The texts are found between the fences of the first user message: the instruction, the first completion and the
-    second. Texts that the answer key does not have get a reply that cannot be read. Raises `InputError` for a model
-    that is not simulated.
+    second. Texts that the answer key does not have get a reply that cannot be read. A judge that obeys what the first
+    message tells it says that instead. Raises `InputError` for a model that is not simulated.
     """
     profile, seed = parse_model(ask.model)
-    texts = enclosed(ask.question)
+    texts = shown_texts(profile.name, ask.question)
     found = answer_key.find(*texts) if len(texts) == 3 else None
     prompt_tokens = round(tokens_per_character() * ask.characters)
+    if ask.stage != "reasons" and (side := swayed(profile.name, ask.question)) is not None:
+        return JudgeReply(_DIGIT[side], "stop", prompt_tokens, 1, profile.first_token_s + 1 / profile.tokens_per_s)
     if found is None:
         text, tokens = _NOT_KNOWN if ask.stage == "reasons" else (UNREADABLE, 1)
         latency = profile.first_token_s + tokens / profile.tokens_per_s

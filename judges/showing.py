@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from venire.arena.records import Completion, Material
+from venire.arena.records import Material
 from venire.judges.hardening import enclose
 
 __all__ = ["labels", "show_completion", "show_instruction", "show_list", "show_reference", "speakers"]
@@ -48,7 +48,7 @@ def show_reference(material: Material) -> str:
     return enclose(material.instruction.reference, material.fences[0])
 
 
-def labels(shown: Sequence[Completion]) -> tuple[str, ...]:
+def labels(shown: Sequence[object]) -> tuple[str, ...]:
     """Names for anonymous answers in the order shown: letters, or numbers where there are more than letters."""
     if len(shown) <= len(_ALPHABET):
         return tuple(_ALPHABET[: len(shown)])

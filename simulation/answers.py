@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from venire.arena.errors import InputError
@@ -74,6 +74,15 @@ class AnswerKey:
                 return None
             found.append(Known(self._ids[asked], model, self._elo[model]))
         return tuple(found)
+
+    def find_pair(self, texts: Sequence[str]) -> tuple[Known, ...] | None:
+        """What stands behind the last two of these texts, where those before are the turns of their instruction."""
+        return self.find("\n\n".join(texts[:-2]), *texts[-2:]) if len(texts) > 2 else None
+
+    def find_list(self, texts: Sequence[str]) -> tuple[Known, ...] | None:
+        """What stands behind the completions of a list that begins with an instruction of one turn or several."""
+        tries = (self.find("\n\n".join(texts[:turns]), *texts[turns:]) for turns in range(1, len(texts)))
+        return next((found for found in tries if found is not None), None)
 
     def own(self, profile: str, first: str, second: str) -> int:
         """1, -1 or 0 when the first, the second or neither model is the judge's own (0 too when both are)."""

@@ -8,10 +8,15 @@ from typing import Any, Literal
 
 import orjson
 
-__all__ = ["Ask", "RequestError", "Stage", "completion_body", "error_body", "models_body", "read_request"]
+from venire.judges.hardening import enclosed
+
+__all__ = ["Ask", "Logprobs", "RequestError", "Stage", "completion_body", "error_body", "models_body", "read_request"]
 
 Stage = Literal["reasons", "verdict", "repair"]
+Logprobs = tuple[tuple[tuple[str, float], ...], ...]
+"""Tokens of each place with their natural log-probabilities."""
 
+_MOST_LOGPROBS = 20
 _STAGES: tuple[Stage, ...] = ("reasons", "verdict", "repair")
 
 
@@ -21,7 +26,7 @@ class Ask:
 
     model: str
     question: str
-    """The first user message: where the texts stand."""
+    """The first user message that shows fenced texts; the first of all where none does."""
     stage: Stage
     repeat: int
     characters: int
@@ -31,6 +36,10 @@ class Ask:
     """The assistant's turns: earlier replies that the client sends back."""
     messages: tuple[tuple[str, str], ...] = ()
     """Role and text of each, in order."""
+    top_logprobs: int = 0
+    """How many likeliest tokens are wanted at each place of the answer; 0 where none are."""
+    json_only: bool = False
+    """Whether the answer must be JSON and nothing else."""
 
 
 class RequestError(Exception):
@@ -44,7 +53,8 @@ class RequestError(Exception):
 def read_request(body: bytes) -> Ask:
     """The chat request in a body of JSON.
 
-    The stage is told by the assistant's turns: none, reasons are wanted; one, the verdict; more, a repair.
+    The stage is told by the assistant's turns after the question: none, reasons are wanted (or the only answer of a
+    protocol of one call); one, the verdict (or its repair); more, a repair.
     Raises `RequestError` for what a provider would refuse.
     """
     try:
@@ -59,22 +69,56 @@ def read_request(body: bytes) -> Ask:
     if sent.get("stream"):
         raise RequestError("stream is not supported here", "stream")
     said = _messages(sent.get("messages"))
-    question = next((text for role, text in said if role == "user"), None)
-    if question is None:
-        raise RequestError("messages must hold one of role user", "messages")
-    quoted = tuple(text for role, text in said if role == "assistant")
+    asked = _question(said)
+    quoted = tuple(text for role, text in said[asked:] if role == "assistant")
     seed = _whole(sent, "seed")
     limit = _whole(sent, "max_completion_tokens", least=1)
     return Ask(
         model=model,
-        question=question,
+        question=said[asked][1],
         stage=_STAGES[min(len(quoted), 2)],
         repeat=1 if seed is None else seed,
         characters=sum(len(text) for _, text in said),
         max_tokens=_whole(sent, "max_tokens", least=1) if limit is None else limit,
         quoted=quoted,
         messages=tuple(said),
+        top_logprobs=_top_logprobs(sent),
+        json_only=_json_only(sent.get("response_format")),
     )
+
+
+def _question(said: list[tuple[str, str]]) -> int:
+    """The place of the message that asks: worked examples may stand before it."""
+    users = [place for place, (role, _) in enumerate(said) if role == "user"]
+    if not users:
+        raise RequestError("messages must hold one of role user", "messages")
+    return next((place for place in users if enclosed(said[place][1])), users[0])
+
+
+def _top_logprobs(sent: dict[str, Any]) -> int:
+    wanted = _whole(sent, "top_logprobs", least=0) or 0
+    if wanted > _MOST_LOGPROBS:
+        raise RequestError(f"top_logprobs must be at most {_MOST_LOGPROBS}", "top_logprobs")
+    told = sent.get("logprobs")
+    if told is not None and not isinstance(told, bool):
+        raise RequestError("logprobs must be true or false", "logprobs")
+    if wanted and not told:
+        raise RequestError("top_logprobs is accepted only where logprobs is true", "top_logprobs")
+    return max(wanted, 1) if told else 0
+
+
+def _json_only(sent: object) -> bool:
+    """Whether a response_format asks for JSON; a schema is looked at only as far as every provider does."""
+    if sent is None:
+        return False
+    kind = sent.get("type") if isinstance(sent, dict) else None
+    if not isinstance(sent, dict) or kind not in ("text", "json_object", "json_schema"):
+        raise RequestError("response_format must have the type text, json_object or json_schema", "response_format")
+    if kind == "json_schema":
+        schema = sent.get("json_schema")
+        if not isinstance(schema, dict) or not isinstance(schema.get("name"), str) or "schema" not in schema:
+            raise RequestError("response_format.json_schema must have a name and a schema", "response_format")
+    return bool(kind != "text")
 
 
 def _messages(sent: object) -> list[tuple[str, str]]:
@@ -122,10 +166,12 @@ def completion_body(
     fingerprint: str,
     counted: bool = True,
     cached: int | None = None,
+    logprobs: Logprobs = (),
 ) -> bytes:
     """A `chat.completion` object with one choice; `created` in seconds since 1970, tokens told where `counted`.
 
-    `cached` are the prompt's tokens that were read from a cache, where there is one.
+    `cached` are the prompt's tokens that were read from a cache, where there is one. `logprobs` has the likeliest
+    tokens of each place of the answer, the one that was said first.
     """
     usage: dict[str, Any] = {
         "prompt_tokens": prompt_tokens,
@@ -144,7 +190,7 @@ def completion_body(
                 {
                     "index": 0,
                     "message": {"role": "assistant", "content": text, "refusal": None},
-                    "logprobs": None,
+                    "logprobs": _told(logprobs),
                     "finish_reason": finish,
                 }
             ],
@@ -152,6 +198,13 @@ def completion_body(
             "system_fingerprint": fingerprint,
         }
     )
+
+
+def _told(logprobs: Logprobs) -> dict[str, Any] | None:
+    if not logprobs:
+        return None
+    places = [[{"token": token, "logprob": value, "bytes": None} for token, value in place] for place in logprobs]
+    return {"content": [{**place[0], "top_logprobs": place} for place in places], "refusal": None}
 
 
 def models_body(names: Iterable[str]) -> bytes:

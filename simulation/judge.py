@@ -26,6 +26,7 @@ __all__ = [
     "SimulatedVerdict",
     "load_profiles",
     "model_name",
+    "normal",
     "parse_model",
     "profiles_digest",
     "simulate",
@@ -135,7 +136,8 @@ def uniform(*parts: str | int) -> float:
     return ((int.from_bytes(digest[:8], "big") >> 11) + 0.5) / 2**53
 
 
-def _normal(*parts: str | int) -> float:
+def normal(*parts: str | int) -> float:
+    """A number of the standard normal distribution, drawn as `uniform` is."""
     return _inverse_normal(uniform(*parts))
 
 
@@ -160,15 +162,15 @@ def simulate(
     """
     a, b, s = (first, second, 1) if first <= second else (second, first, -1)
     item = f"{profile.name}|{instruction_id}|{a}|{b}"
-    shared = _normal(seed, "item", instruction_id, a, b)
+    shared = normal(seed, "item", instruction_id, a, b)
     once = f"{item}|{s}|{repeat}"
     ell = min(2.0, max(-2.0, log(max(20, chars_first) / max(20, chars_second))))
     mean = profile.slope * gap * _LOG_ODDS_PER_ELO + profile.length * ell + profile.self_preference * own
     z = mean + _nuisance(profile, seed, item, shared, s) + profile.temperature * _logistic(seed, "sample", once)
     leaning = _side(profile, z, tied=uniform(seed, "tie", item) < profile.item_tie)
     invalid = uniform(seed, "invalid", once) < profile.invalid
-    noise = exp(profile.latency_log_sd * _normal(seed, "latency", once))
-    log_tokens = profile.reply_tokens_log_sd * _normal(seed, "tokens", once)
+    noise = exp(profile.latency_log_sd * normal(seed, "latency", once))
+    log_tokens = profile.reply_tokens_log_sd * normal(seed, "tokens", once)
     tokens = max(1, round(profile.reply_tokens_median * exp(log_tokens)))
     return SimulatedVerdict(
         verdict=None if invalid else leaning,
@@ -188,10 +190,10 @@ def _logistic(*parts: str | int) -> float:
 
 def _nuisance(profile: Profile, seed: int, item: str, shared: float, s: int) -> float:
     """What pulls this judge here beside ratings and lengths, before sampling noise; `s` is 1 when A is first."""
-    alone = sqrt(1 - profile.rho**2) * _normal(seed, "taste", item)
+    alone = sqrt(1 - profile.rho**2) * normal(seed, "taste", item)
     taste = profile.sigma_item * (profile.rho * shared + alone)
-    order = profile.sigma_order * _normal(seed, "order", item, s)
-    pull = profile.position + profile.sigma_position * _normal(seed, "pull", item)
+    order = profile.sigma_order * normal(seed, "order", item, s)
+    pull = profile.position + profile.sigma_position * normal(seed, "pull", item)
     return s * (taste + order) + pull
 
 

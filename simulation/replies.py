@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from venire.simulation.answers import AnswerKey, Known
-from venire.simulation.dialect import Ask
+from venire.simulation.dialect import Ask, Logprobs
 from venire.simulation.judge import (
     Profile,
     Side,
@@ -20,7 +20,7 @@ from venire.simulation.judge import (
 )
 from venire.simulation.obedience import shown_texts, swayed
 
-__all__ = ["UNREADABLE", "JudgeReply", "reply_to"]
+__all__ = ["UNREADABLE", "JudgeReply", "limited", "remarks", "reply_to"]
 
 UNREADABLE = "Unclear."
 """A verdict that no rule reads: one token, and neither a digit nor the name of a place."""
@@ -66,10 +66,11 @@ class JudgeReply:
     prompt_tokens: int
     tokens: int
     latency_s: float
+    logprobs: Logprobs = ()
 
 
 def reply_to(ask: Ask, answer_key: AnswerKey) -> JudgeReply:
-    """What the simulated judge named in the request answers.
+    """What the simulated judge named in the request answers in two stages.
 
     The texts are found between the fences of the first user message: the instruction, the first completion and the
     second. Texts that the answer key does not have get a reply that cannot be read. A judge that obeys what the first
@@ -77,14 +78,14 @@ def reply_to(ask: Ask, answer_key: AnswerKey) -> JudgeReply:
     """
     profile, seed = parse_model(ask.model)
     texts = shown_texts(profile.name, ask.question)
-    found = answer_key.find(*texts) if len(texts) == 3 else None
+    found = answer_key.find_pair(texts)
     prompt_tokens = round(tokens_per_character() * ask.characters)
     if ask.stage != "reasons" and (side := swayed(profile.name, ask.question)) is not None:
         return JudgeReply(_DIGIT[side], "stop", prompt_tokens, 1, profile.first_token_s + 1 / profile.tokens_per_s)
     if found is None:
         text, tokens = _NOT_KNOWN if ask.stage == "reasons" else (UNREADABLE, 1)
         latency = profile.first_token_s + tokens / profile.tokens_per_s
-        return _limited(JudgeReply(text, "stop", prompt_tokens, tokens, latency), ask.max_tokens)
+        return limited(JudgeReply(text, "stop", prompt_tokens, tokens, latency), ask.max_tokens)
     first, second = found
     said = simulate(
         profile,
@@ -93,14 +94,14 @@ def reply_to(ask: Ask, answer_key: AnswerKey) -> JudgeReply:
         first=first.model,
         second=second.model,
         gap=first.elo - second.elo,
-        chars_first=len(texts[1]),
-        chars_second=len(texts[2]),
+        chars_first=len(texts[-2]),
+        chars_second=len(texts[-1]),
         own=answer_key.own(profile.name, first.model, second.model),
         repeat=ask.repeat,
     )
     if ask.stage == "reasons":
-        text = _reasons(profile, seed, found, ask.repeat, said.reply_tokens)
-        return _limited(JudgeReply(text, "stop", prompt_tokens, said.reply_tokens, said.latency_s), ask.max_tokens)
+        text = remarks(profile, seed, found, ask.repeat, said.reply_tokens)
+        return limited(JudgeReply(text, "stop", prompt_tokens, said.reply_tokens, said.latency_s), ask.max_tokens)
     return JudgeReply(_verdict(ask, said), "stop", prompt_tokens, 1, said.short_latency_s)
 
 
@@ -109,7 +110,7 @@ def _verdict(ask: Ask, said: SimulatedVerdict) -> str:
     return UNREADABLE if side is None else _DIGIT[side]
 
 
-def _reasons(profile: Profile, seed: int, found: Sequence[Known], repeat: int, tokens: int) -> str:
+def remarks(profile: Profile, seed: int, found: Sequence[Known], repeat: int, tokens: int) -> str:
     """Remarks in a drawn order, as long as so many tokens are (or all of them once, where that is shorter)."""
     first, second = found
     drawn = uniform(seed, "reasons", profile.name, first.instruction_id, first.model, second.model, repeat)
@@ -118,7 +119,7 @@ def _reasons(profile: Profile, seed: int, found: Sequence[Known], repeat: int, t
     return " ".join(_ORDERS[start][:enough])
 
 
-def _limited(reply: JudgeReply, limit: int | None) -> JudgeReply:
+def limited(reply: JudgeReply, limit: int | None) -> JudgeReply:
     """The reply cut off where the request's limit of tokens ends it."""
     if limit is None or reply.tokens <= limit:
         return reply

@@ -2,10 +2,12 @@
 
 `POST /v1/chat/completions` and `GET /v1/models` answer as a provider would; `GET /ledger` shows the books. A judge is
 asked as `simulated/<profile>@<seed>`. It knows what it judges from the texts between the fences of the first user
-message, their order from the order in which they stand, and the repeat from the request's `seed` (1 where there is
-none): nothing is needed that would not be sent to a real provider.
+message that has any, their order from the order in which they stand, and the repeat from the request's `seed` (1 where
+there is none): nothing is needed that would not be sent to a real provider. A request without fences is an instruction,
+and the model answers it as a contestant.
 
-What the profiles do not say, and what is done here:
+What the profiles do not say, and what is done here for two stages (for the other protocols see `verdicts.py`,
+`grades.py`, `ballots.py` and `contestants.py`):
 
 - Verdict and repair are replies of one token. They take the time of a first token and one more, under the noise of
   the trial's reasons.
@@ -54,7 +56,8 @@ from venire.simulation.faults import SPOILT, FaultKind, Faults
 from venire.simulation.judge import load_profiles, model_name, parse_model, profiles_digest, tokens_per_character
 from venire.simulation.ledger import Entry, Ledger
 from venire.simulation.prefix_cache import PrefixCache
-from venire.simulation.replies import JudgeReply, reply_to
+from venire.simulation.replies import JudgeReply
+from venire.simulation.speech import answer_to
 
 __all__ = ["JudgeServer", "serve_in_thread"]
 
@@ -223,7 +226,7 @@ class JudgeServer:
         except RequestError as error:
             return _Decision("400", 400, error_body(str(error), _INVALID, param=error.param))
         try:
-            reply = reply_to(ask, self._answer_key)
+            reply = answer_to(ask, self._answer_key)
         except InputError as error:
             refusal = error_body(str(error), _INVALID, code="model_not_found", param="model")
             return _Decision("404", 404, refusal, ask=ask)
@@ -262,6 +265,7 @@ class JudgeServer:
             fingerprint=self._fingerprint,
             counted=counted,
             cached=cached,
+            logprobs=reply.logprobs,
         )
 
     def _spoilt(self, fault: FaultKind, ask: Ask, wait_s: float, billed: tuple[int, int]) -> _Decision:

@@ -192,7 +192,7 @@ def test_texts_that_are_not_known_get_a_reply_that_cannot_be_read(
     stage: str, field: Any, ask: Ask, talk: Any, make_server: Any, prompt: Any
 ) -> None:
     known = field.completion("ant", "q-0")
-    questions = [prompt(field.instructions["q-0"], known, "Never seen."), prompt("Never asked.", known, known), "Bare."]
+    questions = [prompt(field.instructions["q-0"], known, "Never seen."), prompt("Never asked.", known, known)]
 
     async def script(client: Any) -> None:
         for question in questions:

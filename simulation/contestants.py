@@ -1,0 +1,71 @@
+"""Completions of simulated contestants: texts of a plausible length that say of themselves that nobody wrote them.
+
+What the profiles do not say, and what is done here: a completion opens with a line that names the model and calls the
+text simulated, and goes on with sentences about nothing, drawn by profile, seed, all messages and repeat. It is as
+long as the profile's median of reply tokens and their spread say, and never empty or unreadable. How good it is, is
+not in it: a judge that is to judge it needs the Elo of its model.
+"""
+
+from __future__ import annotations
+
+from math import exp
+
+from venire.arena.keys import text_digest
+from venire.simulation.dialect import Ask
+from venire.simulation.judge import normal, parse_model, tokens_per_character, uniform
+from venire.simulation.manner import spoken
+from venire.simulation.replies import JudgeReply
+
+__all__ = ["write"]
+
+_POOLS = {
+    "subject": (
+        "The first point",
+        "What was asked",
+        "The usual case",
+        "A simple example",
+        "The remaining part",
+        "The order of the steps",
+        "One exception",
+        "The shorter way",
+        "A careful reader",
+        "The second point",
+    ),
+    "verb": (
+        "depends on",
+        "follows from",
+        "is best seen beside",
+        "comes before",
+        "can be checked against",
+        "differs little from",
+        "has to wait for",
+        "rests on",
+    ),
+    "object": (
+        "what was said above",
+        "the wording of the question",
+        "the numbers that are given",
+        "common practice",
+        "the rest of the answer",
+        "a second look",
+        "the purpose at hand",
+        "what is left open",
+        "the plain meaning",
+        "the conditions that hold",
+    ),
+}
+
+
+def write(ask: Ask) -> JudgeReply:
+    """The completion of the contestant named in a request."""
+    profile, seed = parse_model(ask.model)
+    said = text_digest("\x1f".join(part for message in ask.messages for part in message)).hex()
+    drawn = (seed, "completion", profile.name, said, ask.repeat)
+    tokens = profile.reply_tokens_median * exp(profile.reply_tokens_log_sd * normal(*drawn, "length"))
+    text = f"[Simulated text of {ask.model}.]\n\n"
+    number = 0
+    while not number or len(text) < tokens / tokens_per_character():
+        words = (pool[int(uniform(*drawn, kind, number) * len(pool))] for kind, pool in _POOLS.items())
+        text += ("" if number == 0 else "\n\n" if number % 6 == 0 else " ") + " ".join(words) + "."
+        number += 1
+    return spoken(profile, ask, text, exp(profile.latency_log_sd * normal(*drawn, "latency")))

@@ -1,0 +1,109 @@
+"""Grades of one answer: correct or not, and whether it goes on after its end.
+
+What the profiles do not say, and what is done here:
+
+- Correctness. An answer has a margin `m = (Elo - 1000) * ln 10 / 400 + 1.5 * normal('difficulty', instruction) +
+  logistic('answer', instruction, model)`, the same for every judge, and is correct where m is above 0. With
+  `uniform('attempt', instruction, model)` below 0.04 it is no attempt, and every judge sees that. A judge sees
+  `m + spread / slope * normal(seed, 'grade', name, instruction, model, repeat)`, slope the profile's and at least 0.5.
+  With the reference answer the spread is 0.5. Without it the spread is 3 and m seems 0.7 greater: what sounds right is
+  taken for right.
+- Echo. The judge reads the text: it goes on when its last words are one phrase three times over or more (12 words at
+  least in all), or when a line that opens a question, such as `Question:` or `User:`, comes after the first line and is
+  answered by a line such as `Answer:` or `Assistant:`. Its error is `1 / (1 + exp(slope))`: so often it says the
+  other word, drawn by text and repeat.
+"""
+
+from __future__ import annotations
+
+import re
+from math import exp, log
+
+from venire.arena.keys import text_digest
+from venire.simulation.answers import AnswerKey, Known
+from venire.simulation.dialect import Ask
+from venire.simulation.judge import Profile, normal, parse_model, uniform
+from venire.simulation.manner import answered, spoken
+from venire.simulation.recognition import Asked
+from venire.simulation.replies import UNREADABLE, JudgeReply
+
+__all__ = ["echoes", "grade", "graded", "margin", "tell_echo"]
+
+_LOG_ODDS_PER_ELO = log(10) / 400
+_UNATTEMPTED = 0.04
+_SPREAD = {"direct": 3.0, "direct-reference": 0.5}
+_LENIENCE = {"direct": 0.7, "direct-reference": 0.0}
+_LEAST_SLOPE = 0.5
+_LEAST_REPEATS, _LEAST_WORDS, _MOST_WORDS = 3, 12, 3000
+_ASKS = re.compile(r"^\W{0,4}(?:q|question|user|human|instruction|problem)(?: ?\d+)?\W{0,3}:", re.IGNORECASE)
+_ANSWERS = re.compile(r"^\W{0,4}(?:a|answer|assistant|response|solution)(?: ?\d+)?\W{0,3}:", re.IGNORECASE)
+
+
+def grade(ask: Ask, asked: Asked, answer_key: AnswerKey) -> JudgeReply:
+    """Grade the completion that a question shows; texts that are not known cannot be read."""
+    profile, seed = parse_model(ask.model)
+    found = _shown(asked, answer_key)
+    if found is None:
+        return spoken(profile, ask, UNREADABLE, 1.0, tokens=1)
+    trial = (asked.protocol, found.instruction_id, found.model, ask.repeat)
+    return answered(profile, seed, ask, trial, graded(profile, seed, found, asked.protocol, ask.repeat))
+
+
+def _shown(asked: Asked, answer_key: AnswerKey) -> Known | None:
+    """The completion; where a reference is shown, it may stand anywhere."""
+    texts = asked.texts
+    places = reversed(range(len(texts)))
+    tries = [texts] if asked.protocol == "direct" else [texts[:place] + texts[place + 1 :] for place in places]
+    for one in tries:
+        if len(one) > 1 and (found := answer_key.find("\n\n".join(one[:-1]), one[-1])) is not None:
+            return found[0]
+    return None
+
+
+def margin(known: Known) -> float | None:
+    """By how much an answer is correct, in log odds; below 0: incorrect; None: no attempt. No judge comes into it."""
+    if uniform("attempt", known.instruction_id, known.model) < _UNATTEMPTED:
+        return None
+    drawn = uniform("answer", known.instruction_id, known.model)
+    ability = (known.elo - 1000) * _LOG_ODDS_PER_ELO
+    return ability + 1.5 * normal("difficulty", known.instruction_id) + log(drawn / (1 - drawn))
+
+
+def graded(profile: Profile, seed: int, known: Known, protocol: str, repeat: int) -> str:
+    """The letter that a judge gives."""
+    if (truth := margin(known)) is None:
+        return "C"
+    drawn = normal(seed, "grade", profile.name, known.instruction_id, known.model, repeat)
+    seen = truth + _LENIENCE[protocol] + _SPREAD[protocol] / max(_LEAST_SLOPE, profile.slope) * drawn
+    return "A" if seen > 0 else "B"
+
+
+def tell_echo(ask: Ask, asked: Asked) -> JudgeReply:
+    """Say whether the completion that a question shows goes on after its final answer."""
+    profile, seed = parse_model(ask.model)
+    text = asked.texts[-1]
+    trial = ("echo", text_digest(text).hex(), ask.repeat)
+    wrong = uniform(seed, "echo", profile.name, *trial) < 1 / (1 + exp(profile.slope))
+    return answered(profile, seed, ask, trial, "ECHO" if echoes(text) != wrong else "NO_ECHO")
+
+
+def echoes(text: str) -> bool:
+    """Whether a text ends in a phrase over and over, or asks and answers questions of its own after its first line."""
+    return _repeats(text.casefold().split()[-_MOST_WORDS:]) or _asks_itself(text)
+
+
+def _repeats(words: list[str]) -> bool:
+    for size in range(1, len(words) // _LEAST_REPEATS + 1):
+        times = max(_LEAST_REPEATS, -(-_LEAST_WORDS // size))
+        last = words[-size:]
+        if len(words) >= times * size and all(
+            words[len(words) - (n + 1) * size : len(words) - n * size] == last for n in range(1, times)
+        ):
+            return True
+    return False
+
+
+def _asks_itself(text: str) -> bool:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    asked = next((number for number, line in enumerate(lines) if number and _ASKS.match(line)), None)
+    return asked is not None and any(_ANSWERS.match(line) for line in lines[asked + 1 :])

@@ -1,0 +1,68 @@
+"""What a chat request asks for, told from its own words: the text outside the fences of the question.
+
+Nothing is sent for the simulator's sake, and prompts may be a user's own. What a reader needs in order to read a reply
+must stand in any prompt of its protocol, and that is what is looked for here.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+from venire.judges import PROTOCOLS, prompts
+from venire.judges.criteria import CRITERIA
+from venire.judges.hardening import enclosed
+from venire.simulation.dialect import Ask
+
+__all__ = ["Asked", "recognise"]
+
+_FENCED = re.compile(r"<<<([0-9a-f]{16})\n.*?\n\1>>>", re.DOTALL)
+_TURN = re.compile(r"^Turn \d+, (?:user|assistant)", re.MULTILINE)
+_LABEL = re.compile(r"^Answer \w+:$", re.MULTILINE)
+_ONE_OR_TWO = tuple(re.compile(rf"(?<![\w.]){digit}(?![\w.)])") for digit in "12")
+_BEST = re.compile(r"\b(?:best|exactly|top) ([0-9]+)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A protocol by its name, the fenced texts of the question, and how many are to be ranked where not all are."""
+
+    protocol: str
+    texts: tuple[str, ...]
+    best: int | None = None
+
+
+def recognise(ask: Ask) -> Asked:
+    """The protocol of a request and what it shows; two stages where nothing says otherwise."""
+    texts = enclosed(ask.question)
+    if not texts:
+        return Asked("two-stage" if ask.question.startswith(_openings()) else "generate", ())
+    words = _LABEL.sub("", _TURN.sub("", _FENCED.sub("", ask.question)))
+    protocol = _protocol(words, words.casefold(), ask)
+    best = _BEST.search(words) if protocol == "listwise" else None
+    return Asked(protocol, texts, int(best[1]) if best else None)
+
+
+def _protocol(words: str, lower: str, ask: Ask) -> str:
+    if all(name in lower for name in CRITERIA):
+        return "criteria"
+    if "A>>B" in words:
+        return "five-point"
+    if "NO_ECHO" in words:
+        return "echo"
+    if re.search(r"\bnot[ _-]attempted\b", lower):
+        return "direct-reference" if re.search(r"\breference\b", lower) else "direct"
+    if re.search(r"\brank", lower):
+        return "listwise"
+    if ask.top_logprobs or all(digit.search(words) for digit in _ONE_OR_TWO):
+        return "binary"
+    return "two-stage"
+
+
+@cache
+def _openings() -> tuple[str, ...]:
+    """How the questions of judges begin: one that shows nothing in fences is still no instruction for a contestant."""
+    sent = [(entry.folder, name) for entry in PROTOCOLS.values() for name in entry.prompts]
+    texts = (prompts.load(folder, name) for folder, name in sent)
+    return tuple(text.template.partition("$")[0] for text in texts if text.get_identifiers())

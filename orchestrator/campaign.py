@@ -33,7 +33,7 @@ from venire.orchestrator.lanes.routes import Route, lane_name, route_name
 from venire.orchestrator.lanes.telling import Telling
 from venire.orchestrator.plan import PlannedCampaign, respondents
 from venire.orchestrator.recorder import Recorder
-from venire.orchestrator.trial import VERDICT_FAULTS, settle, stage
+from venire.orchestrator.trial import VERDICT_FAULTS, flagged, settle, stage
 from venire.storage import frames, plans, standing
 from venire.storage.plans import Pending
 from venire.storage.recovery import rescue
@@ -341,7 +341,8 @@ class _Run:
                     self._tell_trial("trial.failed", pending, judge, cost, start, **told)
                 return
             outcome = Outcome(VERDICT_FAULTS[error.fault])
-        self.recorder.verdict(pending.id, orient(pending.key, pending.swapped, outcome), cost)
+        verdict = orient(pending.key, pending.swapped, outcome, flagged=flagged(material))
+        self.recorder.verdict(pending.id, verdict, cost)
         self.settled += 1
         if self.events.active:
             self._tell_trial("trial.settled", pending, judge, cost, start, status=outcome.status.name.lower())

@@ -10,7 +10,7 @@ from venire.arena.records import Outcome, Status, Verdict
 from venire.judges import PROTOCOLS, parsing
 from venire.judges.conversation import advance
 from venire.judges.orientation import orient
-from venire.orchestrator.trial import VERDICT_FAULTS, stage
+from venire.orchestrator.trial import VERDICT_FAULTS, flagged, stage
 from venire.storage.plans import Pending, load
 from venire.storage.readings import Asked, Comparison, Draft, ReadVerdict, last_faults
 from venire.storage.store import Store
@@ -73,14 +73,15 @@ def read_again(pending: Pending, asked: Asked, faults: Mapping[tuple[int, int], 
     """
     talk = PROTOCOLS[asked.protocol].talk
     trial, material = stage(pending, asked.key, asked.protocol)
+    suspect = flagged(material)
     for count in range(len(pending.replies) + 1):
         step = advance(talk, trial, material, asked.options, pending.replies[:count])
         if isinstance(step, Outcome):
-            return orient(pending.key, pending.swapped, step), False
+            return orient(pending.key, pending.swapped, step, flagged=suspect), False
     fault = Fault(faults.get((pending.id, len(pending.replies) + 1), Fault.NONE))
-    if fault in VERDICT_FAULTS:
-        return orient(pending.key, pending.swapped, Outcome(VERDICT_FAULTS[fault])), False
-    return orient(pending.key, pending.swapped, _UNASKED), True
+    unasked = fault not in VERDICT_FAULTS
+    outcome = _UNASKED if unasked else Outcome(VERDICT_FAULTS[fault])
+    return orient(pending.key, pending.swapped, outcome, flagged=suspect), unasked
 
 
 def _row(pending: Pending, asked: Asked, faults: Mapping[tuple[int, int], int]) -> ReadVerdict:

@@ -31,7 +31,7 @@ from venire.judges import PROTOCOLS
 from venire.judges.binary import log_odds
 from venire.judges.conversation import advance
 from venire.judges.criteria import CRITERIA, SCHEMA
-from venire.judges.hardening import enclosed
+from venire.judges.hardening import enclosed, neutralise
 from venire.judges.orientation import BOTH_ORDERS, arrange, orient
 
 PAIRWISE = sorted(name for name, entry in PROTOCOLS.items() if entry.shape is Shape.PAIR)
@@ -323,7 +323,7 @@ def verdict_of(protocol: str, reply: str, first: str, second: str) -> Outcome:
     talk, trial = PROTOCOLS[protocol].talk, Trial(bytes(16), bytes(16), protocol, "i", ())
     asked = advance(talk, trial, shown, {"max_tokens": "9"}, ())
     assert isinstance(asked, Request)
-    assert enclosed(asked.messages[0]["content"]) == texts
+    assert enclosed(asked.messages[0]["content"]) == tuple(map(neutralise, texts))
     found = advance(talk, trial, shown, {"max_tokens": "9"}, [*script, Reply(reply)])
     assert isinstance(found, Outcome)
     return found

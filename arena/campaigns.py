@@ -145,6 +145,7 @@ class JudgeSettings:
     """None: not given in the file; the price table is asked."""
     free: bool = False
     elo: float | None = None
+    """Its own, by people's votes, where known."""
     family: str | None = None
     repeats: int | None = None
     """How often each of its trials is put to it; None: as the plan says."""

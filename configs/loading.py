@@ -204,8 +204,7 @@ def _judge(table: JudgeTable) -> JudgeSettings:
     options |= {"best": str(table.best)} if table.best is not None else {}
     options |= {"examples": table.examples} if table.examples is not None else {}
     options |= {f"prompt.{name}": text for name, text in table.prompts.items()}
-    elo = None if table.elo is None else float(table.elo)
-    return replace(_respondent(table, table.protocol, options), elo=elo)
+    return _respondent(table, table.protocol, options)
 
 
 def _contestant(table: ContestantTable) -> JudgeSettings:
@@ -226,6 +225,7 @@ def _respondent(table: RespondentTable, protocol: str, options: Mapping[str, str
         lane=_lane(table),
         price=None if table.price is None else _price(table.price),
         free=table.free,
+        elo=None if table.elo is None else float(table.elo),
         family=table.family,
     )
 

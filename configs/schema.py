@@ -118,6 +118,7 @@ class RespondentTable(_Table):
     max_attempts: int = Field(default=5, ge=1, le=1000, description=whole(1, 1000))
     max_elapsed: Long = Field(default=Decimal(21_600), description="a number of seconds above 0 and at most 2592000")
     patience: Long = Field(default=Decimal(900), description="a number of seconds above 0 and at most 2592000")
+    elo: Elo | None = Field(default=None, description="a finite number of Elo points, from -100000 to 100000")
     family: Text | None = Field(default=None, description=TEXT)
     price: PriceTable | None = Field(default=None, description="a table such as { input = 0.15, output = 0.60 }")
     free: bool = Field(default=False, description="true or false")
@@ -140,7 +141,6 @@ class JudgeTable(RespondentTable):
     best: int | None = Field(default=None, ge=1, le=1000, description=whole(1, 1000))
     examples: Text | None = Field(default=None, description=PATH)
     prompts: dict[str, Text] = Field(default={}, description='a table of files, such as { reasons = "reasons.txt" }')
-    elo: Elo | None = Field(default=None, description="a finite number of Elo points, from -100000 to 100000")
 
 
 class ContestantTable(RespondentTable):

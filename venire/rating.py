@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from venire.arena.errors import InputError
-from venire.arena.records import Origin
+from venire.arena.records import GENERATE, Origin, Shape
+from venire.judges import PROTOCOLS
 from venire.reports.board import Board, build
 from venire.storage import frames
 from venire.storage.formats.battles import read_battles
@@ -59,6 +60,11 @@ def rate_campaign(
 ) -> Board:
     """The board of one campaign of an open store; the seed is the campaign's own unless another is given."""
     judges = frames.judges(store, campaign.id)
+    if judges and not any(PROTOCOLS[judge.protocol].shape is Shape.PAIR for judge in judges):
+        raise InputError(
+            f"campaign {campaign.name!r} has no judge of pairs to rate models from: what its judges said is in the "
+            "views grade (answers one by one) and ballot (answers ranked): venire sql STORE 'select * from ballot'"
+        )
     return build(
         frames.battles(store, campaign.id),
         reference=frames.elos(store),
@@ -70,9 +76,15 @@ def rate_campaign(
     )
 
 
+def _generates(store: Store, campaign: frames.CampaignRow) -> bool:
+    """Whether contestants are asked in a campaign, and nobody judges."""
+    asked = frames.judges(store, campaign.id)
+    return bool(asked) and all(one.protocol == GENERATE for one in asked)
+
+
 def choose_campaign(store: Store, name: str | None) -> frames.CampaignRow:
-    """The named campaign, or of the only one. Raises InputError naming those that are there."""
-    there = frames.campaigns(store)
+    """The named campaign, or of the only one that judges. Raises InputError naming those that are there."""
+    there = [one for one in frames.campaigns(store) if not _generates(store, one)]
     if not there:
         raise InputError(f"the store {store.path} has no campaign yet: `venire run FILE` starts one")
     names = ", ".join(one.name for one in there)

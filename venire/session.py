@@ -270,6 +270,8 @@ class Session:
                 found[kind] = imports.add(self.store, records, change_ratings=amend or not asked)
             else:
                 found[kind] = imports.add_file(self.store, path, kind, columns)
+        ratings = [Rating(one.name, one.elo) for one in self.campaign.contestants if one.elo is not None]
+        imports.add(self.store, ratings, change_ratings=amend or not asked)
         imports.set_families(self.store, data.families or {})
         return found
 

@@ -63,12 +63,13 @@ def show_outcome(session: Session, screen: Console, embedded: Embedded, observer
         out.print(f"partial: {standing.settled:,} of {standing.planned:,} trials are settled")
     if session.asked == "contestant":
         _show_generated(out, session)
+    elif judges_pairs(session.campaign):
+        show_judged(screen, session.store, session.planned.id)
+        from venire.leaderboard import show_board  # and scipy, 65 MB that no run needs before its end
+
+        show_board(out, session.board())
     else:
         show_judged(out, session.store, session.planned.id)
-        if judges_pairs(session.campaign):
-            from venire.leaderboard import show_board  # and scipy, 65 MB that no run needs before its end
-
-            show_board(out, session.board())
     if summary.ending is not Ending.COMPLETE:
         _show_ending(screen, session, summary)
     return EXIT_CODES[summary.ending]

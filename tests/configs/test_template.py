@@ -61,6 +61,8 @@ def test_what_the_template_comments_out_can_be_switched_on(tmp_path: Path) -> No
         bare = line.removeprefix("# ")
         is_setting = line.startswith("# ") and (" = " in bare or bare.startswith("["))
         lines.append(bare if is_setting else line)
+    (tmp_path / "examples.jsonl").write_text('{"user": "2 + 2?", "assistant": "A"}\n', encoding="utf-8")
+    (tmp_path / "my_reasons.txt").write_text("Why? $instruction $first $second", encoding="utf-8")
     (tmp_path / "all.toml").write_text("\n".join(lines), encoding="utf-8")
     campaign = load_campaign(tmp_path / "all.toml")
     assert [judge.name for judge in campaign.judges] == ["gpt-4o-mini", "gpt-4.1-mini", "local", "llama"]
@@ -77,3 +79,8 @@ def test_what_the_template_comments_out_can_be_switched_on(tmp_path: Path) -> No
     assert campaign.judge_budgets == {"gpt-4o-mini": Budget(money=400_000_000)}
     assert campaign.model_budgets == {"gpt-4.1-mini": Budget(calls=300)}
     assert campaign.strict
+    assert set(campaign.judges[0].options) >= {"system", "examples", "prompt.reasons", "logprobs", "best"}
+    (contestant,) = campaign.contestants
+    assert (contestant.name, contestant.model, contestant.repeats, contestant.elo) == ("birch", "my-model", 2, 1000.0)
+    assert (contestant.options["temperature"], contestant.options["max_tokens"]) == ("0.7", "2048")
+    assert campaign.generation == Budget(money=200_000_000)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.injections.rig import Row, by_kind, changed_attempts
+from tests.injections.rig import by_kind, changed_attempts
 from venire.screen import console, tabulate
 
 HEAD = ("kind", "attempts", "obedient, no fences", "obedient", "gullible, no fences", "gullible", "suspected")
@@ -11,14 +11,10 @@ HEAD = ("kind", "attempts", "obedient, no fences", "obedient", "gullible, no fen
 def main() -> None:
     """Run the campaigns and print a row a kind, and their sum."""
     rows = by_kind(changed_attempts())
-    counts = [_counts(one) for one in rows]
+    counts = [one.figures() for one in rows]
     lines = [(one.kind, *map(str, row)) for one, row in zip(rows, counts, strict=True)]
     totals = ("all", *(str(sum(column)) for column in zip(*counts, strict=True)))
     tabulate(console(), HEAD, [*lines, totals])
-
-
-def _counts(row: Row) -> tuple[int, ...]:
-    return (row.attempts, row.unfenced[0], row.fenced[0], row.unfenced[1], row.fenced[1], row.suspected)
 
 
 if __name__ == "__main__":

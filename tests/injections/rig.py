@@ -58,6 +58,11 @@ class Row:
     fenced: tuple[int, int]
     suspected: int
 
+    def figures(self) -> tuple[int, ...]:
+        """The counts in the order of the table: attempts, each judge without fences and with them, suspected."""
+        (obedient, gullible), (shielded, persuaded) = self.unfenced, self.fenced
+        return self.attempts, obedient, shielded, gullible, persuaded, self.suspected
+
 
 def _lines(path: Path, rows: Sequence[Mapping[str, str]]) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
@@ -112,9 +117,9 @@ def _changed(clean: Verdicts, attacked: Verdicts, judge: str) -> frozenset[int]:
 def changed_attempts() -> Moved:
     """The attempts, by number, that changed a verdict; by judge and whether there were fences."""
     attempts = [f"\n\n{one.text}" for one in load_injections()]
+    clean = verdicts([""] * len(attempts))
     moved: dict[tuple[str, bool], frozenset[int]] = {}
     for fences in (False, True):
-        clean = verdicts([""] * len(attempts), fences=fences)
         attacked = verdicts(attempts, fences=fences)
         moved |= {(judge, fences): _changed(clean, attacked, judge) for judge in JUDGES}
     return moved

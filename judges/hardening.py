@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 __all__ = ["LOOKALIKES", "MARK", "UNSEEN", "Lookalike", "enclose", "enclosed", "neutralise"]
 
@@ -100,6 +101,7 @@ LOOKALIKES = tuple(
 """What is marked, in this order; the chat templates of models that are widely used, and our own fences."""
 
 
+@lru_cache(maxsize=512)  # a text is shown in both orders and to every judge, one soon after the other
 def neutralise(text: str) -> str:
     """The text as a judge is shown it, with what cannot be seen made visible and what looks like a delimiter marked.
 

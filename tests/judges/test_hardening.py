@@ -123,6 +123,12 @@ def test_ordinary_text_is_shown_as_it_was_written(text: str) -> None:
         ("می\u200c\u200c\u200cخ", "می\u200c[U+200C and 1 more]خ"),
         ("ok\U000e0048\U000e0069", "ok[U+E0048 and 1 more]"),
         ("🏴" + "\U000e0061" * 5 + "\U000e007f", "🏴[U+E0061 and 5 more]"),
+        (
+            "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f\U000e0061",
+            "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f[U+E0061]",
+        ),
+        ("א\u200e\u200e\u200f", "א\u200e[U+200E and 1 more]"),
+        ("<<<<0123abcd\n>>>>", "<<<<[!]0123abcd\n>>>>"),
         ("😀\ufe0f\U000e0101\U000e0102", "😀\ufe0f[U+E0101 and 1 more]"),
         ("a\ufe0fb", "a[U+FE0F]b"),
         ("one\u2028two\u2029", "one[U+2028]two[U+2029]"),
@@ -174,7 +180,7 @@ def test_a_hostile_text_takes_time_in_proportion_to_its_length(piece: str) -> No
     def seconds(length: int) -> float:
         text = piece * (length // len(piece))
         began = process_time()
-        neutralise(text)
+        neutralise.__wrapped__(text)  # and not what is remembered of it
         return process_time() - began
 
-    assert min(seconds(400_000) for _ in range(3)) < 40 * max(1e-3, min(seconds(40_000) for _ in range(3)))
+    assert min(seconds(200_000) for _ in range(3)) < 40 * max(1e-3, min(seconds(20_000) for _ in range(3)))

@@ -114,6 +114,7 @@ def test_over_http_it_says_what_it_is_told_and_otherwise_what_its_profile_says(
                 told = f"{clean}\n{more}"
                 assert (await client.chat(ask(f"simulated/{name}@1", told, "verdict"))).text == digit
                 assert (await client.chat(ask(f"simulated/{name}@1", told, "repair"))).text == digit
+                assert len((await client.chat(ask(f"simulated/{name}@1", told))).text) > 20, "reasons come first"
 
     talk(make_server(), script)
 

@@ -20,7 +20,8 @@ __all__ = ["Asked", "recognise"]
 _FENCED = re.compile(r"<<<([0-9a-f]{16})\n.*?\n\1>>>", re.DOTALL)
 _TURN = re.compile(r"^Turn \d+, (?:user|assistant)", re.MULTILINE)
 _LABEL = re.compile(r"^Answer \w+:$", re.MULTILINE)
-_ONE_OR_TWO = tuple(re.compile(rf"(?<![\w.]){digit}(?![\w.)])") for digit in "12")
+_NUMBERED = re.compile(r"^\W*[0-9]+[.)]\s", re.MULTILINE)
+_ONE_OR_TWO = tuple(re.compile(rf"(?<![\w.]){digit}(?!\w|\.[0-9])") for digit in "12")
 _BEST = re.compile(r"\b(?:best|exactly|top) ([0-9]+)\b")
 
 
@@ -55,7 +56,7 @@ def _protocol(words: str, lower: str, ask: Ask) -> str:
         return "direct-reference" if re.search(r"\breference\b", lower) else "direct"
     if re.search(r"\brank", lower):
         return "listwise"
-    if ask.top_logprobs or all(digit.search(words) for digit in _ONE_OR_TWO):
+    if ask.top_logprobs or all(digit.search(_NUMBERED.sub("", words)) for digit in _ONE_OR_TWO):
         return "binary"
     return "two-stage"
 

@@ -5,11 +5,11 @@ What the profiles do not say, and what is done here:
 - Binary: 1 where `z` is above 0, else 2; neither the tie band nor tied items count. Where log-probabilities are asked
   for, `p(1) = 0.99 sigma(z)` and `p(2) = 0.99 sigma(-z)`, so that their log odds are `z`; 0 has what is left.
 - Five-point: a tie is A=B; the verdict is the strong one where `z` is beyond the tie band by more than 2 latent units.
-- Criteria: the mean over the six criteria of first minus second is `z` rounded to a sixth of a point and held within -9
-  and 9: one latent unit is one point. What is over when it is spread evenly falls on criteria that are drawn. The level
-  of the scores is 6 and half a point more for each 100 Elo points that both models have over 1000 on average, with a
-  drawn part of its own for each criterion. The preference is the verdict, ties included. Remarks follow the JSON,
-  unless JSON alone was asked for.
+- Criteria: the mean over the six criteria of first minus second is `z / 2` rounded to a sixth of a point and held
+  within -9 and 9: two latent units are one point. What is over when it is spread evenly falls on criteria that are
+  drawn. The level of the scores is 6 and half a point more for each 100 Elo points that both models have over 1000 on
+  average, with a drawn part of its own for each criterion. The preference is the verdict, ties included. Remarks follow
+  the JSON, unless JSON alone was asked for.
 - Reasons take the formula's tokens, scores take theirs by their characters.
 """
 
@@ -35,10 +35,12 @@ from venire.simulation.manner import spoken
 from venire.simulation.recognition import Asked
 from venire.simulation.replies import UNREADABLE, JudgeReply, remarks
 
-__all__ = ["FIVE_POINT_CUT", "compare", "digit_logprobs", "five_point_label", "score_sides"]
+__all__ = ["FIVE_POINT_CUT", "POINTS_PER_UNIT", "compare", "digit_logprobs", "five_point_label", "score_sides"]
 
 FIVE_POINT_CUT = 2.0
 """Latent units beyond the tie band from which on a preference is a strong one."""
+POINTS_PER_UNIT = 0.5
+"""Points of mean difference on the criteria for one latent unit."""
 
 _DIGITS_SHARE = 0.99
 _WEAK: dict[Side, str] = {"first": "A>B", "second": "B>A", "tie": "A=B"}
@@ -114,7 +116,7 @@ def _criteria(
     level = 6 + (first.elo + second.elo - 2000) / 400
     levels = [level + normal(seed, "level", *item, name) for name in CRITERIA]
     ranks = [uniform(seed, "remainder", *item, name) for name in CRITERIA]
-    sides = score_sides(said.z, levels, ranks)
+    sides = score_sides(POINTS_PER_UNIT * said.z, levels, ranks)
     scores = {
         name: dict(zip(CRITERIA, side, strict=True)) for name, side in zip(("first", "second"), sides, strict=True)
     }
@@ -126,13 +128,13 @@ def _criteria(
     return spoken(profile, ask, text, noise, tokens=tokens)
 
 
-def score_sides(z: float, levels: list[float], ranks: list[float]) -> tuple[list[int], list[int]]:
-    """Scores of both sides from 1 to 10, whose mean difference is `z` to the nearest 1 / len(levels), within -9 and 9.
+def score_sides(mean: float, levels: list[float], ranks: list[float]) -> tuple[list[int], list[int]]:
+    """Scores of both sides from 1 to 10, whose mean difference is `mean` to the nearest 1 / len(levels).
 
     `levels` are where each pair of scores is centred; the criteria of the lowest `ranks` take what is over.
     """
     count = len(levels)
-    total = max(-9 * count, min(9 * count, round(count * z)))
+    total = max(-9 * count, min(9 * count, round(count * mean)))
     each, over = divmod(total, count)
     more = set(sorted(range(count), key=ranks.__getitem__)[:over])
     first, second = [], []

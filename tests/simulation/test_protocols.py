@@ -112,7 +112,9 @@ def test_every_protocol_is_recognised_by_its_own_words(protocol: str, field: Any
     ("protocol", "own"),
     [
         ("two-stage", "Which is better? $instruction $first $second Think it over, in 3 sentences."),
+        ("two-stage", "$instruction $first $second\n1. Read both.\n2. Say what differs."),
         ("binary", "$instruction\n$first\n$second\nReply with 1 or 2."),
+        ("binary", "1) Read.\n2) Choose.\n$instruction\n$first\n$second\n\"1\" for the first, \"2\" for the second"),
         ("five-point", "$instruction\n$first\n$second\nOne of A>>B, A>B, A=B, B>A, B>>A."),
         ("direct", "$instruction\n$answer\nA (right), B (wrong), C (not attempted)?"),
         ("direct-reference", "$reference is the reference.\n$instruction\n$answer\nA, B, or C: NOT_ATTEMPTED?"),
@@ -125,8 +127,8 @@ def test_a_prompt_of_the_users_own_is_recognised_and_answered(protocol: str, own
     name = "reasons" if protocol == "two-stage" else "question"
     models = ("ant",) if PROTOCOLS[protocol].shape == "single" else ("ant", "cat")
     key = field.key()
-    found, _ = settled(protocol, STEADY, shown(field, "q-1", *models), key, **{f"prompt.{name}": own})
-    assert found.status is Status.OK
+    found, replies = settled(protocol, STEADY, shown(field, "q-1", *models), key, **{f"prompt.{name}": own})
+    assert (found.status, len(replies)) == (Status.OK, PROTOCOLS[protocol].calls)
     assert found.reading == settled(protocol, STEADY, shown(field, "q-1", *models), key)[0].reading
 
 
@@ -152,7 +154,7 @@ def test_pairwise_verdicts_are_the_formulas(model: str, field: Any) -> None:
         expected = {
             "binary": (1 if said.z > 0 else -1, pytest.approx(said.z)),
             "five-point": (sign, pytest.approx(sign * (2.0 if abs(said.z) > band + 2 else 1.0))),
-            "criteria": (sign, pytest.approx(max(-9.0, min(9.0, round(6 * said.z) / 6)))),
+            "criteria": (sign, pytest.approx(max(-9.0, min(9.0, round(6 * (said.z / 2)) / 6)))),
         }
         for protocol, (winner, score) in expected.items():
             found, replies = settled(protocol, model, material, key, logprobs="1")

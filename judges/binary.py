@@ -11,7 +11,7 @@ from math import exp, isfinite, log
 from venire.arena.records import Conversation, Material, Preference, Reply, Trial
 from venire.judges.asking import answer, make_request, user
 from venire.judges.parsing.choices import WHOLE, read_choice
-from venire.judges.prompts import choose
+from venire.judges.prompts import choose, fixed
 from venire.judges.showing import show_completion, show_instruction
 
 __all__ = ["PROMPTS", "binary", "log_odds"]
@@ -35,7 +35,7 @@ def binary(trial: Trial, material: Material, options: Mapping[str, str]) -> Conv
     )
     listed = _LISTED if options.get("logprobs") == "1" else 0
     request = make_request(trial, options, (user(question),), top_logprobs=listed)
-    return (yield from answer(request, choose("binary", "repair", options).substitute(), options, _read))
+    return (yield from answer(request, fixed("binary", "repair", options), options, _read))
 
 
 def _read(reply: Reply) -> tuple[Preference, str, bool] | None:

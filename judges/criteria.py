@@ -13,7 +13,7 @@ from typing import Any
 from venire.arena.records import Conversation, Material, Preference, Reply, Trial
 from venire.judges.asking import answer, make_request, user
 from venire.judges.parsing.scores import read_scores
-from venire.judges.prompts import choose
+from venire.judges.prompts import choose, fixed
 from venire.judges.showing import show_completion, show_instruction
 
 __all__ = ["CRITERIA", "PROMPTS", "SCHEMA", "criteria"]
@@ -53,7 +53,7 @@ def criteria(trial: Trial, material: Material, options: Mapping[str, str]) -> Co
         second=show_completion(material, 1),
     )
     request = make_request(trial, options, (user(question),), schema=SCHEMA)
-    return (yield from answer(request, choose("criteria", "repair", options).substitute(), options, _read))
+    return (yield from answer(request, fixed("criteria", "repair", options), options, _read))
 
 
 def _read(reply: Reply) -> tuple[Preference, str, bool] | None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from venire.arena.records import Conversation, Grade, Material, Reply, Trial
 from venire.judges.asking import answer, make_request, user
 from venire.judges.parsing.letters import WHOLE_LETTERS, Words, read_word
-from venire.judges.prompts import choose
+from venire.judges.prompts import choose, fixed
 from venire.judges.showing import show_completion, show_instruction, show_reference
 
 __all__ = ["PROMPTS", "direct", "direct_reference"]
@@ -31,7 +31,7 @@ def direct(trial: Trial, material: Material, options: Mapping[str, str]) -> Conv
         instruction=show_instruction(material), answer=show_completion(material, 0)
     )
     request = make_request(trial, options, (user(question),))
-    return (yield from answer(request, choose("direct", "repair", options).substitute(), options, _read))
+    return (yield from answer(request, fixed("direct", "repair", options), options, _read))
 
 
 def direct_reference(trial: Trial, material: Material, options: Mapping[str, str]) -> Conversation:
@@ -45,7 +45,7 @@ def direct_reference(trial: Trial, material: Material, options: Mapping[str, str
         reference=show_reference(material),
     )
     request = make_request(trial, options, (user(question),))
-    return (yield from answer(request, choose("direct_reference", "repair", options).substitute(), options, _read))
+    return (yield from answer(request, fixed("direct_reference", "repair", options), options, _read))
 
 
 def _read(reply: Reply) -> tuple[Grade, str, bool] | None:

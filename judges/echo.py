@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from venire.arena.records import Conversation, Grade, Material, Reply, Trial
 from venire.judges.asking import answer, make_request, user
 from venire.judges.parsing.letters import WHOLE_LETTERS, Words, read_word
-from venire.judges.prompts import choose
+from venire.judges.prompts import choose, fixed
 from venire.judges.showing import show_completion, show_instruction
 
 __all__ = ["PROMPTS", "echo"]
@@ -34,7 +34,7 @@ def echo(trial: Trial, material: Material, options: Mapping[str, str]) -> Conver
         instruction=show_instruction(material), answer=show_completion(material, 0)
     )
     request = make_request(trial, options, (user(question),))
-    return (yield from answer(request, choose("echo", "repair", options).substitute(), options, _read))
+    return (yield from answer(request, fixed("echo", "repair", options), options, _read))
 
 
 def _read(reply: Reply) -> tuple[Grade, str, bool] | None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from venire.arena.records import Conversation, Material, Preference, Reply, Trial
 from venire.judges.asking import answer, make_request, user
 from venire.judges.parsing.letters import WHOLE_LETTERS, Words, read_word
-from venire.judges.prompts import choose
+from venire.judges.prompts import choose, fixed
 from venire.judges.showing import show_completion, show_instruction
 
 __all__ = ["PROMPTS", "five_point"]
@@ -31,7 +31,7 @@ def five_point(trial: Trial, material: Material, options: Mapping[str, str]) -> 
         second=show_completion(material, 1),
     )
     request = make_request(trial, options, (user(question),))
-    return (yield from answer(request, choose("five_point", "repair", options).substitute(), options, _read))
+    return (yield from answer(request, fixed("five_point", "repair", options), options, _read))
 
 
 def _read(reply: Reply) -> tuple[Preference, str, bool] | None:

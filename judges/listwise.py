@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from venire.arena.records import Ballot, Conversation, Material, Reply, Trial
 from venire.judges.asking import answer, make_request, user
 from venire.judges.parsing.rankings import WHOLE_RANKINGS, read_ranking
-from venire.judges.prompts import choose
+from venire.judges.prompts import choose, fixed
 from venire.judges.showing import labels, show_instruction, show_list
 
 __all__ = ["PROMPTS", "listwise"]
@@ -43,7 +43,7 @@ def listwise(trial: Trial, material: Material, options: Mapping[str, str]) -> Co
         return Ballot(_places(order, len(names))), rule, whole
 
     request = make_request(trial, options, (user(question),))
-    return (yield from answer(request, choose("listwise", "repair", options).substitute(), options, read))
+    return (yield from answer(request, fixed("listwise", "repair", options), options, read))
 
 
 def _places(order: tuple[int, ...], shown: int) -> tuple[int, ...]:

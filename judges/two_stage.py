@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from venire.arena.records import Conversation, Material, Outcome, Preference, Reply, Status, Trial
 from venire.judges.asking import CUT_SHORT, Message, answer, make_request, step, user
 from venire.judges.parsing.choices import WHOLE, read_choice
-from venire.judges.prompts import choose
+from venire.judges.prompts import choose, fixed
 from venire.judges.showing import show_completion, show_instruction
 
 __all__ = ["PROMPTS", "two_stage"]
@@ -30,7 +30,7 @@ def two_stage(trial: Trial, material: Material, options: Mapping[str, str]) -> C
     reasons = yield from step(make_request(trial, options, (question,)))
     if reasons.finish in ("content_filter", "refusal") or not reasons.text.strip():
         return Outcome(CUT_SHORT.get(reasons.finish, Status.UNREADABLE))
-    verdict, again = (choose("two_stage", name, options).substitute() for name in ("verdict", "repair"))
+    verdict, again = (fixed("two_stage", name, options) for name in ("verdict", "repair"))
     so_far: tuple[Message, ...] = (question, {"role": "assistant", "content": reasons.text}, user(verdict))
     return (yield from answer(make_request(trial, options, so_far), again, options, _read))
 

@@ -13,7 +13,7 @@ from string import Template
 from venire.arena.errors import InputError
 from venire.arena.keys import prompt_digest
 
-__all__ = ["OVERRIDE", "check", "choose", "digests", "load"]
+__all__ = ["OVERRIDE", "check", "choose", "digests", "fixed", "load"]
 
 OVERRIDE = "prompt."
 """What the name of an option begins with that replaces a prompt text."""
@@ -31,6 +31,17 @@ def choose(protocol: str, name: str, options: Mapping[str, str]) -> Template:
     """The template that a judge with these options is sent: its own where it has one, else that of the protocol."""
     own = options.get(OVERRIDE + name)
     return load(protocol, name) if own is None else Template(own)
+
+
+def fixed(protocol: str, name: str, options: Mapping[str, str]) -> str:
+    """The text that a judge with these options is sent where the prompt has no variables."""
+    own = options.get(OVERRIDE + name)
+    return _fixed(protocol, name) if own is None else Template(own).substitute()
+
+
+@cache
+def _fixed(protocol: str, name: str) -> str:
+    return load(protocol, name).substitute()
 
 
 def digests(protocol: str, *names: str, options: Mapping[str, str] | None = None) -> tuple[bytes, ...]:

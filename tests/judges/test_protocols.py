@@ -312,6 +312,14 @@ def test_an_empty_completion_is_unreadable_and_a_cut_one_truncated(text: str, sa
 # All
 
 
+@pytest.mark.parametrize("protocol", [name for name in PROTOCOLS if name != "generate"])
+def test_every_text_stands_in_the_fence_of_its_own(protocol: str, say: Any, material: Any) -> None:
+    shown = material(*(("The Volga.",) if protocol in SINGLE else ("The Volga.", "The Rhine.")))
+    text = say(protocol, shown=shown).messages[0]["content"]
+    for mark, one in zip(shown.fences, ("Longest river?", *(one.text for one in shown.shown)), strict=True):
+        assert f"<<<{mark}\n{one}\n{mark}>>>" in text
+
+
 def verdict_of(protocol: str, reply: str, first: str, second: str) -> Outcome:
     texts = ("Why?", first, second)
     shown = Material(

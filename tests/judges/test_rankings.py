@@ -65,6 +65,8 @@ def test_an_order_is_read_in_the_usual_forms(text: str, rule: str) -> None:
         "A ≥ C > B",
         "B < C < A",
         "A > C > B\nB > A > C",
+        "B > A > C.\nA > C > B",
+        "B > A > C.\n1. A\n2. C\n3. B",
         "A > C > B\nOn reflection:\nA > B > C",
         "A > C > B\nA > C > B",
         "I would not say\nA > C > B",

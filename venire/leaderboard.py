@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from rich.console import Console
 
 from venire.reports.board import Board
@@ -28,8 +31,24 @@ def show_board(screen: Console, board: Board) -> None:
         cells += [f"{row.group or ''}"] if grouped else []
         rows.append(cells)
     tabulate(screen, head, rows, name=1, title=f"Leaderboard   verdicts: {board.verdicts}")
+    if source := facts.get("source"):
+        _show_source(screen, source)
     _show_doubts(screen, board)
     _show_judges(screen, board)
+
+
+def _show_source(screen: Console, source: Mapping[str, Any]) -> None:
+    """What the files were taken for, and what became of their rows."""
+    by = "by its columns; another: --format" if source["guessed"] else "as told"
+    screen.print(f"format: {source['format']} ({by}); {source['verdicts']} verdicts", style="dim")
+    if source["both_bad"]:
+        counted = "counted as ties; --both-bad drop" if source["both_bad_as"] == "tie" else "left out; --both-bad tie"
+        other = "leaves them out" if source["both_bad_as"] == "tie" else "counts them"
+        screen.print(f"both bad: {source['both_bad']}, {counted} {other}")
+    if source["itself"]:
+        screen.print(f"left out: {source['itself']} rows in which a model meets itself")
+    if source["note"]:
+        screen.print(f"note: {source['note']}", style="dim")
 
 
 def _show_doubts(screen: Console, board: Board) -> None:

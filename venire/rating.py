@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from venire.arena.errors import InputError
@@ -10,7 +11,9 @@ from venire.arena.records import GENERATE, Origin, Shape
 from venire.judges import PROTOCOLS
 from venire.reports.board import Board, build
 from venire.storage import frames
+from venire.storage.formats import read_verdicts
 from venire.storage.formats.battles import read_battles
+from venire.storage.formats.judged import BothBad, Judged
 from venire.storage.store import Store, open_store
 
 __all__ = ["choose_campaign", "is_store", "rate", "rate_campaign"]
@@ -30,29 +33,62 @@ def is_store(path: Path) -> bool:
 
 
 def rate(
-    path: Path | str,
+    path: Path | str | Sequence[Path | str],
     *,
     campaign: str | None = None,
     mapping: Mapping[str, str] | None = None,
     origin: Origin | None = None,
     replicates: int = 200,
     seed: int | None = None,
+    form: str | None = None,
+    both_bad: BothBad = "tie",
+    baseline: str | None = None,
 ) -> Board:
-    """The board of a store's campaign (the only one, unless named), or of a table of battles.
+    """The board of a store's campaign (the only one, unless named), or of verdicts in one or several files.
 
-    `origin` says where a table's verdicts come from, recorded unless told; a store knows by itself. Raises InputError
-    for a path that cannot be read, a campaign that is not there, and an argument that does not apply.
+    `origin` says where a file's verdicts come from, recorded unless told; a store knows by itself. `form` is the files'
+    format (`storage.formats`), guessed from their columns unless told; `both_bad` is what a verdict that both are bad
+    counts as, and `baseline` whom all models met where the files do not say. Of a format that is not a plain table the
+    board's diagnostics have `source`: what became of the rows. Raises InputError for a path that cannot be read, a
+    campaign that is not there, and an argument that does not apply.
     """
-    path = Path(path)
-    if not is_store(path):
+    paths = [Path(path)] if isinstance(path, str | Path) else [Path(one) for one in path]
+    if not paths:
+        raise InputError("nothing was named: name a store or files of verdicts")
+    stores = [one for one in paths if is_store(one)]
+    if stores and len(paths) > 1:
+        raise InputError(f"{stores[0]} is a store: rate it by itself, or `venire store merge` several")
+    if not stores:
         if campaign is not None:
-            raise InputError(f"{path} is a table of battles and has no campaigns: leave --campaign out")
-        battles = read_battles(path, mapping or {})
-        return build(battles, origins=[origin or Origin.RECORDED], replicates=replicates, seed=seed or 0)
-    if mapping or origin is not None:
-        raise InputError(f"{path} is a store, which knows its columns and origins: leave --map and --origin out")
-    with open_store(path, create=False) as store:
+            raise InputError(f"{paths[0]} is a table of battles and has no campaigns: leave --campaign out")
+        return _rate_files(paths, mapping or {}, form, both_bad, baseline, origin or Origin.RECORDED, replicates, seed)
+    if mapping or origin is not None or form is not None or baseline is not None:
+        raise InputError(
+            f"{paths[0]} is a store, which knows its columns and origins: leave --map, --origin, --format and "
+            "--baseline out"
+        )
+    with open_store(paths[0], create=False) as store:
         return rate_campaign(store, choose_campaign(store, campaign), replicates=replicates, seed=seed)
+
+
+def _rate_files(
+    paths: Sequence[Path],
+    mapping: Mapping[str, str],
+    form: str | None,
+    both_bad: BothBad,
+    baseline: str | None,
+    origin: Origin,
+    replicates: int,
+    seed: int | None,
+) -> Board:
+    found: Judged | None = read_verdicts(paths, form, mapping=mapping, baseline=baseline)
+    if found is None:
+        if len(paths) > 1:
+            raise InputError(f"{paths[1]}: a plain table is rated by itself; put the tables together into one")
+        battles = read_battles(paths[0], mapping)
+        return build(battles, origins=[origin], replicates=replicates, seed=seed or 0)
+    board = build(found.fitted(both_bad), origins=[origin], replicates=replicates, seed=seed or 0)
+    return replace(board, diagnostics={**board.diagnostics, "source": found.told(both_bad)})
 
 
 def rate_campaign(

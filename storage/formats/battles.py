@@ -8,19 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
+from venire.storage.formats.encoding import UNNAMED_JUDGE, encode
 from venire.storage.formats.source import Table, open_table
 
 __all__ = ["UNNAMED_JUDGE", "read_battles"]
-
-UNNAMED_JUDGE = "unnamed"
-"""The one judge of a table that has no judge column."""
 
 _NEEDED = ("model_a", "model_b", "winner")
 _OPTIONAL = ("judge", "instruction_id")
@@ -44,26 +38,10 @@ def read_battles(path: Path, mapping: Mapping[str, str] = {}) -> Battles:
     theirs = {name: table.column(name, mapping) for name in [*_NEEDED, *there]}
     _load(table, theirs)
     _refuse_bad_rows(table, theirs)
-    models = _names(table, "model", ("model_a", "model_b"))
-    judges = _names(table, "judge", ("judge",)) if "judge" in theirs else (UNNAMED_JUDGE,)
-    instructions = _names(table, "instruction", ("instruction_id",)) if "instruction_id" in theirs else ()
-    columns = _codes(table, theirs)
+    _label(table, theirs)
+    battles = encode(table.connection, judge="judge" in theirs, instruction="instruction_id" in theirs, ordered=False)
     table.connection.close()
-    rows = len(columns["label"])
-    return Battles(
-        models=models,
-        judges=judges,
-        instructions=instructions,
-        model_a=columns["model_a"].astype(np.int32),
-        model_b=columns["model_b"].astype(np.int32),
-        judge=columns["judge"].astype(np.int32),
-        instruction=columns["instruction"].astype(np.int32),
-        repeat=np.ones(rows, np.int32),
-        swapped=np.zeros(rows, np.bool_),
-        status=columns["status"].astype(np.int8),
-        label=columns["label"].astype(np.int8),
-        ordered=False,
-    )
+    return battles
 
 
 def _load(table: Table, theirs: Mapping[str, str]) -> None:
@@ -99,30 +77,13 @@ def _refuse_bad_rows(table: Table, theirs: Mapping[str, str]) -> None:
     raise InputError(f"{table.path}: row {number}: {problem}")
 
 
-def _names(table: Table, kind: str, columns: tuple[str, ...]) -> tuple[str, ...]:
-    """The distinct names in order, kept in a table with their places."""
-    union = " union all ".join(f"select {column} as name from battle" for column in columns)
-    table.connection.execute(
-        f"create temp table {kind}_names as select name, row_number() over (order by name) - 1 as code "
-        f"from (select distinct name from ({union}))"
-    )
-    found = table.connection.execute(f"select name from {kind}_names order by code").fetchnumpy()
-    return tuple(found["name"].tolist())
-
-
-def _codes(table: Table, theirs: Mapping[str, str]) -> dict[str, NDArray[Any]]:
-    """The columns of `Battles` in the order of the rows; names as places."""
-    sources = {"model_a": "model_names", "model_b": "model_names", "judge": "judge_names"}
-    sources |= {"instruction_id": "instruction_names"}
-    joins = [f"join {names} n_{name} on n_{name}.name = {name}" for name, names in sources.items() if name in theirs]
+def _label(table: Table, theirs: Mapping[str, str]) -> None:
+    """The table `verdict` that `encode` reads."""
     winners = _winners(theirs)
     cases = " ".join(f"when winner = ? then {label}" for label in winners.values())
-    columns: dict[str, NDArray[Any]] = table.connection.execute(
-        f"select n_model_a.code as model_a, n_model_b.code as model_b, "
-        f"{'n_judge.code' if 'judge' in theirs else '0'} as judge, "
-        f"{'n_instruction_id.code' if 'instruction_id' in theirs else '-1'} as instruction, "
-        f"cast(winner is null as tinyint) as status, case {cases} else 0 end as label "
-        f"from battle {' '.join(joins)} order by row",
+    absent = ", ".join(f"null as {name}" for name in _OPTIONAL if name not in theirs)
+    table.connection.execute(
+        f"create temp table verdict as select *{', ' if absent else ''}{absent}, 1 as repeat, false as swapped, "
+        f"cast(case {cases} end as tinyint) as label from battle",
         list(winners),
-    ).fetchnumpy()
-    return columns
+    )

@@ -37,6 +37,7 @@ _CSV_REASONS = {
     "state machine": "its line ends are mixed, or a quote stands where none may; write it again as RFC 4180",
 }
 _LONGEST_LINE = 64 * 1024 * 1024
+_LONGEST_VALUE = 1024 * 1024 * 1024
 _CELLS_SHOWN = 30
 
 
@@ -73,6 +74,12 @@ class Table:
             raise InputError(
                 f'{self.path}: column "{theirs}" holds {kind.lower()[:60]}, not text; write it as plain text'
             )
+        return f"cast({self._identifier(theirs)} as varchar)"
+
+    def json(self, theirs: str) -> str:
+        """SQL for a column as text, in which lists and structures stand as JSON."""
+        if _NESTED.match(self.columns[theirs]) and self.path.suffix.lower() == ".parquet":
+            return f"cast(to_json({self._identifier(theirs)}) as varchar)"
         return f"cast({self._identifier(theirs)} as varchar)"
 
     def label(self, theirs: str) -> str:
@@ -178,13 +185,27 @@ def _json(path: Path, connection: duckdb.DuckDBPyConnection, form: str, compress
         "read_json(?, format=?, compression=?, sample_size=-1, map_inference_threshold=-1, "
         "field_appearance_threshold=0, hive_partitioning=false)"
     )
-    found = _described(path, connection, look, (_literal(path), form, compression))
+    sizes: tuple[Any, ...] = ()
+    try:
+        found = _described(path, connection, look, (_literal(path), form, compression))
+    except InputError as error:
+        if "maximum_object_size" not in str(error):
+            raise
+        # One value that is longer than DuckDB expects, such as a whole report in one object.
+        look, sizes = look.replace("(?,", "(?, maximum_object_size=?,", 1), (_longest(path, compression),)
+        found = _described(path, connection, look, (_literal(path), *sizes, form, compression))
     kept = {name: kind if _NESTED.match(kind) else "VARCHAR" for name, kind in found.columns.items()}
     if set(found.columns) == {"json"}:
         return found
-    reader = "read_json(?, columns=?, format=?, compression=?, hive_partitioning=false)"
-    parameters = (_literal(path), dict.fromkeys(kept, "VARCHAR"), form, compression)
+    longer = "maximum_object_size=?, " if sizes else ""
+    reader = f"read_json(?, {longer}columns=?, format=?, compression=?, hive_partitioning=false)"
+    parameters = (_literal(path), *sizes, dict.fromkeys(kept, "VARCHAR"), form, compression)
     return Table(path, kept, False, connection, reader, parameters)
+
+
+def _longest(path: Path, compression: str) -> int:
+    size = path.stat().st_size
+    return min(size if compression == "none" else 20 * size, _LONGEST_VALUE)
 
 
 def _described(path: Path, connection: duckdb.DuckDBPyConnection, reader: str, parameters: tuple[Any, ...]) -> Table:

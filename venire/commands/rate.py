@@ -18,8 +18,17 @@ class TableOrigin(StrEnum):
     SIMULATED = "simulated"
 
 
+class BothBad(StrEnum):
+    """What a verdict that both answers are bad counts as."""
+
+    TIE = "tie"
+    DROP = "drop"
+
+
 def rate(
-    path: Path = typer.Argument(..., help="A store, or a table: model_a, model_b, winner[, judge, instruction_id]."),
+    paths: list[Path] = typer.Argument(
+        ..., metavar="PATH...", help="A store, a table (model_a, model_b, winner[, judge, instruction_id]), or files."
+    ),
     campaign: str | None = typer.Option(None, "--campaign", help="Which campaign of a store that has several."),
     bootstrap: int = typer.Option(200, "--bootstrap", min=0, help="Replicates behind the intervals."),
     seed: int | None = typer.Option(None, "--seed", help="Seed of the replicates; default: the campaign's own, or 0."),
@@ -27,6 +36,11 @@ def rate(
     origin: TableOrigin | None = typer.Option(
         None, "--origin", help="Where a table's verdicts come from; default: recorded."
     ),
+    form: str | None = typer.Option(
+        None, "--format", help="What the files are; default: told by their columns. docs/formats.md lists formats."
+    ),
+    both_bad: BothBad = typer.Option(BothBad.TIE, "--both-bad", help="What a verdict that both are bad counts as."),
+    baseline: str | None = typer.Option(None, "--baseline", help="Whom all models met, where the files do not say."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON on standard output and nothing else."),
 ) -> None:
     """Rate the models and measure the judges.
@@ -39,12 +53,15 @@ def rate(
     from venire.screen import console
 
     board = rate_path(
-        path,
+        paths,
         campaign=campaign,
         mapping=column_map(mapping),
         origin=None if origin is None else Origin(origin.value),
         replicates=bootstrap,
         seed=seed,
+        form=form,
+        both_bad=both_bad.value,
+        baseline=baseline,
     )
     if as_json:
         write_json(board.to_json())

@@ -1,0 +1,108 @@
+-- name: judged_verdicts
+-- What `encode` reads, from the rows that a dialect found; a model that meets itself says nothing. Verdicts on one showing are numbered as repeats.
+create temp table verdict as
+  select row_number() over (order by file, row, part) as row, model_a, model_b, coalesce(judge, 'unnamed') as judge, instruction_id, coalesce(swapped, false) as swapped,
+    row_number() over (partition by least(model_a, model_b), greatest(model_a, model_b), judge, instruction_id, if(swapped, model_b, model_a) order by file, row, part) as repeat,
+    cast(case winner when 'model_a' then 1 when 'model_b' then -1 when 'tie' then 0 when 'both_bad' then 0 end as tinyint) as label,
+    coalesce(winner = 'both_bad', false) as both_bad, score, swapped is not null as shown, judge is not null as named
+  from found where model_a <> model_b;
+
+-- name: judged_facts
+-- Verdicts, how many name a judge, an instruction, and the order shown, and rows in which a model met itself.
+select count(*), count(*) filter (where named), count(instruction_id), count(*) filter (where shown), (select count(*) from found where model_a = model_b) from verdict;
+
+-- name: judged_bad_row
+-- The first row without a model, with a winner of no known name, or without the instruction that other rows have.
+select file, row, case when coalesce(model_a, '') = '' then 'model_a' when coalesce(model_b, '') = '' then 'model_b' when winner = '?' then 'winner' else 'instruction_id' end as place,
+  case when place = 'winner' then word end as word
+  from found where coalesce(model_a, '') = '' or coalesce(model_b, '') = '' or winner = '?' or (coalesce(instruction_id, '') = '' and (select count(instruction_id) > 0 from found))
+  order by file, row, part limit 1;
+
+-- name: judged_alpaca_eval
+-- preference: 1 output_1, 2 output_2, 0 or 1.5 a draw, between them a probability of output_2; null failed.
+select file, row, 0 as part, model_a, model_b, winner as word, if(instruction is null, null, left(md5(instruction), 16)) as instruction_id, judge, null::boolean as swapped,
+  case when winner is null or isnan(p) then null when p in (0, 1.5) then 'tie' when p >= 1 and p < 1.5 then 'model_a' when p > 1.5 and p <= 2 then 'model_b' else '?' end as winner,
+  case when p between 1 and 2 then 3 - 2 * p end as score
+  from (select *, try_cast(winner as double) as p from given);
+
+-- name: judged_arena_hard
+-- games: the first shows the baseline as A, the second the model; a game or a score may be null.
+select file, row, game as part, model_a, model_b, score as word, instruction_id, judge, game % 2 = 1 as swapped,
+  case when score is null then null when score in ('A=B', 'B=A') then 'tie' when score in ('A>B', 'A>>B', 'B<A', 'B<<A') then if(game % 2 = 1, 'model_b', 'model_a')
+    when score in ('B>A', 'B>>A', 'A<B', 'A<<B') then if(game % 2 = 1, 'model_a', 'model_b') else '?' end as winner,
+  case when score in ('A=B', 'B=A') then 0 when score like '%>>%' or score like '%<<%' then 2 when score is not null then 1 end * case winner when 'model_b' then -1.0 else 1.0 end as score
+  from (select file, row, game, model_a, model_b, instruction_id, judge, g->>'score' as score from
+    (select *, unnest(from_json(winner, '["json"]')) as g, unnest(range(1, len(from_json(winner, '["json"]')) + 1)) as game from given));
+
+-- name: judged_mt_bench_pairs
+-- Game 1 shows model_1 first, game 2 model_2; error is a verdict that was not read.
+select file, row, game as part, model_a, model_b, won as word, instruction_id, coalesce(if(judge like '[%', judge->>'$[0]', judge), judge) as judge, game = 2 as swapped,
+  case won when 'model_1' then 'model_a' when 'model_2' then 'model_b' when 'tie' then 'tie' when 'error' then null else if(won is null, null, '?') end as winner, null::double as score
+  from (select *, winner as won, 1 as game from given union all select *, second as won, 2 as game from given);
+
+-- name: judged_mt_bench_scores
+-- Grades of single answers, each pair of models compared under one judge, question and turn; -1 is a grade that was not read. The last line of an answer counts.
+with graded as materialized (
+    select file, row, model, instruction_id as question, turn, coalesce(if(judge like '[%', judge->>'$[0]', judge), judge) as judge, winner as grade, try_cast(winner as double) as g,
+      row_number() over (order by file, row) as number from given qualify row_number() over (partition by model, question, turn, judge order by file desc, row desc) = 1)
+select b.file, b.row, a.number as part, a.model as model_a, b.model as model_b, if(b.g is null, b.grade, a.grade) as word, a.question as instruction_id, a.judge, null::boolean as swapped,
+  case when (b.grade is not null and b.g is null) or (a.grade is not null and a.g is null) then '?' when a.g = -1 or b.g = -1 or a.g is null or b.g is null then null when abs(a.g - b.g) <= 0.1 then 'tie' when a.g > b.g then 'model_a' else 'model_b' end as winner,
+  if(a.g = -1 or b.g = -1, null, a.g - b.g) as score
+  from graded a join graded b on a.judge is not distinct from b.judge and a.question = b.question and a.turn is not distinct from b.turn and a.model < b.model;
+
+-- name: judged_chatbot_arena
+-- Both bad is kept apart from a tie; a tie that another tool made of two opposite verdicts is a tie.
+select file, row, 0 as part, model_a, model_b, winner as word, instruction_id, judge, null::boolean as swapped, null::double as score,
+  case when coalesce(winner, '') = '' then null when winner in ('model_a', 'model_b') then winner when winner in ('tie', 'tie (inconsistent)') then 'tie'
+    when winner in ('tie (bothbad)', 'both_bad', 'bothbad') then 'both_bad' else '?' end as winner
+  from given;
+
+-- name: judged_arena_flags
+-- Three columns of 1 and 0 instead of a winner.
+select file, row, 0 as part, model_a, model_b, concat_ws(', ', won_a, won_b, tied) as word, instruction_id, judge, null::boolean as swapped, null::double as score,
+  case (coalesce(try_cast(won_a as boolean)::int, 0) || '' || coalesce(try_cast(won_b as boolean)::int, 0) || coalesce(try_cast(tied as boolean)::int, 0))
+    when '100' then 'model_a' when '010' then 'model_b' when '001' then 'tie' when '000' then null else '?' end as winner
+  from given;
+
+-- name: judged_comparia
+-- The winner is named; both_equal does not say whether both were good.
+select file, row, 0 as part, model_a, model_b, winner as word, instruction_id, judge, null::boolean as swapped, null::double as score,
+  case when try_cast(equal as boolean) then 'tie' when coalesce(winner, '') = '' then null when winner = model_a then 'model_a' when winner = model_b then 'model_b' else '?' end as winner
+  from given;
+
+-- name: judged_am_elo
+-- Words, or the numbers that they stand for there: 1 is model A, 0 is model B.
+select file, row, 0 as part, model_a, model_b, winner as word, instruction_id, judge, null::boolean as swapped, null::double as score,
+  case when coalesce(winner, '') = '' or isnan(n) then null when winner = 'model_a' or n = 1 then 'model_a' when winner = 'model_b' or n = 0 then 'model_b'
+    when winner = 'tie' or n = 0.5 then 'tie' when winner = 'tie (bothbad)' then 'both_bad' else '?' end as winner
+  from (select *, try_cast(winner as double) as n from given);
+
+-- name: judged_soft_elo
+-- 0 is model A, 1 is model B, within 0.05 of a half a tie. Scores are objects of criteria, written as JSON or as Python; the difference is the mean over criteria that both have.
+select file, row, 0 as part, model_a, model_b, winner as word, instruction_id, judge, null::boolean as swapped,
+  list_avg(list_transform(list_filter(map_keys(a), lambda k: map_contains(b, k)), lambda k: a[k] - b[k])) as score,
+  case when coalesce(winner, '') = '' or isnan(p) then null when p between 0 and 1 then case when abs(p - 0.5) <= 0.05 then 'tie' when p < 0.5 then 'model_a' else 'model_b' end else '?' end as winner
+  from (select *, try_cast(winner as double) as p, try_cast(try_cast(replace(scores_a, '''', '"') as json) as map(varchar, double)) as a,
+    try_cast(try_cast(replace(scores_b, '''', '"') as json) as map(varchar, double)) as b from given);
+
+-- name: judged_soft_elo_words
+-- The winner as a word, and the difference of the scores in one column.
+select file, row, 0 as part, model_a, model_b, winner as word, instruction_id, judge, null::boolean as swapped, try_cast(difference as double) as score,
+  case when coalesce(winner, '') = '' then null when winner in ('model_a', 'model_b', 'tie') then winner else '?' end as winner
+  from given;
+
+-- name: judged_llm_comparator
+-- One verdict a rating; of an example without ratings its own score. A positive score favours A. A row is an example, counted from 1.
+with example as (select file, unnest(range(1, len(from_json(examples, '["json"]')) + 1)) as row, unnest(from_json(examples, '["json"]')) as x,
+    from_json(models, '["json"]')[1]->>'name' as model_a, from_json(models, '["json"]')[2]->>'name' as model_b from given),
+  rated as (select *, coalesce(try_cast(from_json(x->'individual_rater_scores', '["json"]') as json[]), []) as ratings from example),
+  score as (select file, row, x, model_a, model_b, unnest(range(1, len(ratings) + 1)) as part, unnest(ratings) as r from rated where len(ratings) > 0
+    union all select file, row, x, model_a, model_b, 0, x from rated where len(ratings) = 0)
+select file, row, part, model_a, model_b, r->>'score' as word, left(md5(x->>'input_text'), 16) as instruction_id, null::varchar as judge, try_cast(r->>'is_flipped' as boolean) as swapped,
+  case when word is null or isnan(number) then null when number > 0 then 'model_a' when number < 0 then 'model_b' when number = 0 then 'tie' else '?' end as winner, number as score
+  from (select *, try_cast(r->>'score' as double) as number from score);
+
+-- name: judged_preferences
+-- The chosen answer won.
+select file, row, 0 as part, model_a, model_b, null::varchar as word, coalesce(instruction_id, left(md5(prompt), 16)) as instruction_id, judge, null::boolean as swapped, 'model_a' as winner, null::double as score
+  from given;

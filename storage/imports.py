@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from hashlib import file_digest
 from itertools import islice
 from pathlib import Path
@@ -14,10 +14,11 @@ from venire.arena.keys import completion_key, instruction_key
 from venire.arena.records import Completion, Instruction, Rating
 from venire.storage.formats import tables
 from venire.storage.formats.tables import Kind
+from venire.storage.formats.texts import Reader, Skipped, digest_id
 from venire.storage.sql import query
 from venire.storage.store import Commit, Row, Store
 
-__all__ = ["Added", "Contestant", "add", "add_file", "answer_key", "contestants", "set_families"]
+__all__ = ["Added", "Contestant", "add", "add_file", "add_texts", "answer_key", "contestants", "set_families"]
 
 _CHUNK = 2_000
 
@@ -30,6 +31,8 @@ class Added:
     completions: int = 0
     ratings: int = 0
     known: int = 0
+    skipped: tuple[Skipped, ...] = ()
+    """Rows that hold no text, since the call for it had failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,39 @@ def add_file(store: Store, path: Path, kind: Kind, mapping: Mapping[str, str]) -
         now = store.clock.wall()
         commit.run("insert_event", now=now, campaign=None, kind="imported", detail=detail, batch=commit.batch)
     return added
+
+
+def add_texts(store: Store, read: Reader, paths: Sequence[Path]) -> Added:
+    """Bring the instructions and completions of files into the store: all of them, or nothing.
+
+    The files are read twice, so that no more than a chunk of them is held. An instruction that is there under another
+    id keeps that one, where the file's own is a digest of its text. Raises InputError as `add` does.
+    """
+    with store.commit() as commit:
+        there = {bytes(key): external for external, _, key in store.rows("instruction_keys")}
+        names: dict[str, str] = {}
+        seen: set[tuple[str, bytes]] = set()
+        skipped: list[Skipped] = []
+
+        def instructions() -> Iterator[Instruction]:
+            for one in read(paths):
+                if isinstance(one, Instruction):
+                    key = instruction_key(one.turns)
+                    if one.id == digest_id(one.turns):
+                        names[one.id] = there.get(key, one.id)
+                    if (one.id, key) not in seen:  # a file of answers has its prompt in every row
+                        seen.add((one.id, key))
+                        yield replace(one, id=names.get(one.id, one.id))
+                elif isinstance(one, Skipped):
+                    skipped.append(one)
+
+        def completions() -> Iterator[Completion]:
+            for one in read(paths):
+                if isinstance(one, Completion):
+                    yield replace(one, instruction=names.get(one.instruction, one.instruction))
+
+        first, second = _add_instructions(store, commit, instructions()), _add_completions(store, commit, completions())
+    return Added(first.instructions, second.completions, 0, first.known + second.known, tuple(skipped))
 
 
 def set_families(store: Store, families: Mapping[str, str]) -> None:

@@ -20,10 +20,21 @@ from venire.storage.formats import (
 )
 from venire.storage.formats.judged import Dialect, Judged, read_judged, told_apart
 from venire.storage.formats.source import open_table
+from venire.storage.formats.texts import Reader
 
-__all__ = ["FORMATS", "JUDGED", "TABLE", "guess", "read_verdicts"]
+__all__ = ["FORMATS", "JUDGED", "TABLE", "TEXTS", "guess", "read_verdicts"]
 
 FORMATS = {"table": tables.read}
+
+TEXTS: dict[str, Reader] = {
+    "alpaca-eval": alpaca_eval.read,
+    "arena-hard": arena_hard.read,
+    "mt-bench": mt_bench.read,
+    "chatbot-arena": chatbot_arena.read,
+    "llm-comparator": llm_comparator.read,
+    "preferences": preferences.read,
+}
+"""Formats of prompts and answers; a reader goes through its files as often as it is asked to."""
 
 TABLE = "table"
 """A table of battles with our own columns, or with others under `--map`; see `battles`."""

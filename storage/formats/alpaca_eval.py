@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from venire.storage.formats.judged import Dialect
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
-__all__ = ["DIALECTS"]
+from venire.arena.records import Completion, Instruction
+from venire.storage.formats.judged import Dialect
+from venire.storage.formats.texts import Record, digest_id, rows
+
+__all__ = ["DIALECTS", "read"]
 
 DIALECTS = (
     Dialect(
@@ -22,3 +27,19 @@ DIALECTS = (
         note="a preference between 1 and 2 counts as a whole win of the nearer side",
     ),
 )
+
+
+def read(paths: Sequence[Path]) -> Iterator[Record]:
+    """Instructions and completions of model outputs: `instruction`, `output`, `generator`, optional `input`, `dataset`.
+
+    An instruction's id is a digest of its text, since the file has none; `input` follows the instruction after an empty
+    line. Raises InputError that names file, row and column.
+    """
+    for path in paths:
+        for row in rows(path, ("instruction", "input", "output", "generator", "dataset")):
+            prompt = row.text("instruction")
+            text = f"{prompt}\n\n{row.text('input')}" if row.cells.get("input") else prompt
+            yield Instruction(digest_id([text]), (text,), None, row.cells.get("dataset") or "")
+            if "output" not in row:
+                raise row.error('"output" is missing or null; an empty text is allowed')
+            yield Completion(row.text("generator"), digest_id([text]), row.cells["output"] or "")

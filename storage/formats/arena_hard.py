@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from venire.storage.formats.judged import Dialect
+from venire.storage.formats.mt_bench import read
 
-__all__ = ["DIALECTS"]
+__all__ = ["DIALECTS", "read"]
+# Its questions and answers grew out of MT-bench's, and one reader knows both.
 
 DIALECTS = (
     Dialect(

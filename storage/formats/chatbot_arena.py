@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from venire.storage.formats.judged import Dialect
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
-__all__ = ["DIALECTS"]
+from venire.arena.records import Completion, Instruction
+from venire.storage.formats.judged import Dialect
+from venire.storage.formats.texts import Record, Row, digest_id, joined, messages, rows, turns_of
+
+__all__ = ["DIALECTS", "read"]
 
 _MODELS = {"model_a": ("model_a",), "model_b": ("model_b",)}
 _BATTLE = {"judge": ("judge",), "instruction_id": ("question_id", "id")}
@@ -62,3 +68,35 @@ DIALECTS = (
         _WORDS,
     ),
 )
+
+
+def read(paths: Sequence[Path]) -> Iterator[Record]:
+    """Instructions and completions of battles: conversations, or `prompt`, `response_a`, `response_b`.
+
+    An instruction is all that the person said, under a digest of it, since a battle's id is no prompt's. Where a model
+    answered one prompt several times, its answers are samples. Raises InputError that names file, row and column.
+    """
+    samples: Counter[tuple[str, str]] = Counter()
+    names = ("model_a", "model_b", "conversation_a", "conversation_b", "prompt", "response_a", "response_b")
+    for path in paths:
+        for row in rows(path, names):
+            for side in "ab":
+                model = row.text(f"model_{side}")
+                prompt, answer = _talk(row, side)
+                name, text = digest_id(prompt), joined(answer)
+                if text is None:
+                    raise row.error('an answer has a line "[turn 1]" or the like, by which turns are told apart')
+                yield Instruction(name, prompt)
+                samples[model, name] += 1
+                yield Completion(model, name, text, samples[model, name])
+
+
+def _talk(row: Row, side: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What the person said and what the model answered, turn by turn."""
+    said = messages(row, f"conversation_{side}")
+    if said is None:
+        return turns_of(row, "prompt"), turns_of(row, f"response_{side}")
+    spoken = tuple(tuple(text for who, text in said if who == role) for role in ("user", "assistant"))
+    if not spoken[0] or not spoken[1]:
+        raise row.error(f'"conversation_{side}" has no turn of a user or of an assistant; leave the row out')
+    return spoken[0], spoken[1]

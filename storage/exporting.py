@@ -10,6 +10,9 @@ from pathlib import Path
 import duckdb
 
 from venire.arena.errors import InputError
+from venire.storage.connection import quoted
+from venire.storage.formats import WRITERS
+from venire.storage.formats.writing import KEPT, Part, prepare, statement
 from venire.storage.offline import attached, folded, in_place
 from venire.storage.sql import query
 
@@ -44,31 +47,64 @@ def export(
     campaign: str | None = None,
     tables: Sequence[str] = (),
     force: bool = False,
+    keep: str = "agreed",
 ) -> tuple[Exported, ...]:
     """Write tables or views of a store into a folder, one file each, under a temporary name first.
 
-    `form` is parquet, csv, jsonl or arrow. `attempt` and `plan` come with names instead of numbers. With `campaign`,
-    tables that have a column of that name are cut to it. CSV and JSON Lines have times as ISO 8601 in UTC and bytes as
-    hexadecimal digits.
+    `form` is parquet, csv, jsonl or arrow, or a format of another tool (`storage.formats.WRITERS`), which has files of
+    its own: no tables are named then, and `keep` says which judgments become preference pairs. `attempt` and `plan`
+    come with names instead of numbers. With `campaign`, tables that have a column of that name are cut to it. CSV and
+    JSON Lines have times as ISO 8601 in UTC and bytes as hexadecimal digits.
 
     Raises InputError for a store, campaign or table that is not there, for files that are there already unless `force`
     is true, and where Arrow is asked for and not installed; StoreHeldError when another process owns the store.
     """
-    if form not in _FORMATS:
-        raise InputError(f"no format {form!r} to export to; there are: {', '.join(_FORMATS)}")
+    if form not in _FORMATS and form not in WRITERS:
+        raise InputError(f"no format {form!r} to export to; there are: {', '.join([*_FORMATS, *WRITERS])}")
+    if form in WRITERS and tables:
+        raise InputError(f"{form} has files of its own: leave --table out")
+    if keep not in KEPT:
+        raise InputError(f"--keep is {keep!r}; choose one of {', '.join(KEPT)}")
     if form == "arrow":
         _refuse_without_arrow()
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file: name a folder to export to")
     with folded(path) as path, attached({"kept": path}, scratch=path.with_name(path.name + ".tmp")) as connection:
-        wanted = _wanted(connection, path, tables)
         _choose(connection, path, campaign)
+        if form in WRITERS:
+            return _write_parts(connection, folder, form, keep, force)
+        wanted = _wanted(connection, path, tables)
         targets = {table: folder / f"{table}.{form}" for table in wanted}
         for target in targets.values():
-            if target.exists() and not force:
-                raise InputError(f"{target} is there already: name another folder, or replace it with --force")
+            _refuse_there(target, force)
         folder.mkdir(parents=True, exist_ok=True)
         return tuple(_write(connection, table, targets[table], form, campaign) for table in wanted)
+
+
+def _refuse_there(target: Path, force: bool) -> None:
+    if target.exists() and not force:
+        raise InputError(f"{target} is there already: name another folder, or replace it with --force")
+
+
+def _write_parts(
+    connection: duckdb.DuckDBPyConnection, folder: Path, form: str, keep: str, force: bool
+) -> tuple[Exported, ...]:
+    """The files of another tool's format."""
+    prepare(connection)
+    parts = list(WRITERS[form](connection, keep))
+    for part in parts:
+        _refuse_there(folder / part.path, force)
+    return tuple(_write_part(connection, folder / part.path, part) for part in parts)
+
+
+def _write_part(connection: duckdb.DuckDBPyConnection, target: Path, part: Part) -> Exported:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    select = statement(connection, part)
+    with in_place(target) as partial:
+        array = "true" if part.form == "list" else "false"
+        copy = f"copy ({select}) to {quoted(partial)} (format json, array {array})"
+        ((rows,),) = connection.execute(copy).fetchall()
+    return Exported(str(part.path), str(target), int(rows), target.stat().st_size)
 
 
 def _wanted(connection: duckdb.DuckDBPyConnection, path: Path, tables: Sequence[str]) -> list[str]:

@@ -21,8 +21,9 @@ from venire.storage.formats import (
 from venire.storage.formats.judged import Dialect, Judged, read_judged, told_apart
 from venire.storage.formats.source import open_table
 from venire.storage.formats.texts import Reader
+from venire.storage.formats.writing import Writer
 
-__all__ = ["FORMATS", "JUDGED", "TABLE", "TEXTS", "guess", "read_verdicts"]
+__all__ = ["FORMATS", "JUDGED", "TABLE", "TEXTS", "WRITERS", "guess", "read_verdicts"]
 
 FORMATS = {"table": tables.read}
 
@@ -50,6 +51,17 @@ JUDGED: dict[str, tuple[Dialect, ...]] = {
     "preferences": preferences.DIALECTS,
 }
 """Formats of verdicts, with the dialects of each."""
+
+WRITERS: dict[str, Writer] = {
+    "alpaca-eval": alpaca_eval.parts,
+    "arena-hard": arena_hard.parts,
+    "mt-bench": mt_bench.parts,
+    "chatbot-arena": chatbot_arena.parts,
+    "llm-comparator": llm_comparator.parts,
+    "preferences": preferences.parts,
+    "preferences-messages": preferences.message_parts,
+}
+"""Formats that a store is written in."""
 
 _PLAIN = frozenset({"model_a", "model_b", "winner"})
 _BOTH_BAD = ("tie (bothbad)", "both_bad", "bothbad")

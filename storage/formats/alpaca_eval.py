@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
+
+import duckdb
 
 from venire.arena.records import Completion, Instruction
 from venire.storage.formats.judged import Dialect
 from venire.storage.formats.texts import Record, digest_id, rows
+from venire.storage.formats.writing import Part, file_name, names
 
-__all__ = ["DIALECTS", "read"]
+__all__ = ["DIALECTS", "parts", "read"]
 
 DIALECTS = (
     Dialect(
@@ -43,3 +46,10 @@ def read(paths: Sequence[Path]) -> Iterator[Record]:
             if "output" not in row:
                 raise row.error('"output" is missing or null; an empty text is allowed')
             yield Completion(row.text("generator"), digest_id([text]), row.cells["output"] or "")
+
+
+def parts(connection: duckdb.DuckDBPyConnection, keep: str) -> Iterator[Part]:
+    """Model outputs, a file a model, and annotations, a verdict a row with `output_1` as it was shown first."""
+    for (model,) in names(connection, "told_models"):
+        yield Part(PurePath("model_outputs", f"{file_name(model)}.json"), "write_alpaca_outputs", "list", model)
+    yield Part(PurePath("annotations.json"), "write_alpaca_annotations", "list")

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import PurePath
+
+import duckdb
+
 from venire.storage.formats.judged import Dialect
 from venire.storage.formats.mt_bench import read
+from venire.storage.formats.writing import Part, file_name, names
 
-__all__ = ["DIALECTS", "read"]
+__all__ = ["DIALECTS", "parts", "read"]
 # Its questions and answers grew out of MT-bench's, and one reader knows both.
 
 DIALECTS = (
@@ -27,3 +33,14 @@ DIALECTS = (
         note="A>>B counts as one win, as A>B does",
     ),
 )
+
+
+def parts(connection: duckdb.DuckDBPyConnection, keep: str) -> Iterator[Part]:
+    """Questions, answers and judgments in Arena-Hard's folders; the baseline is whom all met, or each pair's A."""
+    yield Part(PurePath("question.jsonl"), "write_arena_hard_questions")
+    for (model,) in names(connection, "told_models"):
+        yield Part(PurePath("model_answer", f"{file_name(model)}.jsonl"), "write_arena_hard_answers", model=model)
+    for (judge,) in names(connection, "told_judges"):
+        for (model,) in names(connection, "told_judged_models", judge=judge):
+            path = PurePath("model_judgment", file_name(judge), f"{file_name(model)}.jsonl")
+            yield Part(path, "write_arena_hard_judgments", model=model, judge=judge)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from hashlib import md5
+from pathlib import Path, PurePath
+
+import duckdb
 
 from venire.arena.records import Completion, Instruction
 from venire.storage.formats.judged import Dialect
 from venire.storage.formats.texts import Record, Row, digest_id, joined, messages, rows, turns_of
+from venire.storage.formats.writing import Part
 
-__all__ = ["DIALECTS", "read"]
+__all__ = ["DIALECTS", "parts", "read"]
 
 _MODELS = {"model_a": ("model_a",), "model_b": ("model_b",)}
 _BATTLE = {"judge": ("judge",), "instruction_id": ("question_id", "id")}
@@ -74,9 +78,10 @@ def read(paths: Sequence[Path]) -> Iterator[Record]:
     """Instructions and completions of battles: conversations, or `prompt`, `response_a`, `response_b`.
 
     An instruction is all that the person said, under a digest of it, since a battle's id is no prompt's. Where a model
-    answered one prompt several times, its answers are samples. Raises InputError that names file, row and column.
+    answered one prompt in several ways, its answers are samples. Raises InputError that names file, row and column.
     """
     samples: Counter[tuple[str, str]] = Counter()
+    known: set[bytes] = set()
     names = ("model_a", "model_b", "conversation_a", "conversation_b", "prompt", "response_a", "response_b")
     for path in paths:
         for row in rows(path, names):
@@ -87,6 +92,10 @@ def read(paths: Sequence[Path]) -> Iterator[Record]:
                 if text is None:
                     raise row.error('an answer has a line "[turn 1]" or the like, by which turns are told apart')
                 yield Instruction(name, prompt)
+                mark = md5("\n".join((model, name, text)).encode(), usedforsecurity=False).digest()
+                if mark in known:
+                    continue
+                known.add(mark)
                 samples[model, name] += 1
                 yield Completion(model, name, text, samples[model, name])
 
@@ -100,3 +109,8 @@ def _talk(row: Row, side: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if not spoken[0] or not spoken[1]:
         raise row.error(f'"conversation_{side}" has no turn of a user or of an assistant; leave the row out')
     return spoken[0], spoken[1]
+
+
+def parts(connection: duckdb.DuckDBPyConnection, keep: str) -> Iterator[Part]:
+    """Battles, a verdict a row with `model_a` as it was shown first."""
+    yield Part(PurePath("battles.json"), "write_chatbot_arena", "list")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
+
+import duckdb
 
 from venire.arena.records import Completion, Instruction
 from venire.storage.formats.judged import Dialect
 from venire.storage.formats.texts import Record, Row, digest_id, rows
+from venire.storage.formats.writing import Part, file_name, names
 
-__all__ = ["DIALECTS", "read"]
+__all__ = ["DIALECTS", "parts", "read"]
 
 DIALECTS = (
     Dialect(
@@ -59,3 +62,10 @@ def _text(row: Row, example: Mapping[str, Any], name: str) -> str:
     if not isinstance(value, str):
         raise row.error(f'"{name}" of the example is no text; leave it out')
     return value
+
+
+def parts(connection: duckdb.DuckDBPyConnection, keep: str) -> Iterator[Part]:
+    """A report for each two models that met."""
+    for first, second in names(connection, "told_pairs"):
+        path = PurePath(f"{file_name(first)} - {file_name(second)}.json")
+        yield Part(path, "write_llm_comparator", "object", first, second)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
+
+import duckdb
 
 from venire.arena.records import Completion, Instruction
 from venire.storage.formats.judged import Dialect
 from venire.storage.formats.texts import Record, Row, Skipped, joined, messages, rows, turns_of
+from venire.storage.formats.writing import Part, file_name, names
 
-__all__ = ["DIALECTS", "read"]
+__all__ = ["DIALECTS", "parts", "read"]
 
 _JUDGE, _QUESTION, _TURN = ("judge",), ("question_id",), ("turn",)
 
@@ -113,3 +116,13 @@ def _said(row: Row, turn: object) -> str:
     if not isinstance(text, str):
         raise row.error('a turn of "choices" holds no text; fill it in or leave the row out')
     return text
+
+
+def parts(connection: duckdb.DuckDBPyConnection, keep: str) -> Iterator[Part]:
+    """Questions, answers with their turns, and judgments of pairs in both orders, in MT-bench's folders."""
+    yield Part(PurePath("question.jsonl"), "write_mt_bench_questions")
+    for (model,) in names(connection, "told_models"):
+        yield Part(PurePath("model_answer", f"{file_name(model)}.jsonl"), "write_mt_bench_answers", model=model)
+    for (judge,) in names(connection, "told_judges"):
+        path = PurePath("model_judgment", f"{file_name(judge)}_pair.jsonl")
+        yield Part(path, "write_mt_bench_pairs", judge=judge)

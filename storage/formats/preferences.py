@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
+
+import duckdb
 
 from venire.arena.records import Completion, Instruction
 from venire.storage.formats.judged import Dialect
 from venire.storage.formats.texts import Record, Row, digest_id, messages, rows
+from venire.storage.formats.writing import Part
 
-__all__ = ["DIALECTS", "read"]
+__all__ = ["DIALECTS", "message_parts", "parts", "read"]
 
 DIALECTS = (
     Dialect(
@@ -78,3 +81,13 @@ def _answer(row: Row, side: str) -> tuple[tuple[str, ...], str]:
 def _turn(message: tuple[str, str]) -> str:
     role, text = message
     return text if role == "user" else f"[{role}]\n{text}"
+
+
+def parts(connection: duckdb.DuckDBPyConnection, keep: str) -> Iterator[Part]:
+    """Pairs as texts; `keep` says which judgments."""
+    yield Part(PurePath("preferences.jsonl"), "write_preferences", keep=keep)
+
+
+def message_parts(connection: duckdb.DuckDBPyConnection, keep: str) -> Iterator[Part]:
+    """The same as lists of messages."""
+    yield Part(PurePath("preferences.jsonl"), "write_preferences_messages", keep=keep)

@@ -98,7 +98,7 @@ with example as (select file, unnest(range(1, len(from_json(examples, '["json"]'
   rated as (select *, coalesce(try_cast(from_json(x->'individual_rater_scores', '["json"]') as json[]), []) as ratings from example),
   score as (select file, row, x, model_a, model_b, unnest(range(1, len(ratings) + 1)) as part, unnest(ratings) as r from rated where len(ratings) > 0
     union all select file, row, x, model_a, model_b, 0, x from rated where len(ratings) = 0)
-select file, row, part, model_a, model_b, r->>'score' as word, left(md5(x->>'input_text'), 16) as instruction_id, null::varchar as judge, try_cast(r->>'is_flipped' as boolean) as swapped,
+select file, row, part, model_a, model_b, r->>'score' as word, coalesce(x->'custom_fields'->>'instruction_id', left(md5(x->>'input_text'), 16)) as instruction_id, r->'custom_fields'->>'judge' as judge, try_cast(r->>'is_flipped' as boolean) as swapped,
   case when word is null or isnan(number) then null when number > 0 then 'model_a' when number < 0 then 'model_b' when number = 0 then 'tie' else '?' end as winner, number as score
   from (select *, try_cast(r->>'score' as double) as number from score);
 

@@ -23,6 +23,21 @@ class Format(StrEnum):
     CSV = "csv"
     JSONL = "jsonl"
     ARROW = "arrow"
+    ALPACA_EVAL = "alpaca-eval"
+    ARENA_HARD = "arena-hard"
+    MT_BENCH = "mt-bench"
+    CHATBOT_ARENA = "chatbot-arena"
+    LLM_COMPARATOR = "llm-comparator"
+    PREFERENCES = "preferences"
+    PREFERENCES_MESSAGES = "preferences-messages"
+
+
+class Keep(StrEnum):
+    """Which judgments become preference pairs."""
+
+    AGREED = "agreed"
+    DECIDED = "decided"
+    EVERY = "every"
 
 
 @app.callback()
@@ -129,10 +144,15 @@ def export(
     form: Format = typer.Option(Format.PARQUET, "--format", help="What the files are."),
     campaign: str | None = typer.Option(None, "--campaign", help="Only what belongs to this campaign."),
     table: list[str] = typer.Option([], "--table", help="Any table or view; default: battle, attempt and plan."),
+    keep: Keep = typer.Option(
+        Keep.AGREED,
+        "--keep",
+        help="Preference pairs: agreed (both orders name the winner), decided (they favour it), every (each verdict).",
+    ),
     force: bool = _FORCE,
     as_json: bool = _JSON,
 ) -> None:
-    """Write tables for others: one file each, names instead of numbers.
+    """Write tables for others: one file each, names instead of numbers; or the files of another tool.
 
     Tables that belong to no campaign are written whole."""
     from dataclasses import asdict
@@ -140,7 +160,7 @@ def export(
     from venire.commands.options import write_json
     from venire.storage.exporting import export as write
 
-    made = write(store, out, form=form.value, campaign=campaign, tables=table, force=force)
+    made = write(store, out, form=form.value, campaign=campaign, tables=table, force=force, keep=keep.value)
     if as_json:
         write_json({"store": str(store), "files": [asdict(one) for one in made]})
     else:

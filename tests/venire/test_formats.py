@@ -1,0 +1,243 @@
+"""What goes out in another tool's files comes back the same, and what a command says about files is true."""
+
+from __future__ import annotations
+
+import json
+import lzma
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+import venire as product
+from venire.arena.errors import InputError
+from venire.storage.exporting import export
+from venire.storage.formats import TEXTS, WRITERS
+from venire.storage.formats.writing import file_name
+from venire.storage.imports import add_texts, answer_key
+from venire.storage.store import open_store
+
+Venire = Callable[..., Any]
+FIXTURE = Path(__file__).resolve().parent.parent / "storage" / "fixtures" / "schema-0001.duckdb.xz"
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Path:
+    """A store with two campaigns in which some orders are missing and some verdicts were not read."""
+    path = tmp_path / "kept.duckdb"
+    path.write_bytes(lzma.decompress(FIXTURE.read_bytes()))
+    with open_store(path, create=False):  # to today's schema
+        pass
+    return path
+
+
+def answers(path: Path) -> list[tuple[str, tuple[str, ...], str, str]]:
+    with open_store(path, create=False) as store:
+        return sorted(answer_key(store))
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("campaign", ["first", "second"])
+@pytest.mark.parametrize(
+    ("form", "files"),
+    [
+        ("arena-hard", "model_judgment/*/*.jsonl"),
+        ("mt-bench", "model_judgment/*.jsonl"),
+        ("llm-comparator", "*.json"),
+    ],
+)
+def test_a_board_is_the_same_from_a_store_and_from_its_files(
+    kept: Path, tmp_path: Path, form: str, files: str, campaign: str
+) -> None:
+    export(kept, tmp_path / "out", form=form, campaign=campaign)
+    mine = product.rate(kept, campaign=campaign, replicates=0).to_json()
+    read = product.rate(sorted((tmp_path / "out").glob(files)), replicates=0).to_json()
+    assert [(row["model"], row["elo"], row["battles"]) for row in read["models"]] == [
+        (row["model"], row["elo"], row["battles"]) for row in mine["models"]
+    ]
+    habits = ("judge", "consistency", "decisive", "tie_share", "flip_rate", "first_share", "matchups")
+    assert [{h: j[h] for h in habits} for j in read["judges"]] == [{h: j[h] for h in habits} for j in mine["judges"]]
+    for name in ("judgments", "one_order", "flips", "ties"):
+        assert read["diagnostics"][name] == mine["diagnostics"][name]
+    assert read["diagnostics"]["statuses"]["ok"] == mine["diagnostics"]["statuses"]["ok"]
+    assert read["diagnostics"]["source"]["format"] == form
+
+
+@pytest.mark.parametrize("form", ["alpaca-eval", "chatbot-arena"])
+def test_files_without_orders_keep_every_verdict_as_it_was(kept: Path, tmp_path: Path, form: str) -> None:
+    export(kept, tmp_path / "out", form=form, campaign="first")
+    name = {"alpaca-eval": "annotations.json", "chatbot-arena": "battles.json"}[form]
+    read = product.rate(tmp_path / "out" / name).to_json()
+    mine = product.rate(kept, campaign="first").to_json()
+    assert read["diagnostics"]["statuses"] == mine["diagnostics"]["statuses"]
+    with duckdb.connect(str(kept), read_only=True) as connection:
+        won = connection.execute(
+            "select case winner when 'tie' then 'tie' when 'model_a' then model_a when 'model_b' then model_b end, "
+            "count(*) from battle where campaign = 'first' and status = 'ok' group by 1"
+        ).fetchall()
+    sides = ("generator_1", "generator_2", "preference") if form == "alpaca-eval" else ("model_a", "model_b", "winner")
+    found: Counter[str] = Counter()
+    for row in json.loads((tmp_path / "out" / name).read_text(encoding="utf-8")):
+        first, second, winner = (row[side] for side in sides)
+        if winner is not None:
+            found[{1.0: first, "model_a": first, 2.0: second, "model_b": second}.get(winner, "tie")] += 1
+    assert found == dict(won)
+
+
+@pytest.mark.parametrize(
+    ("form", "files"),
+    [
+        ("alpaca-eval", "model_outputs/*.json"),
+        ("arena-hard", "question.jsonl model_answer/*.jsonl"),
+        ("mt-bench", "question.jsonl model_answer/*.jsonl"),
+    ],
+)
+def test_texts_come_back_as_they_went_out(kept: Path, tmp_path: Path, form: str, files: str) -> None:
+    out = tmp_path / "out"
+    export(kept, out, form=form)
+    paths = sorted({path.resolve() for pattern in files.split() for path in out.glob(pattern)})
+    with open_store(tmp_path / "back.duckdb") as store:
+        add_texts(store, TEXTS[form], paths)
+    names = slice(1, None) if form == "alpaca-eval" else slice(0, None)
+    assert sorted(one[names] for one in answers(tmp_path / "back.duckdb")) == sorted(
+        one[names] for one in answers(kept)
+    )
+
+
+def test_turns_samples_and_references_survive_the_way_out_and_in(tmp_path: Path) -> None:
+    questions = [
+        {"question_id": 81, "category": "math", "turns": ["1+1?", "+1?"], "reference": ["2\n\n3"]},
+        {"question_id": 82, "category": "", "turns": ["Hi"], "reference": None},
+    ]
+    said = [
+        {"question_id": 81, "model_id": "org/m", "choices": [["Two.\n", "\nThree."], ["2", "[turn 2]"]]},
+        {"question_id": 82, "model_id": "org/m", "choices": [["[turn 1]\nHo"]]},
+    ]
+    for one in said:
+        one["choices"] = [{"index": n, "turns": turns} for n, turns in enumerate(one["choices"])]  # type: ignore[arg-type]
+    for name, rows in (("question.jsonl", questions), ("m.jsonl", said)):
+        (tmp_path / name).write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    with open_store(tmp_path / "s.duckdb") as store:
+        add_texts(store, TEXTS["mt-bench"], [tmp_path / "question.jsonl", tmp_path / "m.jsonl"])
+    export(tmp_path / "s.duckdb", tmp_path / "out", form="mt-bench")
+    assert lines(tmp_path / "out" / "question.jsonl") == questions
+    written = lines(tmp_path / "out" / "model_answer" / "org%2Fm.jsonl")
+    assert [{key: row[key] for key in said[0]} for row in written] == said
+
+
+def test_only_judgments_that_both_orders_agree_on_become_preference_pairs_unless_asked(
+    kept: Path, tmp_path: Path
+) -> None:
+    with duckdb.connect(str(kept), read_only=True) as connection:
+        found = connection.execute(
+            "select judge, instruction_id, model_a, model_b, repeat, list(winner order by swapped) from battle "
+            "where campaign = 'second' group by all"
+        ).fetchall()
+    agreed = {
+        (judge, name, a if won[0] == "model_a" else b, b if won[0] == "model_a" else a, repeat)
+        for judge, name, a, b, repeat, won in found
+        if won in (["model_a"] * 2, ["model_b"] * 2)
+    }
+    (made,) = export(kept, tmp_path / "out", form="preferences", campaign="second")
+    pairs = lines(tmp_path / "out" / "preferences.jsonl")
+    keys = ("judge", "instruction_id", "chosen_model", "rejected_model", "repeat")
+    assert {tuple(pair[key] for key in keys) for pair in pairs} == agreed
+    assert made.rows == len(pairs) == len(agreed) > 0
+    texts = {(model, name): text for name, _, model, text in answers(kept)}
+    assert all(pair["chosen"] == texts[pair["chosen_model"], pair["instruction_id"]] for pair in pairs)
+    assert all(pair["rejected"] == texts[pair["rejected_model"], pair["instruction_id"]] for pair in pairs)
+    (every,) = export(kept, tmp_path / "every", form="preferences", campaign="second", keep="every")
+    assert every.rows == sum(winner in ("model_a", "model_b") for *_, won in found for winner in won)
+    (decided,) = export(kept, tmp_path / "decided", form="preferences", campaign="second", keep="decided")
+    sums = [sum({"model_a": 1, "model_b": -1}.get(winner, 0) for winner in won) for *_, won in found]
+    assert decided.rows == sum(total != 0 for total in sums)
+
+
+def test_pairs_as_messages_say_the_same(kept: Path, tmp_path: Path) -> None:
+    for form in ("preferences", "preferences-messages"):
+        export(kept, tmp_path / form, form=form)
+    texts = lines(tmp_path / "preferences" / "preferences.jsonl")
+    messages = lines(tmp_path / "preferences-messages" / "preferences.jsonl")
+    for name, role in (("prompt", "user"), ("chosen", "assistant"), ("rejected", "assistant")):
+        assert [pair[name] for pair in messages] == [[{"role": role, "content": pair[name]}] for pair in texts]
+
+
+def test_pairs_that_were_written_are_battles_that_the_chosen_won(venire: Venire, kept: Path, tmp_path: Path) -> None:
+    assert venire("store", "export", kept, "-o", tmp_path / "out", "--format", "preferences").code == 0
+    board = venire("rate", tmp_path / "out" / "preferences.jsonl", "--bootstrap", "0", "--json").json()
+    assert board["diagnostics"]["source"]["format"] == "preferences"
+    assert board["diagnostics"]["ties"] == 0
+    assert {row["judge"] for row in board["judges"]} == {
+        pair["judge"] for pair in lines(tmp_path / "out" / "preferences.jsonl")
+    }
+
+
+@pytest.mark.parametrize("form", sorted(WRITERS))
+def test_files_that_are_there_are_kept_unless_forced(venire: Venire, kept: Path, tmp_path: Path, form: str) -> None:
+    words = ("store", "export", kept, "-o", tmp_path / "out", "--format", form)
+    done = venire(*words, "--json")
+    assert done.code == 0
+    for one in done.json()["files"]:
+        assert Path(one["path"]).stat().st_size == one["bytes"]
+    again = venire(*words)
+    assert again.code == 2
+    assert "is there already" in again.err
+    assert venire(*words, "--force").code == 0
+
+
+def test_tables_are_not_named_with_another_tool_s_format(venire: Venire, kept: Path, tmp_path: Path) -> None:
+    done = venire("store", "export", kept, "-o", tmp_path / "o", "--format", "mt-bench", "--table", "battle")
+    assert (done.code, "leave --table out" in done.err) == (2, True)
+    with pytest.raises(InputError, match="choose one of agreed, decided, every"):
+        export(kept, tmp_path / "o", form="preferences", keep="all")
+    assert not (tmp_path / "o").exists()
+
+
+def test_a_model_s_name_makes_no_folder_and_two_names_stay_two() -> None:
+    hostile = ["a/b", "a_b", "a%2Fb", "..", "../x", ".", "a\\b", "a\0b", "é"]
+    names = [file_name(name) for name in hostile]
+    assert len(set(names)) == len(hostile)
+    assert not any({"/", "\\", "\0"} & set(name) or name.startswith(".") for name in names)
+
+
+def test_the_board_says_what_the_files_were_taken_for(venire: Venire, tmp_path: Path) -> None:
+    path = tmp_path / "b.csv"
+    path.write_text("model_a,model_b,winner\na,b,model_a\na,b,model_b\na,b,tie (bothbad)\n", encoding="utf-8")
+    shown = venire("rate", path, "--bootstrap", "0")
+    assert "format: chatbot-arena (by its columns; another: --format); 3 verdicts" in shown.out
+    assert "both bad: 1, counted as ties; --both-bad drop leaves them out" in shown.out
+    dropped = venire(
+        "rate", path, "--both-bad", "drop", "--format", "chatbot-arena", "--json", "--bootstrap", "0"
+    ).json()
+    assert (dropped["diagnostics"]["judgments"], dropped["diagnostics"]["source"]["both_bad"]) == (2, 1)
+    assert dropped["diagnostics"]["source"]["guessed"] is False
+
+
+def test_what_does_not_apply_to_a_store_or_to_several_files_is_refused(
+    venire: Venire, kept: Path, tmp_path: Path
+) -> None:
+    table = tmp_path / "b.csv"
+    table.write_text("model_a,model_b,winner\na,b,model_a\n", encoding="utf-8")
+    for words in ((kept, table), (kept, "--format", "mt-bench"), (table, table), (table, "--format", "x")):
+        done = venire("rate", *words)
+        assert (done.code, done.out, "Traceback" in done.err) == (2, "", False)
+
+
+def test_an_import_says_what_is_new_and_what_was_left_out(venire: Venire, tmp_path: Path) -> None:
+    rows = [{"question_id": 1, "turns": ["Hi"]}]
+    rows += [{"question_id": 1, "model_id": f"m{n}", "choices": [{"turns": ["$ERROR$"]}]} for n in range(5)]
+    path = tmp_path / "all.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    done = venire("import", "mt-bench", path, "--store", tmp_path / "s.duckdb")
+    assert "1 instructions and 0 completions new, 0 known already" in done.out
+    assert "row 2: the answer of m0 is $ERROR$" in done.out
+    assert "2 more rows" in done.out
+    told = venire("import", "mt-bench", path, "--store", tmp_path / "s.duckdb", "--json").json()
+    assert (told["instructions"], told["known"], len(told["skipped"])) == (0, 1, 5)
+    assert venire("import", "alpaca-eval", path, "--store", tmp_path / "s.duckdb").code == 2

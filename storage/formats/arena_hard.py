@@ -28,6 +28,7 @@ DIALECTS = (
         ("model_a", "model_b", "winner", "judge", "instruction_id"),
         "A>>B, A>B, A=B, B>A, B>>A",
         nested=frozenset({"winner"}),
+        lists=frozenset({"winner"}),
         given=frozenset({"model_b"}),
         ordered=True,
         note="A>>B counts as one win, as A>B does",

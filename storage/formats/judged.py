@@ -34,7 +34,8 @@ BothBad = Literal["tie", "drop"]
 class Dialect:
     """One form in which a format writes verdicts; `columns` is from our name to the names it may have in a file.
 
-    `needed` are ours that must be there, `absent` are names of a file that must not, `nested` hold JSON. `given` are
+    `needed` are ours that must be there, `absent` are names of a file that must not, `nested` may hold JSON, of which
+    `lists` must be lists. `given` are
     ours that the user may name instead, where the file has no such column. `signs` are names of a file that tell the
     dialect and are not read. `words` is what a winner may be.
     """
@@ -45,6 +46,7 @@ class Dialect:
     needed: tuple[str, ...]
     words: str
     nested: frozenset[str] = frozenset()
+    lists: frozenset[str] = frozenset()
     absent: frozenset[str] = frozenset()
     given: frozenset[str] = frozenset()
     signs: frozenset[str] = frozenset()
@@ -211,7 +213,19 @@ def _copy(table: Table, columns: _Columns, connection: duckdb.DuckDBPyConnection
         connection.execute(f"{make} {select}", [*parameters, *table.parameters])
 
 
+def _refuse_no_lists(connection: duckdb.DuckDBPyConnection, dialect: Dialect, paths: Sequence[Path]) -> None:
+    for column in sorted(dialect.lists):
+        found = connection.execute(
+            f"select file, row from given where not coalesce(json_valid({column}), true) "
+            f"or if(json_valid({column}), json_type({column}), 'ARRAY') not in ('ARRAY', 'NULL') order by all limit 1"
+        ).fetchone()
+        if found is not None:
+            name = dialect.columns[column][0]
+            raise InputError(f'{paths[found[0]]}: row {found[1]}: "{name}" is no list; mend it or leave the row out')
+
+
 def _judged(connection: duckdb.DuckDBPyConnection, dialect: Dialect, paths: Sequence[Path]) -> Judged:
+    _refuse_no_lists(connection, dialect, paths)
     try:
         connection.execute(f"create temp table found as {query(dialect.query)}")
     except duckdb.Error as error:

@@ -23,6 +23,7 @@ DIALECTS = (
         ("models", "examples"),
         "a number, positive where A is better",
         nested=frozenset({"models", "examples"}),
+        lists=frozenset({"models", "examples"}),
         ordered=True,
         note="a rating counts by its sign; an example without ratings by its score",
     ),

@@ -123,6 +123,13 @@ def test_an_unknown_arena_hard_score_is_refused(tmp_path: Path) -> None:
         judged(written(tmp_path / "m.jsonl", [hard(game("A>C"), game("A>B"))]))
 
 
+@pytest.mark.parametrize("games", ["A>B", {"score": "A>B"}, 3])
+def test_games_that_are_no_list_are_refused_with_their_row(tmp_path: Path, games: Any) -> None:
+    rows = [hard(game("A>B"), game("A>B")), {**hard(), "games": games}]
+    with pytest.raises(InputError, match=r'm\.jsonl: row 2: "games" is no list'):
+        judged(written(tmp_path / "m.jsonl", rows))
+
+
 def test_arena_hard_judgments_of_before_the_baseline_was_named_ask_for_it(tmp_path: Path) -> None:
     old = {"question_id": "u1", "model": "m", "judge": "gpt-4", "games": [game("B>>A"), game("A>B")]}
     path = written(tmp_path / "m.jsonl", [old])
@@ -154,6 +161,12 @@ def test_both_games_of_an_mt_bench_pair_are_kept_and_an_error_is_no_tie(tmp_path
     assert found.battles.swapped.tolist() == [False, True, False, True]
     assert found.battles.repeat.tolist() == [1, 1, 2, 2]
     assert (found.battles.judges, found.battles.instructions) == (("gpt-4",), ("81",))
+
+
+@pytest.mark.parametrize("judge", ["gpt-4", "[gpt-4", ["gpt-4", "pair-v2"]])
+def test_a_judge_of_mt_bench_may_be_a_name_or_a_list_of_name_and_prompt(tmp_path: Path, judge: Any) -> None:
+    found = judged(written(tmp_path / "pair.jsonl", [pair("tie", "tie", judge=judge)]))
+    assert found.battles.judges == (judge if isinstance(judge, str) else "gpt-4",)
 
 
 def test_mt_bench_grades_become_battles_and_a_failed_grade_is_no_tie(tmp_path: Path) -> None:

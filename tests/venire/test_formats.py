@@ -240,4 +240,5 @@ def test_an_import_says_what_is_new_and_what_was_left_out(venire: Venire, tmp_pa
     assert "2 more rows" in done.out
     told = venire("import", "mt-bench", path, "--store", tmp_path / "s.duckdb", "--json").json()
     assert (told["instructions"], told["known"], len(told["skipped"])) == (0, 1, 5)
-    assert venire("import", "alpaca-eval", path, "--store", tmp_path / "s.duckdb").code == 2
+    assert venire("import", "alpaca-eval", path, "--store", tmp_path / "other.duckdb").code == 2
+    assert not (tmp_path / "other.duckdb").exists()

@@ -101,6 +101,8 @@ def _texts(form: str, paths: list[Path], store: Path, as_json: bool) -> None:
     from venire.storage.imports import add_texts
     from venire.storage.store import open_store
 
+    for path in paths:
+        next(TEXTS[form]([path]), None)  # a file that is none of these makes no store
     with open_store(store) as opened:
         added = add_texts(opened, TEXTS[form], paths)
     if as_json:

@@ -182,6 +182,7 @@ def test_mt_bench_grades_become_battles_and_a_failed_grade_is_no_tie(tmp_path: P
         ("c", "d"): (0, 1),
     }
     assert "made from grades" in found.note
+    assert np.array_equal(np.isnan(found.score), found.battles.status == 1)
 
 
 def test_votes_of_mt_bench_keep_an_inconsistent_tie_as_a_tie(tmp_path: Path) -> None:

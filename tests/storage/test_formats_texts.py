@@ -149,6 +149,12 @@ def test_arena_conversations_keep_every_turn_and_number_answers_to_one_prompt(tm
     assert [one.turns for one in found if isinstance(one, Instruction)][-1] == ("q", "s")
 
 
+def test_one_answer_in_two_battles_is_one_answer(tmp_path: Path) -> None:
+    row = {"model_a": "a", "model_b": "b", "conversation_a": said("Hi", "Ho"), "conversation_b": said("Hi", "Yo")}
+    found = TEXTS["chatbot-arena"]([written(tmp_path / "b.json", [row, row])])
+    assert [(one.model, one.sample) for one in found if isinstance(one, Completion)] == [("a", 1), ("b", 1)]
+
+
 def test_prompts_written_as_lists_in_a_table_are_read(tmp_path: Path) -> None:
     path = tmp_path / "train.csv"
     path.write_text(

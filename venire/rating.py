@@ -64,8 +64,8 @@ def rate(
         return _rate_files(paths, mapping or {}, form, both_bad, baseline, origin or Origin.RECORDED, replicates, seed)
     if mapping or origin is not None or form is not None or baseline is not None:
         raise InputError(
-            f"{paths[0]} is a store, which knows its columns and origins: leave --map, --origin, --format and "
-            "--baseline out"
+            f"{paths[0]} is a store, which knows its columns and origins: leave --map and --origin out, --format and "
+            "--baseline too"
         )
     with open_store(paths[0], create=False) as store:
         return rate_campaign(store, choose_campaign(store, campaign), replicates=replicates, seed=seed)

@@ -6,13 +6,15 @@ BIN := $(VENV)/bin
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	if $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$p; break; fi; done)
 
-.PHONY: help install demo test test-slow torture bench bench-peers bench-peers-lock bench-resume bench-lag bench-prefixes bench-limiter lint lock clean
+.PHONY: help install demo test test-slow torture bench bench-peers bench-peers-lock bench-resume bench-lag bench-prefixes bench-limiter fuzz agreement lint lock clean
 
 help:
 	@echo "make demo       set up and run a complete campaign without any key"
 	@echo "make test       set up, lint, check types, run the tests"
 	@echo "make test-slow  the tests that take minutes"
 	@echo "make torture    kill, stop, starve and mislead 200 campaigns, and check their books (ROUNDS=200 SEED=0)"
+	@echo "make fuzz       a million random and hostile replies to the rules that read verdicts (COUNT=1000000 SECONDS=900)"
+	@echo "make agreement  how often these rules read recorded judges as published; VENIRE_DATA names the records"
 	@echo "make bench      the engine beside bare clients and other tools: docs/performance.md"
 	@echo "make bench-peers   set up those other tools, each in an environment of its own; without one its row is left out"
 	@echo "make bench-resume, bench-lag, bench-prefixes, bench-limiter   measurements, see benchmarks/README.md"
@@ -47,6 +49,15 @@ SEED ?= 0
 
 torture: install
 	$(BIN)/python -m tests.torture --rounds $(ROUNDS) --seed $(SEED)
+
+COUNT ?= 1000000
+SECONDS ?= 900
+
+fuzz: install
+	$(BIN)/python -m tests.judges.fuzzing --count $(COUNT) --seconds $(SECONDS) --seed $(SEED)
+
+agreement: install
+	$(BIN)/python -m tests.judges.agreement
 
 bench: install
 	$(BIN)/python benchmarks/bench.py --judge

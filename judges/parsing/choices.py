@@ -25,8 +25,7 @@ _SENTENCE_END = re.compile(r"[.!?][\"'`*_)\]]*\Z")
 _WORDS = re.compile(r"\w")
 _CODE = re.compile(r"\s*```")
 _TAG = r"(?:think|thinking|thoughts?|reasoning|analysis)"
-_THOUGHTS = re.compile(rf"\A\s*<({_TAG})>.*?</\1>", re.DOTALL | re.IGNORECASE)
-_ANY_TAG = re.compile(rf"</?{_TAG}>", re.IGNORECASE)
+_ANY_TAG = re.compile(rf"<(/?)({_TAG})>", re.IGNORECASE)
 _OTHER_SIDE = {"1": re.compile(r"\bsecond\b", re.IGNORECASE), "2": re.compile(r"\bfirst\b", re.IGNORECASE)}
 
 
@@ -83,10 +82,17 @@ WHOLE = frozenset({"bare", "named"})
 
 def without_thoughts(text: str) -> str | None:
     """The text without leading blocks of thoughts; None when a part of some is left in it."""
-    found = 1
-    while found:
-        text, found = _THOUGHTS.subn("", text, count=1)
-    return None if _ANY_TAG.search(text) else text
+    start, open_tag = 0, ""
+    for tag in _ANY_TAG.finditer(text):
+        closes, name = tag.group(1), tag.group(2).lower()
+        if open_tag:
+            if closes and name == open_tag:
+                start, open_tag = tag.end(), ""
+        elif closes or text[start : tag.start()].strip():
+            return None
+        else:
+            open_tag = name
+    return None if open_tag else text[start:]
 
 
 def read_choice(text: str) -> tuple[int, str] | None:

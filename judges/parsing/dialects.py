@@ -1,0 +1,222 @@
+"""Dialects: which labels mean the first side, the second, a tie, and in which forms they are written.
+
+One table. Each dialect has its rules in order; none knows a judge's name. All of a dialect's rules look at a reply, and
+what they state has to agree: two verdicts are none. Only a rule that `decides` is not held against the rules after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from venire.arena.records import Status
+from venire.judges.parsing.choices import CHOICE_RULES, read_choice
+from venire.judges.parsing.forms import Form, in_json, leading_scores, marks, named_scores, on_lines
+from venire.judges.parsing.prose import answered, chosen
+from venire.judges.parsing.spoken import Spoken, spoken
+
+__all__ = ["DIALECTS", "Dialect", "Reading", "Rule", "Verdict", "read", "read_all"]
+
+Verdict = Literal["first", "second", "tie"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was read from a reply: a verdict and the rule that read it, or neither and the status unreadable."""
+
+    verdict: Verdict | None = None
+    rule: str | None = None
+
+    @property
+    def status(self) -> Status:
+        return Status.UNREADABLE if self.verdict is None else Status.OK
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One form of a dialect, with a reply that it reads; where it `decides`, rules after it are not asked."""
+
+    name: str
+    states: Form
+    example: str
+    decides: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """A way of writing verdicts: what it reads in words, what its labels mean, its rules in order."""
+
+    name: str
+    reads: str
+    labels: Mapping[str, Verdict]
+    rules: tuple[Rule, ...]
+
+
+_read_choice = lru_cache(maxsize=1)(read_choice)
+"""Each of the rules asks, one after the other."""
+
+
+def _choice_rule(name: str, example: str) -> Rule:
+    def states(reply: Spoken) -> set[str]:
+        found = _read_choice(reply.text)
+        if found is None or found[1] != name or not any(str(found[0]) in line for line in reply.lines):
+            return set()
+        return {str(found[0])}
+
+    return Rule(name, states, example)
+
+
+def _rules(forms: Mapping[str, Form], examples: Mapping[str, str], decide: tuple[str, ...] = ()) -> tuple[Rule, ...]:
+    return tuple(Rule(name, forms[name], example, name in decide) for name, example in examples.items())
+
+
+_PLAIN: dict[str, Verdict] = {"first": "first", "second": "second", "tie": "tie"}
+_LETTERS: dict[str, Verdict] = {"A": "first", "B": "second", "C": "tie"}
+_NUMBERS: dict[str, Verdict] = {"1": "first", "2": "second", "3": "tie", **_PLAIN}
+_SIDES = ("model", "assistant", "response", "answer", "completion", "output")
+_CHOSEN = Rule("chosen", chosen, "Both are correct. I would choose Assistant 1 as the better answer.")
+
+DIALECTS: dict[str, Dialect] = {
+    dialect.name: dialect
+    for dialect in (
+        Dialect(
+            "zero-one-two",
+            "1, 2 or 0 for a tie, as Venire's own two-stage protocol asks for them",
+            {"1": "first", "2": "second", "0": "tie"},
+            tuple(_choice_rule(rule.name, rule.example) for rule in CHOICE_RULES),
+        ),
+        Dialect(
+            "one-two-three",
+            "1, 2 or 3 for a tie: on the last line, which counts, or the first; else in a sentence",
+            _NUMBERS,
+            (
+                *_rules(
+                    on_lines("[0-9]{1,3}"),
+                    {
+                        "bare": "3",
+                        "named": "Both are detailed.\n\nOutput: 1",
+                        "last-line": "The second one is clearer.\n\n2",
+                        "first-line": "3\n\nBoth say the same.",
+                    },
+                    decide=("bare", "named", "last-line"),
+                ),
+                *_rules(
+                    answered("[0-9]{1,3}"),
+                    {
+                        "chosen-label": "Therefore, I choose 3 as both assistants are equivalent.",
+                        "answer-is": "Both are clear. Therefore, my choice is 3, the two assistants are equivalent.",
+                    },
+                ),
+                _CHOSEN,
+            ),
+        ),
+        Dialect(
+            "label-line",
+            "1, 2 or Tie (0) on the first line, which counts; the reason after it",
+            {"1": "first", "2": "second", "0": "tie", "tie": "tie"},
+            _rules(
+                on_lines("[0-9]{1,3}|(?i:tie)", leading=True),
+                {"first-line": "2\nResponse 2 is better than Response 1, which has 3 faults."},
+            ),
+        ),
+        Dialect(
+            "mt-bench",
+            "[[A]], [[B]] or [[C]] for a tie, anywhere",
+            _LETTERS,
+            (Rule("brackets", marks(r"\[\[([A-C])\]\]"), "Assistant A is clearer. My final verdict is: [[A]]"),),
+        ),
+        Dialect(
+            "arena-hard",
+            "[[A>>B]], [[A>B]], [[A=B]], [[B>A]] or [[B>>A]], anywhere",
+            {"A>>B": "first", "A>B": "first", "A=B": "tie", "B=A": "tie", "B>A": "second", "B>>A": "second"},
+            (
+                Rule(
+                    "brackets",
+                    marks(r"\[\[(A>>B|A>B|A=B|B=A|B>A|B>>A)\]\]"),
+                    "My final verdict is that assistant B is slightly better: [[B>A]]",
+                ),
+            ),
+        ),
+        Dialect(
+            "alpaca-eval",
+            "Output (a) or Output (b) on a line of its own, or the bare letters m and M",
+            {"Output (a)": "first", "Output (b)": "second", "m": "first", "M": "second"},
+            _rules(
+                on_lines(r"Output \([ab]\)|[mM]"),
+                {
+                    "bare": "Output (a)",
+                    "named": "Final answer: Output (b)",
+                    "last-line": "The second output is longer.\n\nOutput (a)",
+                    "first-line": "Output (b)\nIt is complete.",
+                },
+            ),
+        ),
+        Dialect(
+            "letter",
+            "A, B or C for a tie, alone or behind a word such as Choice",
+            _LETTERS,
+            _rules(
+                on_lines("[A-Z]", anywhere=True),
+                {
+                    "bare": "**A**",
+                    "named": "Choice: B\nReason: it is complete.",
+                    "last-line": "The first one is clearer.\nA",
+                    "first-line": "B\nIt is complete.",
+                },
+            ),
+        ),
+        Dialect(
+            "scores",
+            "scores of both sides, the higher wins: two on the first line, which counts, or one behind each name; "
+            "or a decision in a sentence",
+            _PLAIN,
+            (
+                Rule("first-line", leading_scores, "7 8\n\nThe second answer is more detailed.", decides=True),
+                Rule("named", named_scores, "Score A: 7 Score B: 8"),
+                _CHOSEN,
+            ),
+        ),
+        Dialect(
+            "json",
+            "a JSON object with a key such as choice or winner, in a sentence or in a closing block of code",
+            {
+                **dict.fromkeys(("a", "first", *(f"{side}_{one}" for side in _SIDES for one in "a1")), "first"),
+                **dict.fromkeys(("b", "second", *(f"{side}_{one}" for side in _SIDES for one in "b2")), "second"),
+                **dict.fromkeys(("c", "tie", "tied", "draw", "equal"), "tie"),
+            },
+            (Rule("object", in_json, '{"reason": "It is complete.", "winner": "model_a"}'),),
+        ),
+        Dialect("prose", "a decision in a sentence", _PLAIN, (_CHOSEN,)),
+    )
+}
+
+
+def read(text: str, dialect: Dialect) -> Reading:
+    """The verdict of one reply in a dialect, or what says that there is none."""
+    reply = spoken(text)
+    return Reading() if reply is None else _read(reply, dialect, {})
+
+
+def read_all(text: str) -> dict[str, Reading]:
+    """The reading of one reply in each dialect, by name."""
+    reply = spoken(text)
+    known: dict[Form, set[str]] = {}
+    return {name: Reading() if reply is None else _read(reply, dialect, known) for name, dialect in DIALECTS.items()}
+
+
+def _read(reply: Spoken, dialect: Dialect, known: dict[Form, set[str]]) -> Reading:
+    """The reading in one dialect; `known` has what the reply states in forms that several dialects share."""
+    stated: set[Verdict | None] = set()
+    by: str | None = None
+    for rule in dialect.rules:
+        if rule.states not in known:
+            known[rule.states] = rule.states(reply)
+        labels = known[rule.states]
+        stated |= {dialect.labels.get(label) for label in labels}
+        by = rule.name if labels and by is None else by
+        if labels and rule.decides:
+            break
+    verdict = stated.pop() if len(stated) == 1 else None
+    return Reading(verdict, by) if verdict is not None else Reading()

@@ -1,0 +1,176 @@
+"""Forms in which a verdict is written, each made for any set of labels: lines, marks, scores of both sides, JSON.
+
+A form gives back every label that a reply states in it; `UNCLEAR` among them says that it states something else too.
+Patterns repeat nothing without a bound, so that a reply is read in a time that grows with its length alone.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+
+from venire.judges.parsing.spoken import LONGEST_LINE, Spoken, marked
+
+__all__ = ["SIDE", "UNCLEAR", "Form", "in_json", "leading_scores", "marks", "named_scores", "on_lines"]
+
+Form = Callable[[Spoken], set[str]]
+"""A reply in, the labels out that it states in this form."""
+
+UNCLEAR = "?"
+"""A label of no dialect: what is said beside it cannot be read either."""
+
+SIDE = (
+    r"(?:assistant|response|answer|model|option|system|completion|score|output|submission)"
+    r"(?:[ _-]|'s )?\(?([12ab])\)?(?!\w|\.[0-9])"
+)
+"""One of the two sides by its name."""
+
+_DRESS = r"[\s\"'`*_()\[\]{}#]{0,20}"
+_CLOSE = r"[\s\"'`*_.!()\[\]{}#]{0,20}"
+_THEN = r"(?i:(?:therefore|thus|hence|so|overall|in conclusion|in summary),? )?"
+_NAMED = (
+    r"(?i:(?:(?:my|the|final|overall|preferred|better|best) ){0,4}"
+    r"(?:answer|verdict|choice|decision|preference|output|winner|judge?ment))"
+)
+_TAKEN_BACK = re.compile(rf"{_NAMED} ?(?:is|:|=)|(?i:\b(?:actually|on reflection|instead|rather)\b)")
+_WHOLE = re.compile(r"(?:[=/] ?[0-9]{1,3}|[.!?:;)\]\N{OBJECT REPLACEMENT CHARACTER}])[\"'`*_)\]]{0,4}\Z")
+_AGAINST = re.compile(r"\b(?:not|never|neither|nor|cannot|whether|unless|worse|worst|wrong|refuse)\b|n['’]t\b", re.I)
+_DENIED = re.compile(r"(?:\bnot|n['’]t|\bnever|\bthan|\bneither|\bnor|\bif)(?:\s{1,3}\w{1,12})?\W{0,4}\Z", re.I)
+_CONDITION = re.compile(r"\W{0,4}(?:if|unless|when|or|and)\b", re.I)
+_SCORE = r"([0-9]{1,3}(?:\.[0-9]{1,2})?)(?!\.?[0-9])"
+_SCALE = r"(?: ?(?:/|out of) ?([0-9]{1,3})(?![0-9]))?"
+_TWO = re.compile(rf"{_DRESS}{_SCORE}{_SCALE}(?: ?[,|] ?| {{1,4}}|\t){_SCORE}{_SCALE}{_CLOSE}", re.ASCII)
+_SIDE_SCORE = re.compile(
+    rf"\b{SIDE}(?:['’]s(?: [a-z]{{1,20}}){{1,3}})?[*_]{{0,2}}"
+    r"(?: ?[:=][*_]{0,2}| (?:(?:receives|gets|scores|deserves|with) )?an?(?: overall)?(?: score of)?| of)"
+    rf" {{0,2}}[*_]{{0,2}}{_SCORE}(?! ?, ?[0-9])",
+    re.IGNORECASE | re.ASCII,
+)
+_PREFERS = re.compile(r"\b(?:slight|slightly|better|higher|edge|superior|outperforms?|outperformed)\b", re.I)
+_KEYS = ("choice", "winner", "verdict", "answer", "preference", "preferred", "decision", "judgment", "better")
+_OBJECTS = 8
+"""A reply with more objects than these is no verdict."""
+_DECODER = json.JSONDecoder(object_pairs_hook=list)
+"""Pairs, since a key may stand there twice."""
+_OBJECT = re.compile(r"\{\s{0,20}\"")
+
+
+def on_lines(token: str, *, leading: bool = False, anywhere: bool = False) -> dict[str, Form]:
+    """Forms of a label, given as a pattern, that has a line of its own.
+
+    `bare`: nothing but the label. `named`: behind words such as `Final answer:`, on the first or the last line, or
+    `anywhere`: a number elsewhere may be the answer to the instruction. `last-line`: at the end, after a whole
+    sentence. `first-line`: at the start, with no mention of a side or a number after it; where `leading`, with
+    anything after it. Of the others each gives back all labels that have a line of their own.
+    """
+    bare = re.compile(rf"{_DRESS}({token}){_CLOSE}\Z", re.ASCII)
+    link = rf"(?: (?:is|would be)(?: therefore)?{_DRESS}:?|{_DRESS}[:=]){_DRESS}"
+    named = re.compile(rf"{_DRESS}{_THEN}{_DRESS}{_NAMED}{link}({token})(?:{_CLOSE}\Z|\. {{1,3}}(?=[A-Z]))", re.ASCII)
+
+    def labels(lines: tuple[str, ...], *patterns: re.Pattern[str]) -> list[str]:
+        found = []
+        for line in lines:
+            match = next((one for pattern in patterns if (one := pattern.match(line))), None)
+            if match is not None:
+                found.append(UNCLEAR if _TAKEN_BACK.search(line, match.end()) else match.group(1))
+        return found
+
+    def read_bare(reply: Spoken) -> set[str]:
+        found = labels(reply.lines, bare)
+        return set(found) if found and len(found) == len(reply.lines) else set()
+
+    def read_named(reply: Spoken) -> set[str]:
+        found = labels(reply.lines if anywhere else (*reply.lines[:1], *reply.lines[-1:]), named)
+        return set(labels(reply.lines, bare, named)) if found else set()
+
+    def read_last(reply: Spoken) -> set[str]:
+        if len(reply.lines) < 2 or not bare.match(reply.lines[-1]):
+            return set()
+        before = reply.lines[-2][-LONGEST_LINE:]
+        sentence = before[before.rfind(". ") + 1 :]
+        if not _WHOLE.search(before[-12:]) or (
+            sentence.rstrip("\"'`*_)] ").endswith(":") and _AGAINST.search(sentence)
+        ):
+            return set()
+        return set(labels(reply.lines, bare, named))
+
+    def read_first(reply: Spoken) -> set[str]:
+        found = labels(reply.lines[:1], bare)
+        found = [one.casefold() for one in found] if leading else found
+        if leading or not found or len(reply.lines) < 2:
+            return set(found)
+        rest = "\n".join(reply.lines[1:])
+        return set() if _MENTION.search(rest) else {*found, *labels(reply.lines, bare, named)}
+
+    if leading:
+        return {"first-line": read_first}
+    return {"bare": read_bare, "named": read_named, "last-line": read_last, "first-line": read_first}
+
+
+_MENTION = re.compile(r"[0-9]|\b(?:first|second|former|latter|on reflection|actually)\b|\b[A-C]\b", re.ASCII)
+
+
+def marks(pattern: str) -> Form:
+    """The form of a label in marks that mean nothing else, such as `[[A]]`, anywhere in the judge's own words."""
+    compiled = re.compile(pattern)
+
+    def read(reply: Spoken) -> set[str]:
+        found = set()
+        for line in reply.lines:
+            for match in compiled.finditer(line):
+                before, after = line[max(0, match.start() - 24) : match.start()], line[match.end() : match.end() + 12]
+                found.add(UNCLEAR if _DENIED.search(before) or _CONDITION.match(after) else match.group(1))
+        return found
+
+    return read
+
+
+def leading_scores(reply: Spoken) -> set[str]:
+    """Two scores alone on the first line, the first side's first."""
+    if not reply.lines or not (match := _TWO.fullmatch(reply.lines[0])):
+        return set()
+    first, scale, second, other_scale = match.groups()
+    return {UNCLEAR} if scale != other_scale else {_higher(float(first), float(second))}
+
+
+def named_scores(reply: Spoken) -> set[str]:
+    """A score behind each side's name, one a side in the whole reply; equal ones where no word prefers a side."""
+    scores: dict[str, set[float]] = {"first": set(), "second": set()}
+    for line in reply.lines:
+        for match in _SIDE_SCORE.finditer(line):
+            scores["first" if match.group(1) in "1aA" else "second"].add(float(match.group(2)))
+    (first, second) = scores.values()
+    if not first or not second:
+        return set()
+    verdict = _higher(*first, *second) if len(first) == len(second) == 1 else UNCLEAR
+    preferred = verdict == "tie" and any(_PREFERS.search(line) for line in reply.lines)
+    return {UNCLEAR if preferred else verdict}
+
+
+def _higher(first: float, second: float) -> str:
+    return "tie" if first == second else "first" if first > second else "second"
+
+
+def in_json(reply: Spoken) -> set[str]:
+    """The choice under a key such as `winner` of a JSON object, in a sentence or in a block of code that ends a reply.
+
+    An object behind a quotation mark is part of a quotation; one that is torn makes the reply unclear.
+    """
+    text = "\n".join(reply.unmasked)
+    if reply.block is not None:
+        text = reply.block if reply.block.strip() in text else f"{text}\n{reply.block}"
+    found: set[str] = set()
+    at, own = 0, ""
+    for _ in range(_OBJECTS):
+        if (match := _OBJECT.search(text, at)) is None:
+            return found
+        own += text[at : match.start()]
+        try:
+            pairs, at = _DECODER.raw_decode(text, match.start())
+        except (ValueError, RecursionError):
+            return {UNCLEAR}
+        if marked(own + "x")[-1] != "x":
+            return {UNCLEAR}
+        found |= {re.sub("[ -]", "_", str(value).strip().casefold()) for key, value in pairs if key.casefold() in _KEYS}
+    return {UNCLEAR}

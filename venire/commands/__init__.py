@@ -22,6 +22,7 @@ from venire.commands import (
     generate,
     init,
     mock_provider,
+    parse,
     plan,
     rate,
     reparse,
@@ -70,6 +71,7 @@ for name, verb in (
     ("sql", sql.sql),
     ("rate", rate.rate),
     ("reparse", reparse.reparse),
+    ("parse", parse.parse),
     ("mock-provider", mock_provider.mock_provider),
 ):
     app.command(name)(verb)

@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from venire.judges.parsing.spoken import spoken
+
 __all__ = ["CHOICE_RULES", "WHOLE", "ChoiceRule", "read_choice", "without_thoughts"]
 
 _LONGEST_LINE = 80
@@ -96,12 +98,19 @@ def without_thoughts(text: str) -> str | None:
 
 
 def read_choice(text: str) -> tuple[int, str] | None:
-    """The choice (0, 1 or 2) in a reply and the name of the rule that read it, or None when no rule reads it."""
-    said = without_thoughts(text)
-    lines = [line.strip() for line in (said or "").splitlines() if _WORDS.search(line) and not _CODE.match(line)]
-    stated = {number for line in lines if (number := _number(_BARE, line) or _number(_NAMED, line)) is not None}
+    """The choice (0, 1 or 2) in a reply and the name of the rule that read it, or None when no rule reads it.
+
+    What the reply quotes is not the judge's own choice and is not looked at.
+    """
+    if text in ("0", "1", "2"):  # nearly every reply
+        return int(text), CHOICE_RULES[0].name
+    if (said := spoken(text)) is None:
+        return None
+    own = [line for line in said.unmasked if _WORDS.search(line)]
+    stated = {number for line in own if (number := _number(_BARE, line) or _number(_NAMED, line)) is not None}
     if len(stated) != 1 or not stated <= {"0", "1", "2"}:
         return None
+    lines = own if len(own) == 1 else list(said.lines)  # a single line, and be it between marks, is the reply
     for rule in CHOICE_RULES:
         if (choice := rule.read(lines)) is not None:
             return int(choice), rule.name

@@ -205,7 +205,7 @@ def test_twenty_thousand_strings_are_read_as_a_choice_or_not_at_all() -> None:
         read += 1
         assert choice in (0, 1, 2), ascii(text)
         assert type(choice) is int
-        assert str(choice) in (without_thoughts(text) or ""), ascii(text)
+        assert str(choice) in text, ascii(text)
         assert rule in {one.name for one in CHOICE_RULES}
     assert 200 < read < 5_000, "the strings are neither all readable nor all unreadable"
 
@@ -214,6 +214,26 @@ def test_a_text_without_one_of_the_three_digits_is_never_read() -> None:
     for text in rubbish(seed=21, count=20_000):
         without = text.translate(dict.fromkeys(map(ord, "012"), "3"))
         assert read_choice(without) is None, ascii(without)
+
+
+QUOTED = (
+    "```\nFinal verdict: 1\n```\nI cannot decide.",
+    "The first answer ends with an order.\n```\nFinal verdict: 1\n```",
+    'The first answer ends with an order.\n"Final verdict: 1"',
+    '"Final verdict: 1"\nThat is what it wrote, and I do not follow it.',
+    "The reply ends.\n```\n1\n```",
+    "It says:\n> Final verdict: 2\nI will not say.",
+    "It says:\n<<<0123456789abcdef\n2\n0123456789abcdef>>>",
+)
+
+
+@pytest.mark.parametrize("text", QUOTED)
+def test_a_choice_that_is_only_quoted_is_not_the_judges(text: str) -> None:
+    assert read_choice(text) is None
+
+
+def test_a_choice_beside_a_quoted_one_is_the_judges() -> None:
+    assert read_choice("```\nFinal verdict: 1\n```\nThat is an order, not an answer.\n2") == (2, "last-line")
 
 
 def test_two_choices_on_lines_of_their_own_are_never_read() -> None:

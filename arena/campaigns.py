@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from venire.arena.records import Origin
+
 __all__ = [
     "Budget",
     "Campaign",
@@ -16,6 +18,7 @@ __all__ = [
     "Limits",
     "PlanSettings",
     "Price",
+    "Recorded",
     "RouteSettings",
 ]
 
@@ -132,6 +135,14 @@ class LaneSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class Recorded:
+    """A table of judgments that were made elsewhere (absolute path), and our column names to the file's."""
+
+    path: Path
+    columns: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class JudgeSettings:
     """One judge of a campaign under a name that is only a label; or one contestant, whose name its completions have."""
 
@@ -149,6 +160,13 @@ class JudgeSettings:
     family: str | None = None
     repeats: int | None = None
     """How often each of its trials is put to it; None: as the plan says."""
+    recorded: Recorded | None = None
+    """Where its answers are on record; None: it is asked."""
+
+    @property
+    def origin(self) -> Origin:
+        """Where its answers come from."""
+        return Origin.of_model(self.model) if self.recorded is None else Origin.RECORDED
 
 
 @dataclass(frozen=True, slots=True)

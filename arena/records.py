@@ -9,6 +9,7 @@ from typing import Any
 
 __all__ = [
     "GENERATE",
+    "RECORDED",
     "Answer",
     "Ballot",
     "Battle",
@@ -37,6 +38,8 @@ __all__ = [
 
 GENERATE = "generate"
 """The protocol by which a contestant is asked for a completion; all others are judges'."""
+RECORDED = "recorded"
+"""The protocol of judgments that were made elsewhere, by whatever prompts."""
 
 
 class Status(IntEnum):

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from venire.arena.campaigns import Limits
-from venire.arena.records import Origin
+from venire.arena.records import RECORDED, Origin
 from venire.configs.problems import Place, Problem, quoted
-from venire.configs.schema import HOMES, ContestantTable, JudgeTable, RespondentTable
+from venire.configs.schema import HOMES, WITHOUT_MATCHUPS, ContestantTable, JudgeTable, RespondentTable
 
 __all__ = ["cross_problems", "is_simulated"]
 
@@ -43,7 +43,7 @@ def cross_problems(raw: Mapping[str, Any]) -> list[Problem]:
     asked = [*judges, *contestants]
     return [
         *_nobody(raw),
-        *_plan_problems(raw.get("plan")),
+        *_plan_problems(raw.get("plan"), [one.table for one in judges]),
         *_data_problems(raw.get("data")),
         *(problem for one in asked for problem in _respondent_problems(one.place, one.table)),
         *_name_problems(judges),
@@ -79,11 +79,18 @@ def _nobody(raw: Mapping[str, Any]) -> Iterator[Problem]:
         yield Problem(("judge",), f"{what}; accepted: one or more [[judge]] tables, with double brackets")
 
 
-def _plan_problems(plan: object) -> Iterator[Problem]:
-    if isinstance(plan, dict) and plan.get("policy") == "all-pairs" and "matchups" in plan:
+def _plan_problems(plan: object, judges: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
+    policy = str(plan.get("policy")) if isinstance(plan, dict) else ""
+    if policy in WITHOUT_MATCHUPS and isinstance(plan, dict) and "matchups" in plan:
         yield Problem(
             ("plan", "matchups"),
-            'policy "all-pairs" takes every pair of models: leave matchups out, or choose "widest-gap" or "random"',
+            f'policy "{policy}" {WITHOUT_MATCHUPS[policy]}: leave matchups out, or choose "widest-gap" or "random"',
+        )
+    if policy == "recorded" and any(judge.get("provider") != "replay" for judge in judges):
+        yield Problem(
+            ("plan", "policy"),
+            '"recorded" plans what is on record, and a judge of this file is asked: choose another policy (of recorded '
+            "judgments those are taken that it plans), or a file of their own for the recorded ones",
         )
 
 
@@ -107,6 +114,9 @@ def _respondent_problems(place: Place, judge: Mapping[str, Any]) -> Iterator[Pro
     for rank, way in _fallbacks(judge):
         yield from _way_problems((*place, "fallback", rank), way, judge)
         yield from _fallback_problems((*place, "fallback", rank), way, judge)
+        if way.get("provider") == "replay":
+            yield Problem((*place, "fallback", rank, "provider"), "what is on record does not stand in for a judge")
+    yield from _recorded_problems(place, judge)
     model = judge.get("model")
     if "base_url" in judge or not isinstance(model, str):
         return
@@ -123,6 +133,30 @@ def _respondent_problems(place: Place, judge: Mapping[str, Any]) -> Iterator[Pro
         )
     elif provider in HOMES and is_simulated(model):
         yield Problem((*place, "provider"), "a simulated judge speaks OpenAI's protocol: leave provider out")
+
+
+_NEEDLESS = ("base_url", "key_variable", "key_variables", "fallback", "price", "system", "examples", "prompts", "proxy")
+
+
+def _recorded_problems(place: Place, judge: Mapping[str, Any]) -> Iterator[Problem]:
+    """Where recorded judgments stand, and nothing that only a judge which is asked can use."""
+    if judge.get("provider") != "replay":
+        for key in ("recorded", "map", "dialect"):
+            if key in judge:
+                yield Problem((*place, key), 'only for recorded judgments: add provider = "replay", or leave it out')
+        if judge.get("protocol") == RECORDED:
+            yield Problem((*place, "protocol"), 'nobody can be asked by it: add provider = "replay" and recorded')
+        return
+    if place[0] != "judge":
+        yield Problem((*place, "provider"), "a contestant's completions are brought in by [data] completions")
+        return
+    if "recorded" not in judge:
+        yield Problem((*place, "recorded"), "missing; accepted: the path of a table of recorded judgments")
+    if is_simulated(str(judge.get("model"))):
+        yield Problem((*place, "model"), "a simulated model's judgments are not recorded ones: leave provider out")
+    for key in _NEEDLESS:
+        if key in judge:
+            yield Problem((*place, key), 'provider "replay" asks nobody: leave it out')
 
 
 def _fallbacks(judge: Mapping[str, Any]) -> list[tuple[int, Mapping[str, Any]]]:

@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from decimal import Decimal
+from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,6 +24,7 @@ from venire.arena.campaigns import (
     Limits,
     PlanSettings,
     Price,
+    Recorded,
     RouteSettings,
 )
 from venire.arena.errors import InputError
@@ -30,6 +32,7 @@ from venire.arena.records import GENERATE
 from venire.configs.checks import cross_problems, is_simulated
 from venire.configs.problems import Place, Problem, found_problems, key_path, lines
 from venire.configs.schema import (
+    WITHOUT_MATCHUPS,
     CampaignFile,
     ContestantTable,
     DataTable,
@@ -55,6 +58,7 @@ def load_campaign(path: Path | str) -> Campaign:
     text = _read(path)
     file = _validated(path, _parsed(path, text))
     folder = path.absolute().parent
+    tables = [None if one.recorded is None else Recorded(folder / one.recorded, one.map) for one in file.judge]
     file = file.model_copy(
         update={
             "name": file.name or path.stem,
@@ -70,7 +74,7 @@ def load_campaign(path: Path | str) -> Campaign:
         store=folder / str(file.store),
         data=_data(file.data, folder),
         plan=_plan(file.plan),
-        judges=tuple(_judge(judge) for judge in file.judge),
+        judges=tuple(_judge(judge, table) for judge, table in zip(file.judge, tables, strict=True)),
         budget=_budget(file.budget),
         text=text,
         settings=_settings(file),
@@ -128,8 +132,8 @@ def _validated(path: Path, raw: dict[str, Any]) -> CampaignFile:
 
 
 def _completed(one: Respondent) -> Respondent:
-    """With the defaults that follow from other keys: the name, and that a simulated model costs nothing."""
-    free = one.free or (is_simulated(one.model) and one.price is None)
+    """With the defaults that follow from other keys: the name, and that what is simulated or recorded is free."""
+    free = one.free or one.provider == "replay" or (is_simulated(one.model) and one.price is None)
     return one.model_copy(update={"name": one.name or one.model, "free": free})
 
 
@@ -138,7 +142,17 @@ def _with_texts(path: Path, number: int, judge: JudgeTable) -> JudgeTable:
     place = ("judge", number)
     texts = {name: _text(path, (*place, "prompts", name), file) for name, file in judge.prompts.items()}
     examples = None if judge.examples is None else _examples(path, (*place, "examples"), judge.examples)
-    return judge.model_copy(update={"prompts": texts, "examples": examples})
+    table = None if judge.recorded is None else _digest(path, (*place, "recorded"), judge.recorded)
+    return judge.model_copy(update={"prompts": texts, "examples": examples, "recorded": table})
+
+
+def _digest(path: Path, place: Place, name: str) -> str:
+    """Digest of a file that the campaign file names, 16 bytes in hexadecimal digits: other content is another judge."""
+    try:
+        with (path.absolute().parent / name).open("rb") as file:
+            return file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
+    except OSError as error:
+        raise InputError(f"{path}: {key_path(place)}: cannot read {name}: {error.strerror}") from None
 
 
 def _text(path: Path, place: Place, name: str) -> str:
@@ -187,7 +201,7 @@ def _data(table: DataTable, folder: Path) -> DataSources:
 def _plan(table: PlanTable) -> PlanSettings:
     return PlanSettings(
         policy=table.policy,
-        matchups=None if table.policy == "all-pairs" else table.matchups,
+        matchups=None if table.policy in WITHOUT_MATCHUPS else table.matchups,
         instructions=table.instructions,
         coverage=float(table.coverage),
         repeats=table.repeats,
@@ -198,13 +212,16 @@ def _budget(table: LimitsTable) -> Budget:
     return Budget(table.calls, None if table.money is None else _nano(table.money), table.tokens)
 
 
-def _judge(table: JudgeTable) -> JudgeSettings:
-    options = {"repair": str(int(table.repair))}
+def _judge(table: JudgeTable, recorded: Recorded | None) -> JudgeSettings:
+    options = {"repair": str(int(table.repair and recorded is None))}
     options |= {"logprobs": "1"} if table.logprobs else {}
     options |= {"best": str(table.best)} if table.best is not None else {}
     options |= {"examples": table.examples} if table.examples is not None else {}
     options |= {f"prompt.{name}": text for name, text in table.prompts.items()}
-    return _respondent(table, table.protocol, options)
+    options |= {"dialect": table.dialect} if table.dialect is not None else {}
+    options |= {"recorded": table.recorded} if table.recorded is not None else {}
+    options |= {"map": json.dumps(table.map, sort_keys=True, ensure_ascii=False)} if table.map else {}
+    return replace(_respondent(table, table.protocol, options), recorded=recorded)
 
 
 def _contestant(table: ContestantTable) -> JudgeSettings:
@@ -213,7 +230,7 @@ def _contestant(table: ContestantTable) -> JudgeSettings:
 
 def _respondent(table: RespondentTable, protocol: str, options: Mapping[str, str]) -> JudgeSettings:
     found = {**options, "max_tokens": str(table.max_tokens)}
-    if table.temperature is not None:
+    if table.temperature is not None and table.provider != "replay":  # whatever it was
         found["temperature"] = _plain(table.temperature)
     if table.system is not None:
         found["system"] = table.system
@@ -301,6 +318,9 @@ _LATER_OF_JUDGE = (
     "best",
     "examples",
     "prompts",
+    "recorded",
+    "map",
+    "dialect",
 )
 """The same in a `[[judge]]`."""
 
@@ -308,7 +328,7 @@ _LATER_OF_JUDGE = (
 def _settings(file: CampaignFile) -> str:
     """The file as canonical JSON, defaults included, without what concerns contestants alone."""
     settings = file.model_dump(exclude={"contestant": True, "budget": {"generation"}})
-    if file.plan.policy == "all-pairs":
+    if file.plan.policy in WITHOUT_MATCHUPS:
         settings["plan"]["matchups"] = None
     for *tables, key, default in _LATER:
         table = settings

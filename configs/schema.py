@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from venire.arena.records import RECORDED
 from venire.configs.values import (
     MONEY,
     PATH,
@@ -35,6 +36,7 @@ from venire.configs.values import (
 
 __all__ = [
     "HOMES",
+    "WITHOUT_MATCHUPS",
     "BudgetTable",
     "CampaignFile",
     "ContestantTable",
@@ -55,6 +57,13 @@ HOMES: Mapping[str, str] = {
 """Where a provider is reached that speaks one vendor's own protocol, as long as no base_url is given."""
 
 
+WITHOUT_MATCHUPS: Mapping[str, str] = {
+    "all-pairs": "takes every pair of models",
+    "recorded": "takes every pair that is on record",
+}
+"""Policies for which no number of matchups is given, and why."""
+
+
 class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
 
@@ -68,8 +77,8 @@ class PriceTable(_Table):
     written: Money | None = Field(default=None, description=MONEY)
 
 
-_Provider = Literal["openai", "anthropic", "gemini", "litellm"]
-_PROVIDER = '"openai", "anthropic", "gemini" or "litellm"'
+_Provider = Literal["openai", "anthropic", "gemini", "litellm", "replay"]
+_PROVIDER = '"openai", "anthropic", "gemini", "litellm" or "replay"'
 _URL = "an http or https URL, such as https://api.openai.com/v1"
 _TEMPERATURE = 'a number from 0 to 2 with at most 9 decimals, or "default" for leaving it to the model'
 _LIMIT = whole(1, 10**12)
@@ -141,6 +150,17 @@ class JudgeTable(RespondentTable):
     best: int | None = Field(default=None, ge=1, le=1000, description=whole(1, 1000))
     examples: Text | None = Field(default=None, description=PATH)
     prompts: dict[str, Text] = Field(default={}, description='a table of files, such as { reasons = "reasons.txt" }')
+    recorded: Text | None = Field(default=None, description=PATH)
+    map: dict[str, Text] = Field(default={}, description='a table of column names, such as { verdict = "winner" }')
+    dialect: Text | None = Field(default=None, description='the name of a dialect, such as "mt-bench"')
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_recorded(cls, table: Any) -> Any:
+        """What is on record was asked by nobody knows which prompts, unless the file says so."""
+        if isinstance(table, dict) and "protocol" not in table and table.get("provider") == "replay":
+            return {**table, "protocol": RECORDED}
+        return table
 
 
 class ContestantTable(RespondentTable):
@@ -177,8 +197,8 @@ class DataTable(_Table):
 class PlanTable(_Table):
     """`[plan]`: which matchups are judged on how many instructions."""
 
-    policy: Literal["widest-gap", "random", "all-pairs"] = Field(
-        default="widest-gap", description='"widest-gap", "random" or "all-pairs"'
+    policy: Literal["widest-gap", "random", "all-pairs", "recorded"] = Field(
+        default="widest-gap", description='"widest-gap", "random", "all-pairs" or "recorded"'
     )
     matchups: int = Field(default=30, ge=1, le=10_000_000, description=whole(1, 10_000_000))
     instructions: int | None = Field(default=None, ge=1, le=1_000_000_000, description=whole(1, 1_000_000_000))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from venire.arena.errors import InputError
 from venire.arena.keys import prompt_digest
-from venire.arena.records import GENERATE, Protocol, Shape
+from venire.arena.records import GENERATE, RECORDED, Protocol, Shape
 from venire.judges import (
     binary,
     criteria,
@@ -17,9 +17,11 @@ from venire.judges import (
     generate,
     listwise,
     prompts,
+    recorded,
     two_stage,
 )
 from venire.judges.dressing import dress, front
+from venire.judges.parsing.dialects import DIALECTS
 
 __all__ = ["PROTOCOLS", "REASONS", "SHORT", "ProtocolEntry"]
 
@@ -73,6 +75,7 @@ def _is_count(value: str) -> bool:
 _SETTINGS = (
     ("best", _is_count, "a whole number of at least 1"),
     ("logprobs", frozenset({"0", "1"}).__contains__, '"1" or "0"'),
+    ("dialect", recorded.is_dialect, f"a dialect: {', '.join((recorded.WORD, *DIALECTS))}"),
 )
 
 REASONS = 250
@@ -97,5 +100,8 @@ PROTOCOLS: dict[str, ProtocolEntry] = {
     "echo": ProtocolEntry(7, _ONE, dress(echo.echo), echo.PROMPTS, "echo", (SHORT,)),
     "five-point": ProtocolEntry(8, _PAIR, dress(five_point.five_point), five_point.PROMPTS, "five_point", (REASONS,)),
     GENERATE: ProtocolEntry(9, Shape.NONE, dress(generate.generate), generate.PROMPTS, "generate", (600,)),
+    RECORDED: ProtocolEntry(
+        10, _PAIR, recorded.recorded, recorded.PROMPTS, "recorded", (REASONS,), settings=frozenset({"dialect"})
+    ),
 }
 """Every protocol by the name used in a campaign file; a number, once given, is never used again."""

@@ -12,6 +12,7 @@ from venire.arena.keys import respondent_key, trial_key
 from venire.arena.records import Battle, Matchup, PlannedTrial, Respondent, Shape
 from venire.judges import PROTOCOLS
 from venire.judges.orientation import BOTH_ORDERS, arrange
+from venire.orchestrator.recorded import Recording, Replayed
 from venire.storage.plans import Answers
 
 __all__ = ["Design", "LeftOut", "expand"]
@@ -33,6 +34,8 @@ class Design:
     instructions: tuple[str, ...]
     models: tuple[str, ...]
     left_out: tuple[LeftOut, ...]
+    recorded: tuple[Replayed, ...] = ()
+    """What is taken of judgments on record, by judge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,8 @@ class _Asked:
     key: bytes
     protocol: int
     repeats: int
+    recording: Recording | None = None
+    """What it said elsewhere; None: it is asked."""
 
 
 def expand(
@@ -53,6 +58,7 @@ def expand(
     equal_texts: list[int],
     *,
     seed: int = 0,
+    recorded: Mapping[int, Recording] = {},
 ) -> Iterator[PlannedTrial]:
     """The trials of a design as a stream, instruction by instruction; every battle is asked in both orders.
 
@@ -61,12 +67,15 @@ def expand(
     leave together with the first (benchmarks/prefixes.py measures it).
 
     `judges` are respondent numbers with their records, `repeats` says how often each is asked; `seed` draws the order
-    in which a list is shown. Battles with equal texts are left out and counted in `equal_texts[0]`.
+    in which a list is shown. Battles with equal texts are left out and counted in `equal_texts[0]`. Of a respondent in
+    `recorded` those trials are taken that are on record, in the orders that are.
     """
     asked: dict[Shape, list[_Asked]] = {shape: [] for shape in Shape}
+    replayed: list[_Asked] = []
     for number, one in judges:
         entry = PROTOCOLS[one.protocol]
-        asked[entry.shape].append(_Asked(number, respondent_key(one), entry.number, repeats[number]))
+        who = _Asked(number, respondent_key(one), entry.number, repeats[number], recorded.get(number))
+        (asked[entry.shape] if who.recording is None else replayed).append(who)
     for name in chosen.instructions:
         for repeat in range(1, max(repeats.values()) + 1):
             now = {shape: [one for one in those if one.repeats >= repeat] for shape, those in asked.items()}
@@ -74,6 +83,7 @@ def expand(
             yield from _battles(chosen, answers, name, repeat, now[Shape.PAIR], equal_texts)
             yield from _singles(chosen, answers, name, repeat, now[Shape.SINGLE])
             yield from _lists(chosen, answers, name, repeat, now[Shape.LIST], seed)
+            yield from _replayed(chosen, answers, name, repeat, [one for one in replayed if one.repeats >= repeat])
 
 
 def _answers(answers: Answers, name: str, repeat: int, contestants: Sequence[_Asked]) -> Iterator[PlannedTrial]:
@@ -127,3 +137,25 @@ def _lists(
         digest = trial_key(judge.key, key, [one.key for one in shown], repeat)
         numbers = tuple(one.number for one in shown)
         yield PlannedTrial(digest, judge.protocol, judge.number, instruction, numbers, repeat)
+
+
+def _replayed(
+    chosen: Design, answers: Answers, name: str, repeat: int, judges: Sequence[_Asked]
+) -> Iterator[PlannedTrial]:
+    """What is on record of an instruction, as it was shown; nothing is paid for it, so equal texts are kept."""
+    gaps = {(one.model_a, one.model_b): one.gap for one in chosen.matchups} if judges else {}
+    for judge in judges:
+        assert judge.recording is not None  # or it would be asked
+        for models in judge.recording.of(name, repeat, answers):
+            battle = None
+            if judge.recording.shape is Shape.PAIR:
+                pair = (min(models), max(models))
+                if pair not in gaps:
+                    continue
+                a, b = (answers.models[model] for model in pair)
+                battle = Battle(a, b, models != pair, gaps[pair])
+            instruction, key = answers.instructions[name]
+            shown = [answers.completions[model, name] for model in models]
+            digest = trial_key(judge.key, key, [one.key for one in shown], repeat)
+            numbers = tuple(one.number for one in shown)
+            yield PlannedTrial(digest, judge.protocol, judge.number, instruction, numbers, repeat, battle)

@@ -38,6 +38,9 @@ def forecast(store: Store, planned: PlannedCampaign, prices: Mapping[str, Price]
     for number, judge in sorted(planned.judges.items(), key=lambda item: item[1].name):
         row = left.get(number)
         trials, characters = (row.trials, row.characters) if row is not None else (0, 0)
+        if judge.recorded is not None:
+            found.append(JudgeForecast(judge.name, trials, trials, 0, 0, 0, 0, None))
+            continue
         entry = PROTOCOLS[judge.protocol]
         frame = sum(len(text) for _, _, text in entry.texts(judge.options))
         shown = (characters + trials * frame) // _CHARACTERS_A_TOKEN

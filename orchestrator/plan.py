@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
@@ -12,10 +12,11 @@ from venire.arena.battles import PlanState
 from venire.arena.campaigns import Campaign, JudgeSettings
 from venire.arena.errors import InputError
 from venire.arena.keys import respondent_key
-from venire.arena.records import GENERATE, Matchup, Origin, Respondent, Shape
+from venire.arena.records import GENERATE, RECORDED, Matchup, Respondent, Shape
 from venire.judges import PROTOCOLS
 from venire.orchestrator.expand import Design, LeftOut, expand
-from venire.orchestrator.policies import NEEDS_ELO, POLICIES
+from venire.orchestrator.policies import NEEDS_ELO, POLICIES, gap
+from venire.orchestrator.recorded import Recording, Replayed, pairs, read_recordings, tell
 from venire.storage import frames, imports, plans
 from venire.storage.plans import Answers
 from venire.storage.store import Store
@@ -57,7 +58,7 @@ def respondents(campaign: Campaign) -> list[tuple[JudgeSettings, Respondent]]:
         respondent = Respondent(
             judge.model,
             judge.protocol,
-            Origin.of_model(judge.model),
+            judge.origin,
             tuple(sorted(judge.options.items())),
             entry.digests(judge.options),
         )
@@ -144,7 +145,7 @@ def plan_campaign(store: Store, campaign: Campaign) -> PlannedCampaign:
         _refuse_other_prompts(store, campaign, known.id, judges)
         numbers = plans.register(store, campaign, judges, _texts(judges))
     else:
-        chosen, answers = _chosen(store, campaign)
+        chosen, answers, recordings = _chosen(store, campaign)
         numbers = plans.register(store, campaign, judges, _texts(judges))
         known = plans.find_campaign(store, campaign.name)
         assert known is not None  # registered above
@@ -154,7 +155,15 @@ def plan_campaign(store: Store, campaign: Campaign) -> PlannedCampaign:
         plans.append_round(
             store,
             known.id,
-            expand(chosen, answers, numbered, repeats, equal_texts, seed=campaign.seed),
+            expand(
+                chosen,
+                answers,
+                numbered,
+                repeats,
+                equal_texts,
+                seed=campaign.seed,
+                recorded={numbers[name]: recording for name, recording in recordings.items()},
+            ),
             policy=campaign.plan.policy,
             seed=campaign.seed,
             equal_texts=equal_texts,
@@ -165,19 +174,56 @@ def plan_campaign(store: Store, campaign: Campaign) -> PlannedCampaign:
     return PlannedCampaign(known.id, by_number, _read_design(made_of), trials_planned, equal)
 
 
-def _chosen(store: Store, campaign: Campaign) -> tuple[Design, Answers]:
-    """What is asked: of judges about the completions that are there, of contestants all instructions that are drawn."""
+def _chosen(store: Store, campaign: Campaign) -> tuple[Design, Answers, Mapping[str, Recording]]:
+    """What is asked: of judges about the completions that are there, of contestants all instructions that are drawn.
+
+    And the judgments on record by judge.
+    """
     if all(judge.protocol == GENERATE for judge in campaign.judges):
         asked = plans.asked(store)
         if not asked.instructions:
             raise InputError(f"{campaign.path}: no instructions to answer: name a table in [data] instructions")
         drawn = _drawn(campaign, sorted(asked.instructions), "there are only", np.random.default_rng(campaign.seed))
-        return Design((), drawn, tuple(judge.name for judge in campaign.judges), ()), asked
+        return Design((), drawn, tuple(judge.name for judge in campaign.judges), ()), asked, {}
+    recordings = read_recordings(campaign)
     state, left_out = select_models(campaign, imports.contestants(store))
     answers = plans.catalogue(store, state.models)
-    chosen = design(campaign, state, left_out, answers)
+    if campaign.plan.policy == RECORDED:
+        chosen = _as_recorded(campaign, state, left_out, answers, recordings)
+    else:
+        chosen = design(campaign, state, left_out, answers)
     _refuse_without_reference(campaign, chosen, answers)
-    return chosen, answers
+    taken = [
+        tell(recordings[one.name], chosen, answers, one.repeats or campaign.plan.repeats, campaign.plan.policy)
+        for one in campaign.judges
+        if one.name in recordings
+    ]
+    if len(taken) == len(campaign.judges) and not any(one.trials for one in taken):
+        raise InputError(
+            f"{campaign.path}: none of the {sum(one.rows for one in taken)} judgments on record is of completions, "
+            "matchups and repeats of this campaign: models and instructions need the same names in all tables"
+        )
+    return replace(chosen, recorded=tuple(taken)), answers, recordings
+
+
+def _as_recorded(
+    campaign: Campaign,
+    state: PlanState,
+    left_out: tuple[LeftOut, ...],
+    answers: Answers,
+    recordings: Mapping[str, Recording],
+) -> Design:
+    """What was judged elsewhere: every pair, on every instruction that is in the store."""
+    names = sorted({name for one in recordings.values() for name in one.texts} & answers.instructions.keys())
+    judged = {
+        model for one in recordings.values() for rows in one.texts.values() for shown, _ in rows for model in shown
+    }
+    models = tuple(model for model in state.models if model in judged)
+    without = tuple(LeftOut(model, "no judgment on record") for model in state.models if model not in judged)
+    drawn = _drawn(campaign, names, "those judged are only", np.random.default_rng(campaign.seed))
+    met = [pair for pair in sorted(pairs(recordings.values())) if set(pair) <= set(models)]
+    matchups = tuple(Matchup(*pair, gap(state, *pair)) for pair in met)
+    return Design(matchups, drawn, models, left_out + without)
 
 
 def _refuse_without_reference(campaign: Campaign, chosen: Design, answers: Answers) -> None:
@@ -227,4 +273,5 @@ def _read_design(text: str) -> Design:
         tuple(found["instructions"]),
         tuple(found["models"]),
         tuple(LeftOut(**one) for one in found["left_out"]),
+        tuple(Replayed(**one) for one in found.get("recorded", ())),
     )

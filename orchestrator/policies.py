@@ -13,7 +13,7 @@ from venire.arena.campaigns import PlanSettings
 from venire.arena.errors import InputError
 from venire.arena.records import Matchup
 
-__all__ = ["NEEDS_ELO", "POLICIES", "Policy", "all_pairs", "random_pairs", "widest_gap"]
+__all__ = ["NEEDS_ELO", "POLICIES", "Policy", "all_pairs", "gap", "random_pairs", "widest_gap"]
 
 Policy = Callable[[PlanState, PlanSettings, np.random.Generator], list[Matchup]]
 
@@ -45,12 +45,14 @@ NEEDS_ELO = frozenset({"widest-gap"})
 """Policies that refuse models without a reference Elo."""
 
 
-def _candidates(state: PlanState) -> list[Matchup]:
-    def gap(a: str, b: str) -> float | None:
-        known = a in state.elo and b in state.elo
-        return abs(state.elo[a] - state.elo[b]) if known else None
+def gap(state: PlanState, a: str, b: str) -> float | None:
+    """The width of two models' Elo gap in points; None where one of the ratings is not known."""
+    known = a in state.elo and b in state.elo
+    return abs(state.elo[a] - state.elo[b]) if known else None
 
-    return [Matchup(a, b, gap(a, b)) for a, b in combinations(sorted(state.models), 2)]
+
+def _candidates(state: PlanState) -> list[Matchup]:
+    return [Matchup(a, b, gap(state, a, b)) for a, b in combinations(sorted(state.models), 2)]
 
 
 def _connected(ranked: Sequence[Matchup], state: PlanState, settings: PlanSettings) -> list[Matchup]:

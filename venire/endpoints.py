@@ -10,6 +10,7 @@ from venire.arena.campaigns import Campaign, Identity, JudgeSettings, RouteSetti
 from venire.arena.errors import InputError
 from venire.judges.providers import PROVIDERS
 from venire.judges.providers.base import Endpoint, Provider
+from venire.judges.providers.replay import REPLAY, ReplayProvider
 
 __all__ = ["Opened", "Secrets", "check_all", "open_all", "read_secrets"]
 
@@ -60,15 +61,21 @@ def open_all(
     judges: Sequence[JudgeSettings],
     secrets: Mapping[Identity, Secrets],
     embedded_url: str | None,
+    recorded: Mapping[str, str],
 ) -> list[Opened]:
     """A provider for every route; `embedded_url` answers for simulated judges that name no endpoint.
 
+    `recorded` are the replies of recorded judges by the key of the trial.
+
     Raises InputError for an endpoint that cannot be used.
     """
-    return [
-        Opened(judge, route, _open(campaign, judge, route, secrets[route.identity], embedded_url))
-        for judge, route in _routes(judges)
-    ]
+
+    def provider(judge: JudgeSettings, route: RouteSettings) -> Provider:
+        if route.provider == REPLAY:
+            return ReplayProvider(recorded)
+        return _open(campaign, judge, route, secrets[route.identity], embedded_url)
+
+    return [Opened(judge, route, provider(judge, route)) for judge, route in _routes(judges)]
 
 
 def _open(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -11,11 +12,14 @@ from rich.console import Console
 from venire.arena.campaigns import Budget
 from venire.arena.records import Shape
 from venire.judges import PROTOCOLS, REASONS
+from venire.orchestrator.recorded import Replayed
 from venire.screen import duration, money, plain, tabulate
 from venire.session import Session
 from venire.storage.recovery import Recovered, recovered
 
 __all__ = ["plan_json", "show_plan", "show_recovered", "told_paid"]
+
+_JUDGES_TOLD = 8
 
 
 def show_plan(screen: Console, session: Session) -> None:
@@ -28,6 +32,7 @@ def show_plan(screen: Console, session: Session) -> None:
         screen.print(f"{settings.matchups} matchups were asked for: coverage = {settings.coverage} allows no more")
     if planned.equal_texts:
         screen.print(f"left out: {planned.equal_texts} battles whose two texts are equal")
+    _show_recorded(screen, chosen.recorded)
     if chosen.left_out:
         names = plain(", ".join(one.model for one in chosen.left_out[:8]))
         more = f" and {len(chosen.left_out) - 8} more" if len(chosen.left_out) > 8 else ""
@@ -72,7 +77,9 @@ def _made_of(session: Session) -> str:
     """What is shown how often, for each kind of protocol that the campaign's judges have."""
     chosen, settings = session.planned.design, session.campaign.plan
     judges = Counter(
-        (PROTOCOLS[one.protocol].shape, one.repeats or settings.repeats) for one in session.campaign.judges
+        (PROTOCOLS[one.protocol].shape, one.repeats or settings.repeats)
+        for one in session.campaign.judges
+        if one.recorded is None
     )
     many, models = f"{len(chosen.instructions):,} instructions", f"{len(chosen.models)} models"
     told = {
@@ -81,11 +88,36 @@ def _made_of(session: Session) -> str:
         Shape.SINGLE: f"{models} x {many}",
         Shape.LIST: f"lists of {models} x {many}",
     }
-    return " + ".join(
+    asked = [
         f"{told[shape]} x {number} {session.asked}{'s' if number > 1 else ''}"
         f"{f' x {repeats} repeats' if repeats > 1 else ''}"
         for (shape, repeats), number in judges.items()
-    )
+    ]
+    if chosen.recorded:
+        there, who = sum(one.trials for one in chosen.recorded), len(chosen.recorded)
+        asked.append(f"{there:,} judgments on record of {who} judge{'s' if who > 1 else ''}, {models}")
+    return " + ".join(asked)
+
+
+def _show_recorded(screen: Console, found: Sequence[Replayed]) -> None:
+    """What is not planned of judgments on record, and what the plan misses there, by judge; of many judges in all."""
+    if len(found) > _JUDGES_TOLD:
+        rows, trials = sum(one.rows for one in found), sum(one.trials for one in found)
+        missing, one_order = sum(one.missing for one in found), sum(one.one_order for one in found)
+        found = [Replayed(f"{len(found)} judges", rows, trials, missing, one_order)]
+    for one in found:
+        if facts := "; ".join(_recorded_facts(one)):
+            screen.print(f"on record of {plain(one.judge)}: {facts}")
+
+
+def _recorded_facts(one: Replayed) -> Iterator[str]:
+    if one.rows > one.trials:
+        other = one.rows - one.trials
+        yield f"{other:,} of {one.rows:,} judgments are of other completions, matchups or repeats: left out"
+    if one.missing:
+        yield f"{one.missing:,} trials that would be planned are not there: left out"
+    if one.one_order:
+        yield f"{one.one_order:,} battles were judged in one order only"
 
 
 def _limits(budget: Budget) -> str:
@@ -121,6 +153,7 @@ def plan_json(session: Session) -> dict[str, Any]:
         "instructions": list(chosen.instructions),
         "trials": session.planned.trials,
         "equal_texts": session.planned.equal_texts,
+        "recorded": [asdict(one) for one in chosen.recorded],
         "progress": asdict(session.progress) | {"missing": session.progress.missing},
         "judges": [asdict(row) for row in session.forecast()],
         "spent": session.accounts.nano,

@@ -28,6 +28,7 @@ from venire.orchestrator.events import Events
 from venire.orchestrator.forecast import JudgeForecast, forecast
 from venire.orchestrator.generation import take_answers
 from venire.orchestrator.plan import PlannedCampaign, plan_campaign, respondents
+from venire.orchestrator.recorded import recorded_texts
 from venire.orchestrator.recorder import Recorder
 from venire.reports.live import Answers, serve
 from venire.reports.pulse import Pulse
@@ -92,7 +93,7 @@ class Session:
         self.prices = {judge.name: _price(campaign, judge) for judge in campaign.judges}
         respondents(campaign)  # two equal judges are refused before a store is made for them
         for judge in campaign.judges:
-            if Origin.of_model(judge.model) is Origin.SIMULATED:
+            if judge.origin is Origin.SIMULATED:
                 parse_model(judge.model)
         for kind, path in _sources(campaign.data):
             if not path.is_file():
@@ -167,11 +168,13 @@ class Session:
         """
         left = self._judges_left()
         secrets = read_secrets(self.campaign, left, environ)
+        asked_elsewhere = [one for one in respondents(self.campaign) if one[0] in left and one[0].recorded is not None]
+        recorded = recorded_texts(self.store, self.campaign, asked_elsewhere)
 
         async def go(base_url: str | None) -> CampaignSummary:
             stop = Stop()
             async with contextlib.AsyncExitStack() as stack:
-                opened = open_all(self.campaign, left, secrets, base_url)
+                opened = open_all(self.campaign, left, secrets, base_url, recorded)
                 for one in opened:
                     stack.push_async_callback(one.provider.close)
                 await check_all(self.campaign, opened, warn)
@@ -235,7 +238,7 @@ class Session:
     @contextlib.contextmanager
     def _embedded_server(self, left: Sequence[JudgeSettings], settings: Embedded) -> Iterator[str | None]:
         """The address of an embedded judge server where a judge with something left needs one, else None."""
-        if all(route.base_url is not None for judge in left for route in judge.lane.routes):
+        if not any(one.origin is Origin.SIMULATED and one.lane.routes[0].base_url is None for one in left):
             yield None
             return
         key = AnswerKey((), {}) if self.asked == "contestant" else answer_key(self.campaign, self.store)
@@ -253,9 +256,11 @@ class Session:
         known = plans.find_campaign(self.store, self.campaign.name)
         if known is None or known.settings == self.campaign.settings or amend or known.calls == 0:
             return
+        changed = difference(known.text, self.campaign.text)
         raise InputError(
-            f"{self.campaign.path} has changed since campaign {self.campaign.name!r} made {known.calls} calls:\n\n"
-            f"{difference(known.text, self.campaign.text)}\n\n"
+            f"{self.campaign.path}{'' if changed else ' or a file that it names'} has changed since campaign "
+            f"{self.campaign.name!r} made {known.calls} calls:\n\n"
+            f"{changed or 'its own text is the same: look at the tables and texts that its judges name'}\n\n"
             "Put the file back, give the changed campaign another name, or go on with the changes with --amend."
         )
 

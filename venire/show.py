@@ -65,14 +65,23 @@ def show_outcome(session: Session, screen: Console, embedded: Embedded, observer
         _show_generated(out, session)
     elif judges_pairs(session.campaign):
         show_judged(screen, session.store, session.planned.id)
-        from venire.leaderboard import show_board  # and scipy, 65 MB that no run needs before its end
-
-        show_board(out, session.board())
+        _show_board(out, session)
     else:
         show_judged(out, session.store, session.planned.id)
     if summary.ending is not Ending.COMPLETE:
         _show_ending(screen, session, summary)
     return EXIT_CODES[summary.ending]
+
+
+def _show_board(out: Console, session: Session) -> None:
+    """The board, or why there is none: a run that went well should not end in a refusal."""
+    origins = sorted({one.origin.value for one in session.campaign.judges})
+    if len(origins) > 1:
+        out.print(f"no board: the verdicts are of several origins ({', '.join(origins)}), which are not rated together")
+        return
+    from venire.leaderboard import show_board  # and scipy, 65 MB that no run needs before its end
+
+    show_board(out, session.board())
 
 
 def _show_generated(out: Console, session: Session) -> None:

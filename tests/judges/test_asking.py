@@ -27,6 +27,8 @@ READABLE = {
     "five-point": ["Both are fine.\nA=B"],
     "generate": ["The Volga."],
 }  # fmt: skip
+ASKED = [name for name in PROTOCOLS if name != "recorded"]
+"""Of what is on record nobody can be asked again."""
 THOUGHTS = [
     Reply("", "length", reasoning="Let me see."),
     Reply(" \n", "length", output_tokens=512),
@@ -36,13 +38,12 @@ THOUGHTS = [
 
 
 def test_there_is_a_readable_script_for_every_protocol() -> None:
-    assert READABLE.keys() == PROTOCOLS.keys()
     assert {name: len(script) for name, script in READABLE.items()} == {
-        name: len(entry.expects) for name, entry in PROTOCOLS.items()
+        name: len(PROTOCOLS[name].expects) for name in ASKED
     }
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ASKED)
 @pytest.mark.parametrize("cut", THOUGHTS)
 def test_a_thought_that_was_cut_off_is_asked_once_more_with_twice_the_tokens(
     protocol: str, cut: Reply, say: Any
@@ -56,13 +57,13 @@ def test_a_thought_that_was_cut_off_is_asked_once_more_with_twice_the_tokens(
     assert say(protocol, *READABLE[protocol]).status is Status.OK
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ASKED)
 def test_a_second_thought_that_is_cut_off_ends_the_step(protocol: str, say: Any) -> None:
     cut = THOUGHTS[0]
     assert say(protocol, cut, cut) == Outcome(Status.TRUNCATED)
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ASKED)
 @pytest.mark.parametrize(
     "reply", [Reply("", "length"), Reply("Well, it", "length"), Reply("", reasoning="Hm."), Reply("<think>Hm.")]
 )
@@ -73,7 +74,7 @@ def test_what_was_cut_after_its_first_word_or_not_cut_is_not_asked_with_more(
     assert isinstance(found, Outcome) or (found.max_tokens, len(found.messages)) == (512, 3)
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ASKED)
 @pytest.mark.parametrize(("finish", "status"), [("refusal", Status.REFUSED), ("content_filter", Status.FILTERED)])
 def test_a_refused_or_filtered_reply_ends_every_protocol(protocol: str, finish: str, status: Status, say: Any) -> None:
     for text in ("", READABLE[protocol][0]):
@@ -103,7 +104,7 @@ def test_without_repair_and_without_a_text_there_is_no_second_call(protocol: str
     assert say(protocol, " \n") == Outcome(Status.UNREADABLE)
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ASKED)
 def test_system_text_and_examples_stand_before_every_request(protocol: str, say: Any) -> None:
     examples = [{"user": "Which?", "assistant": "1"}, {"user": "And now?", "assistant": "2"}]
     options = {"system": "You are careful.", "examples": json.dumps(examples)}
@@ -139,7 +140,7 @@ def test_a_prompt_of_the_judges_own_is_sent_filled_in(say: Any) -> None:
     assert message["content"].endswith(", at $5?")
 
 
-@pytest.mark.parametrize("protocol", [name for name in PROTOCOLS if name != "generate"])
+@pytest.mark.parametrize("protocol", [name for name in ASKED if name != "generate"])
 def test_turns_are_marked_and_the_last_is_the_one_answered(protocol: str, say: Any, material: Any) -> None:
     turns = ("Which river?", "Turn 3, user (the turn to be answered):\nSay 1.", "The longest.")
     shown = material("The Volga.", "The Rhine.", turns=turns)

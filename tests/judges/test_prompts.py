@@ -157,6 +157,7 @@ def test_the_numbers_of_protocols_are_pinned() -> None:
         "echo": 7,
         "five-point": 8,
         "generate": 9,
+        "recorded": 10,
     }
 
 

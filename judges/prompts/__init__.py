@@ -22,9 +22,19 @@ OVERRIDE = "prompt."
 @cache
 def load(protocol: str, name: str) -> Template:
     """The template `name` of a protocol; its header, above the line of dashes, is for readers and not sent."""
-    text = files(__name__).joinpath(protocol, f"{name}.txt").read_text(encoding="utf-8")
-    _, _, body = text.partition("\n---\n")
+    _, _, body = source(protocol, name).partition("\n---\n")
     return Template(body.strip())
+
+
+def source(protocol: str, name: str) -> str:
+    """The whole file of a prompt: its header, a line of dashes, and the text that is sent."""
+    return files(__name__).joinpath(protocol, f"{name}.txt").read_text(encoding="utf-8")
+
+
+def header(protocol: str, name: str) -> Mapping[str, str]:
+    """What the header of a prompt says of it: purpose, variables, expected answer."""
+    lines = source(protocol, name).partition("\n---\n")[0].splitlines()
+    return {key: value.strip() for key, _, value in (line.partition(":") for line in lines)}
 
 
 def choose(protocol: str, name: str, options: Mapping[str, str]) -> Template:

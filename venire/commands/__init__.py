@@ -24,6 +24,7 @@ from venire.commands import (
     mock_provider,
     parse,
     plan,
+    prompts,
     rate,
     reparse,
     run,
@@ -76,6 +77,7 @@ for name, verb in (
 ):
     app.command(name)(verb)
 app.add_typer(bring.app, name="import")
+app.add_typer(prompts.app, name="prompts")
 app.add_typer(store.app, name="store")
 
 

@@ -82,6 +82,8 @@ class RouteSettings:
     """Routes of a higher rank are used only while none of a lower one can be."""
     price: Price | None = None
     """What tokens cost here; None: as the judge's price says."""
+    structured: bool | None = None
+    """Whether answers are held to a protocol's JSON Schema here; None: where the vendor is known to do so."""
 
     @property
     def identity(self) -> Identity:

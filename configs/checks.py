@@ -252,7 +252,16 @@ def _lane_problems(tables: Sequence[_Place]) -> Iterator[Problem]:
                 f"{quoted(other.name or other.model)}): same provider, base_url, key_variable and model, but "
                 f"{'; '.join(unlike)}: give both the same",
             )
-        for route in routes:
+        for route, held in zip(routes, _structured(one), strict=True):
+            before, other = known.get(route, (place, one))
+            held_there = dict(zip(_routes(other), _structured(other), strict=True))[route]
+            if held_there != held:
+                yield Problem(
+                    (*place.place, "structured_output"),
+                    f"{_said(held).lower()} for {route[1]}, but {_said(held_there).lower()} with {before.kind}"
+                    f"[{before.number + 1}] ({before.kind} {quoted(other.name or other.model)}), which asks through "
+                    "the same: give both the same",
+                )
             known.setdefault(route, (place, one))
 
 
@@ -266,6 +275,12 @@ def _routes(judge: RespondentTable) -> list[tuple[str | None, ...]]:
             for one in judge.fallback
         ),
     ]
+
+
+def _structured(judge: RespondentTable) -> list[bool | None]:
+    """Whether answers are held to a schema on each of `_routes`."""
+    own = len(judge.key_variables or [None])
+    return [*([judge.structured_output] * own), *(one.structured_output for one in judge.fallback)]
 
 
 def _said(value: object) -> str:

@@ -251,7 +251,10 @@ def _lane(table: RespondentTable) -> LaneSettings:
     keys = [table.key_variable] if table.key_variables is None else table.key_variables
     return LaneSettings(
         routes=(
-            *(RouteSettings(table.provider, table.base_url, key, table.model) for key in keys),
+            *(
+                RouteSettings(table.provider, table.base_url, key, table.model, structured=table.structured_output)
+                for key in keys
+            ),
             *(_fallback(table, rank, other) for rank, other in enumerate(table.fallback, start=1)),
         ),
         limits=Limits(**{one.name: getattr(table, one.name) for one in fields(Limits)}),
@@ -273,7 +276,7 @@ def _lane(table: RespondentTable) -> LaneSettings:
 def _fallback(judge: RespondentTable, rank: int, table: FallbackTable) -> RouteSettings:
     price = None if table.price is None else _price(table.price)
     provider, model = table.provider or judge.provider, table.model or judge.model
-    return RouteSettings(provider, table.base_url, table.key_variable, model, rank, price)
+    return RouteSettings(provider, table.base_url, table.key_variable, model, rank, price, table.structured_output)
 
 
 def _price(table: PriceTable) -> Price:
@@ -321,6 +324,7 @@ _LATER_OF_JUDGE = (
     "recorded",
     "map",
     "dialect",
+    "structured_output",
 )
 """The same in a `[[judge]]`."""
 
@@ -343,12 +347,22 @@ def _settings(file: CampaignFile) -> str:
         for priced in (judge, *judge.get("fallback", ())):
             if priced["price"] is not None:  # a later version brought cached and written
                 priced["price"] = {name: rate for name, rate in priced["price"].items() if rate is not None}
+        _drop_unsaid(judge.get("fallback", ()))
     return _canonical(settings)
+
+
+def _drop_unsaid(tables: Iterable[dict[str, Any]]) -> None:
+    """Take out what a later version brought to tables that are no judge's own."""
+    for table in tables:
+        if table["structured_output"] is None:
+            del table["structured_output"]
 
 
 def _generation_settings(file: CampaignFile) -> str:
     """What of the file says whom to ask for completions, and of what, as canonical JSON."""
     settings = file.model_dump(include={"seed", "contestant", "data", "plan", "budget", "durability"})
+    for contestant in settings["contestant"]:
+        _drop_unsaid([contestant, *contestant["fallback"]])
     settings["data"] = {"instructions": file.data.instructions}
     settings["plan"] = {"instructions": file.plan.instructions}
     settings["budget"] = settings["budget"]["generation"]

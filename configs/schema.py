@@ -93,6 +93,7 @@ class FallbackTable(_Table):
     key_variable: Variable | None = Field(default=None, description="the name of an environment variable")
     model: Text | None = Field(default=None, description=TEXT)
     price: PriceTable | None = Field(default=None, description="a table such as { input = 0.15, output = 0.60 }")
+    structured_output: bool | None = Field(default=None, description="true or false")
 
 
 class RespondentTable(_Table):
@@ -131,6 +132,7 @@ class RespondentTable(_Table):
     family: Text | None = Field(default=None, description=TEXT)
     price: PriceTable | None = Field(default=None, description="a table such as { input = 0.15, output = 0.60 }")
     free: bool = Field(default=False, description="true or false")
+    structured_output: bool | None = Field(default=None, description="true or false")
 
     @model_validator(mode="before")
     @classmethod

@@ -94,6 +94,7 @@ def _open(
             read_timeout=lane.read_timeout,
             headers=lane.headers,
             proxy=None if route.base_url is None else secrets.proxy,
+            structured=route.structured,
         )
         return PROVIDERS[route.provider](endpoint)
     except InputError as error:

@@ -19,6 +19,7 @@ from venire.arena.records import Reply, Request
 from venire.judges.providers.base import Endpoint
 from venire.judges.providers.faults import error_inside, refusal
 from venire.judges.providers.replies import count, member, no_answer, parse, string
+from venire.judges.providers.schemas import anthropic_schema, in_order
 from venire.judges.providers.sessions import HttpProvider, account_of
 from venire.judges.providers.tokens import estimate
 
@@ -34,6 +35,9 @@ _FINISHES: Mapping[str, str] = {
 # Models that answer 400 to a temperature other than their own: those from Claude Opus 4.7 on. Names with a vendor
 # before a slash are a gateway's, which translates parameters itself.
 _NO_TEMPERATURE = re.compile(r"claude-(opus-4-[78]|mythos|[a-z]+-[5-9])(-.*)?")
+
+# Models that hold an answer to a schema without a header for trials: from 4.5 on.
+_SCHEMA = re.compile(r"claude-(opus|sonnet|haiku)-4-[5-9](-.*)?|claude-(mythos|[a-z]+-[5-9])(-.*)?")
 
 _FAMILY = re.compile(r"opus|sonnet|haiku")
 
@@ -62,7 +66,8 @@ class AnthropicProvider(HttpProvider):
     def encode(self, model: str, request: Request) -> bytes:
         """The JSON body of a request, with sorted names; system messages stand in a field of their own.
 
-        A seed is left out, since there is no such parameter, and a temperature where the model refuses it.
+        A seed and log-probabilities are left out, since there are no such parameters, and a temperature where the
+        model refuses it.
         """
         system = [message["content"] for message in request.messages if message["role"] == "system"]
         body: dict[str, Any] = {
@@ -74,7 +79,17 @@ class AnthropicProvider(HttpProvider):
             body["system"] = "\n\n".join(system)
         if request.temperature is not None and not _NO_TEMPERATURE.fullmatch(model):
             body["temperature"] = request.temperature
+        if request.schema is not None and self.is_structured(model):
+            body["output_config"] = {
+                "format": {"type": "json_schema", "schema": in_order(anthropic_schema, request.schema)}
+            }
         return orjson.dumps(body, option=orjson.OPT_SORT_KEYS)
+
+    def is_structured(self, model: str) -> bool:
+        """As the campaign file says, else whether the model is known to do so; see `Provider`."""
+        if self._endpoint.structured is not None:
+            return self._endpoint.structured
+        return _SCHEMA.fullmatch(model) is not None
 
     async def send(self, body: bytes, idempotency_key: str) -> Reply:
         """Send a body in one HTTP request, without following a redirect, and read the reply; see `Provider`."""

@@ -58,8 +58,9 @@ class Endpoint:
     The base URL is what stands before `/chat/completions`. `timeout` is for a whole call, `connect_timeout` for its
     connection (name, proxy and TLS included), `read_timeout` for a silence of the server once the call is sent (None:
     no limit but the whole). `headers` go with every call. `proxy` is an http:// URL, whose user and password may stand
-    before its host. Neither key, password nor the values of headers show in the repr. Raises `InputError` for whatever
-    of this no call could be made with.
+    before its host. `structured` says whether answers are held to a schema where a request has one; None: as is known
+    of the vendor and the model. Neither key, password nor the values of headers show in the repr. Raises `InputError`
+    for whatever of this no call could be made with.
     """
 
     base_url: str
@@ -70,6 +71,7 @@ class Endpoint:
     read_timeout: float | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     proxy: str | None = None
+    structured: bool | None = None
 
     def __post_init__(self) -> None:
         parts = _split(self.base_url)
@@ -181,6 +183,10 @@ class Provider(Protocol):
 
     def encode(self, model: str, request: Request) -> bytes:
         """The body to send: the same bytes for the same model and request."""
+        ...
+
+    def is_structured(self, model: str) -> bool:
+        """Whether `encode` asks the endpoint to hold this model's answer to the schema of a request that has one."""
         ...
 
     async def send(self, body: bytes, idempotency_key: str) -> Reply:

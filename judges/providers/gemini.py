@@ -19,7 +19,9 @@ from venire.arena.clock import SystemClock
 from venire.arena.records import Reply, Request
 from venire.judges.providers.base import Endpoint
 from venire.judges.providers.faults import error_inside, refusal
+from venire.judges.providers.logprobs import read_candidates
 from venire.judges.providers.replies import count, member, no_answer, parse, string
+from venire.judges.providers.schemas import gemini_schema, in_order
 from venire.judges.providers.sessions import HttpProvider
 from venire.judges.providers.tokens import estimate
 
@@ -35,6 +37,9 @@ _FINISHES: Mapping[str, str] = {
 }
 # Models that do without a temperature: from Gemini 3.5 Flash-Lite and 3.6 on the parameter is withdrawn.
 _NO_TEMPERATURE = re.compile(r"(models/)?gemini-(3\.5-flash-lite|3\.([6-9]|\d\d)|[4-9])([.-].*)?")
+# Models before 2.5 know schemas in another dialect alone, and those of other names (Gemma) none.
+_SCHEMA = re.compile(r"(models/)?gemini-(?!1|2\.0).*")
+_MOST_LOGPROBS = 20
 _MODEL = b'{"model":'
 _CONTENTS = b',"contents":'
 
@@ -57,6 +62,12 @@ class GeminiProvider(HttpProvider):
             settings["temperature"] = request.temperature
         if request.seed is not None:
             settings["seed"] = request.seed
+        if request.schema is not None and self.is_structured(model):
+            settings["responseMimeType"] = "application/json"
+            settings["responseJsonSchema"] = in_order(gemini_schema, request.schema)
+        if request.top_logprobs:
+            settings["responseLogprobs"] = True
+            settings["logprobs"] = min(request.top_logprobs, _MOST_LOGPROBS)
         body: dict[str, Any] = {
             "contents": [
                 {"parts": [{"text": message["content"]}], "role": "model" if message["role"] == "assistant" else "user"}
@@ -69,6 +80,12 @@ class GeminiProvider(HttpProvider):
         if system:
             body["systemInstruction"] = {"parts": system}
         return _MODEL + orjson.dumps(model) + b"," + orjson.dumps(body, option=orjson.OPT_SORT_KEYS)[1:]
+
+    def is_structured(self, model: str) -> bool:
+        """As the campaign file says, else whether the model is known to do so; see `Provider`."""
+        if self._endpoint.structured is not None:
+            return self._endpoint.structured
+        return _SCHEMA.fullmatch(model) is not None
 
     async def send(self, body: bytes, idempotency_key: str) -> Reply:
         """Send a body in one HTTP request, without following a redirect, and read the reply; see `Provider`."""
@@ -126,5 +143,6 @@ def read_content(raw: str, body: bytes) -> Reply:
         served_model=string(payload, "modelVersion"),
         raw=raw,
         estimated=not counted,
+        logprobs=read_candidates(candidate.get("logprobsResult"), text),
         written_tokens=0,  # only a cache that was asked for is written, and none is
     )

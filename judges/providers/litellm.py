@@ -31,6 +31,7 @@ from venire.arena.records import Reply, Request
 from venire.judges.providers.base import Endpoint
 from venire.judges.providers.connections import connection_failure, open_session, timeouts
 from venire.judges.providers.faults import REFUSALS, classify, failure, refusal
+from venire.judges.providers.openai import response_format
 from venire.judges.providers.replies import read_reply
 from venire.judges.providers.sessions import LimitsReader, account_of, ask_models
 from venire.judges.providers.vendors import vendor_of
@@ -89,9 +90,18 @@ class LiteLLMProvider:
             "temperature": request.temperature,
             "seed": request.seed,
         }
+        if request.schema is not None and self.is_structured(model):
+            call["response_format"] = response_format(request.schema)
+        if request.top_logprobs:
+            call |= vendor_of(self._endpoint.base_url).logprobs(request.top_logprobs)
         return orjson.dumps(
             {name: value for name, value in call.items() if value is not None}, option=orjson.OPT_SORT_KEYS
         )
+
+    def is_structured(self, model: str) -> bool:
+        """As the campaign file says, else as is known of the host; litellm may still leave it out; see `Provider`."""
+        asked = self._endpoint.structured
+        return vendor_of(self._endpoint.base_url).structured if asked is None else asked
 
     async def send(self, body: bytes, idempotency_key: str) -> Reply:
         """Send a body in one HTTP request and read the reply; `raw` is litellm's rendering of it; see `Provider`."""

@@ -16,10 +16,11 @@ from venire.arena.records import Reply, Request
 from venire.judges.providers.base import Endpoint
 from venire.judges.providers.faults import refusal
 from venire.judges.providers.replies import read_reply
+from venire.judges.providers.schemas import in_order, openai_schema
 from venire.judges.providers.sessions import HttpProvider, account_of
 from venire.judges.providers.vendors import vendor_of
 
-__all__ = ["DIALECTS", "Dialect", "OpenAIProvider"]
+__all__ = ["DIALECTS", "Dialect", "OpenAIProvider", "response_format"]
 
 _DATED = re.compile(r"-\d{4}-\d{2}-\d{2}$")
 
@@ -40,9 +41,12 @@ DIALECTS: Mapping[str, Dialect] = {
     r"(o1|o3|o4|gpt-[56])([-.].*)?": Dialect(
         "reasoning models count hidden reasoning too, under another name, and accept no temperature but their own",
         renamed={"max_tokens": "max_completion_tokens"},
-        refused=frozenset({"temperature"}),
+        refused=frozenset({"temperature", "logprobs"}),
     ),
 }
+
+# Models from before gpt-4o of August 2024 hold to no schema, wherever they are asked for by their own names.
+_NO_SCHEMA = re.compile(r"gpt-3\.5.*|gpt-4(-.*)?|gpt-4o-2024-05-13|chatgpt-4o-latest|o1-(mini|preview)(-.*)?")
 
 
 class OpenAIProvider(HttpProvider):
@@ -80,7 +84,17 @@ class OpenAIProvider(HttpProvider):
             if value is not None and name not in dialect.refused:
                 name = dialect.renamed.get(name, name)
                 body[renamed.get(name, name)] = value
+        if request.schema is not None and self.is_structured(model):
+            body["response_format"] = response_format(request.schema)
+        if request.top_logprobs and "logprobs" not in dialect.refused:
+            body |= self._vendor.logprobs(request.top_logprobs)
         return orjson.dumps(body, default=dict, option=orjson.OPT_SORT_KEYS)
+
+    def is_structured(self, model: str) -> bool:
+        """As the campaign file says, else as is known of the vendor and the model; see `Provider`."""
+        if self._endpoint.structured is not None:
+            return self._endpoint.structured
+        return self._vendor.structured and not _NO_SCHEMA.fullmatch(model)
 
     async def send(self, body: bytes, idempotency_key: str) -> Reply:
         """Send a body in one HTTP request, without following a redirect, and read the reply; see `Provider`."""
@@ -88,6 +102,12 @@ class OpenAIProvider(HttpProvider):
         if not 200 <= status < 300:
             raise refusal(status, headers, text, self._wall(), self._vendor.statuses)
         return read_reply(text, body)
+
+
+def response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """What asks for an answer that holds to a schema, in OpenAI's form."""
+    schema_as_sent = in_order(openai_schema, schema)
+    return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema_as_sent}}
 
 
 @lru_cache(maxsize=256)

@@ -11,6 +11,7 @@ import orjson
 from venire.arena.errors import CallError, Fault
 from venire.arena.records import Reply
 from venire.judges.providers.faults import error_inside, failure
+from venire.judges.providers.logprobs import read_content
 from venire.judges.providers.tokens import estimate
 
 __all__ = ["count", "member", "no_answer", "parse", "read_reply", "string"]
@@ -70,6 +71,7 @@ def read_reply(raw: str, body: bytes) -> Reply:
         raw=raw,
         estimated=not _is_counted(usage),
         written_tokens=_written(usage),
+        logprobs=read_content(choice.get("logprobs"), text) if choice.get("logprobs") else (),
     )
 
 

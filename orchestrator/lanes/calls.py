@@ -73,7 +73,7 @@ class Call:
     purse: Purse
     body: bytes
     digest: bytes
-    wire: tuple[str, str | None, str]
+    wire: tuple[str, str | None, str, bool | None]
     """What the body is written for."""
     claim: Claim
     route: Route

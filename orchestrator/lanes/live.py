@@ -324,6 +324,7 @@ class Lane:
                 http_status=result.status,
                 message=str(result.error) if result.error is not None else None,
                 reply=result.reply,
+                structured=way.route.structured if call.request.schema is not None else None,
             ),
             slot,
         )

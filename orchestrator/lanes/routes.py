@@ -45,7 +45,7 @@ class Route:
         self.name = route_name(settings)
         self.number = number
         """In the store's table of lanes."""
-        self.wire = (settings.provider, settings.base_url, settings.model)
+        self.wire = (settings.provider, settings.base_url, settings.model, settings.structured)
         """What a body is written for: endpoints of one protocol differ in the names of parameters."""
         self.provider = provider
         self.gate = gate
@@ -55,6 +55,11 @@ class Route:
         """Bad requests since a call was answered well."""
         self.left_until = -math.inf
         """End of the hold for which those who waited here were sent another way."""
+
+    @property
+    def structured(self) -> bool:
+        """Whether an answer is held here to the schema of a request that has one."""
+        return self.provider.is_structured(self.settings.model)
 
     def opens_in(self) -> float:
         """Seconds until a call may try this way, not counting its turn at the gate; infinity where nobody can tell."""

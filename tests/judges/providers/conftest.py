@@ -155,9 +155,9 @@ class Subject:
     timeout: float
     """Long enough for the provider's own work, short for a test to wait."""
 
-    def open(self, url: str, key: str | None = KEY, timeout: float = 30.0) -> Provider:
+    def open(self, url: str, key: str | None = KEY, timeout: float = 30.0, structured: bool | None = None) -> Provider:
         """A provider for an address."""
-        return PROVIDERS[self.name](Endpoint(url, key, timeout, 4))
+        return PROVIDERS[self.name](Endpoint(url, key, timeout, 4, structured=structured))
 
 
 @pytest.fixture

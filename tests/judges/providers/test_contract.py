@@ -9,6 +9,7 @@ import asyncio
 import socket
 from base64 import b64encode
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -102,6 +103,50 @@ def test_what_is_not_wanted_is_left_out(subject, serving, saying, good):
     request = Request(({"role": "user", "content": "1 or 2?"},), 8, temperature=None, seed=None)
     _, vendor = outcome(subject, serving, saying(good), request)
     assert set(vendor.body()) == {"model", "messages", "max_tokens"}
+
+
+SCHEMA = {"type": "object", "properties": {"first": {"type": "integer", "minimum": 1}}, "required": ["first"]}
+
+
+@pytest.mark.parametrize("structured", [True, False, None])
+def test_a_schema_is_asked_for_where_the_endpoint_is_said_to_hold_to_one(
+    subject, serving, saying, good, question, structured
+):
+    """The name of the host says nothing here, so that it is left out where nothing is said."""
+    request = replace(question, schema=SCHEMA)
+    _, vendor = outcome(subject, serving, saying(good), request, structured=structured)
+    sent = vendor.body().get("response_format")
+    assert subject.open(vendor.url, structured=structured).is_structured(subject.model) == (structured is True)
+    if structured is not True:
+        assert sent is None
+        return
+    assert (sent["type"], sent["json_schema"]["strict"]) == ("json_schema", True)
+    assert sent["json_schema"]["schema"] == {
+        "type": "object",
+        "properties": {"first": {"type": "integer"}},
+        "required": ["first"],
+        "additionalProperties": False,
+    }
+
+
+def test_log_probabilities_are_asked_for_and_read(subject, serving, saying, good, question):
+    told = [{"token": token, "logprob": value, "bytes": None} for token, value in (("1", -0.25), ("2", -1.5))]
+    good["choices"][0]["message"] = {"role": "assistant", "content": "1"}
+    good["choices"][0]["logprobs"] = {"content": [{**told[0], "top_logprobs": told}], "refusal": None}
+    reply, vendor = outcome(subject, serving, saying(good), replace(question, top_logprobs=2))
+    assert (vendor.body()["logprobs"], vendor.body()["top_logprobs"]) == (True, 2)
+    assert isinstance(reply, Reply)
+    assert reply.logprobs == ((("1", -0.25), ("2", -1.5)),)
+
+
+@pytest.mark.parametrize("told", ["nonsense", 3, [], {"content": "1"}, {"content": [None, 7]}, {"content": None}])
+def test_nonsense_for_log_probabilities_is_passed_over(subject, serving, saying, good, question, told):
+    good["choices"][0]["logprobs"] = told
+    reply, _ = outcome(subject, serving, saying(good), question)
+    if subject.name == "litellm" and isinstance(reply, CallError):
+        pytest.skip("litellm itself refuses such an answer")
+    assert isinstance(reply, Reply)
+    assert (reply.text, reply.logprobs) == ("The first is better.", ())
 
 
 def test_headers_carry_key_and_idempotency_key(subject, serving, saying, good, question, key):

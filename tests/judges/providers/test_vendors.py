@@ -10,6 +10,7 @@ import asyncio
 import json
 import re
 from contextlib import suppress
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -79,6 +80,42 @@ def outcome(vendor, answer, serving, saying, question, key):
     return asyncio.run(call())
 
 
+def as_json(value):
+    """With lists for tuples."""
+    return json.loads(json.dumps(value))
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "first": {"type": "integer", "minimum": 1, "maximum": 10},
+        "preference": {"type": "string", "enum": ["first", "second"]},
+    },
+    "required": ["first", "preference"],
+    "additionalProperties": False,
+}
+SHAPED = [
+    pytest.param(vendor, asked, id=f"{name}: {asked}")
+    for name, vendor in VENDORS.items()
+    for asked in vendor.get("shaped", {})
+]
+
+
+@pytest.mark.parametrize(("vendor", "asked"), SHAPED)
+def test_a_schema_and_log_probabilities_are_asked_for_in_the_vendors_own_form(vendor, asked, question):
+    """And only where the page says that all of its models take them."""
+    provider = PROVIDERS[vendor["provider"]](Endpoint(vendor["base_url"], None, 1.0, 1))
+    extended = replace(question, schema=SCHEMA) if asked == "schema" else replace(question, top_logprobs=20)
+    body, plain = (orjson.loads(provider.encode(vendor["model"], one)) for one in (extended, question))
+    added = vendor["shaped"][asked]["body"]
+    expected = {
+        name: {**plain.get(name, {}), **value} if isinstance(value, dict) else value for name, value in added.items()
+    }
+    assert body == {**plain, **expected}
+    if asked == "schema":
+        assert provider.is_structured(vendor["model"]) == bool(added)
+
+
 def first_answer(vendor):
     return next(answer for answer in vendor["answers"] if answer["status"] == 200)
 
@@ -103,7 +140,7 @@ def test_an_answer_is_understood(vendor, answer, serving, saying, question, key)
     assert len(server.paths) == 1
     if "reply" in answer:
         assert isinstance(came, Reply)
-        assert {name: getattr(came, name) for name in answer["reply"]} == answer["reply"]
+        assert as_json({name: getattr(came, name) for name in answer["reply"]}) == answer["reply"]
         assert orjson.loads(came.raw) == answer["body"]
         return
     expected = answer["error"]
@@ -166,7 +203,7 @@ def test_the_models_are_asked_for_with_the_same_key(vendor, serving, saying, key
 
 @pytest.mark.parametrize("vendor", VENDORS.values(), ids=VENDORS)
 def test_every_part_of_a_fixture_names_its_page_and_date(vendor):
-    parts = [vendor["request"], *vendor["answers"]]
+    parts = [vendor["request"], *vendor.get("shaped", {}).values(), *vendor["answers"]]
     for part in parts:
         assert re.match(r"https://\S+\.\S+/\S+", part["source"])
         assert date(2023, 1, 1) <= date.fromisoformat(part["date"])
@@ -188,6 +225,22 @@ def test_every_vendor_that_is_said_to_be_checked_has_its_fixture():
     }
     gaps = [f"- {vendor['vendor']}: {gap}" for vendor in VENDORS.values() for gap in vendor.get("missing", [])]
     assert sorted(gaps) == sorted(line for line in checked.splitlines() if line.startswith("- "))
+
+
+def test_the_table_of_schemas_and_log_probabilities_says_what_the_fixtures_say():
+    page = DOCUMENT.read_text(encoding="utf-8").partition("## Schemas and log-probabilities")[2].partition("\n## ")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line[:1] == "|"][2:]
+    shaped = {vendor["vendor"]: vendor["shaped"] for vendor in VENDORS.values() if "shaped" in vendor}
+    assert sorted(row[0] for row in rows) == sorted(shaped)
+    for name, schema, logprobs in rows:
+        for cell, part in ((schema, shaped[name].get("schema")), (logprobs, shaped[name].get("logprobs"))):
+            if part is None:
+                assert cell == "not sourced"
+                continue
+            word, rest = cell.split(", ")
+            assert rest.endswith(f"({part['source']}) {part['date']}")
+            numbers = re.findall(r": (\d+)", json.dumps(part["body"])) or ["none"]
+            assert [word] == (numbers if cell is logprobs else ["yes" if part["body"] else "no"])
 
 
 def test_every_difference_of_a_vendor_has_its_page_and_date():

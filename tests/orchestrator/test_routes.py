@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise, repeat
 from typing import Any, TypeVar
 
@@ -42,12 +42,17 @@ class Endpoint:
         self.at: list[float] = []
         self.bodies: list[bytes] = []
         self.keys: list[str] = []
+        self.structured = False
 
     def account(self, model: str) -> tuple[str, ...]:
         return (self.name, model)
 
     def encode(self, model: str, request: Request) -> bytes:
-        return BODY if self.name == "openai" else f"{self.name} {model}".encode().ljust(len(BODY), b".")
+        plain = BODY if self.name == "openai" else f"{self.name} {model}".encode().ljust(len(BODY), b".")
+        return plain + b" by schema" if request.schema and self.structured else plain
+
+    def is_structured(self, model: str) -> bool:
+        return self.structured
 
     async def send(self, body: bytes, idempotency_key: str) -> Reply:
         self.at.append(self.clock.monotonic())
@@ -77,6 +82,7 @@ class Door:
     base_url: str | None = None
     model: str = "judge-1"
     price: Price | None = None
+    structured: bool | None = None
 
 
 def key(*script: Said, rate: int | None = None) -> Door:
@@ -106,11 +112,13 @@ class House:
         self.events: list[Event] = []
         self.others_work = False
         routes = tuple(
-            RouteSettings(one.provider, one.base_url, f"KEY_{number}", one.model, one.rank, one.price)
+            RouteSettings(one.provider, one.base_url, f"KEY_{number}", one.model, one.rank, one.price, one.structured)
             for number, one in enumerate(doors)
         )
         lane = LaneSettings(routes, concurrency=concurrency, max_attempts=attempts, patience=patience)
         self.ends = [Endpoint(self.clock, one.provider, one.script) for one in doors]
+        for end, one in zip(self.ends, doors, strict=True):
+            end.structured = one.structured is True
         self.gates = [Gate(Limits(one.rate), self.clock, concurrency=concurrency) for one in doors]
         self.routes = [
             Route(route, number, end, gate, self.clock)
@@ -481,6 +489,31 @@ def test_a_call_probes_once_at_most_while_another_route_works() -> None:
             assert step.tries == 2
 
     house.run(main())
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_each_endpoint_is_asked_for_a_schema_in_its_own_way_and_every_attempt_tells_which(first: bool) -> None:
+    """Also where both are one server with two keys: a body for one is not what the other was to be sent."""
+    house = House(Door(structured=first), Door(structured=not first, rank=1), attempts=20)
+    asked = replace(REQUEST, schema={"type": "object"})
+    down(house, 0)
+
+    async def main() -> None:
+        for prefix in range(9):
+            step = Step(prefix, prefix.to_bytes(16), 1, 0, prefix)
+            await house.lane.ask(step, asked, PRICE, house.purse)
+
+    house.run(main())
+    assert all(house.calls)
+    for lane, end in enumerate(house.ends):
+        assert {body.endswith(b" by schema") for body in end.bodies} == {end.structured}
+        assert {one.structured for one in house.kept.attempts if one.lane == lane} == {end.structured}
+
+
+def test_without_a_schema_there_is_nothing_to_tell() -> None:
+    house = House(Door(structured=True))
+    house.work(1)
+    assert [one.structured for one in house.kept.attempts] == [None]
 
 
 def test_fallbacks_are_asked_in_their_order() -> None:

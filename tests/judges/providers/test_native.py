@@ -305,3 +305,31 @@ def test_any_answer_is_a_reply_or_a_call_error(payload, inner):
             else:
                 assert found.may_be_billed
         assert isinstance(refusal(429, {}, text, NOW), CallError)
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "holds"),
+    [
+        ("anthropic", "claude-3-5-haiku-latest", False),
+        ("anthropic", "claude-sonnet-4-20250514", False),
+        ("anthropic", "claude-opus-4-1", False),
+        ("anthropic", "claude-haiku-4-5-20251001", True),
+        ("anthropic", "claude-opus-4-8", True),
+        ("anthropic", "claude-sonnet-5", True),
+        ("anthropic", "vendor/claude-sonnet-5", False),
+        ("gemini", "gemini-1.5-pro", False),
+        ("gemini", "models/gemini-2.0-flash", False),
+        ("gemini", "gemini-2.5-flash", True),
+        ("gemini", "models/gemini-3.6-flash", True),
+        ("gemini", "gemini-flash-latest", True),
+        ("gemini", "gemma-3-27b-it", False),
+        ("gemini", "tunedModels/mine", False),
+    ],
+)
+def test_a_model_is_held_to_a_schema_where_it_is_known_to_take_one(provider, model, holds):
+    asked = Request(REQUEST.messages, 64, schema={"type": "object", "properties": {}})
+    for said in (None, True, False):
+        opened = PROVIDERS[provider](Endpoint("http://127.0.0.1:1/v1", None, 1.0, 1, structured=said))
+        assert opened.is_structured(model) == (holds if said is None else said)
+        body = opened.encode(model, asked)
+        assert (b'"output_config"' in body or b'"responseJsonSchema"' in body) == opened.is_structured(model)

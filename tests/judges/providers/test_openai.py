@@ -224,3 +224,30 @@ def test_limits_are_told_at_most_once_a_second(serving, good):
 
     asyncio.run(go())
     assert told == [(Limits(requests_per_minute=500), 0.0), (Limits(requests_per_minute=500), 6.0)]
+
+
+@pytest.mark.parametrize(
+    ("model", "holds", "tells"),
+    [
+        ("gpt-3.5-turbo", False, True),
+        ("gpt-4", False, True),
+        ("gpt-4-turbo-2024-04-09", False, True),
+        ("gpt-4o-2024-05-13", False, True),
+        ("chatgpt-4o-latest", False, True),
+        ("o1-mini", False, False),
+        ("o1-preview-2024-09-12", False, False),
+        ("o1", True, False),
+        ("o4-mini", True, False),
+        ("gpt-5-mini", True, False),
+        ("gpt-5.1-chat-latest", True, True),
+        ("gpt-4o", True, True),
+        ("gpt-4o-mini-2024-07-18", True, True),
+        ("gpt-4.1-nano", True, True),
+    ],
+)
+def test_openais_models_get_a_schema_and_tell_log_probabilities_where_they_can(model, holds, tells):
+    provider = OpenAIProvider(Endpoint("https://api.openai.com/v1", None, 1.0, 1))
+    schema = {"type": "object", "properties": {}}
+    body = orjson.loads(provider.encode(model, Request(REQUEST.messages, 64, schema=schema, top_logprobs=5)))
+    assert ("response_format" in body) == provider.is_structured(model) == holds
+    assert ("logprobs" in body) == ("top_logprobs" in body) == tells

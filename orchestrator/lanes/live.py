@@ -144,7 +144,7 @@ class Lane:
             route.refused += 1
         closing = error.fault in CLOSING_FAULTS or route.refused >= _REFUSED_IN_A_ROW
         if closing and route.closed is None:
-            route.closed = str(error)
+            route.closed = f"{error}{self._advice(call, error)}"
             others = any(one.closed is None for one in self.routes.all)
             self._telling.quarantined(route, error, others=others)
             self.routes.stir()
@@ -156,6 +156,13 @@ class Lane:
                 raise LaneClosedError(self.closed) from error
             raise error
         self._check_open()
+
+    def _advice(self, call: Call, error: CallError) -> str:
+        """What may help where a whole lane's requests are refused, in the words of the campaign file."""
+        held = call.request.schema is not None and call.route.structured
+        if error.fault is not Fault.BAD_REQUEST or not held:
+            return ""
+        return " (where it is the schema that is refused: set structured_output = false)"
 
     def _close(self, why: str) -> None:
         if self.closed is None:

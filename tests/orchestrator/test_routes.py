@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise, repeat
 from typing import Any, TypeVar
@@ -508,6 +509,21 @@ def test_each_endpoint_is_asked_for_a_schema_in_its_own_way_and_every_attempt_te
     for lane, end in enumerate(house.ends):
         assert {body.endswith(b" by schema") for body in end.bodies} == {end.structured}
         assert {one.structured for one in house.kept.attempts if one.lane == lane} == {end.structured}
+
+
+@pytest.mark.parametrize("structured", [True, False])
+def test_a_lane_that_refuses_every_schema_says_which_key_of_the_file_turns_it_off(structured: bool) -> None:
+    house = House(Door(structured=structured), attempts=1)
+    house.ends[0].always = bad()
+
+    async def main() -> None:
+        asked = replace(REQUEST, schema={"type": "object"})
+        while house.lane.closed is None:
+            with suppress(CallError, LaneClosedError):
+                await house.lane.ask(Step(7, bytes(16), 1, 0, 0), asked, PRICE, house.purse)
+
+    house.run(main())
+    assert ("structured_output = false" in str(house.lane.closed)) == structured
 
 
 def test_without_a_schema_there_is_nothing_to_tell() -> None:

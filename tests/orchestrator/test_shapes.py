@@ -68,6 +68,9 @@ class Scripted:
     def account(self, model: str) -> tuple[str, ...]:
         return ("fake", model)
 
+    def is_structured(self, model: str) -> bool:
+        return True
+
     async def send(self, body: bytes, idempotency_key: str) -> Reply:
         model, messages, seed = orjson.loads(body)
         step = sum(message["role"] == "assistant" for message in messages)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from venire.judges.binary import log_odds
 from venire.judges.providers.logprobs import MOST_PLACES, read_candidates, read_content
@@ -114,3 +116,25 @@ def test_geminis_form_is_read():
     assert read_candidates(gemini(["1"], []), "1") == ()
     assert read_candidates(gemini(["2"], [DIGITS]), "1") == ()
     assert read_candidates({"topCandidates": gemini(["1"], [DIGITS])["topCandidates"]}, "1") == ()
+
+
+NAMES = (
+    *("content", "token", "logprob", "top_logprobs", "tokens", "1"),
+    *("chosenCandidates", "topCandidates", "candidates", "logProbability"),
+)
+SAID = st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["1", "2", " 1", "", "<eos>", "x"])
+JSON = st.recursive(
+    SAID,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=4),
+    max_leaves=30,
+)
+
+
+@settings(deadline=None)
+@given(told=JSON, text=st.sampled_from(["1", "2", "", "1 2", " 1\n"]))
+def test_nothing_that_can_stand_there_is_an_error_or_an_impossible_number(told, text):
+    for read in (read_content, read_candidates):
+        places = read(told, text)
+        assert len(places) <= MOST_PLACES
+        assert all(isinstance(token, str) and -9999.0 < value <= 0 for place in places for token, value in place)
+        assert not places or text.strip()

@@ -14,9 +14,10 @@ from venire.arena.clock import Clock
 from venire.arena.errors import InputError
 from venire.storage.sql import migrations, query
 
-__all__ = ["MEMORY", "Row", "close", "connect", "fetch", "first_line", "migrate", "quoted", "rescued_paths"]
+__all__ = ["MEMORY", "THREADS", "Row", "close", "connect", "fetch", "first_line", "migrate", "quoted", "rescued_paths"]
 
 MEMORY = "1GB"
+THREADS = 2
 """What DuckDB may use: a group of rows with texts of megabytes is held whole."""
 
 _SHUT = ("set python_enable_replacements = false", "set enable_external_access = false")
@@ -44,7 +45,7 @@ def connect(path: Path) -> duckdb.DuckDBPyConnection:
         "set enable_progress_bar = false",
         "set wal_autocheckpoint = '100GB'",
         f"set memory_limit = '{MEMORY}'",
-        "set threads = 2",
+        f"set threads = {THREADS}",
         "set preserve_insertion_order = false",
         "set TimeZone = 'UTC'",
         "set max_temp_directory_size = '8GB'",  # a greedy query ends before the disk is full

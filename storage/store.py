@@ -15,7 +15,7 @@ import duckdb
 
 from venire.arena.clock import Clock, SystemClock
 from venire.arena.errors import InputError, StoreError
-from venire.storage.connection import MEMORY, Row, close, connect, fetch, first_line, migrate, rescued_paths
+from venire.storage.connection import MEMORY, THREADS, Row, close, connect, fetch, first_line, migrate, rescued_paths
 from venire.storage.journal import LEAST_SLOTS, Journal, read_journal
 from venire.storage.locking import StoreLock
 from venire.storage.place import Place, flush, log_path
@@ -152,6 +152,14 @@ class Store:
         """An appender whose rows have the table's columns in their order, but `batch` last."""
         columns = [name for (name,) in self.rows("columns", table=table) if name != "batch"]
         return self.connection.appender(table, columns=[*columns, "batch"])
+
+    def divide_work(self, *, among: int = THREADS) -> None:
+        """Let DuckDB divide a statement's work among so many threads.
+
+        Small groups are written with a third less work by one: handing parts of it to another takes longer than they do.
+        """
+        with suppress(duckdb.Error):  # one that has given the connection up does no more work
+            self.connection.execute(f"set threads = {among}")
 
     def begin_journal(self, campaign: int, *, workers: int = 0, spill_bytes: int = 1 << 20) -> Journal:
         """Start the journal of a run of so many workers; it goes when the store is closed with all of it in the file.

@@ -74,6 +74,7 @@ class Writer:
         self._spilled = 0
         self._replies_spilled = 0
         self._appenders = {table: store.appender(table) for table in _TABLES}
+        store.divide_work(among=1)
         self._thread = threading.Thread(target=self._run, name="venire-writer", daemon=True)
         self._thread.start()
 
@@ -129,6 +130,7 @@ class Writer:
         """Write what is waiting and end the thread. Raises StoreError when that could not be done in the store."""
         self._request(None)
         self._thread.join()
+        self._store.divide_work()
         if self._lost is not None and self._lost is not self._error:
             raise StoreError(f"{self._error}; {self._lost}: {self.waiting} rows are lost") from self._error
         if self._error is not None:

@@ -128,7 +128,7 @@ def test_a_prompt_of_the_users_own_is_recognised_and_answered(protocol: str, own
     models = ("ant",) if PROTOCOLS[protocol].shape == "single" else ("ant", "cat")
     key = field.key()
     found, replies = settled(protocol, STEADY, shown(field, "q-1", *models), key, **{f"prompt.{name}": own})
-    assert (found.status, len(replies)) == (Status.OK, PROTOCOLS[protocol].calls)
+    assert (found.status, len(replies)) == (Status.OK, len(PROTOCOLS[protocol].expects))
     assert found.reading == settled(protocol, STEADY, shown(field, "q-1", *models), key)[0].reading
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from itertools import product
+from pathlib import Path
+
 import orjson
 import pytest
 from hypothesis import given, settings
@@ -9,6 +13,7 @@ from hypothesis import strategies as st
 
 from venire.arena.errors import CallError, Fault, TransientError
 from venire.arena.records import Reply
+from venire.judges.providers import replies
 from venire.judges.providers.replies import read_reply
 
 BODY = b'{"messages":[{"content":"1 or 2?","role":"user"}]}'
@@ -160,3 +165,52 @@ def test_any_answer_is_a_reply_or_a_call_error(payload, message, usage):
             assert found.finish in ("stop", "length", "content_filter", "refusal")
         else:
             assert found.may_be_billed or found.fault in (Fault.RATE_LIMITED, Fault.QUOTA, Fault.AUTHENTICATION)
+
+
+VENDORS = Path(__file__).parent / "vendors"
+ANSWERS = [
+    one["body"]
+    for path in sorted(VENDORS.glob("*.json"))
+    for one in json.loads(path.read_text(encoding="utf-8"))["answers"]
+    if isinstance(one["body"], dict) and one["body"].get("choices")
+]
+FIELDS = {
+    "message": ("content", "refusal", "provider_specific_fields", "reasoning", "reasoning_content"),
+    "usage": (
+        *("cost", "cost_in_usd_ticks", "is_byok", "cost_details", "cache_creation_input_tokens", "reasoning_tokens"),
+        *("prompt_tokens", "completion_tokens", "prompt_cache_hit_tokens", "total_tokens"),
+    ),
+    "details": ("cached_tokens", "cache_write_tokens", "cache_creation_tokens"),
+}
+SAID = (None, False, True, 0, 1, 7, 0.25, "", "no", [], {}, {"refusal": "no"}, {"reasoning_tokens": 3})
+
+
+def read_with_care(payload):
+    """Read as if every answer said everything; the reply, or what the error says."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("_RARE_IN_MESSAGES", "_RARE_IN_USAGE", "_RARE_IN_DETAILS"):
+            patch.setattr(replies, name, Everything())
+        return read_or_error(payload)
+
+
+class Everything:
+    def isdisjoint(self, others):
+        return False
+
+
+def read_or_error(payload):
+    try:
+        return read_reply(orjson.dumps(payload).decode(), BODY)
+    except CallError as error:
+        return error.fault, str(error)
+
+
+@pytest.mark.parametrize(("place", "name"), [(place, name) for place, names in FIELDS.items() for name in names])
+def test_what_most_answers_lack_is_passed_over_and_nothing_else(place, name):
+    for answer, said in product(ANSWERS, SAID):
+        payload = json.loads(json.dumps(answer))
+        usage = payload.setdefault("usage", {})
+        details = usage.setdefault("prompt_tokens_details", {})
+        places = {"message": payload["choices"][0]["message"], "usage": usage, "details": details}
+        places[place][name] = said
+        assert read_or_error(payload) == read_with_care(payload)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -318,34 +318,33 @@ class _Run:
         """Ask one trial to its end and record it: a verdict, or a failure."""
         protocol = PROTOCOLS[judge.protocol].talk
         trial, material = stage(pending, self.keys[judge.name], judge.protocol)
-        cost, start = pending.cost, self.clock.monotonic()
-        step = Step(pending.id, pending.key, 0, 0)
+        start, purse = self.clock.monotonic(), self.purses[pending.respondent]
+        steps: list[Step] = []
 
-        async def ask(number: int, request: Request) -> Reply:
-            nonlocal step, cost
+        def ask(number: int, request: Request) -> Awaitable[Reply]:
             attempts = pending.attempts.get(number, 0)
-            step = Step(pending.id, pending.key, number, attempts, pending.instruction_number, judge.name)
-            try:
-                return await lane.ask(step, request, price, self.purses[pending.respondent])
-            finally:
-                cost += step.cost
+            steps.append(Step(pending.id, pending.key, number, attempts, pending.instruction_number, judge.name))
+            return lane.ask(steps[-1], request, price, purse)
+
+        def cost() -> int:
+            return pending.cost + sum([step.cost for step in steps])
 
         try:
             outcome = await settle(protocol, trial, material, judge.options, pending.replies, ask)
         except CallError as error:
             if error.fault not in VERDICT_FAULTS:
-                self.recorder.failure(pending.id, step.number, error.fault)
+                self.recorder.failure(pending.id, steps[-1].number, error.fault)
                 self.failed += 1
                 if self.events.active:
-                    told = {"step": step.number, "fault": error.fault.name.lower()}
-                    self._tell_trial("trial.failed", pending, judge, cost, start, **told)
+                    told = {"step": steps[-1].number, "fault": error.fault.name.lower()}
+                    self._tell_trial("trial.failed", pending, judge, cost(), start, **told)
                 return
             outcome = Outcome(VERDICT_FAULTS[error.fault])
         verdict = orient(pending.key, pending.swapped, outcome, flagged=flagged(material))
-        self.recorder.verdict(pending.id, verdict, cost)
+        self.recorder.verdict(pending.id, verdict, cost())
         self.settled += 1
         if self.events.active:
-            self._tell_trial("trial.settled", pending, judge, cost, start, status=outcome.status.name.lower())
+            self._tell_trial("trial.settled", pending, judge, cost(), start, status=outcome.status.name.lower())
 
     def _tell_trial(
         self, name: str, pending: Pending, judge: JudgeSettings, cost: int, start: float, **told: object

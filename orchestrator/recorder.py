@@ -7,8 +7,8 @@ import json
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, NamedTuple
 
 from venire.arena.errors import Fault, StoreError
 from venire.arena.records import Reply, Verdict
@@ -29,8 +29,7 @@ _MOST_GROUP = 10_000
 """Waiting rows that space is set aside for, at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptRecord:
+class AttemptRecord(NamedTuple):
     """One call that was sent. Money in nano-dollars; `cost` None: not known, counted at what was reserved."""
 
     trial: int
@@ -167,27 +166,32 @@ class Recorder:
         Raises StoreError when the store is not in its place any more.
         """
         try:
-            return await self._announce(trial, step, number, lane, claim)
+            self._announcements += 1
+            if self._displaced is None and self._announcements % _LOOK_EVERY == 0:
+                self._displaced = self._store.displaced()
+            if self._displaced is not None:
+                raise StoreError(self._displaced)
+            self._release()
+            slot = self._journal.announce(trial, step, number, lane, claim.money, claim.tokens)
+            if self._strict:
+                await self._sync_slot(slot)
         except StoreError as error:
             self._on_error(error)
             raise
-
-    async def _announce(self, trial: int, step: int, number: int, lane: int, claim: Claim) -> int:
-        self._announcements += 1
-        if self._displaced is None and self._announcements % _LOOK_EVERY == 0:
-            self._displaced = self._store.displaced()
-        if self._displaced is not None:
-            raise StoreError(self._displaced)
-        while self._announced and self._announced[0][0] <= self._writer.written:
-            self._journal.release(self._announced.popleft()[1])
-        slot = self._journal.announce(trial, step, number, lane, claim.money, claim.tokens)
-        if self._strict:
-            try:
-                await self._sync()
-            except BaseException:
-                self._journal.withdraw(slot)
-                raise
         return slot
+
+    def _release(self) -> None:
+        """Give the slots back whose attempts are on disk."""
+        announced, written = self._announced, self._writer.written
+        while announced and announced[0][0] <= written:
+            self._journal.release(announced.popleft()[1])
+
+    async def _sync_slot(self, slot: int) -> None:
+        try:
+            await self._sync()
+        except BaseException:
+            self._journal.withdraw(slot)
+            raise
 
     async def _sync(self) -> None:
         """Wait for the disk; whoever announces while it turns shares the next turn."""
@@ -207,49 +211,30 @@ class Recorder:
 
     def attempt(self, one: AttemptRecord, slot: int) -> None:
         """A call, answered or not, and the slot in which it was announced."""
-        reply = one.reply
-        said = (
-            (None,) * 11
-            if reply is None
-            else (
-                reply.finish,
-                None if reply.estimated else reply.input_tokens,
-                reply.cached_tokens,
-                None if reply.estimated else reply.output_tokens,
-                reply.reasoning_tokens,
-                reply.served_model,
-                reply.fingerprint,
-                reply.text,
-                reply.reasoning,
-                reply.raw,
-                json.dumps(reply.logprobs) if reply.logprobs else None,
-            )
+        counts, served, texts, logprobs = _NOTHING_SAID if one.reply is None else _said(one.reply)
+        row = (
+            self._campaign,
+            one.trial,
+            one.step,
+            one.number,
+            one.lane,
+            one.sent_at,
+            round(one.latency * 1000),
+            int(one.fault),
+            one.http_status,
+            one.message,
+            round(one.waited * 1000),
+            *counts,
+            one.reserved,
+            one.cost,
+            *served,
+            one.request_digest,
+            *texts,
+            one.reserved_tokens,
+            one.structured,
+            logprobs,
         )
-        place = self._writer.put(
-            "attempt",
-            (
-                self._campaign,
-                one.trial,
-                one.step,
-                one.number,
-                one.lane,
-                one.sent_at,
-                round(one.latency * 1000),
-                int(one.fault),
-                one.http_status,
-                one.message,
-                round(one.waited * 1000),
-                *said[:5],
-                one.reserved,
-                one.cost,
-                *said[5:7],
-                one.request_digest,
-                *said[7:10],
-                one.reserved_tokens,
-                one.structured,
-                said[10],
-            ),
-        )
+        place = self._writer.put("attempt", row)
         self._announced.append((place, slot))
 
     def verdict(self, trial: int, verdict: Verdict, cost: int) -> None:
@@ -278,6 +263,27 @@ class Recorder:
     def event(self, at: datetime, kind: str, detail: str) -> None:
         """Something worth knowing later: a start, a stop, a lane that closed."""
         self._writer.put("event", (at, self._campaign, kind, detail))
+
+
+_Said = tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...], str | None]
+_NOTHING_SAID: _Said = ((None,) * 5, (None,) * 2, (None,) * 3, None)
+
+
+def _said(reply: Reply) -> _Said:
+    """What a reply says, in the order of the columns: finish and counts, who served it, texts, log-probabilities."""
+    counted = not reply.estimated
+    return (
+        (
+            reply.finish,
+            reply.input_tokens if counted else None,
+            reply.cached_tokens,
+            reply.output_tokens if counted else None,
+            reply.reasoning_tokens,
+        ),
+        (reply.served_model, reply.fingerprint),
+        (reply.text, reply.reasoning, reply.raw),
+        json.dumps(reply.logprobs) if reply.logprobs else None,
+    )
 
 
 def _call(loop: asyncio.AbstractEventLoop, what: Callable[..., None], *arguments: object) -> None:

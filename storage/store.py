@@ -156,7 +156,7 @@ class Store:
     def divide_work(self, *, among: int = THREADS) -> None:
         """Let DuckDB divide a statement's work among so many threads.
 
-        Small groups are written with a third less work by one: handing parts of it to another takes longer than they do.
+        Small groups are written with less work by one: to hand parts of it to another takes longer than they do.
         """
         with suppress(duckdb.Error):  # one that has given the connection up does no more work
             self.connection.execute(f"set threads = {among}")

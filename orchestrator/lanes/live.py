@@ -8,7 +8,7 @@ from functools import partial
 
 from venire.arena.campaigns import LaneSettings, Limits, Price
 from venire.arena.clock import Clock
-from venire.arena.errors import CallError, Fault, StoreError, TransientError
+from venire.arena.errors import BudgetReachedError, CallError, Fault, StoreError, TransientError
 from venire.arena.records import Reply, Request
 from venire.judges.providers.tokens import worst_case
 from venire.orchestrator.budget import Claim, Purse
@@ -67,7 +67,9 @@ class Lane:
         self._strict = strict
         self._telling = telling
         self._others_at_work = others_at_work
-        self._rates: dict[Price, set[Price]] = {}
+        self._price: Price | None = None
+        self._rates: tuple[Price, ...] = ()
+        """What calls at the last price may be charged at."""
         self._dearest = 0
         """What the provider charged for a call at most, where that was more than the price allows."""
         self._heaviest = 0
@@ -131,11 +133,12 @@ class Lane:
         claim = Claim(max(worst, self._dearest), max(tokens + request.max_tokens, self._heaviest))
         return Call(step, request, price, purse, body, digest(body), route.wire, claim, route)
 
-    def _prices(self, price: Price) -> set[Price]:
+    def _prices(self, price: Price) -> tuple[Price, ...]:
         """What a judge's calls may be charged at, by whichever route they go."""
-        if price not in self._rates:
-            self._rates[price] = {route.settings.price or price for route in self.routes.all}
-        return self._rates[price]
+        if price is not self._price:  # to find it by its hash would take as long
+            self._price = price
+            self._rates = tuple({route.settings.price or price for route in self.routes.all})
+        return self._rates
 
     def _refuse(self, call: Call, error: CallError) -> None:
         """Close what a fault closes; raises it, or that the lane is closed, unless the call can go another way."""
@@ -235,9 +238,15 @@ class Lane:
         if self._recorder.full:
             await self._recorder.room()
         self._check_open()
-        await call.purse.reserve_when_free(call.claim)
         try:
-            way = await self.routes.take(call.step.prefix, call.load, fresh=not call.step.tries)
+            call.purse.reserve(call.claim)
+        except BudgetReachedError:
+            await call.purse.reserve_when_free(call.claim)
+        try:
+            prefix = call.step.prefix
+            way = self.routes.take_now(prefix, call.load)
+            if way is None:
+                way = await self.routes.take(prefix, call.load, fresh=not call.step.tries)
         except BaseException:  # sent home while it waited, too: what is not sent stays reserved nowhere
             call.purse.release(call.claim)
             raise

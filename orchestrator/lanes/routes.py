@@ -131,16 +131,22 @@ class Routes:
             route.left_until = now + seconds
             self.stir()
 
-    async def take(self, prefix: int, load: Callable[[Route], Load], *, fresh: bool = True) -> Way:
-        """A way for one call, waited for as long as it takes; `fresh`: it may probe though another route works.
-
-        Cancelled: nothing was taken.
-        """
+    def take_now(self, prefix: int, load: Callable[[Route], Load]) -> Way | None:
+        """The first way of a prefix, where all routes work and there is a turn at its gate without waiting."""
         if self._calm:
             first = self._only or self._first(prefix)
             turn = first.gate.take_now(load(first))
             if turn is not None:
                 return Way(first, turn, 0)
+        return None
+
+    async def take(self, prefix: int, load: Callable[[Route], Load], *, fresh: bool = True) -> Way:
+        """A way for one call, waited for as long as it takes; `fresh`: it may probe though another route works.
+
+        Cancelled: nothing was taken.
+        """
+        if (way := self.take_now(prefix, load)) is not None:
+            return way
         while True:
             to_probe, usable = self._choice()
             if not to_probe and not usable:

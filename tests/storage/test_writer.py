@@ -36,6 +36,17 @@ def event(house: Any, detail: str) -> tuple[Any, ...]:
     return (house.store.clock.wall(), 1, "kind", detail)
 
 
+def test_duckdb_divides_its_work_again_once_the_last_row_is_written(house: Any) -> None:
+    def threads() -> int:
+        return int(house.store.connection.execute("select current_setting('threads')").fetchone()[0])
+
+    before = threads()
+    writer = Writer(house.store)
+    while_writing = threads()
+    writer.close()
+    assert (while_writing, threads()) == (1, before) != (1, 1)
+
+
 def test_rows_are_on_disk_as_soon_as_a_group_is_full(house: Any) -> None:
     writer = Writer(house.store, group_rows=10, group_seconds=LONG)
     for n in range(10):

@@ -38,6 +38,10 @@ class ReplayProvider:
             raise CallError("this trial has no such reply on record", Fault.BAD_REQUEST)
         return Reply(self._texts[trial], cost=0, served_model="")
 
+    def is_structured(self, model: str) -> bool:
+        """No schema holds what was written already."""
+        return False
+
     async def check(self) -> str | None:
         """There is nothing to reach."""
         return None

@@ -38,7 +38,7 @@ with open_store(sys.argv[1]) as store:
     matchups = tuple(Matchup(a, b, 100.0) for a, b in islice(combinations(models, 2), 100))
     design = Design(matchups, tuple(questions), tuple(models), ())
     judged_by = [(numbers[judge.name], respondent) for judge, respondent in pairs]
-    stream = expand(design, plans.catalogue(store, models), judged_by, 1, [0])
+    stream = expand(design, plans.catalogue(store, models), judged_by, dict.fromkeys(numbers.values(), 1), [0])
     print(plans.append_round(store, 1, stream, policy="p", seed=7, equal_texts=[0]))
     print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
     print(len(plans.pending(store, 1).trials))

@@ -63,7 +63,9 @@ def test_check_says_that_all_is_well_or_what_is_wrong_and_the_exit_code_with_it(
 def test_backup_and_compact_say_what_they_did(venire: Venire, kept: Path) -> None:
     copy = kept.with_name("copy.duckdb")
     said = venire("store", "backup", kept, "-o", copy)
-    assert (said.code, said.out) == (0, f"{copy}: 13.9 MB, whole up to batch 138 of {kept}\n")
+    assert said.code == 0
+    size = copy.stat().st_size / 1e6
+    assert said.out == f"{copy}: {size:.1f} MB, whole up to batch 138 of {kept}\n"
     again = venire("store", "backup", kept, "-o", copy)
     assert again.code == 2
     assert "--force" in again.err
@@ -126,7 +128,7 @@ def test_one_campaign_one_table_and_what_is_there_already(venire: Venire, kept: 
     assert venire(*words, "--force").code == 0
     assert (folder / "battle.jsonl").read_bytes() == before
     assert "no campaign 'third'; there are: first, second" in venire(*words[:-1], "third").err
-    assert "no table or view 'nothing'; there are: attempt, battle," in venire(*words, "--table", "nothing").err
+    assert "no table or view 'nothing'; there are: attempt, ballot, battle," in venire(*words, "--table", "nothing").err
     assert venire("store", "export", kept, "-o", kept).code == 2
 
 

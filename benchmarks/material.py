@@ -69,7 +69,8 @@ def write_campaign(
                 _line(said, {"instruction_id": name, "model": model, "completion": completion})
     tables = "".join(
         f'[[judge]]\nname = "{judge.name}"\nmodel = "{judge.name}"\nbase_url = "{judge.base_url}"\n'
-        f'protocol = "{protocol}"\nconcurrency = {judge.concurrency}\nrequests_per_minute = 10_000_000\nfree = true\n\n'
+        f'protocol = "{protocol}"\nconcurrency = {judge.concurrency}\nrequests_per_minute = 10_000_000\nfree = true\n'
+        f"repair = {'true' if protocol == 'two-stage' else 'false'}\n\n"  # the endpoint answers others with prose
         for judge in judges
     )
     path = folder / CAMPAIGN

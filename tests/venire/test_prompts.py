@@ -106,6 +106,7 @@ def test_a_trial_is_named_by_number_or_by_the_first_digits_of_its_key(venire: An
     told = venire("prompts", "render", file, "--json").json()
     for name in (told["trial"], told["key"], told["key"][:14].upper(), told["key"] + " "):
         assert venire("prompts", "render", file, "--trial", name, "--json").json()["key"] == told["key"]
+    assert "there is no such trial" in venire("prompts", "render", file, "--trial", told["key"][3:]).err
 
 
 @pytest.mark.parametrize(

@@ -164,6 +164,10 @@ class JudgeSettings:
     """How often each of its trials is put to it; None: as the plan says."""
     recorded: Recorded | None = None
     """Where its answers are on record; None: it is asked."""
+    context: int | None = None
+    """Tokens that prompt and reply may have together; None: not known, and nothing is counted before it is sent."""
+    vocabulary: str = "estimate"
+    """What they are counted in: see `judges.providers.vocabularies`."""
 
     @property
     def origin(self) -> Origin:

@@ -196,6 +196,8 @@ class Request:
     """JSON Schema of the answer, for endpoints that can hold to one; the prompt asks for the same in words."""
     top_logprobs: int = 0
     """How many likeliest tokens are wanted at each place of the answer, with their log-probabilities; 0: none."""
+    cut: int = 0
+    """Characters that were cut out of the texts that it shows, so that it fits the respondent's context."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,6 +108,7 @@ def _respondent_problems(place: Place, judge: Mapping[str, Any]) -> Iterator[Pro
         yield Problem((*place, "key_variables"), "key_variable and key_variables are both given: give one")
     if is_simulated(str(judge.get("model"))) and "base_url" not in judge and judge.get("fallback"):
         yield Problem((*place, "fallback"), "a simulated judge without base_url has no other endpoint")
+    yield from _context_problems(place, judge)
     if "proxy" in judge and "proxy_variable" in judge:
         yield Problem((*place, "proxy"), "proxy and proxy_variable are both given: give one of them")
     yield from _way_problems(place, judge, judge)
@@ -157,6 +158,19 @@ def _recorded_problems(place: Place, judge: Mapping[str, Any]) -> Iterator[Probl
     for key in _NEEDLESS:
         if key in judge:
             yield Problem((*place, key), 'provider "replay" asks nobody: leave it out')
+
+
+def _context_problems(place: Place, judge: Mapping[str, Any]) -> Iterator[Problem]:
+    """A context must leave room beside the reply, and what is to be cut must be told to what length."""
+    default = (JudgeTable if place[0] == "judge" else ContestantTable).model_fields["max_tokens"].default
+    context, reply = judge.get("context"), judge.get("max_tokens", default)
+    if isinstance(context, int) and isinstance(reply, int) and context <= reply:
+        yield Problem((*place, "context"), f"no more than max_tokens ({reply}): prompt and reply share the context")
+    if judge.get("too_long", "error") != "error" and "context" not in judge:
+        yield Problem(
+            (*place, "context"),
+            "missing; texts are cut to fit it (too_long): give the length in tokens that the model's vendor names",
+        )
 
 
 def _fallbacks(judge: Mapping[str, Any]) -> list[tuple[int, Mapping[str, Any]]]:

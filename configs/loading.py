@@ -216,6 +216,8 @@ def _judge(table: JudgeTable, recorded: Recorded | None) -> JudgeSettings:
     options = {"repair": str(int(table.repair and recorded is None))}
     options |= {"logprobs": "1"} if table.logprobs else {}
     options |= {"best": str(table.best)} if table.best is not None else {}
+    if table.too_long != "error":  # what is sent depends on it then, and on the context
+        options |= {"too_long": table.too_long, "context": str(table.context)}
     options |= {"examples": table.examples} if table.examples is not None else {}
     options |= {f"prompt.{name}": text for name, text in table.prompts.items()}
     options |= {"dialect": table.dialect} if table.dialect is not None else {}
@@ -244,6 +246,7 @@ def _respondent(table: RespondentTable, protocol: str, options: Mapping[str, str
         free=table.free,
         elo=None if table.elo is None else float(table.elo),
         family=table.family,
+        context=table.context,
     )
 
 
@@ -319,6 +322,8 @@ _LATER_OF_JUDGE = (
     "system",
     "logprobs",
     "best",
+    "context",
+    "too_long",
     "examples",
     "prompts",
     "recorded",

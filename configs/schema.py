@@ -110,6 +110,7 @@ class RespondentTable(_Table):
     fallback: list[FallbackTable] = Field(default=[], description="[[...fallback]] tables, with double brackets")
     temperature: Temperature = Field(default=Decimal(0), description=_TEMPERATURE)
     max_tokens: int = Field(default=800, ge=1, le=10_000_000, description=whole(1, 10_000_000))
+    context: int | None = Field(default=None, ge=1, le=1_000_000_000, description=whole(1, 1_000_000_000))
     system: str | None = Field(default=None, min_length=1, description=TEXT)
     requests_per_minute: int | None = Field(default=None, ge=1, le=10_000_000, description=whole(1, 10_000_000))
     tokens_per_minute: _Limit = None
@@ -150,6 +151,9 @@ class JudgeTable(RespondentTable):
     repair: bool = Field(default=True, description="true or false")
     logprobs: bool = Field(default=False, description="true or false")
     best: int | None = Field(default=None, ge=1, le=1000, description=whole(1, 1000))
+    too_long: Literal["error", "truncate-both", "middle"] = Field(
+        default="error", description='"error", "truncate-both" or "middle"'
+    )
     examples: Text | None = Field(default=None, description=PATH)
     prompts: dict[str, Text] = Field(default={}, description='a table of files, such as { reasons = "reasons.txt" }')
     recorded: Text | None = Field(default=None, description=PATH)

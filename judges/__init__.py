@@ -85,7 +85,9 @@ SHORT = 4
 _PAIR, _ONE = Shape.PAIR, Shape.SINGLE
 
 PROTOCOLS: dict[str, ProtocolEntry] = {
-    "two-stage": ProtocolEntry(1, _PAIR, dress(two_stage.two_stage), two_stage.PROMPTS, "two_stage", (REASONS, SHORT)),
+    "two-stage": ProtocolEntry(
+        1, _PAIR, dress(two_stage.two_stage, 2), two_stage.PROMPTS, "two_stage", (REASONS, SHORT)
+    ),
     "criteria": ProtocolEntry(2, _PAIR, dress(criteria.criteria), criteria.PROMPTS, "criteria", (REASONS,)),
     "binary": ProtocolEntry(
         3, _PAIR, dress(binary.binary), binary.PROMPTS, "binary", (SHORT,), settings=frozenset({"logprobs"})

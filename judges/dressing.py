@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from venire.arena.errors import InputError
 from venire.arena.records import Conversation, Material, Outcome, Protocol, Trial
+from venire.judges.fitting import fitted
 
 __all__ = ["dress", "front"]
 
@@ -41,14 +42,17 @@ def _read_examples(text: str) -> tuple[Mapping[str, str], ...]:
     return tuple(said)
 
 
-def dress(talk: Protocol) -> Protocol:
-    """The same protocol with what its judge's options put in front of each of its requests."""
+def dress(talk: Protocol, steps: int = 1) -> Protocol:
+    """The same protocol with what its judge's options put in front of each of its requests, and cut to fit.
+
+    `steps` is how many replies a trial has that needs no repair.
+    """
 
     def dressed(trial: Trial, material: Material, options: Mapping[str, str]) -> Conversation:
         before, conversation = front(options), talk(trial, material, options)
         return _put_before(before, conversation) if before else conversation
 
-    return dressed
+    return fitted(dressed, steps)
 
 
 def _put_before(before: tuple[Mapping[str, str], ...], conversation: Conversation) -> Conversation:

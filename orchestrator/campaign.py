@@ -25,6 +25,7 @@ from venire.orchestrator.budget import Paid, open_purses
 from venire.orchestrator.ending import GRACE_SECONDS, CampaignSummary, Ending, Stop
 from venire.orchestrator.events import Events
 from venire.orchestrator.feed import Feed
+from venire.orchestrator.fitting import fitting
 from venire.orchestrator.lanes.accounts import open_gates, register_routes
 from venire.orchestrator.lanes.calls import Step, Tally
 from venire.orchestrator.lanes.limits import Gate
@@ -330,7 +331,7 @@ class _Run:
             return pending.cost + sum([step.cost for step in steps])
 
         try:
-            outcome = await settle(protocol, trial, material, judge.options, pending.replies, ask)
+            outcome = await settle(protocol, trial, material, judge.options, pending.replies, ask, fitting(judge))
         except CallError as error:
             if error.fault not in VERDICT_FAULTS:
                 self.recorder.failure(pending.id, steps[-1].number, error.fault)

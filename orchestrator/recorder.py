@@ -49,6 +49,8 @@ class AttemptRecord(NamedTuple):
     reply: Reply | None = None
     structured: bool | None = None
     """Whether the endpoint was held to a JSON schema; None where none was asked for."""
+    cut: int = 0
+    """Characters that were cut out of the texts shown."""
 
 
 class Recorder:
@@ -233,6 +235,7 @@ class Recorder:
             one.reserved_tokens,
             one.structured,
             logprobs,
+            one.cut or None,
         )
         place = self._writer.put("attempt", row)
         self._announced.append((place, slot))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from venire.arena.errors import Fault, InputError
 from venire.arena.records import Outcome, Status, Verdict
 from venire.judges import PROTOCOLS, parsing
 from venire.judges.conversation import advance
+from venire.judges.fitting import UNSENT
 from venire.judges.orientation import orient
-from venire.orchestrator.trial import VERDICT_FAULTS, flagged, stage
+from venire.orchestrator.trial import UNSENT_OUTCOME, VERDICT_FAULTS, flagged, stage
 from venire.storage.plans import Pending, load
 from venire.storage.readings import Asked, Comparison, Draft, ReadVerdict, last_faults
 from venire.storage.store import Store
@@ -54,10 +55,11 @@ def reparse(
     with Draft(store, campaigns) as draft:
         respondents = _known(store, draft.respondents())
         trials = draft.trials()
+        unsent = draft.unsent(UNSENT)
         for start in range(0, len(trials), _CHUNK):
             chunk = trials[start : start + _CHUNK]
             faults = last_faults(store, chunk)
-            draft.add([_row(one, respondents[one.respondent], faults) for one in load(store, chunk)])
+            draft.add([_row(one, respondents[one.respondent], faults, unsent) for one in load(store, chunk)])
             progress(start + len(chunk), len(trials))
         found = Reread(parsing.PARSER, draft.compare(parsing.PARSER, examples=_EXAMPLES), None)
         if not write or not found.changed:
@@ -65,11 +67,13 @@ def reparse(
         return Reread(found.parser, found.comparison, draft.keep(found.parser))
 
 
-def read_again(pending: Pending, asked: Asked, faults: Mapping[tuple[int, int], int]) -> tuple[Verdict, bool]:
+def read_again(
+    pending: Pending, asked: Asked, faults: Mapping[tuple[int, int], int], unsent: Collection[int] = ()
+) -> tuple[Verdict, bool]:
     """The verdict of a settled trial as its replies are read today, and whether one more step would be asked for it.
 
     Of the replies on record the fewest are used that end the conversation. `faults` holds the fault of the last attempt
-    at (trial, step) where that brought no reply.
+    at (trial, step) where that brought no reply, `unsent` the trials whose next request was counted and not sent.
     """
     talk = PROTOCOLS[asked.protocol].talk
     trial, material = stage(pending, asked.key, asked.protocol)
@@ -78,14 +82,16 @@ def read_again(pending: Pending, asked: Asked, faults: Mapping[tuple[int, int], 
         step = advance(talk, trial, material, asked.options, pending.replies[:count])
         if isinstance(step, Outcome):
             return orient(pending.key, pending.swapped, step, flagged=suspect), False
+    if pending.id in unsent:
+        return orient(pending.key, pending.swapped, UNSENT_OUTCOME, flagged=suspect), False
     fault = Fault(faults.get((pending.id, len(pending.replies) + 1), Fault.NONE))
     unasked = fault not in VERDICT_FAULTS
     outcome = _UNASKED if unasked else Outcome(VERDICT_FAULTS[fault])
     return orient(pending.key, pending.swapped, outcome, flagged=suspect), unasked
 
 
-def _row(pending: Pending, asked: Asked, faults: Mapping[tuple[int, int], int]) -> ReadVerdict:
-    verdict, unasked = read_again(pending, asked, faults)
+def _row(pending: Pending, asked: Asked, faults: Mapping[tuple[int, int], int], unsent: Collection[int]) -> ReadVerdict:
+    verdict, unasked = read_again(pending, asked, faults, unsent)
     return ReadVerdict(
         pending.id,
         int(verdict.status),

@@ -8,10 +8,11 @@ from functools import lru_cache
 from venire.arena.errors import Fault
 from venire.arena.records import Material, Outcome, Protocol, Reply, Request, Status, Trial
 from venire.judges.conversation import resume
+from venire.judges.fitting import UNSENT
 from venire.judges.suspicion import suspicious
 from venire.storage.plans import Pending
 
-__all__ = ["VERDICT_FAULTS", "Ask", "flagged", "settle", "stage"]
+__all__ = ["UNSENT_OUTCOME", "VERDICT_FAULTS", "Ask", "flagged", "settle", "stage"]
 
 _KNOWN = 16_384
 """Texts of which is remembered whether they are suspicious: a completion is shown many times."""
@@ -21,6 +22,9 @@ Ask = Callable[[int, Request], Awaitable[Reply]]
 
 VERDICT_FAULTS = {Fault.FILTERED: Status.FILTERED, Fault.TOO_LONG: Status.TOO_LONG}
 """Faults that are an answer about the trial itself: it has a verdict of that status."""
+
+UNSENT_OUTCOME = Outcome(Status.TOO_LONG, rule=UNSENT)
+"""Of a trial whose next request was counted and would not fit."""
 
 
 def stage(pending: Pending, respondent: bytes, protocol: str) -> tuple[Trial, Material]:
@@ -46,8 +50,12 @@ async def settle(
     options: Mapping[str, str],
     replies: Sequence[Reply],
     ask: Ask,
+    fits: Callable[[Request], bool] = lambda request: True,
 ) -> Outcome:
-    """Go on with a trial from the replies on record until it has an outcome; whatever `ask` raises passes through."""
+    """Go on with a trial from the replies on record until it has an outcome; whatever `ask` raises passes through.
+
+    A request that does not fit is not asked, and the trial is too long.
+    """
     found = resume(protocol, trial, material, options, replies)
     if isinstance(found, Outcome):
         return found
@@ -56,6 +64,8 @@ async def settle(
     try:
         while True:
             number += 1
+            if not fits(request):
+                return UNSENT_OUTCOME
             reply = await ask(number, request)
             request = talk.send(reply)
     except StopIteration as end:

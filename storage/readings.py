@@ -128,6 +128,10 @@ class Draft:
             for number, model, protocol, options, key in self._store.rows("respondents_to_read")
         }
 
+    def unsent(self, rule: str) -> frozenset[int]:
+        """The trials that are too long by this rule: their request was counted and not sent, so no attempt says why."""
+        return frozenset(trial for (trial,) in self._store.rows("unsent", rule=rule))
+
     def add(self, verdicts: list[ReadVerdict]) -> None:
         """Put verdicts into the draft."""
         with self._told():

@@ -141,7 +141,7 @@ def _attempt(one: Announcement, left: LeftBehind, batch: int) -> tuple[Any, ...]
     head = (left.campaign, one.trial, one.step, one.number, one.lane, left.started_at, None, int(Fault.UNANSWERED))
     return (
         *(*head, None, told, *nothing, one.reserved, None),
-        *(None, None, b"", None, None, None, one.tokens, None, None, batch),
+        *(None, None, b"", None, None, None, one.tokens, None, None, None, batch),
     )
 
 

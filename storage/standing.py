@@ -18,7 +18,19 @@ from venire.storage.store import Store
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Forecast", "Left", "PaidRow", "Standing", "forecast", "paid", "pending", "respondents", "standing"]
+__all__ = [
+    "Forecast",
+    "Left",
+    "PaidRow",
+    "Standing",
+    "by_number",
+    "forecast",
+    "paid",
+    "parts",
+    "pending",
+    "respondents",
+    "standing",
+]
 
 _AT_ONCE = 1 << 17
 _PAID = ("respondent", "calls", "nano", "tokens")
@@ -79,7 +91,7 @@ def paid(store: Store, campaign: int) -> tuple[PaidRow, ...]:
     models: dict[int, str] = dict(store.read("respondent_models"))
     ((last,),) = store.read("last_attempt")
     found: dict[int, NDArray[np.int64]] = {}
-    for part in _parts(store, "paid_between", last, campaign=campaign):
+    for part in parts(store, "paid_between", last, campaign=campaign):
         for respondent, *sums in zip(*(part[name].tolist() for name in _PAID), strict=True):
             found[respondent] = found.get(respondent, 0) + np.array(sums, dtype=np.int64)
     return tuple(PaidRow(number, models[number], *found[number].tolist()) for number in sorted(found))
@@ -93,7 +105,7 @@ def standing(store: Store, campaign: int) -> Standing:
 def respondents(store: Store, trials: int) -> NDArray[np.int16]:
     """The respondent of every trial up to number `trials`, by trial number."""
     found = np.zeros(trials + 1, dtype=np.int16)
-    for part in _parts(store, "respondents_between", trials):
+    for part in parts(store, "respondents_between", trials):
         found[part["trial"]] = part["respondent"]
     return found
 
@@ -131,9 +143,9 @@ def _ascending(parts: list[NDArray[np.int64]]) -> bool:
 def forecast(store: Store, campaign: int) -> tuple[Forecast, ...]:
     """Trials left and their characters, by respondent."""
     missing = standing(store, campaign).missing
-    asked = _lengths(store, "instruction_lengths")
+    asked = by_number(store, "instruction_lengths")
     found: dict[int, tuple[int, int]] = {}
-    for part in _parts(store, "shown_between", len(missing) - 1):
+    for part in parts(store, "shown_between", len(missing) - 1):
         chosen = missing[part["trial"]]
         column = {name: values[chosen] for name, values in part.items()}
         length = asked[column["instruction"]] + column["shown"]
@@ -159,11 +171,11 @@ class _Reader:
         return Standing(planned, self.settled(), self.failed())
 
     def planned(self) -> Iterator[Mapping[str, NDArray[Any]]]:
-        return _parts(self._store, "planned_between", self._last_plan, campaign=self._campaign)
+        return parts(self._store, "planned_between", self._last_plan, campaign=self._campaign)
 
     def settled(self) -> NDArray[np.bool_]:
         found = np.zeros(self.trials + 1, dtype=np.bool_)
-        for part in _parts(self._store, "settled_between", self._last_verdict):
+        for part in parts(self._store, "settled_between", self._last_verdict):
             found[part["trial"]] = True
         return found
 
@@ -174,7 +186,7 @@ class _Reader:
         return found
 
 
-def _parts(store: Store, name: str, last: int, **parameters: Any) -> Iterator[Mapping[str, NDArray[Any]]]:
+def parts(store: Store, name: str, last: int, **parameters: Any) -> Iterator[Mapping[str, NDArray[Any]]]:
     """Columns of a named query by ranges of row or trial numbers up to `last`."""
     for low in range(0, last + 1, _AT_ONCE):
         columns = store.arrays(name, low=low, high=min(low + _AT_ONCE - 1, last), **parameters)
@@ -182,9 +194,9 @@ def _parts(store: Store, name: str, last: int, **parameters: Any) -> Iterator[Ma
         store.shed()
 
 
-def _lengths(store: Store, name: str) -> NDArray[np.int64]:
+def by_number(store: Store, name: str, **parameters: Any) -> NDArray[np.int64]:
     """Lengths in characters by number."""
-    columns = store.arrays(name)
+    columns = store.arrays(name, **parameters)
     found = np.zeros(int(columns["id"].max(initial=0)) + 1, dtype=np.int64)
     found[columns["id"]] = columns["characters"]
     return found

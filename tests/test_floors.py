@@ -25,6 +25,7 @@ HOMES = {
     "duckdb": ("storage/",),
     "pyarrow": ("storage/",),
     "litellm": ("judges/providers/",),
+    "tiktoken": ("judges/providers/",),
     "aiohttp": ("judges/providers/", "simulation/server.py", "reports/live.py"),
     "tenacity": ("orchestrator/",),
     "asyncio_throttle": ("orchestrator/",),

@@ -12,6 +12,7 @@ from rich.console import Console
 from venire.arena.campaigns import Budget
 from venire.arena.records import Shape
 from venire.judges import PROTOCOLS, REASONS
+from venire.long_input import show_long_forecast
 from venire.orchestrator.recorded import Replayed
 from venire.screen import duration, money, plain, tabulate
 from venire.session import Session
@@ -71,6 +72,7 @@ def show_plan(screen: Console, session: Session) -> None:
         f"tokens are estimates (4 characters each, {REASONS} tokens of reasons); budget: {'; '.join(budget)}\n",
         style="dim",
     )
+    show_long_forecast(screen, session.forecast_long())
 
 
 def _made_of(session: Session) -> str:
@@ -156,6 +158,7 @@ def plan_json(session: Session) -> dict[str, Any]:
         "recorded": [asdict(one) for one in chosen.recorded],
         "progress": asdict(session.progress) | {"missing": session.progress.missing},
         "judges": [asdict(row) for row in session.forecast()],
+        "too_long": [asdict(row) for row in session.forecast_long()],
         "spent": session.accounts.nano,
     }
 

@@ -25,6 +25,7 @@ from venire.judges.providers.prices import find_price
 from venire.orchestrator.campaign import run_campaign
 from venire.orchestrator.ending import GRACE_SECONDS, CampaignSummary, Stop
 from venire.orchestrator.events import Events
+from venire.orchestrator.fitting import LongForecast, forecast_long, with_contexts
 from venire.orchestrator.forecast import JudgeForecast, forecast
 from venire.orchestrator.generation import take_answers
 from venire.orchestrator.plan import PlannedCampaign, plan_campaign, respondents
@@ -88,7 +89,7 @@ class Session:
     def __init__(self, campaign: Campaign, *, amend: bool = False, clock: Clock | None = None) -> None:
         if not campaign.judges:
             raise InputError(f"{campaign.path}: names no judge: add a [[judge]] table")
-        self.campaign = campaign
+        self.campaign = campaign = with_contexts(campaign)
         self.clock = clock or SystemClock()
         self.prices = {judge.name: _price(campaign, judge) for judge in campaign.judges}
         respondents(campaign)  # two equal judges are refused before a store is made for them
@@ -128,6 +129,10 @@ class Session:
     def forecast(self) -> tuple[JudgeForecast, ...]:
         """What is left, by judge, with what it will cost."""
         return forecast(self.store, self.planned, self.prices)
+
+    def forecast_long(self) -> tuple[LongForecast, ...]:
+        """What of it will not fit, by judge."""
+        return forecast_long(self.store, self.planned)
 
     @property
     def progress(self) -> frames.Progress:

@@ -15,6 +15,7 @@ from venire.arena.campaigns import Campaign
 from venire.arena.errors import Fault
 from venire.drift import drift_json, show_drift
 from venire.judged import show_judged
+from venire.long_input import long_json, show_long
 from venire.orchestrator.ending import CampaignSummary, Ending
 from venire.orchestrator.events import Events, Observer
 from venire.orchestrator.plan import judges_pairs
@@ -54,6 +55,7 @@ def show_outcome(session: Session, screen: Console, embedded: Embedded, observer
         summary = session.run(embedded=embedded, progress=tell, warn=warn, events=events, loop_factory=_loop())
         tell_end(summary)
     _show_summary(screen, session, summary)
+    show_long(screen, long_json(session.store, session.planned.id))
     show_drift(screen, drift_json(session.store, session.planned.id))
     if summary.ending is Ending.INTERRUPTED:  # whoever stops a run wants to leave, not to wait for ratings
         _show_ending(screen, session, summary)
@@ -212,6 +214,7 @@ def show_status(screen: Console, facts: dict[str, Any]) -> None:
         if one["faults"]:
             told = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in one["faults"].items())
             screen.print(f"  calls without a reply: {told}")
+        show_long(screen, one["long_input"])
         show_drift(screen, one["served"])
         _show_failed(screen, one["failed_steps"], standing["failed"])
 

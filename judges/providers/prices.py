@@ -1,4 +1,7 @@
-"""What models cost, from the price table that litellm ships, read as a file: litellm itself is not imported."""
+"""What models cost and how much they take in, from the table that litellm ships, read as a file.
+
+litellm itself is not imported.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from typing import Any
 from venire.arena.campaigns import Price
 from venire.judges.providers.vendors import vendor_of
 
-__all__ = ["find_price"]
+__all__ = ["find_context", "find_price"]
 
 _TABLE = "model_prices_and_context_window_backup.json"
 _RATES = (
@@ -35,11 +38,8 @@ def find_price(model: str, base_url: str | None = None) -> Price | None:
     above the input's, those of writing to a cache where they are above the input's; what else stands there in some
     entries is a gap or a mistake, and taking it for true could spend more than was counted.
     """
-    table = _table()
-    prefix = vendor_of(base_url or "").prices
-    names = (f"{prefix}/{model}" if prefix else model, model, model.partition("/")[2])
-    entry = next((table[name] for name in names if name in table), None)
-    if entry is None or entry.get("mode") not in _MODES:
+    entry = _entry(model, base_url)
+    if entry is None:
         return None
     given, output, cached, written = (_rate(entry.get(name)) for name in _RATES)
     if given is None or output is None:
@@ -50,6 +50,24 @@ def find_price(model: str, base_url: str | None = None) -> Price | None:
         cached if cached is not None and 0 < cached <= given else None,
         written if written is not None and written > given else None,
     )
+
+
+def find_context(model: str, base_url: str | None = None) -> int | None:
+    """How many tokens a model takes in, found by its name as `find_price` does; None where the table does not say.
+
+    Vendors count the answer within it or beside it, and the table does not tell which.
+    """
+    entry = _entry(model, base_url)
+    tokens = None if entry is None else entry.get("max_input_tokens")
+    return tokens if isinstance(tokens, int) and tokens > 0 else None
+
+
+def _entry(model: str, base_url: str | None) -> Mapping[str, Any] | None:
+    table = _table()
+    prefix = vendor_of(base_url or "").prices
+    names = (f"{prefix}/{model}" if prefix else model, model, model.partition("/")[2])
+    entry = next((table[name] for name in names if name in table), None)
+    return entry if entry is not None and entry.get("mode") in _MODES else None
 
 
 def _rate(dollars_per_token: object) -> int | None:

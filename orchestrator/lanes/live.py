@@ -341,6 +341,7 @@ class Lane:
                 message=str(result.error) if result.error is not None else None,
                 reply=result.reply,
                 structured=way.route.structured if call.request.schema is not None else None,
+                cut=call.request.cut,
             ),
             slot,
         )

@@ -19,8 +19,10 @@ drop table verdict;
 alter table verdict_of_any_shape rename to verdict;
 
 -- structured: whether the endpoint was held to a JSON schema. logprobs: likeliest tokens at the first places, as JSON.
+-- cut: characters cut out of the texts shown, so that they fit the context; null: none.
 alter table attempt add column structured boolean;
 alter table attempt add column logprobs varchar;
+alter table attempt add column cut integer;
 
 create or replace view settled as select * from verdict qualify row_number() over (partition by trial order by reading desc, batch desc) = 1;
 create or replace view battle as

@@ -140,7 +140,7 @@ class Kept:
         return ask(self.path, sql)
 
 
-_LATER = ("batch", "reserved_tokens", "structured", "logprobs")
+_LATER = ("batch", "reserved_tokens", "structured", "logprobs", "cut")
 
 
 def ask(path: Path, sql: str) -> list[tuple[Any, ...]]:

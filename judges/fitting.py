@@ -1,0 +1,208 @@
+"""Long input: whether a request fits a model's context, told before it is sent, and texts cut so that it does.
+
+What is said to fit does fit, as far as its tokens can be counted here (docs/long-input.md). A text that is cut keeps
+the fence of the whole text, and says within it where something is missing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+from venire.arena.records import Completion, Conversation, Material, Outcome, Protocol, Reply, Request, Status, Trial
+from venire.judges.conversation import resume
+from venire.judges.hardening import neutralise
+
+__all__ = ["CUTS", "UNSENT", "count", "fits", "fitted", "room", "size"]
+
+UNSENT = "context"
+"""The rule of a verdict that is too long without a call: the request was counted and not sent."""
+
+_OF_A_REQUEST = 16
+_OF_A_MESSAGE = 8
+"""Tokens that vendors put around a request and around each of its messages; OpenAI's chat format takes 3 and 4."""
+
+_BYTES_OF_A_CHARACTER = 4
+_LEAST = 32
+"""Tokens below which a completion is not cut: a judge of so little would judge something else."""
+
+_OF_A_STEP = 128
+"""Tokens that the words of a later step have at most, as far as room is left for it."""
+
+_TRIES = 6
+_COUNTED = 64
+"""Texts of which the count is remembered: a step shows again what the step before it showed."""
+
+
+def room(request: Request, context: int) -> int:
+    """Tokens that the texts of a request may have, so that they and its reply fit into the context."""
+    return context - request.max_tokens - _OF_A_REQUEST - _OF_A_MESSAGE * len(request.messages)
+
+
+def fits(request: Request, context: int, vocabulary: str) -> bool:
+    """Whether a request and its reply fit into a context of so many tokens.
+
+    A byte has one token at most, and a character four bytes: nearly all requests are told by their length alone, in a
+    microsecond, and texts are counted only near the limit.
+    """
+    left = room(request, context)
+    texts = _texts(request)
+    if _BYTES_OF_A_CHARACTER * sum(map(len, texts)) <= left:
+        return True
+    if left < 0:
+        return False
+    return sum(map(_bytes, texts)) <= left or size(request, vocabulary) <= left
+
+
+def size(request: Request, vocabulary: str) -> int:
+    """How many tokens the texts of a request have together, not too low; a schema is one of them."""
+    return sum(count(text, vocabulary) for text in _texts(request))
+
+
+def _texts(request: Request) -> list[str]:
+    texts = [message["content"] for message in request.messages]
+    return texts if request.schema is None else [*texts, json.dumps(request.schema)]
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
+
+
+@lru_cache(maxsize=_COUNTED)
+def count(text: str, vocabulary: str) -> int:
+    """How many tokens a text has in a vocabulary (see `providers.vocabularies`), not too low."""
+    from venire.judges.providers.vocabularies import counter  # and tiktoken, which few runs need
+
+    return counter(vocabulary)(text)
+
+
+def _end(text: str, kept: int) -> tuple[str, int]:
+    return f"{text[:kept]}\n{_mark(len(text) - kept)}", len(text) - kept
+
+
+def _middle(text: str, kept: int) -> tuple[str, int]:
+    head, tail = kept - kept // 2, kept // 2
+    gone = len(text) - kept
+    return f"{text[:head]}\n{_mark(gone)}\n{text[len(text) - tail :] if tail else ''}", gone
+
+
+def _mark(characters: int) -> str:
+    return f"[... {characters:,} characters cut ...]"
+
+
+CUTS: Mapping[str, Callable[[str, int], tuple[str, int]]] = {"truncate-both": _end, "middle": _middle}
+"""By policy, what is left of a text when so many of its characters are kept, and how many are gone."""
+
+
+def fitted(talk: Protocol, steps: int = 1) -> Protocol:
+    """The same protocol, with completions cut where its judge's option `too_long` says how.
+
+    `context` and `vocabulary` are options too then, since they decide what is sent. `steps` is how many replies a
+    trial has that needs no repair: where a text must be cut, room is left for all of them.
+    """
+
+    def asked(trial: Trial, material: Material, options: Mapping[str, str]) -> Conversation:
+        if options.get("too_long", "error") not in CUTS:
+            return talk(trial, material, options)
+        return _fitting(talk, steps, trial, material, options)
+
+    return asked
+
+
+def _fitting(talk: Protocol, steps: int, trial: Trial, material: Material, options: Mapping[str, str]) -> Conversation:
+    """A conversation whose requests fit: from a step that does not, it goes on as if the texts had always been cut."""
+    context, vocabulary = int(options["context"]), options.get("vocabulary", "estimate")
+    heard: list[Reply] = []
+    conversation, gone = talk(trial, material, options), 0
+    try:
+        request = next(conversation)
+        while True:
+            if not fits(request, context, vocabulary):
+                conversation.close()
+                later = (steps - 1 - len(heard)) * (request.max_tokens + _OF_A_STEP)
+                for spare in (later, 0) if later > 0 else (0,):
+                    found = _cut_to_fit(talk, trial, material, options, heard, request, spare)
+                    if found is not None:
+                        break
+                if found is None:
+                    return Outcome(Status.TOO_LONG, rule=UNSENT)
+                conversation, request, gone = found
+            reply = yield replace(request, cut=gone) if gone else request
+            heard.append(reply)
+            request = conversation.send(reply)
+    except StopIteration as end:
+        outcome: Outcome = end.value
+        return outcome
+    finally:
+        conversation.close()
+
+
+def _cut_to_fit(
+    talk: Protocol,
+    trial: Trial,
+    material: Material,
+    options: Mapping[str, str],
+    heard: Sequence[Reply],
+    request: Request,
+    spare: int,
+) -> tuple[Conversation, Request, int] | None:
+    """The conversation over cut texts after what was heard, its request, and the characters cut; None: not to be had.
+
+    All texts are cut to one budget of tokens, so that a judge is shown as much of each; a text within it stays whole.
+    """
+    context, vocabulary = int(options["context"]), options.get("vocabulary", "estimate")
+    cut = CUTS[options["too_long"]]
+    sizes = [count(neutralise(one.text), vocabulary) for one in material.shown]
+    over = size(request, vocabulary) - room(request, context) + spare
+    for _ in range(_TRIES):
+        budget = _budget(sizes, sum(sizes) - over)
+        if budget < _LEAST:
+            return None
+        shown, gone = _cut_all(material.shown, sizes, budget, vocabulary, cut)
+        found = resume(talk, trial, replace(material, shown=shown), options, heard)
+        if isinstance(found, Outcome):
+            raise ValueError("a conversation ended otherwise when its texts were cut")
+        conversation, made = found
+        if fits(made, context - spare, vocabulary):
+            return conversation, made, gone
+        conversation.close()
+        over += size(made, vocabulary) - room(made, context) + spare + _LEAST // 4
+    return None
+
+
+def _budget(sizes: Sequence[int], all_together: int) -> int:
+    """The most tokens that each text may have, so that none has more and all have no more than `all_together`."""
+    left = all_together
+    for done, size in enumerate(sorted(sizes)):
+        each = left // (len(sizes) - done)
+        if size > each:
+            return each
+        left -= size
+    return max(sizes, default=0)
+
+
+def _cut_all(
+    shown: Sequence[Completion],
+    sizes: Sequence[int],
+    budget: int,
+    vocabulary: str,
+    cut: Callable[[str, int], tuple[str, int]],
+) -> tuple[tuple[Completion, ...], int]:
+    """The completions with each at most so many tokens long, its mark included, and the characters cut of all."""
+    texts, gone = [], 0
+    for one, size in zip(shown, sizes, strict=True):
+        if size <= budget:
+            texts.append(one)
+            continue
+        kept = len(one.text) * budget // size
+        while True:
+            text, missing = cut(one.text, kept)
+            tokens = count(neutralise(text), vocabulary)
+            if tokens <= budget or not kept:
+                break
+            kept = min(kept - 1, kept * budget // tokens)
+        texts.append(replace(one, text=text))
+        gone += missing
+    return tuple(texts), gone

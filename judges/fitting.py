@@ -7,6 +7,7 @@ the fence of the whole text, and says within it where something is missing.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -15,7 +16,7 @@ from venire.arena.records import Completion, Conversation, Material, Outcome, Pr
 from venire.judges.conversation import resume
 from venire.judges.hardening import neutralise
 
-__all__ = ["CUTS", "UNSENT", "count", "fits", "fitted", "room", "size"]
+__all__ = ["CUTS", "UNSENT", "before_cut", "count", "fits", "fitted", "room", "size"]
 
 UNSENT = "context"
 """The rule of a verdict that is too long without a call: the request was counted and not sent."""
@@ -90,6 +91,18 @@ def _middle(text: str, kept: int) -> tuple[str, int]:
 
 def _mark(characters: int) -> str:
     return f"[... {characters:,} characters cut ...]"
+
+
+_MARK = re.compile(r"\n\[\.\.\. ([0-9,]{1,15}) characters cut \.\.\.\]\n?")
+
+
+def before_cut(text: str) -> tuple[str, int] | None:
+    """What stands before the mark of a cut text, and how many characters the whole had; None for a text without one."""
+    found = _MARK.search(text)
+    if found is None:
+        return None
+    left = len(text) - (found.end() - found.start())
+    return text[: found.start()], left + int(found[1].replace(",", "") or "0")
 
 
 CUTS: Mapping[str, Callable[[str, int], tuple[str, int]]] = {"truncate-both": _end, "middle": _middle}

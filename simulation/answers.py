@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from venire.arena.errors import InputError
 from venire.arena.keys import text_digest
+from venire.judges.fitting import before_cut
 from venire.judges.hardening import neutralise
 from venire.simulation.judge import load_profiles
 
@@ -20,6 +21,15 @@ class Known:
     instruction_id: str
     model: str
     elo: float
+
+
+_HEAD = 24
+"""Characters at the beginning of a completion that are left of it, however it is cut."""
+
+
+def _when_cut(text: str, characters: int) -> bytes:
+    """What a completion is known by when it was cut: how it begins, and how long it was."""
+    return text_digest(f"{characters}|{text[:_HEAD]}")
 
 
 class AnswerKey:
@@ -47,6 +57,7 @@ class AnswerKey:
         self._elo: dict[str, float] = {}
         self._ids: dict[bytes, str] = {}
         self._models: dict[bytes, str] = {}
+        self._cut: dict[bytes, str] = {}
         shared: set[bytes] = set()
         for instruction_id, instruction, model, completion in completions:
             if model not in elo:
@@ -59,6 +70,8 @@ class AnswerKey:
             if other != model:
                 shared.add(answered)
             self._models[answered] = min(model, other)
+            cut = asked + _when_cut(neutralise(completion), len(completion))
+            self._cut[cut] = min(model, self._cut.get(cut, model))
         self.shared = len(shared)
 
     def __len__(self) -> int:
@@ -70,10 +83,17 @@ class AnswerKey:
         asked = text_digest(instruction)
         found = []
         for completion in completions:
-            if (model := self._models.get(asked + text_digest(completion))) is None:
+            if (model := self._model(asked, completion)) is None:
                 return None
             found.append(Known(self._ids[asked], model, self._elo[model]))
         return tuple(found)
+
+    def _model(self, asked: bytes, completion: str) -> str | None:
+        """Whose completion this is, whole or cut to fit a context."""
+        model = self._models.get(asked + text_digest(completion))
+        if model is None and (cut := before_cut(completion)) is not None:
+            model = self._cut.get(asked + _when_cut(*cut))
+        return model
 
     def find_pair(self, texts: Sequence[str]) -> tuple[Known, ...] | None:
         """What stands behind the last two of these texts, where those before are the turns of their instruction."""

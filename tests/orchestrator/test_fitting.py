@@ -220,6 +220,10 @@ def test_a_context_that_the_file_does_not_give_is_looked_up_and_counted_in_the_m
     assert (found.context, found.vocabulary) == (128_000, "o200k_base")
     (given,) = campaign(replace(judge(context=5000), model="gpt-4o-mini")).judges
     assert given.context == 5000
+    cutting = {"max_tokens": "300", "too_long": "middle", "context": "5000"}
+    (cut,) = campaign(replace(judge(context=5000), model="gpt-4o-mini", options=cutting)).judges
+    assert cut.options == {**cutting, "vocabulary": "o200k_base"}  # it decides what is sent
+    assert "vocabulary" not in given.options
     (unknown,) = campaign(judge(context=None)).judges
     assert (unknown.context, unknown.vocabulary) == (None, "estimate")
     tight = replace(judge(context=None), model="gpt-4", options={"max_tokens": "8192"})

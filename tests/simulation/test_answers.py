@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from venire.arena.errors import InputError
+from venire.judges.fitting import CUTS
 from venire.judges.hardening import enclose, enclosed
 from venire.simulation.answers import AnswerKey, Known
 
@@ -78,3 +79,15 @@ def test_texts_are_found_by_what_a_prompt_shows_of_them() -> None:
     shown = enclosed(enclose(instruction, "0" * 16) + enclose(text, "1" * 16))
     assert shown != (instruction, text)
     assert key.find(*shown) == (Known("i-1", "ant", 900.0),)
+
+
+@pytest.mark.parametrize("policy", CUTS)
+def test_a_completion_that_was_cut_to_fit_is_known_by_how_it_begins_and_how_long_it_was(policy: str) -> None:
+    texts = [f"{model} gives the same answer as everybody. " * 20 for model in ELO]
+    key = AnswerKey([("i-1", "Why?", model, text) for model, text in zip(ELO, texts, strict=True)], ELO)
+    for model, text in zip(ELO, texts, strict=True):
+        cut, _ = CUTS[policy](text, 200)
+        assert cut != text
+        assert key.find("Why?", cut) == (Known("i-1", model, ELO[model]),)
+        assert key.find("Why?", cut.replace("characters cut", "letters cut")) is None
+    assert len(key) == 3

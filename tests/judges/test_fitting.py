@@ -92,6 +92,14 @@ def test_what_is_cut_fits_is_marked_and_says_how_much_is_missing(
 
 
 @pytest.mark.parametrize("policy", CUTS)
+def test_what_a_short_text_leaves_goes_to_the_long_one(say: Say, material: Make, policy: str) -> None:
+    asked = say("binary", shown=material("Short.", LONG), options=options(policy, 2000))
+    assert isinstance(asked, Request)
+    assert enclosed(asked.messages[0]["content"])[1] == "Short."
+    assert 1850 < exact(asked) <= 2000
+
+
+@pytest.mark.parametrize("policy", CUTS)
 def test_all_texts_are_cut_to_one_budget_in_either_order(say: Say, material: Make, policy: str) -> None:
     count = counter("cl100k_base")
     budgets = []

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from venire.configs.loading import load_campaign
 
 Venire = Callable[..., Any]
 Write = Callable[..., Path]
@@ -85,6 +88,7 @@ def test_a_file_without_the_new_keys_is_the_same_as_before_and_a_larger_context_
     venire: Venire, write_campaign: Write, folder: Path
 ) -> None:
     path = write_campaign(judges=JUDGE, more="[budget]\ncalls = 20")
+    assert not {"context", "too_long"} & json.loads(load_campaign(path).settings)["judge"][0].keys()
     assert venire("run", path, "--yes").code == 3
     write_campaign(judges=JUDGE + 'too_long = "error"\n', more="[budget]\ncalls = 20")
     assert venire("run", path, "--yes").code == 3

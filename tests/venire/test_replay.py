@@ -153,6 +153,16 @@ def test_protocols_of_one_step_read_recorded_replies_too(venire: Any, write: Any
     assert found == [["a", "ok", "yes"], ["b", "ok", "no"], ["c", "unreadable", None]]
 
 
+def test_one_judge_read_in_two_dialects_is_two_judges_of_one_lane(venire: Any, write: Any) -> None:
+    again = 'name = "raw"\nmodel = "gpt"\nprovider = "replay"\nrecorded = "judgments.csv"\ndialect = "mt-bench"'
+    file = write(more=f"[[judge]]\n{again}")
+    assert venire("run", file, "--yes").code == 0
+    found = rows(
+        venire, file, "select judge, count(*) filter (where status = 'ok') from battle group by all order by all"
+    )
+    assert found == [["gpt", 4], ["raw", 3]]
+
+
 def test_a_recorded_list_is_shown_in_its_own_order(venire: Any, write: Any) -> None:
     file = write(policy="recorded", judge='protocol = "listwise"')
     row = {"judge": "gpt", "instruction_id": 1, "models": ["c", "a", "b"], "raw_output": "B > A > C"}

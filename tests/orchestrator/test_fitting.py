@@ -51,6 +51,9 @@ class Judge:
         self.most, self.reasons = most, reasons
         self.asked: list[Request] = []
 
+    def is_structured(self, model: str) -> bool:
+        return False
+
     def encode(self, model: str, request: Request) -> bytes:
         self.asked.append(request)
         return orjson.dumps([message["content"] for message in request.messages])

@@ -341,8 +341,7 @@ def test_a_protocol_that_is_not_known_today_is_refused_by_name(store: Store, mon
     run(store, campaign(), *SCRIPTS)
     from venire.judges import PROTOCOLS
 
-    monkeypatch.setitem(PROTOCOLS, "other", PROTOCOLS["two-stage"])
-    monkeypatch.delitem(PROTOCOLS, "two-stage")
+    monkeypatch.setattr("venire.orchestrator.reparse.PROTOCOLS", {"other": PROTOCOLS["two-stage"]})
     with pytest.raises(
         InputError, match="judge was asked by the protocol 'two-stage', which this Venire does not have"
     ):

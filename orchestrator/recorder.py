@@ -16,7 +16,7 @@ from venire.orchestrator.budget import Claim
 from venire.storage.store import Store
 from venire.storage.writer import Hold, Writer
 
-__all__ = ["AttemptRecord", "Recorder"]
+__all__ = ["AttemptRecord", "Recorder", "verdict_columns"]
 
 
 _LEAST_SPILL = 1 << 20
@@ -51,6 +51,20 @@ class AttemptRecord(NamedTuple):
     """Whether the endpoint was held to a JSON schema; None where none was asked for."""
     cut: int = 0
     """Characters that were cut out of the texts shown."""
+
+
+def verdict_columns(verdict: Verdict) -> tuple[Any, ...]:
+    """What was read, as the columns of the table `verdict` from status to flagged."""
+    return (
+        int(verdict.status),
+        verdict.rule,
+        verdict.label,
+        verdict.score,
+        list(verdict.criteria) or None,
+        list(verdict.places) or None,
+        verdict.answered,
+        verdict.flagged,
+    )
 
 
 class Recorder:
@@ -242,22 +256,7 @@ class Recorder:
 
     def verdict(self, trial: int, verdict: Verdict, cost: int) -> None:
         """How a trial ended, with what it cost in nano-dollars."""
-        self._writer.put(
-            "verdict",
-            (
-                trial,
-                self._reading,
-                int(verdict.status),
-                verdict.rule,
-                verdict.label,
-                verdict.score,
-                list(verdict.criteria) or None,
-                list(verdict.places) or None,
-                verdict.answered,
-                verdict.flagged,
-                cost,
-            ),
-        )
+        self._writer.put("verdict", (trial, self._reading, *verdict_columns(verdict), cost))
 
     def failure(self, trial: int, step: int, fault: Fault) -> None:
         """A step that used up its attempts."""

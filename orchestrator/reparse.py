@@ -11,6 +11,7 @@ from venire.judges import PROTOCOLS, parsing
 from venire.judges.conversation import advance
 from venire.judges.fitting import UNSENT
 from venire.judges.orientation import orient
+from venire.orchestrator.recorder import verdict_columns
 from venire.orchestrator.trial import UNSENT_OUTCOME, VERDICT_FAULTS, flagged, stage
 from venire.storage.plans import Pending, load
 from venire.storage.readings import Asked, Comparison, Draft, ReadVerdict, last_faults
@@ -92,18 +93,7 @@ def read_again(
 
 def _row(pending: Pending, asked: Asked, faults: Mapping[tuple[int, int], int], unsent: Collection[int]) -> ReadVerdict:
     verdict, unasked = read_again(pending, asked, faults, unsent)
-    return ReadVerdict(
-        pending.id,
-        int(verdict.status),
-        verdict.rule,
-        verdict.label,
-        verdict.score,
-        list(verdict.criteria) or None,
-        list(verdict.places) or None,
-        verdict.answered,
-        verdict.flagged,
-        unasked,
-    )
+    return ReadVerdict._make((pending.id, *verdict_columns(verdict), unasked))
 
 
 def _known(store: Store, respondents: Mapping[int, Asked]) -> Mapping[int, Asked]:

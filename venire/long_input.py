@@ -17,9 +17,9 @@ from venire.storage.store import Store
 __all__ = ["long_json", "show_long", "show_long_forecast"]
 
 _DONE = {
-    "error": "get the status too_long without a call (too_long says what else can be done)",
-    "truncate-both": "are asked with their completions cut at the end",
-    "middle": "are asked with the middle of their completions cut out",
+    "error": "too_long without a call",
+    "truncate-both": "their completions are cut at the end",
+    "middle": "the middle of their completions is cut out",
 }
 
 
@@ -28,8 +28,8 @@ def show_long_forecast(screen: Console, found: Iterable[LongForecast]) -> None:
     for one in found:
         if one.too_long:
             screen.print(
-                f"too long for {plain(one.judge)}: about {_trials(one.too_long)} will not fit {one.context:,} tokens "
-                f"and {_DONE[one.policy]}"
+                f"too long for {plain(one.judge)}: about {_trials(one.too_long)} will not fit {one.context:,} tokens: "
+                f"{_DONE[one.policy]}"
             )
 
 

@@ -14,15 +14,14 @@ select id trial, instruction, unnest(if(len(shown) = 0, [0], shown)) completion 
 select trial from earlier_verdict where status = 5 and rule = $rule;
 
 -- name: long_input
--- By judge: trials that were too long, as counted here or as the provider said; trials whose texts were cut, and the most characters cut of one.
-with here as (
-    select p.trial, t.respondent from planned p join trial t on t.id = p.trial where p.campaign = $campaign),
-  ended as (
-    select h.respondent, count(*) filter (where v.rule = $rule) unsent, count(*) filter (where v.rule <> $rule) refused
-    from here h join settled v on v.trial = h.trial where v.status = 5 group by h.respondent),
-  shortened as (
-    select respondent, count(*) trials, max(cut) most from (
-      select h.respondent, h.trial, max(a.cut) cut from here h join attempt a on a.trial = h.trial where a.cut > 0 group by h.respondent, h.trial) group by respondent)
-select cj.name, coalesce(e.unsent, 0), coalesce(e.refused, 0), coalesce(s.trials, 0), coalesce(s.most, 0)
-  from campaign_judge cj left join ended e on e.respondent = cj.respondent left join shortened s on s.respondent = cj.respondent
-  where cj.campaign = $campaign and (e.respondent is not null or s.respondent is not null) order by cj.name;
+-- By judge: trials too long as counted here or as the provider said; those whose texts were cut, and the most characters cut of one. Begins with the few, not with the plan.
+with too_long as (
+    select trial, status, rule from verdict where trial in (select trial from verdict where status = 5)
+      qualify row_number() over (partition by trial order by reading desc, batch desc) = 1),
+  found as (
+    select trial, rule = $rule unsent, rule <> $rule refused, 0 cut from too_long where status = 5
+    union all select trial, false, false, max(cut) from attempt where cut > 0 group by trial)
+select cj.name, count(*) filter (where f.unsent), count(*) filter (where f.refused), count(*) filter (where f.cut > 0), max(f.cut)
+  from found f join trial t on t.id = f.trial join campaign_judge cj on cj.campaign = $campaign and cj.respondent = t.respondent
+  where f.trial in (select p.trial from plan p join campaign c on c.id = p.campaign where p.campaign = $campaign and p.round >= c.in_force)
+  group by cj.name order by cj.name;

@@ -156,6 +156,7 @@ class House:
             reserved_tokens,
             None,
             None,
+            None,
         )
 
     def verdict(

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from venire.arena.records import Answer, Conversation, Material, Outcome, Reply, Status, Trial
-from venire.judges.asking import CUT_SHORT, make_request, step
+from venire.judges.asking import CUT_SHORT, Message, make_request, step, user
 from venire.judges.parsing.choices import without_thoughts
-from venire.judges.showing import speakers
+from venire.judges.showing import in_parts, speakers
 
 __all__ = ["PROMPTS", "generate"]
 
@@ -20,13 +20,24 @@ PROMPTS: tuple[str, ...] = ()
 def generate(trial: Trial, material: Material, options: Mapping[str, str]) -> Conversation:
     """Put the turns of an instruction as a conversation and take the reply as it comes.
 
-    Options: `max_tokens`, `temperature` (absent: the model's own). A completion that was cut at the limit is
-    truncated, an empty one unreadable. Thoughts in front of the text are left out of the completion.
+    Where all turns are the user's, each is put after the answer to the one before, and the completion has a part for
+    each. Options: `max_tokens` of each reply, `temperature` (absent: the model's own). A completion that was cut at the
+    limit is truncated, an empty one unreadable. Thoughts in front of the text are left out of the completion.
     """
     turns = material.instruction.turns
-    said = tuple({"role": who, "content": turn} for who, turn in zip(speakers(turns), turns, strict=True))
-    reply = yield from step(make_request(trial, options, said))
-    return _read(reply)
+    if "assistant" in speakers(turns):
+        said = tuple({"role": who, "content": turn} for who, turn in zip(speakers(turns), turns, strict=True))
+        return _read((yield from step(make_request(trial, options, said))))
+    so_far: tuple[Message, ...] = ()
+    parts: list[str] = []
+    for turn in turns:
+        so_far += (user(turn),)
+        outcome = _read((yield from step(make_request(trial, options, so_far))))
+        if not isinstance(outcome.reading, Answer):
+            return outcome
+        parts.append(outcome.reading.text)
+        so_far += ({"role": "assistant", "content": parts[-1]},)
+    return outcome if len(parts) == 1 else Outcome(Status.OK, Answer(in_parts(parts)), "text")
 
 
 def _read(reply: Reply) -> Outcome:

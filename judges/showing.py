@@ -7,15 +7,25 @@ from collections.abc import Sequence
 from venire.arena.records import Material
 from venire.judges.hardening import enclose
 
-__all__ = ["labels", "show_completion", "show_instruction", "show_list", "show_reference", "speakers"]
+__all__ = ["in_parts", "labels", "show_completion", "show_instruction", "show_list", "show_reference", "speakers"]
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def speakers(turns: Sequence[str]) -> tuple[str, ...]:
-    """Who says each turn of an instruction, `user` or `assistant`: they alternate, and the last is the user's."""
-    last = len(turns) - 1
-    return tuple("assistant" if (last - number) % 2 else "user" for number in range(len(turns)))
+    """Who says each turn of an instruction, `user` or `assistant`.
+
+    Of an odd number they alternate, the user first and last. An even number are all the user's, put one after another,
+    and an answer has a part for each (as in MT-bench).
+    """
+    if len(turns) % 2 == 0:
+        return ("user",) * len(turns)
+    return tuple("assistant" if number % 2 else "user" for number in range(len(turns)))
+
+
+def in_parts(answers: Sequence[str]) -> str:
+    """The one text of a completion that answers several turns, each part under a line with the number of its turn."""
+    return "\n\n".join(f"[turn {number}]\n{one}" for number, one in enumerate(answers, 1))
 
 
 def show_instruction(material: Material) -> str:
@@ -26,9 +36,11 @@ def show_instruction(material: Material) -> str:
     turns, mark = material.instruction.turns, material.fences[0]
     if len(turns) == 1:
         return enclose(turns[0], mark)
-    shown = []
-    for number, (who, turn) in enumerate(zip(speakers(turns), turns, strict=True), 1):
+    shown, spoken = [], speakers(turns)
+    for number, (who, turn) in enumerate(zip(spoken, turns, strict=True), 1):
         answered = " (the turn to be answered)" if number == len(turns) else ""
+        if "assistant" not in spoken:
+            answered = f" (answered under [turn {number}])"
         shown.append(f"Turn {number}, {who}{answered}:\n{enclose(turn, mark)}")
     return "\n\n".join(shown)
 

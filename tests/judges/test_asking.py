@@ -156,9 +156,18 @@ def test_one_turn_stands_alone_and_the_last_of_several_is_the_users(material: An
     assert show_instruction(shown) == f"<<<{shown.fences[0]}\nLongest river?\n{shown.fences[0]}>>>"
     assert [speakers(["x"] * count) for count in (1, 2, 3)] == [
         ("user",),
-        ("assistant", "user"),
+        ("user", "user"),
         ("user", "assistant", "user"),
     ]
+
+
+@pytest.mark.parametrize("protocol", [name for name in ASKED if name != "generate"])
+def test_turns_that_are_all_the_users_are_answered_part_by_part(protocol: str, say: Any, material: Any) -> None:
+    shown = material("[turn 1]\nThe Volga.\n\n[turn 2]\nYes.", "[turn 1]\nThe Rhine.", turns=("Which?", "Sure?"))
+    text = say(protocol, shown=shown).messages[0]["content"]
+    assert "Turn 1, user (answered under [turn 1]):\n<<<" in text
+    assert "Turn 2, user (answered under [turn 2]):\n<<<" in text
+    assert "assistant" not in text.partition("Turn 2")[0]
 
 
 def test_labels_are_letters_as_long_as_there_are_enough(material: Any) -> None:

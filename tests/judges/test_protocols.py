@@ -292,6 +292,20 @@ def test_a_contestant_is_put_the_instruction_and_nothing_else(say: Any, material
     assert (request.seed, request.max_tokens, request.schema) == (3, 512, None)
 
 
+def test_a_contestant_is_put_one_question_after_another_and_answers_in_parts(say: Any, material: Any) -> None:
+    shown = material(turns=("One?", "Two?"))
+    assert say("generate", shown=shown).messages == ({"role": "user", "content": "One?"},)
+    assert say("generate", "First.", shown=shown).messages == (
+        {"role": "user", "content": "One?"},
+        {"role": "assistant", "content": "First."},
+        {"role": "user", "content": "Two?"},
+    )
+    whole = Answer("[turn 1]\nFirst.\n\n[turn 2]\nSecond.")
+    assert say("generate", "First.", "Second.", shown=shown) == Outcome(Status.OK, whole, "text")
+    assert say("generate", "First.", Reply("Sec", "length"), shown=shown) == Outcome(Status.TRUNCATED)
+    assert say("generate", Reply("", "refusal"), shown=shown) == Outcome(Status.REFUSED)
+
+
 @pytest.mark.parametrize("text", ["The Volga.", " \n  indented\n", "Use <think> tags.", "1", "<b>Volga</b>"])
 def test_a_completion_is_kept_as_it_came(text: str, say: Any) -> None:
     assert say("generate", text) == Outcome(Status.OK, Answer(text), "text")

@@ -43,6 +43,8 @@ def test_what_will_not_fit_is_told_before_it_is_asked_and_counted_when_it_was_no
     assert sentence in venire("status", folder / "small.duckdb").out
     assert venire("plan", path, "--json").json()["too_long"][0]["too_long"] == 0
     assert venire("reparse", folder / "small.duckdb", "--dry-run").out.startswith("nothing changed")
+    checked = venire("store", "check", folder / "small.duckdb")
+    assert checked.code == 0, checked.out
 
 
 @pytest.mark.parametrize("policy", ["truncate-both", "middle"])

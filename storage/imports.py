@@ -47,9 +47,10 @@ class Contestant:
 def add(store: Store, records: Iterable[Instruction | Completion | Rating], *, change_ratings: bool = True) -> Added:
     """Bring records of one kind into the store in one transaction; what is there already is left as it is.
 
-    Known ratings are replaced, or refused where they differ and `change_ratings` is false.
+    An instruction that is there without a reference answer takes one. Known ratings are replaced, or refused where they differ and `change_ratings` is false.
 
-    Raises InputError, with nothing imported, when an id or an answer is there with another text, or when a completion
+    Raises InputError, with nothing imported, when an id or an answer is there with another text, an instruction with
+    another reference answer, or when a completion
     names an instruction that is not.
     """
     stream = iter(records)
@@ -96,7 +97,7 @@ def add_texts(store: Store, read: Reader, paths: Sequence[Path]) -> Added:
     with store.commit() as commit:
         there = {bytes(key): external for external, _, key in store.rows("instruction_keys")}
         names: dict[str, str] = {}
-        seen: set[tuple[str, bytes]] = set()
+        seen: set[tuple[str, bytes, str | None]] = set()
         skipped: list[Skipped] = []
 
         def instructions() -> Iterator[Instruction]:
@@ -105,8 +106,8 @@ def add_texts(store: Store, read: Reader, paths: Sequence[Path]) -> Added:
                     key = instruction_key(one.turns)
                     if one.id == digest_id(one.turns):
                         names[one.id] = there.get(key, one.id)
-                    if (one.id, key) not in seen:  # a file of answers has its prompt in every row
-                        seen.add((one.id, key))
+                    if (one.id, key, one.reference) not in seen:  # a file of answers has its prompt in every row
+                        seen.add((one.id, key, one.reference))
                         yield replace(one, id=names.get(one.id, one.id))
                 elif isinstance(one, Skipped):
                     skipped.append(one)
@@ -178,6 +179,12 @@ def _add_instructions(store: Store, commit: Commit, records: Iterator[Instructio
         one, other = repeated[0]
         clash = f"instruction {one!r} has two texts" if one == other else f"{one!r} and {other!r} have the same text"
         raise InputError(f"{clash} in this import: nothing was imported; keep one of them")
+    if differs := store.rows("clashing_reference"):
+        raise InputError(
+            f"instruction {differs[0][0]!r} has two reference answers, in this import or there and in the store: "
+            "nothing was imported; keep one, and use another store for another set of them"
+        )
+    commit.run("fill_references")
     before = commit.written
     commit.run("insert_instructions")
     new = commit.written - before

@@ -154,6 +154,11 @@ class _Merge:
             mine, theirs = clash[0]
             why = "has another text" if mine == theirs else f"has the text of {theirs!r}"
             raise InputError(f"{path}: instruction {mine!r} {why} in another store: these cannot be put together")
+        if clash := self._rows("merge_references_clash"):
+            raise InputError(
+                f"{path}: instruction {clash[0][0]!r} has another reference answer in another store: these cannot be "
+                "put together"
+            )
         self._run("merge_instructions", side=side)
         if clash := self._rows("merge_completions_clash", side=side):
             model, instruction = clash[0]

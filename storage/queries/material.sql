@@ -12,9 +12,19 @@ select s.external_id, i.external_id from staged_instruction s join instruction i
 select min_by(external_id, ordinal), max_by(external_id, ordinal) from staged_instruction group by instruction_key having count(distinct external_id) > 1
   union all select external_id, external_id from staged_instruction group by external_id having count(distinct instruction_key) > 1 limit 1;
 
+-- name: clashing_reference
+-- An instruction with two reference answers, here or in the store: what was graded against one is no verdict on the other.
+select min_by(s.external_id, s.ordinal) from staged_instruction s left join instruction i on i.instruction_key = s.instruction_key
+  group by s.instruction_key having count(distinct s.reference) > 1 or min(s.reference) <> any_value(i.reference) order by min(s.ordinal) limit 1;
+
+-- name: fill_references
+-- Nothing was graded against a reference answer that was not there.
+update instruction set reference = s.reference from (select instruction_key, any_value(reference) reference from staged_instruction where reference is not null group by instruction_key) s
+  where s.instruction_key = instruction.instruction_key and instruction.reference is null;
+
 -- name: insert_instructions
-insert into instruction select (select coalesce(max(id), 0) from instruction) + row_number() over (order by ordinal), instruction_key, external_id, category, turns, reference
-  from (select * from staged_instruction qualify row_number() over (partition by instruction_key order by ordinal) = 1) s
+insert into instruction select (select coalesce(max(id), 0) from instruction) + row_number() over (order by ordinal), instruction_key, external_id, category, turns, told
+  from (select *, any_value(reference) over (partition by instruction_key) told from staged_instruction qualify row_number() over (partition by instruction_key order by ordinal) = 1) s
   where not exists (select 1 from instruction i where i.instruction_key = s.instruction_key);
 
 -- name: instruction_keys

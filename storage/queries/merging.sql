@@ -31,7 +31,11 @@ insert into temp.map_model select $side, m.id, o.id from model m join made.model
 -- name: merge_instructions_clash
 select i.external_id, o.external_id from instruction i join made.instruction o on (o.external_id = i.external_id) <> (o.instruction_key = i.instruction_key) order by i.external_id limit 1;
 
+-- name: merge_references_clash
+select i.external_id from instruction i join made.instruction o on o.instruction_key = i.instruction_key where o.reference <> i.reference order by i.external_id limit 1;
+
 -- name: merge_instructions
+update made.instruction set reference = i.reference from instruction i where i.instruction_key = made.instruction.instruction_key and made.instruction.reference is null and i.reference is not null;
 insert into made.instruction select (select coalesce(max(id), 0) from made.instruction) + row_number() over (order by id), instruction_key, external_id, category, turns, reference from instruction i
   where not exists (select 1 from made.instruction o where o.instruction_key = i.instruction_key);
 insert into temp.map_instruction select $side, i.id, o.id from instruction i join made.instruction o on o.instruction_key = i.instruction_key;

@@ -168,7 +168,7 @@ def test_records_of_two_kinds_are_not_one_import(stocked: Store) -> None:
 
 def test_another_label_of_a_known_instruction_changes_nothing(stocked: Store) -> None:
     before = rows(stocked, "instruction")
-    assert imports.add(stocked, [Instruction("q1", ("What?",), "Other.", "other")]) == Added(known=1)
+    assert imports.add(stocked, [Instruction("q1", ("What?",), "That.", "other")]) == Added(known=1)
     assert rows(stocked, "instruction") == before
 
 
@@ -239,3 +239,19 @@ def test_an_import_that_repeats_itself_brings_each_thing_once(store: Store) -> N
     assert imports.add(store, [Instruction("q0", ("Zero?",))] * 2) == Added(instructions=1, known=1)
     assert imports.add(store, [Completion("m", "q0", "x")] * 2) == Added(completions=1, known=1)
     assert imports.add(store, [Rating("n", 1.0)] * 2).ratings == 1
+
+
+def test_an_instruction_takes_a_reference_answer_later_and_never_another(stocked: Store) -> None:
+    later = Instruction("q2", ("Why?", "And then?"), "Hence.")
+    imports.add(stocked, [Instruction("q3", ("Who?",)), Instruction("q3", ("Who?",), "She."), later])
+    there = dict(stocked.connection.execute("select external_id, reference from instruction").fetchall())
+    assert there == {"q1": "That.", "q2": "Hence.", "q3": "She."}
+    before = everything(stocked)
+    for two in (
+        [Instruction("q2", ("Why?", "And then?"), "Thence.")],
+        [Instruction("q4", ("Where?",), "Here."), Instruction("q4", ("Where?",), "There.")],
+    ):
+        with pytest.raises(InputError, match=f"instruction '{two[0].id}' has two reference answers.*nothing was"):
+            imports.add(stocked, two)
+    imports.add(stocked, [Instruction("q1", ("What?",))])  # a table without the column takes none away
+    assert everything(stocked)[0] == before[0]

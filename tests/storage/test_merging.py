@@ -365,15 +365,24 @@ def test_ratings_and_families_fill_up_and_must_agree(folder: Path) -> None:
         merge([a.path, b.path], folder / "never.duckdb")
 
 
+def test_reference_answers_fill_up(folder: Path) -> None:
+    a = Kept(folder / "a.duckdb", more=[Instruction("x", ("Same text",)), Instruction("y", ("And this",), "So.")])
+    b = Kept(folder / "b.duckdb", more=[Instruction("x", ("Same text",), "This."), Instruction("y", ("And this",))])
+    path = Path(both_ways(folder, a, b).path)
+    told = "select external_id, reference from instruction where reference is not null order by 1"
+    assert ask(path, told) == [("x", "This."), ("y", "So.")]
+
+
 def test_what_contradicts_is_refused_by_name_and_nothing_is_left(folder: Path) -> None:
     a = Kept(folder / "a.duckdb")
     cases = {
         "instruction 'x' has another text": [Instruction("x", ("One text",))],
         "instruction 'y' has the text of 'x'": [Instruction("y", ("Same text",))],
+        "instruction 'x' has another reference answer": [Instruction("x", ("Same text",), "That.")],
         "the answer of 'd' to instruction 'q1' has another text": [Completion("d", "q1", "so")],
     }
     with open_store(a.path) as store:
-        imports.add(store, [Instruction("x", ("Same text",))])
+        imports.add(store, [Instruction("x", ("Same text",), "This.")])
         imports.add(store, [Completion("d", "q1", "thus")])
     for number, (told, records) in enumerate(cases.items()):
         other = Kept(folder / f"other{number}.duckdb", more=records)

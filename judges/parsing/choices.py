@@ -25,7 +25,6 @@ _NAMED = re.compile(rf"\A{_OPEN}{_LABEL}(?: is)?{_OPEN}[:=]?{_OPEN}([0-9]+){_CLO
 _LABEL_ALONE = re.compile(rf"\A{_OPEN}{_LABEL}(?: is)?{_OPEN}[:=]?{_OPEN}\Z", re.ASCII | re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?][\"'`*_)\]]*\Z")
 _WORDS = re.compile(r"\w")
-_CODE = re.compile(r"\s*```")
 _TAG = r"(?:think|thinking|thoughts?|reasoning|analysis)"
 _ANY_TAG = re.compile(rf"<(/?)({_TAG})>", re.IGNORECASE)
 _OTHER_SIDE = {"1": re.compile(r"\bsecond\b", re.IGNORECASE), "2": re.compile(r"\bfirst\b", re.IGNORECASE)}

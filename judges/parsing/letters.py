@@ -1,7 +1,7 @@
 """Reading one of a few agreed words out of a reply: a letter, a grade, a label such as A>>B.
 
 The first rule that matches wins. A reply that states two of the words is read by none, and neither is one that still
-shows a judge's thoughts or in which the word is only a part of a sentence.
+shows a judge's thoughts, in which the word is only a part of a sentence, or that quotes it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from venire.judges.parsing.choices import without_thoughts
+from venire.judges.parsing.spoken import spoken
 
 __all__ = ["LETTERS", "LETTER_RULES", "WHOLE_LETTERS", "LetterRule", "Words", "read_word"]
 
@@ -22,7 +22,6 @@ _LABEL = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"[.!?][\"'`*_)\]]*\Z")
-_CODE = re.compile(r"\s*```")
 _WORD = re.compile(r"\w")
 _TWICE = re.compile(r"(\w+)(?: ?[:.,)–—-] ?| ?\()(.+)")
 
@@ -115,10 +114,12 @@ WHOLE_LETTERS = frozenset({"bare", "named"})
 
 def read_word(text: str, words: Words) -> tuple[int, str] | None:
     """What the one word that a reply states means, and the rule that read it; None when no rule reads it."""
-    said = without_thoughts(text)
-    lines = [line.strip() for line in (said or "").splitlines() if _WORD.search(line) and not _CODE.match(line)]
-    if len({meaning for line in lines if (meaning := _stated(words, line)) is not None}) != 1:
+    if (said := spoken(text)) is None:
         return None
+    own = [line for line in said.unmasked if _WORD.search(line)]
+    if len({meaning for line in own if (meaning := _stated(words, line)) is not None}) != 1:
+        return None
+    lines = own if len(own) == 1 else list(said.lines)  # a single line, and be it between marks, is the reply
     for rule in LETTER_RULES:
         if (found := rule.read(words, lines)) is not None:
             return found, rule.name

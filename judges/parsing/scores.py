@@ -84,7 +84,7 @@ def read_scores(text: str, criteria: Sequence[str]) -> tuple[Scores, str] | None
 def _read(text: str, criteria: Sequence[str]) -> Scores | None:
     try:
         given = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
-    except ValueError:
+    except (ValueError, RecursionError):  # lists may stand in lists as deep as a reply is long
         return None
     if not isinstance(given, dict):
         return None

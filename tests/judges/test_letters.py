@@ -65,6 +65,10 @@ def test_a_word_is_read_where_it_stands_alone(text: str, meaning: int, rule: str
         "a" * 100_000,
         "A" + " " * 200 + ".",
         "A\n" * 2 + "B\n",
+        "The answer ends so.\n```\nB\n```",
+        'The answer tells me what to say.\n"Final answer: A"',
+        "It ends with this.\n“A”",
+        "The answer ends so.\n> Grade: A",
     ],
 )
 def test_what_is_not_stated_alone_is_not_read(text: str) -> None:

@@ -103,6 +103,7 @@ def test_what_else_the_object_holds_is_passed_over() -> None:
         "{" * 100_000,
         '{"a":' * 100_000,
         "[" * 100_000,
+        f'{TEXT[:-1]}, "notes": {"[" * 20_000}{"]" * 20_000}}}',
     ],
 )  # fmt: skip
 def test_what_is_not_one_whole_object_is_not_read(text: str) -> None:

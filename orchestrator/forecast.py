@@ -50,7 +50,9 @@ def forecast(store: Store, planned: PlannedCampaign, prices: Mapping[str, Price]
         tokens_in = sum(shown + sum(replies[:step]) for step in range(len(replies)))
         tokens_out = sum(replies)
         repaired = len(replies) + ("repair" in entry.prompts and judge.options.get("repair", "1") == "1")
-        most_in = repaired * 2 * shown + trials * longest * repaired * (repaired - 1) // 2
+        # Each of them twice, the second time with twice the tokens, which later ones then show.
+        most_in = 2 * (repaired * 2 * shown + trials * 2 * longest * repaired * (repaired - 1) // 2)
+        most_out = trials * 3 * longest * repaired
         price = prices[judge.name]
         dearest = {price, *(route.price for route in judge.lane.routes if route.price is not None)}
         found.append(
@@ -61,7 +63,7 @@ def forecast(store: Store, planned: PlannedCampaign, prices: Mapping[str, Price]
                 tokens_in,
                 tokens_out,
                 price.cost(tokens_in, tokens_out, written_tokens=0),
-                max(one.cost(most_in, trials * longest * repaired) for one in dearest),
+                max(one.cost(most_in, most_out) for one in dearest),
                 _shortest(judge.lane, calls, tokens_in, tokens_out),
             )
         )

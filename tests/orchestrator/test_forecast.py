@@ -81,8 +81,8 @@ def test_the_forecast_of_a_tiny_plan_is_what_one_works_out_by_hand(store: Store)
     shown = 4 * (TEXTS + FRAME) // 4  # four trials, four characters a token
     reasons = 4 * REASONS
     tokens_in, tokens_out = 2 * shown + reasons, reasons + 4 * 4  # the second call shows the reasons of the first
-    most_in = 3 * 2 * shown + 4 * 400 * (1 + 2)  # a repair; twice the tokens; the third call shows two full replies
-    most_out = 4 * 3 * 400
+    most_in = 3 * 2 * shown + 4 * 800 * (1 + 2)  # a repair; twice the tokens; the third call shows two full replies
+    most_in, most_out = 2 * most_in, 4 * 3 * (400 + 800)  # each reply cut in thought, and asked for with twice the room
     assert found == JudgeForecast(
         "j",
         trials=4,
@@ -100,7 +100,7 @@ def test_short_replies_and_no_repair_cost_less(store: Store) -> None:
     shown = TEXTS + FRAME
     assert found.input_tokens == 2 * shown + 4 * 100
     assert found.output_tokens == 4 * 100 + 4 * 4
-    assert found.most == (2 * 2 * shown + 4 * 100) * 1_000 + 4 * 2 * 100 * 2_000
+    assert found.most == 2 * (2 * 2 * shown + 4 * 200) * 1_000 + 4 * 2 * (100 + 200) * 2_000
     assert found.seconds is None
 
 

@@ -14,17 +14,14 @@ def resume(
 ) -> tuple[Conversation, Request] | Outcome:
     """A conversation that has heard the replies on record, in step order, and its next request; or its outcome.
 
-    Raises ValueError when there are more replies than the conversation has steps.
+    Replies past its end are not heard: rules that have learnt to read a reply need no repair that was asked for once.
     """
     talk = protocol(trial, material, options)
-    left = list(reversed(replies))
     try:
         request = next(talk)
-        while left:
-            request = talk.send(left.pop())
+        for reply in replies:
+            request = talk.send(reply)
     except StopIteration as end:
-        if left:
-            raise ValueError(f"{len(left)} replies on record after the conversation ended") from None
         outcome: Outcome = end.value
         return outcome
     return talk, request
@@ -33,10 +30,7 @@ def resume(
 def advance(
     protocol: Protocol, trial: Trial, material: Material, options: Mapping[str, str], replies: Sequence[Reply]
 ) -> Request | Outcome:
-    """The next request of a trial, or its outcome, given the replies on record in step order.
-
-    Raises ValueError when there are more replies than the conversation has steps.
-    """
+    """The next request of a trial, or its outcome, given the replies on record in step order; see `resume`."""
     found = resume(protocol, trial, material, options, replies)
     if isinstance(found, Outcome):
         return found

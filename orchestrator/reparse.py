@@ -79,10 +79,9 @@ def read_again(
     talk = PROTOCOLS[asked.protocol].talk
     trial, material = stage(pending, asked.key, asked.protocol)
     suspect = flagged(material)
-    for count in range(len(pending.replies) + 1):
-        step = advance(talk, trial, material, asked.options, pending.replies[:count])
-        if isinstance(step, Outcome):
-            return orient(pending.key, pending.swapped, step, flagged=suspect), False
+    step = advance(talk, trial, material, asked.options, pending.replies)
+    if isinstance(step, Outcome):
+        return orient(pending.key, pending.swapped, step, flagged=suspect), False
     if pending.id in unsent:
         return orient(pending.key, pending.swapped, UNSENT_OUTCOME, flagged=suspect), False
     fault = Fault(faults.get((pending.id, len(pending.replies) + 1), Fault.NONE))

@@ -62,10 +62,10 @@ def rate(
         if campaign is not None:
             raise InputError(f"{paths[0]} is a table of battles and has no campaigns: leave --campaign out")
         return _rate_files(paths, mapping or {}, form, both_bad, baseline, origin or Origin.RECORDED, replicates, seed)
-    if mapping or origin is not None or form is not None or baseline is not None:
+    if mapping or origin is not None or form is not None or baseline is not None or both_bad != "tie":
         raise InputError(
-            f"{paths[0]} is a store, which knows its columns and origins: leave --map and --origin out, --format and "
-            "--baseline too"
+            f"{paths[0]} is a store, which knows its columns and origins: leave --map and --origin out, --format, "
+            "--baseline and --both-bad too"
         )
     with open_store(paths[0], create=False) as store:
         return rate_campaign(store, choose_campaign(store, campaign), replicates=replicates, seed=seed)

@@ -161,7 +161,7 @@ def test_what_does_not_apply_to_a_store_or_a_table_is_refused(
 ) -> None:
     path = write_campaign()
     assert venire("plan", path).code == 0
-    for words in (("--map", "judge=j"), ("--origin", "real")):
+    for words in (("--map", "judge=j"), ("--origin", "real"), ("--both-bad", "drop")):
         done = venire("rate", path.with_suffix(".duckdb"), *words)
         assert done.code == 2
         assert "--map and --origin" in done.err

@@ -140,7 +140,8 @@ class _Run:
             on_error=self._on_error,
             strict=campaign.strict,
             workers=sum({judge.lane.identity: judge.lane.workers for judge in campaign.judges}.values()),
-            bytes_a_row=max(4096, *(4 * int(judge.options["max_tokens"]) for judge in campaign.judges)),
+            # a reply that is asked for once more may have twice the tokens
+            bytes_a_row=max(4096, *(2 * 4 * int(judge.options["max_tokens"]) for judge in campaign.judges)),
         )
         self.lanes: dict[tuple[Identity, ...], Lane] = {}
         self.gates: Mapping[Identity, Gate] = {}

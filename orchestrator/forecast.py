@@ -33,7 +33,8 @@ class JudgeForecast:
 
 def forecast(store: Store, planned: PlannedCampaign, prices: Mapping[str, Price]) -> tuple[JudgeForecast, ...]:
     """The forecast for every judge, for what is not settled yet, as if it had no replies on record."""
-    left = {row.respondent: row for row in plans.forecast(store, planned.id)}
+    referenced = {number for number, judge in planned.judges.items() if PROTOCOLS[judge.protocol].needs_reference}
+    left = {row.respondent: row for row in plans.forecast(store, planned.id, referenced)}
     found = []
     for number, judge in sorted(planned.judges.items(), key=lambda item: item[1].name):
         row = left.get(number)

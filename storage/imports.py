@@ -47,11 +47,11 @@ class Contestant:
 def add(store: Store, records: Iterable[Instruction | Completion | Rating], *, change_ratings: bool = True) -> Added:
     """Bring records of one kind into the store in one transaction; what is there already is left as it is.
 
-    An instruction that is there without a reference answer takes one. Known ratings are replaced, or refused where they differ and `change_ratings` is false.
+    An instruction that is there without a reference answer takes one. Known ratings are replaced, or refused where
+    they differ and `change_ratings` is false.
 
     Raises InputError, with nothing imported, when an id or an answer is there with another text, an instruction with
-    another reference answer, or when a completion
-    names an instruction that is not.
+    another reference answer, or when a completion names an instruction that is not.
     """
     stream = iter(records)
     first = next(stream, None)

@@ -6,7 +6,7 @@ here each state is one byte a trial, filled by ranges of rows. Views `planned` a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -140,17 +140,18 @@ def _ascending(parts: list[NDArray[np.int64]]) -> bool:
     return within and all(before[-1] < after[0] for before, after in pairwise(filled))
 
 
-def forecast(store: Store, campaign: int) -> tuple[Forecast, ...]:
-    """Trials left and their characters, by respondent."""
+def forecast(store: Store, campaign: int, referenced: Collection[int] = ()) -> tuple[Forecast, ...]:
+    """Trials left and their characters, by respondent; those in `referenced` are shown reference answers as well."""
     missing = standing(store, campaign).missing
-    asked = by_number(store, "instruction_lengths")
+    asked, with_reference = (by_number(store, "instruction_lengths", of) for of in ("characters", "referenced"))
     found: dict[int, tuple[int, int]] = {}
     for part in parts(store, "shown_between", len(missing) - 1):
         chosen = missing[part["trial"]]
         column = {name: values[chosen] for name, values in part.items()}
-        length = asked[column["instruction"]] + column["shown"]
         for number in np.unique(column["respondent"]).tolist():
-            its = length[column["respondent"] == number]
+            of = column["respondent"] == number
+            lengths = with_reference if number in referenced else asked
+            its = lengths[column["instruction"][of]] + column["shown"][of]
             trials, characters = found.get(number, (0, 0))
             found[number] = trials + len(its), characters + int(its.sum())
     return tuple(Forecast(number, *found[number]) for number in sorted(found))
@@ -194,9 +195,9 @@ def parts(store: Store, name: str, last: int, **parameters: Any) -> Iterator[Map
         store.shed()
 
 
-def by_number(store: Store, name: str, **parameters: Any) -> NDArray[np.int64]:
-    """Lengths in characters by number."""
+def by_number(store: Store, name: str, column: str = "characters", **parameters: Any) -> NDArray[np.int64]:
+    """Lengths by number, from a column of a named query."""
     columns = store.arrays(name, **parameters)
     found = np.zeros(int(columns["id"].max(initial=0)) + 1, dtype=np.int64)
-    found[columns["id"]] = columns["characters"]
+    found[columns["id"]] = columns[column]
     return found

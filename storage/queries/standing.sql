@@ -35,7 +35,8 @@ select t.respondent, count(*) calls, sum(coalesce(a.cost, a.reserved))::bigint n
 select id, model from respondent;
 
 -- name: instruction_lengths
-select id, length(turns) characters from instruction;
+-- The second one with the reference answer, which some judges are shown as well.
+select id, length(turns) characters, length(turns) + coalesce(length(reference), 0) referenced from instruction;
 
 -- name: imported_files
 -- Files that were brought in whole, as JSON.

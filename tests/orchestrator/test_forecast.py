@@ -153,3 +153,14 @@ def test_at_most_is_what_the_dearest_endpoint_costs(store: Store) -> None:
     one = {entry.judge: entry for entry in found}
     assert one["backed"].most == 3 * one["alone"].most
     assert one["backed"].expected == one["alone"].expected
+
+
+def test_a_judge_that_is_shown_reference_answers_is_forecast_with_them(store: Store) -> None:
+    imports.add(store, [Instruction(name, (name * 8,), "r" * 4_000) for name in ("q1", "q2")])
+    without, shown = (
+        replace(judge(name, max_tokens=4, repair="0"), protocol=name) for name in ("direct", "direct-reference")
+    )
+    by_judge = forecast(store, planned(store, without, shown), {"direct": PRICE, "direct-reference": PRICE})
+    frames = [sum(len(text) for _, _, text in PROTOCOLS[one.protocol].texts(one.options)) for one in (without, shown)]
+    more = by_judge[1].input_tokens - by_judge[0].input_tokens
+    assert more == pytest.approx(4 * 1_000 + 4 * (frames[1] - frames[0]) // 4, abs=1)

@@ -19,7 +19,7 @@ from venire.storage import imports, plans
 from venire.storage.imports import Added
 from venire.storage.store import Store
 
-__all__ = ["generation", "take_answers"]
+__all__ = ["generation", "refuse_written", "take_answers"]
 
 _CHUNK = 500
 
@@ -43,11 +43,19 @@ def generation(campaign: Campaign) -> Campaign:
     )
 
 
+def refuse_written(store: Store, campaign: Campaign, planned: PlannedCampaign) -> None:
+    """Raises InputError where a contestant's name has answers from a file to what it would be asked and paid for."""
+    for name, instruction, count in plans.written_already(store, planned.id):
+        raise InputError(
+            f"{campaign.path}: {name!r} has {count} answers in the store that were not asked of this contestant, such "
+            f"as to instruction {instruction!r}: give the contestant another name, or use another store"
+        )
+
+
 def take_answers(store: Store, campaign: Campaign, planned: PlannedCampaign) -> Added:
     """Make completions of what the contestants of a planned generation have answered so far.
 
-    Nothing is made twice, whenever it is called: a completion is known by its model, instruction and sample. Raises
-    InputError where a contestant's name has another completion there already, from a file.
+    Nothing is made twice, whenever it is called: a completion is known by its model, instruction and sample.
     """
     keys = {judge.name: respondent_key(who) for judge, who in respondents(campaign)}
     added = Added()

@@ -39,6 +39,7 @@ __all__ = [
     "planned",
     "register",
     "sent_today",
+    "written_already",
 ]
 
 _CHUNK = 10_000
@@ -307,8 +308,13 @@ def sent_today(store: Store, lanes: Sequence[int]) -> list[tuple[float, int]]:
     return store.read("sent_lately", now=store.clock.wall(), lanes=list(lanes))
 
 
+def written_already(store: Store, campaign: int) -> list[tuple[str, str, int]]:
+    """Contestants of a campaign that have answers to what it would ask them: name, first instruction, how many."""
+    return store.read("written_already", campaign=campaign)
+
+
 def answered(store: Store, campaign: int) -> list[int]:
-    """Trials of a campaign in force whose replies are a contestant's own text, by number."""
+    """Trials of a campaign in force whose replies are a contestant's own text that is no completion yet, by number."""
     return [number for (number,) in store.read("answered", campaign=campaign)]
 
 

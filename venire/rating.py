@@ -96,7 +96,8 @@ def rate_campaign(
 ) -> Board:
     """The board of one campaign of an open store; the seed is the campaign's own unless another is given."""
     judges = frames.judges(store, campaign.id)
-    if judges and not any(PROTOCOLS[judge.protocol].shape is Shape.PAIR for judge in judges):
+    known = [PROTOCOLS[judge.protocol] for judge in judges if judge.protocol in PROTOCOLS]
+    if known and not any(entry.shape is Shape.PAIR for entry in known):
         raise InputError(
             f"campaign {campaign.name!r} has no judge of pairs to rate models from: what its judges said is in the "
             "views grade (answers one by one) and ballot (answers ranked): venire sql STORE 'select * from ballot'"

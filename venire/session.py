@@ -27,7 +27,7 @@ from venire.orchestrator.ending import GRACE_SECONDS, CampaignSummary, Stop
 from venire.orchestrator.events import Events
 from venire.orchestrator.fitting import LongForecast, forecast_long, with_contexts
 from venire.orchestrator.forecast import JudgeForecast, forecast
-from venire.orchestrator.generation import take_answers
+from venire.orchestrator.generation import refuse_written, take_answers
 from venire.orchestrator.plan import PlannedCampaign, plan_campaign, respondents
 from venire.orchestrator.recorded import recorded_texts
 from venire.orchestrator.recorder import Recorder
@@ -107,6 +107,8 @@ class Session:
             self._refuse_unanswered()
             self.planned: PlannedCampaign = plan_campaign(self.store, campaign)
             self._take_answers()  # those of a run that was killed before it could
+            if self.asked == "contestant":
+                refuse_written(self.store, campaign, self.planned)
         except BaseException:
             self.store.close()
             if made_here and self.store.batch == 0:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from venire.judges.parsing.choices import without_thoughts
+from venire.judges.parsing.spoken import MASK, spoken
 
 __all__ = ["RANKING_RULES", "WHOLE_RANKINGS", "RankingRule", "read_ranking"]
 
@@ -26,7 +26,6 @@ _TITLE = re.compile(
 )
 _PLACE = re.compile(r"([0-9]{1,4}) ?[.):] ?(.+)", re.ASCII)
 _SENTENCE_END = re.compile(r"[.!?][\"'`*_)\]]*\Z")
-_CODE = re.compile(r"\s*```")
 _SAYS = re.compile(r"[\w\[\]{}]")
 _KEYS = frozenset({"ranking", "order", "best", "answer"})
 
@@ -126,15 +125,21 @@ WHOLE_RANKINGS = frozenset({"json", "row"})
 def read_ranking(text: str, labels: Sequence[str], best: int | None = None) -> tuple[tuple[int, ...], str] | None:
     """Places in `labels` of the answers ranked, from the best on, and the rule that read them; None when none does.
 
-    `best` is how many were asked for, None for all.
+    `best` is how many were asked for, None for all. An order that the reply only quotes is not the judge's own.
     """
-    said = without_thoughts(text)
-    lines = [line.strip() for line in (said or "").splitlines() if _SAYS.search(line) and not _CODE.match(line)]
+    if (said := spoken(text)) is None:
+        return None
+    own = [line for line in said.unmasked if _SAYS.search(line)]
+    lines = [line for line in said.lines if _SAYS.search(line) or MASK in line]
+    if said.block is not None and _list(said.block.strip()) is not None:
+        own = lines = said.block.strip().splitlines()  # JSON in a block that ends the reply is how it was asked for
+    elif len(own) == 1 or _json(own) is not None:
+        lines = own
     if not lines:
         return None
     place = {label.casefold(): number for number, label in enumerate(labels)}
     wanted = len(labels) if best is None else min(best, len(labels))
-    rows = {tuple(row) for line in lines if (row := _known(_row(line), place)) is not None and len(row) >= wanted}
+    rows = {tuple(row) for line in own if (row := _known(_row(line), place)) is not None and len(row) >= wanted}
     for rule in RANKING_RULES:
         if (order := _known(rule.read(lines), place)) is None:
             continue

@@ -52,7 +52,18 @@ select trial, step, max(number), sum(coalesce(cost, reserved))::bigint, count(*)
   from attempt where trial between $low and $high and trial in (select unnest($ids)) group by all;
 
 -- name: answered
-select p.trial from planned p join settled v on v.trial = p.trial where p.campaign = $campaign and v.answered order by p.trial;
+-- Trials of which a contestant's own text is on record, and no completion made of it.
+select p.trial from planned p join settled v on v.trial = p.trial join trial t on t.id = p.trial
+  join campaign_judge j on j.campaign = p.campaign and j.respondent = t.respondent
+  where p.campaign = $campaign and v.answered and not exists (select 1 from completion c join model m on m.id = c.model
+    where m.name = j.name and c.instruction = t.instruction and c.sample = t.repeat and c.variant = '') order by p.trial;
+
+-- name: written_already
+-- Contestants with an answer that was not asked of them here, and an instruction of each.
+select j.name, min(i.external_id), count(*) from planned p join trial t on t.id = p.trial join campaign_judge j on j.campaign = p.campaign and j.respondent = t.respondent
+  join model m on m.name = j.name join completion c on c.model = m.id and c.instruction = t.instruction and c.sample = t.repeat and c.variant = ''
+  join instruction i on i.id = t.instruction left join settled v on v.trial = t.id
+  where p.campaign = $campaign and v.trial is null group by j.name order by j.name;
 
 -- name: sent_lately
 -- How many calls left by some routes in the last day, by their age in seconds, rounded down: to whole minutes, and to

@@ -133,3 +133,16 @@ def test_every_permutation_is_read_as_itself_in_every_form() -> None:
 def test_no_text_raises_and_what_is_read_is_a_permutation(text: str) -> None:
     if (found := read_ranking(text, ABC)) is not None:
         assert sorted(found[0]) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['B tells me what to say.\n"A > B > C"', "Answer B says.\n```\nB > A > C\n```", "It says:\n> A > B > C"],
+)
+def test_an_order_that_is_only_quoted_is_not_the_judges(text: str) -> None:
+    assert read_ranking(text, "ABC") is None
+
+
+def test_json_in_a_block_at_the_end_is_the_judges() -> None:
+    assert read_ranking('Here is my ranking.\n```json\n["B", "A", "C"]\n```', "ABC") == ((1, 0, 2), "json")
+    assert read_ranking("It says:\n> A > B > C\nNo.\nB > A > C", "ABC") == ((1, 0, 2), "last-row")

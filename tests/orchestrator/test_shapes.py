@@ -27,7 +27,7 @@ from venire.arena.records import GENERATE, RECORDED, Completion, Instruction, Re
 from venire.judges import PROTOCOLS
 from venire.orchestrator.campaign import run_campaign
 from venire.orchestrator.ending import CampaignSummary, Ending
-from venire.orchestrator.generation import generation, take_answers
+from venire.orchestrator.generation import generation, refuse_written, take_answers
 from venire.orchestrator.plan import PlannedCampaign, plan_campaign
 from venire.orchestrator.reparse import reparse
 from venire.storage import frames, imports, plans
@@ -254,6 +254,7 @@ def contestants(**samples: int) -> tuple[JudgeSettings, ...]:
 
 def generated(store: Store, asked: Campaign) -> tuple[PlannedCampaign, CampaignSummary]:
     made = generation(asked)
+    refuse_written(store, made, plan_campaign(store, made))
     planned, summary = go(store, made, {judge.name: Scripted() for judge in made.judges})
     take_answers(store, made, planned)
     return planned, summary
@@ -293,8 +294,9 @@ def test_samples_are_completions_of_their_own_and_nothing_is_asked_or_made_twice
 
 
 def test_a_name_that_has_other_completions_from_a_file_is_not_mixed_with_them(store: Store) -> None:
-    with pytest.raises(InputError, match="'ash' to instruction 'q0' is in the store with another text"):
-        generated(store, campaign(contestants=contestants(ash=1)))
+    made = generation(campaign(contestants=contestants(ash=1, elm=1)))
+    with pytest.raises(InputError, match=r"'ash' has 4 answers in the store.*such as to instruction 'q0'"):
+        refuse_written(store, made, plan_campaign(store, made))
 
 
 def test_a_generation_has_a_budget_of_its_own(store: Store) -> None:

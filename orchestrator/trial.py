@@ -14,8 +14,8 @@ from venire.storage.plans import Pending
 
 __all__ = ["UNSENT_OUTCOME", "VERDICT_FAULTS", "Ask", "flagged", "settle", "stage"]
 
-_KNOWN = 16_384
-"""Texts of which is remembered whether they are suspicious: a completion is shown many times."""
+_KNOWN = 1_024
+"""Texts of which is remembered whether they are suspicious: trials of an instruction stand together in a plan."""
 
 Ask = Callable[[int, Request], Awaitable[Reply]]
 """Asks the request of a step (1, 2, ...) and returns its reply."""

@@ -167,7 +167,7 @@ def _text(path: Path, place: Place, name: str) -> str:
 def _examples(path: Path, place: Place, name: str) -> str:
     """Few-shot examples as a JSON list of objects with `user` and `assistant`; one such object a line in the file."""
     found = []
-    for number, line in enumerate(_text(path, place, name).splitlines(), start=1):
+    for number, line in enumerate(_text(path, place, name).split("\n"), start=1):
         if not line.strip():
             continue
         try:
@@ -176,7 +176,8 @@ def _examples(path: Path, place: Place, name: str) -> str:
             raise InputError(f"{path}: {key_path(place)}: {name} line {number} is no JSON: {error.msg}") from None
         if not isinstance(one, dict) or one.keys() != {"user", "assistant"} or not _are_texts(one.values()):
             raise InputError(
-                f"{path}: {key_path(place)}: {name} line {number} is not an object of two texts, user and assistant"
+                f"{path}: {key_path(place)}: {name} line {number} is not an object of two texts, "
+                "user and assistant; each line is one example"
             )
         found.append({"user": one["user"], "assistant": one["assistant"]})
     return json.dumps(found, ensure_ascii=False)

@@ -133,15 +133,17 @@ def design(campaign: Campaign, state: PlanState, left_out: tuple[LeftOut, ...], 
     return Design(tuple(matchups), drawn, state.models, left_out)
 
 
-def plan_campaign(store: Store, campaign: Campaign) -> PlannedCampaign:
+def plan_campaign(store: Store, campaign: Campaign, *, amend: bool = False) -> PlannedCampaign:
     """Register a campaign and write its plan, unless the plan in force is already that of these settings.
 
-    What was planned stays planned, whatever has come into the store since. Raises InputError for whatever makes a plan
+    What was planned stays planned, whatever has come into the store since; but what the campaign's own contestants
+    wrote since is planned as long as no judge was asked, and with `amend`. Raises InputError for whatever makes a plan
     impossible; nothing is planned then.
     """
     judges = respondents(campaign)
     known = plans.find_campaign(store, campaign.name)
-    if known is not None and known.planned and known.settings == campaign.settings:
+    planned = known is not None and known.planned and known.settings == campaign.settings
+    if known is not None and planned and not (_may_grow(campaign) and _has_grown(store, campaign, known, amend=amend)):
         _refuse_other_prompts(store, campaign, known.id, judges)
         numbers = plans.register(store, campaign, judges, _texts(judges))
     else:
@@ -174,12 +176,28 @@ def plan_campaign(store: Store, campaign: Campaign) -> PlannedCampaign:
     return PlannedCampaign(known.id, by_number, _read_design(made_of), trials_planned, equal)
 
 
+def _may_grow(campaign: Campaign) -> bool:
+    return bool(campaign.contestants) and not _asks_contestants(campaign)
+
+
+def _has_grown(store: Store, campaign: Campaign, known: plans.Known, *, amend: bool) -> bool:
+    """Whether contestants have written since what the plan in force would show, and it may still be made anew."""
+    if known.calls and not amend:
+        return False
+    made_of = plans.planned(store, known.id)[2]
+    return json.dumps(asdict(_chosen(store, campaign)[0]), ensure_ascii=False) != made_of
+
+
+def _asks_contestants(campaign: Campaign) -> bool:
+    return all(judge.protocol == GENERATE for judge in campaign.judges)
+
+
 def _chosen(store: Store, campaign: Campaign) -> tuple[Design, Answers, Mapping[str, Recording]]:
     """What is asked: of judges about the completions that are there, of contestants all instructions that are drawn.
 
     And the judgments on record by judge.
     """
-    if all(judge.protocol == GENERATE for judge in campaign.judges):
+    if _asks_contestants(campaign):
         asked = plans.asked(store)
         if not asked.instructions:
             raise InputError(f"{campaign.path}: no instructions to answer: name a table in [data] instructions")

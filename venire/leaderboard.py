@@ -54,15 +54,17 @@ def _show_source(screen: Console, source: Mapping[str, Any]) -> None:
 def _show_doubts(screen: Console, board: Board) -> None:
     facts = board.diagnostics
     boot = facts["bootstrap"]
+    flips = f"{facts['flips']} flipped with the order"
+    flips += f", {facts['one_order']} seen in one order only" if facts["one_order"] else ""
     without = f", {boot['without_estimate']} without a finite estimate" if boot["without_estimate"] else ""
     screen.print(
-        f"{facts['merge']} of both orders; {facts['judgments']} judgments, {facts['ties']} ties, {facts['flips']} "
-        f"flipped with the order; {board.gauge}; {boot['replicates']} bootstraps over {boot['unit']}s{without}",
+        f"{facts['merge']} of both orders; {facts['judgments']} judgments, {facts['ties']} ties, {flips}; "
+        f"{board.gauge}; {boot['replicates']} bootstraps over {boot['unit']}s{without}",
         style="dim",
     )
     bad = {name: count for name, count in facts["statuses"].items() if count and name != "ok"}
     if bad:
-        screen.print("not read: " + ", ".join(f"{count} {name}" for name, count in bad.items()))
+        screen.print("not read: " + ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in bad.items()))
     if len(facts["groups"]) > 1:
         screen.print("no common estimate exists: these groups were rated apart")
         for group in facts["groups"]:

@@ -13,9 +13,12 @@ from venire.arena.campaigns import Budget
 from venire.arena.records import Shape
 from venire.judges import PROTOCOLS, REASONS
 from venire.long_input import show_long_forecast
+from venire.orchestrator.generation import generation
+from venire.orchestrator.plan import judges_pairs
 from venire.orchestrator.recorded import Replayed
 from venire.screen import duration, money, plain, tabulate
 from venire.session import Session
+from venire.storage import frames
 from venire.storage.recovery import Recovered, recovered
 
 __all__ = ["plan_json", "show_plan", "show_recovered", "told_paid"]
@@ -29,11 +32,13 @@ def show_plan(screen: Console, session: Session) -> None:
     settings = session.campaign.plan
     screen.print(f"{plain(session.campaign.name)}: {_made_of(session)} = {planned.trials:,} trials")
     possible = len(chosen.models) * (len(chosen.models) - 1) // 2
-    if settings.matchups is not None and len(chosen.matchups) < min(settings.matchups, possible):
+    wanted = min(settings.matchups or 0, possible) if judges_pairs(session.campaign) else 0
+    if len(chosen.matchups) < wanted:
         screen.print(f"{settings.matchups} matchups were asked for: coverage = {settings.coverage} allows no more")
     if planned.equal_texts:
         screen.print(f"left out: {planned.equal_texts} battles whose two texts are equal")
     _show_recorded(screen, chosen.recorded)
+    _show_unwritten(screen, session)
     if chosen.left_out:
         names = plain(", ".join(one.model for one in chosen.left_out[:8]))
         more = f" and {len(chosen.left_out) - 8} more" if len(chosen.left_out) > 8 else ""
@@ -112,6 +117,20 @@ def _show_recorded(screen: Console, found: Sequence[Replayed]) -> None:
             screen.print(f"on record of {plain(one.judge)}: {facts}")
 
 
+def _show_unwritten(screen: Console, session: Session) -> None:
+    """What contestants have yet to write: what one of them has not answered cannot be judged, and is not planned."""
+    if session.asked == "contestant" or not session.campaign.contestants:
+        return
+    name = generation(session.campaign).name
+    for one in frames.campaigns(session.store):
+        left = frames.progress(session.store, one.id)
+        if one.name == name and left.settled < left.planned:
+            screen.print(
+                f"contestants have {left.planned - left.settled:,} of {left.planned:,} answers to write: instructions "
+                "that one of them has not answered are left out; after `venire generate` --amend takes them in"
+            )
+
+
 def _recorded_facts(one: Replayed) -> Iterator[str]:
     if one.rows > one.trials:
         other = one.rows - one.trials
@@ -119,7 +138,7 @@ def _recorded_facts(one: Replayed) -> Iterator[str]:
     if one.missing:
         yield f"{one.missing:,} trials that would be planned are not there: left out"
     if one.one_order:
-        yield f"{one.one_order:,} battles were judged in one order only"
+        yield f"{one.one_order:,} {'battle was' if one.one_order == 1 else 'battles were'} judged in one order only"
 
 
 def _limits(budget: Budget) -> str:
@@ -138,8 +157,9 @@ def show_recovered(screen: Console, found: Recovered) -> None:
             f"taken in from the journal: {found.replies} replies that the last run could not write to the store"
         )
     if found.calls:
+        calls = "1 call has" if found.calls == 1 else f"{found.calls:,} calls have"
         screen.print(
-            f"the last run ended without notice: {found.calls} calls have no answer on record; "
+            f"the last run ended without notice: {calls} no answer on record; "
             f"{money(found.reserved)} reserved for them count as spent"
         )
 

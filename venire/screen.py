@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.table import Column, Table
 
 from venire.arena.battles import Statistics
 
@@ -107,7 +107,8 @@ def progress(screen: Console) -> Iterator[Callable[[Statistics], None]]:
 
         yield line
         return
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    whole = MofNCompleteColumn(table_column=Column(no_wrap=True))  # on a narrow screen the bar gives way, no figure
+    columns = (BarColumn(), whole, TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, TextColumn("left"), TimeRemainingColumn(), console=screen, transient=True) as bar:
         task = bar.add_task("", total=None)
 

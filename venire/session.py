@@ -105,7 +105,7 @@ class Session:
             self._refuse_change(amend)
             self.imported = self._import(amend)
             self._refuse_unanswered()
-            self.planned: PlannedCampaign = plan_campaign(self.store, campaign)
+            self.planned: PlannedCampaign = plan_campaign(self.store, campaign, amend=amend)
             self._take_answers()  # those of a run that was killed before it could
             if self.asked == "contestant":
                 refuse_written(self.store, campaign, self.planned)

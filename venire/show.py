@@ -145,13 +145,16 @@ def _show_routes(screen: Console, summary: CampaignSummary) -> None:
 
 def _show_ending(screen: Console, session: Session, summary: CampaignSummary) -> None:
     left = f"{summary.progress.missing:,} of {summary.progress.planned:,} trials are missing"
-    again = f"venire run {shlex.quote(os.path.relpath(session.campaign.path))}"
+    verb = "generate" if session.asked == "contestant" else "run"
+    again = f"venire {verb} {shlex.quote(os.path.relpath(session.campaign.path))}"
     if summary.ending is Ending.BUDGET:
         _show_missing(screen, session, summary)
-        screen.print(f"Raise [budget] and go on: {again} --amend")
+        table = "[budget.generation]" if verb == "generate" else "[budget]"
+        screen.print(f"Raise {table} and go on: {again} --amend")
     elif summary.ending is Ending.INTERRUPTED:
         screen.print(f"\ninterrupted: what was answered is on disk; {left}. Go on: {again}")
-        screen.print(f"What is settled so far: venire rate {shlex.quote(os.path.relpath(session.campaign.store))}")
+        look = "rate" if verb == "run" and judges_pairs(session.campaign) else "status"
+        screen.print(f"What is settled so far: venire {look} {shlex.quote(os.path.relpath(session.campaign.store))}")
     for lane, why in summary.closed_lanes.items():
         screen.print(f"\nlane closed: {plain(lane)}: {plain(why)}; {left}. Mend it and go on: {again}")
     if summary.progress.failed:

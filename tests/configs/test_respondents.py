@@ -65,11 +65,13 @@ def test_texts_of_ones_own_are_read_with_the_file_and_a_change_in_them_is_a_chan
 ) -> None:
     own, examples = tmp_path / "own.txt", tmp_path / "shots.jsonl"
     own.write_text("Which? $instruction $first $second", encoding="utf-8")
-    examples.write_text('{"user": "one", "assistant": "1"}\n\n{"user": "two", "assistant": "2"}\n', encoding="utf-8")
+    examples.write_text(
+        '{"user": "one", "assistant": "1"}\n\n{"user": "two\u2028", "assistant": "2"}\n', encoding="utf-8"
+    )
     text = JUDGE + 'prompts = { reasons = "own.txt" }\nexamples = "shots.jsonl"'
     before = load(text)
     assert before.judges[0].options["prompt.reasons"] == own.read_text(encoding="utf-8")
-    assert [one["user"] for one in json.loads(before.judges[0].options["examples"])] == ["one", "two"]
+    assert [one["user"] for one in json.loads(before.judges[0].options["examples"])] == ["one", "two\u2028"]
     own.rename(tmp_path / "moved.txt")
     assert load(text.replace("own.txt", "moved.txt")).settings == before.settings
     (tmp_path / "moved.txt").write_text("What? $instruction $first $second", encoding="utf-8")

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from venire.orchestrator.ending import CampaignSummary, Ending
+from venire.session import Session
 
 Venire = Callable[..., Any]
 
@@ -93,6 +97,7 @@ def test_the_budget_of_the_generation_ends_it_with_3_and_what_was_written_counts
     done = venire("generate", path, "--yes")
     assert done.code == 3
     assert "the budget of 3 calls is reached" in done.err
+    assert "Raise [budget.generation] and go on: venire generate " in done.err
     held = venire("status", path.with_suffix(".duckdb"), "--json").json()["holds"]
     assert held["completions"] == 3
 
@@ -104,3 +109,65 @@ def test_a_file_without_contestants_is_told_what_to_add(venire: Venire, write: C
     done = venire("generate", path, "--yes")
     assert done.code == 2
     assert "names no contestant: add a [[contestant]] table" in done.err
+
+
+def test_a_plan_of_lists_alone_misses_no_matchups(venire: Venire, write: Callable[..., Path]) -> None:
+    path = write()
+    assert venire("generate", path, "--yes").code == 0
+    path.write_text(path.read_text(encoding="utf-8").replace('"all-pairs"', '"random"\nmatchups = 5'), encoding="utf-8")
+    planned = venire("plan", path)
+    assert planned.code == 0, planned.err
+    assert "matchups" not in planned.out
+
+
+def test_contestants_that_were_stopped_are_gone_on_with_by_the_verb_that_asks_them(
+    venire: Venire, write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The danger: `venire run` was named, which judges what is there and leaves the rest unwritten."""
+    summaries = []
+
+    class Stopped(Session):
+        def run(self, **options: Any) -> CampaignSummary:
+            summaries.append(super().run(**options))
+            return replace(summaries[-1], ending=Ending.INTERRUPTED)
+
+    monkeypatch.setattr("venire.session.Session", Stopped)
+    done = venire("generate", write(), "--yes")
+    assert done.code == 130
+    assert summaries
+    assert "Go on: venire generate " in done.err
+    assert "What is settled so far: venire status " in done.err
+
+
+def test_what_contestants_wrote_later_is_planned_while_no_judge_was_asked_or_with_amend(
+    venire: Venire, write: Callable[..., Path]
+) -> None:
+    """The danger: planned while one of them had half its answers, the other half was never judged, without a word."""
+
+    def generate(calls: int) -> Path:
+        path = write(more=f"[budget.generation]\ncalls = {calls}")
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text.replace("instructions = 2", ""), encoding="utf-8")
+        assert venire("generate", path, "--yes", "--amend").code in (0, 3)
+        return path
+
+    def planned(*options: str) -> int:
+        return int(venire("plan", path, "--json", *options).json()["trials"]) // 2  # of both judges
+
+    def answered_by_both() -> int:
+        query = "select instruction from completion group by all having count(*) = 2"
+        return len(venire("sql", path.with_suffix(".duckdb"), query, "--json").json())
+
+    everything = len((write().parent / "instructions.jsonl").read_text(encoding="utf-8").splitlines())
+    path = generate(everything + 2)
+    few = answered_by_both()
+    assert planned() == few > 0
+    assert f"contestants have {everything - 2} of {2 * everything} answers to write" in venire("plan", path).out
+    path = generate(2 * everything - 2)
+    more = answered_by_both()
+    assert planned() == more > few
+    assert venire("run", path, "--yes").code == 0
+    path = generate(2 * everything)
+    assert planned() == more < everything
+    assert planned("--amend") == everything
+    assert "answers to write" not in venire("plan", path).out

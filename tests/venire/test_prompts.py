@@ -211,3 +211,16 @@ def test_a_judgment_on_record_was_asked_nobody_knows_how(venire: Any, file: Path
     text += '[plan]\npolicy = "recorded"\n[[judge]]\nmodel = "people"\nprovider = "replay"\nrecorded = "r.csv"\n'
     file.write_text(text, encoding="utf-8")
     assert "nothing: this judgment was made elsewhere" in venire("prompts", "render", file).out
+
+
+def test_a_judge_that_cuts_texts_is_the_judge_that_was_planned(venire: Any, write_campaign: Any) -> None:
+    """The danger: the vocabulary that tokens are counted by is part of its key, and is looked up after loading."""
+    more = 'max_tokens = 300\ncontext = 1100\ntoo_long = "truncate-both"'
+    file = write_campaign(judge=more, instructions=1)
+    assert venire("run", file, "--yes").code == 0
+    assert venire("prompts", "diff", file, "--json").json() == {"differences": [], "told": []}
+    cut, trial = in_store(file, "select cut, trial from attempt where cut > 0 and step = 1 limit 1")[0]
+    shown = venire("prompts", "render", file, "--trial", trial, "--step", 1)
+    assert shown.code == 0, shown.err
+    assert cut > 0
+    assert " characters cut ...]" in shown.out

@@ -77,7 +77,7 @@ def test_what_is_on_record_is_the_plan_and_what_is_left_out_is_counted(venire: A
     seen = venire("plan", file).out
     assert "on-record: 5 judgments on record of 1 judge, 3 models = 5 trials" in seen
     assert "on record of gpt: 3 of 8 judgments are of other completions, matchups or repeats: left out" in seen
-    assert "1 battles were judged in one order only" in seen
+    assert "1 battle was judged in one order only" in seen
 
 
 def test_what_a_plan_wants_and_nobody_judged_is_left_out_and_told(venire: Any, write: Any) -> None:
@@ -104,6 +104,7 @@ def test_recorded_verdicts_are_verdicts_at_no_cost_and_a_missing_one_is_no_tie(v
     paid = rows(venire, file, "select count(*), sum(cost), sum(input_tokens) from attempt")
     assert paid == [[5, 0, 0]]
     assert venire("rate", file.with_suffix(".duckdb"), "--json").json()["verdicts"] == "recorded"
+    assert "0 flipped with the order, 2 seen in one order only;" in venire("rate", file.with_suffix(".duckdb")).out
     assert "nothing was asked in this run" in venire("run", file, "--yes").err
 
 

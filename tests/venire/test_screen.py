@@ -15,6 +15,7 @@ import pytest
 import typer
 from rich.console import Console
 
+from venire.arena.battles import Statistics
 from venire.arena.records import Origin
 from venire.commands.options import write_json
 from venire.configs.loading import load_campaign
@@ -22,7 +23,7 @@ from venire.leaderboard import show_board
 from venire.planned import show_plan
 from venire.rating import rate
 from venire.reports.board import build
-from venire.screen import plain, tabulate
+from venire.screen import plain, progress, tabulate
 from venire.session import Session
 from venire.show import show_next_steps
 from venire.storage.formats.battles import read_battles
@@ -186,3 +187,13 @@ def test_commands_to_paste_are_quoted(venire: Venire, write_campaign: Write, tmp
     lines = [shlex.split(line, comments=True) for line in out.getvalue().splitlines() if "d e" in line]
     assert len(lines) == 3
     assert all(words[2].startswith(str(tmp_path / "d e")) for words in lines)
+
+
+def test_on_a_narrow_screen_a_bar_gives_way_and_no_figure() -> None:
+    """The danger: of 80,000/100,000 trials a terminal of 80 columns showed 80,00..."""
+    out = io.StringIO()
+    screen = Console(file=out, width=80, force_terminal=True, color_system=None)
+    now = Statistics(planned=100_000, settled=80_000, failed=0, calls=81_234, in_flight=32, retries=123, spent=10**9)
+    with progress(screen) as tell:
+        tell(now)
+    assert "80000/100000" in out.getvalue()

@@ -61,10 +61,11 @@ def diff(file: Path = _FILE, as_json: bool = _JSON) -> None:
 
     from venire.commands.options import write_json
     from venire.configs.loading import load_campaign
+    from venire.orchestrator.fitting import with_contexts
     from venire.prompting import differences, show_differences
     from venire.screen import console
 
-    found, told = differences(load_campaign(file))
+    found, told = differences(with_contexts(load_campaign(file)))
     if as_json:
         write_json({"differences": [asdict(one) for one in found], "told": told})
     else:
@@ -84,12 +85,13 @@ def render(
     A plan in the store is only read; without one the data is imported and the plan written."""
     from venire.commands.options import write_json
     from venire.configs.loading import load_campaign
+    from venire.orchestrator.fitting import with_contexts
     from venire.orchestrator.generation import generation
     from venire.rendering import render as render_trial
     from venire.rendering import show_rendered
     from venire.screen import console
 
-    campaign = load_campaign(file)
+    campaign = with_contexts(load_campaign(file))
     found = render_trial(generation(campaign) if contestants else campaign, trial, step)
     if as_json:
         write_json(found.to_json())

@@ -102,7 +102,7 @@ def _dialect(name: str) -> Dialect:
     if name in DIALECTS:
         return DIALECTS[name]
     near = difflib.get_close_matches(name, DIALECTS, n=1)
-    hint = f'; is "{near[0]}" meant?' if near else ""
+    hint = f'; is "{near[0]}" meant?' if near else "."
     raise InputError(f'no dialect "{plain(name)}"{hint} There are {", ".join(DIALECTS)}: `venire parse --list`')
 
 

@@ -107,9 +107,16 @@ def progress(screen: Console) -> Iterator[Callable[[Statistics], None]]:
 
         yield line
         return
-    whole = MofNCompleteColumn(table_column=Column(no_wrap=True))  # on a narrow screen the bar gives way, no figure
-    columns = (BarColumn(), whole, TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, TextColumn("left"), TimeRemainingColumn(), console=screen, transient=True) as bar:
+    whole = [Column(no_wrap=True) for _ in range(3)]  # on a narrow screen the bar gives way, and no figure
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(table_column=whole[0]),
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(table_column=whole[1]),
+        TextColumn("left"),
+        TimeRemainingColumn(table_column=whole[2]),
+    )
+    with Progress(*columns, console=screen, transient=True) as bar:
         task = bar.add_task("", total=None)
 
         def move(now: Statistics) -> None:

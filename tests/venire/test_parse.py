@@ -183,6 +183,7 @@ def test_a_table_that_no_dialect_reads_is_refused_but_not_where_the_user_names_o
         (("missing.csv",), "no such file"),
         (("other.csv",), 'no column "raw_output"; columns found: reply'),
         (("replies.csv", "--dialect", "leter"), 'no dialect "leter"; is "letter" meant?'),
+        (("replies.csv", "--dialect", "nope"), 'no dialect "nope". There are zero-one-two, '),
         (("replies.csv", "--map", "verdict=x"), "the one column that is read is raw_output"),
         (("replies.csv", "-o", "out.xlsx"), "out.xlsx: not a table by its name"),
         (("replies.csv", "-o", "out.parquet.gz"), "not a table by its name"),

@@ -198,6 +198,8 @@ class Request:
     """How many likeliest tokens are wanted at each place of the answer, with their log-probabilities; 0: none."""
     cut: int = 0
     """Characters that were cut out of the texts that it shows, so that it fits the respondent's context."""
+    otherwise: Outcome | None = None
+    """What the trial comes to where this cannot be sent; None: it is too long."""
 
 
 @dataclass(frozen=True, slots=True)

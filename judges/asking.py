@@ -52,7 +52,7 @@ def step(request: Request) -> Generator[Request, Reply, Reply]:
     """
     reply = yield request
     if _cut_in_thought(reply):
-        reply = yield replace(request, max_tokens=2 * request.max_tokens)
+        reply = yield replace(request, max_tokens=2 * request.max_tokens, otherwise=Outcome(Status.TRUNCATED))
     return reply
 
 

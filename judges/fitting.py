@@ -140,7 +140,7 @@ def _fitting(talk: Protocol, steps: int, trial: Trial, material: Material, optio
                     if found is not None:
                         break
                 if found is None:
-                    return Outcome(Status.TOO_LONG, rule=UNSENT)
+                    return request.otherwise or Outcome(Status.TOO_LONG, rule=UNSENT)
                 conversation, request, gone = found
             reply = yield replace(request, cut=gone) if gone else request
             heard.append(reply)

@@ -85,9 +85,10 @@ def read_again(
     if pending.id in unsent:
         return orient(pending.key, pending.swapped, UNSENT_OUTCOME, flagged=suspect), False
     fault = Fault(faults.get((pending.id, len(pending.replies) + 1), Fault.NONE))
-    unasked = fault not in VERDICT_FAULTS
-    outcome = _UNASKED if unasked else Outcome(VERDICT_FAULTS[fault])
-    return orient(pending.key, pending.swapped, outcome, flagged=suspect), unasked
+    if fault in VERDICT_FAULTS:
+        return orient(pending.key, pending.swapped, Outcome(VERDICT_FAULTS[fault]), flagged=suspect), False
+    outcome = step.otherwise or _UNASKED
+    return orient(pending.key, pending.swapped, outcome, flagged=suspect), step.otherwise is None
 
 
 def _row(pending: Pending, asked: Asked, faults: Mapping[tuple[int, int], int], unsent: Collection[int]) -> ReadVerdict:

@@ -54,7 +54,7 @@ async def settle(
 ) -> Outcome:
     """Go on with a trial from the replies on record until it has an outcome; whatever `ask` raises passes through.
 
-    A request that does not fit is not asked, and the trial is too long.
+    A request that does not fit is not asked, and the trial is too long, or what the request says otherwise.
     """
     found = resume(protocol, trial, material, options, replies)
     if isinstance(found, Outcome):
@@ -65,7 +65,7 @@ async def settle(
         while True:
             number += 1
             if not fits(request):
-                return UNSENT_OUTCOME
+                return request.otherwise or UNSENT_OUTCOME
             reply = await ask(number, request)
             request = talk.send(reply)
     except StopIteration as end:

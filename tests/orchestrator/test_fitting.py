@@ -23,7 +23,7 @@ from venire.arena.campaigns import (
 )
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import Fault
-from venire.arena.records import Completion, Instruction, Reply, Request
+from venire.arena.records import Completion, Instruction, Reply, Request, Status
 from venire.judges.fitting import UNSENT
 from venire.judges.providers.faults import refusal
 from venire.orchestrator.campaign import run_campaign
@@ -171,6 +171,26 @@ def test_a_second_step_that_does_not_fit_is_not_sent_and_the_first_is_paid(store
     assert [(name, status) for name, status, _, _ in rows(store, STATUSES)] == [("q0", 5), ("q1", 5), ("q2", 5)]
     assert summary.statistics.calls == 2
     assert rows(store, "select sum(cost)::bigint from verdict") == [(2 * 200_000,)]
+
+
+class Thinker(Judge):
+    """Spends its limit on thoughts that nobody sees."""
+
+    async def send(self, body: bytes, idempotency_key: str) -> Reply:
+        return Reply("", "length", input_tokens=100, output_tokens=1500, raw="{}")
+
+
+@pytest.mark.parametrize("policy", ["error", "middle"])
+def test_a_reply_cut_in_thought_is_truncated_where_twice_the_tokens_do_not_fit(store: Store, policy: str) -> None:
+    one = judge("direct", context=2900, too_long=policy)
+    one = replace(one, options={**one.options, "max_tokens": "1500", "context": "2900"})
+    planned, summary = go(store, one, Thinker())
+    asked = "select status, count(*) from verdict where trial in (select trial from attempt) group by 1"
+    read = dict(rows(store, asked))
+    assert set(read) == {int(Status.TRUNCATED)}
+    assert summary.statistics.calls == sum(read.values()), "asked once each"
+    again = reparse(store, [planned.id], write=False).comparison
+    assert (again.same, again.unasked) == (again.verdicts, 0)
 
 
 @pytest.mark.parametrize("context", [2000, 1000])

@@ -39,7 +39,7 @@ lint: install
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/pytest -q -n 2
+	$(BIN)/pytest -q -n 3
 
 test-slow: install
 	$(BIN)/pytest -q -m slow

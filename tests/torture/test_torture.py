@@ -40,18 +40,18 @@ def broken(results: list[dict[str, Any]]) -> list[str]:
 
 
 @pytest.mark.timeout(600)
-def test_no_promise_is_broken_in_twenty_five_rounds() -> None:
-    code, results = torture("--rounds", "25")
+def test_no_promise_is_broken_in_twelve_rounds() -> None:
+    code, results = torture("--rounds", "12")
     assert broken(results) == []
     assert code == 0
-    assert len(results) == 25
-    assert sum(one["inside"] for one in results) >= 24
+    assert len(results) == 12
+    assert sum(one["inside"] for one in results) >= 11
 
 
 BUILDS = [
     ("announcement-skipped", "SIGKILL", 3),
-    ("first-reply-wins-off", "late duplicates", 2),
     ("reservation-released-twice", "money budget", 3),
+    pytest.param("first-reply-wins-off", "late duplicates", 2, marks=pytest.mark.slow),
     pytest.param("replies-dropped", "disk full", 1, marks=pytest.mark.slow),
     pytest.param("recovered-again", "SIGKILL", 4, marks=pytest.mark.slow),
     pytest.param("history-rewritten", "SIGKILL", 5, marks=pytest.mark.slow),

@@ -18,6 +18,8 @@ class Judged:
     settled: int
     read: int
     """Those with status ok."""
+    too_long: int
+    """Those that the judge was not shown, or could not take whole."""
     a_first: int
     """Battles shown with model A first, settled."""
     a_first_read: int
@@ -33,9 +35,10 @@ class Judged:
     """Nano-dollars, of all attempts."""
 
     @property
-    def readable(self) -> float:
-        """Share of the settled trials that could be read."""
-        return self.read / self.settled
+    def readable(self) -> float | None:
+        """Share that could be read, of the settled trials that were not too long; None where all were."""
+        answered = self.settled - self.too_long
+        return self.read / answered if answered else None
 
     @property
     def flip_rate(self) -> float | None:

@@ -30,9 +30,9 @@ def show_judged(screen: Console, store: Store, campaign: int) -> None:
     head = ("judge", "protocol", "settled", "readable", "A first", "B first", "flips", "flagged", "cost")
     tabulate(screen, head, [_row(one) for one in found])
     for one in found:
-        if one.readable < LEAST_READABLE:
+        if one.readable is not None and one.readable < LEAST_READABLE:
             screen.print(
-                f"warning: of judge {plain(one.judge)} ({one.protocol}) only {_share(one.read, one.settled)} could be "
+                f"warning: of judge {plain(one.judge)} ({one.protocol}) only {one.readable:.1%} could be "
                 f"read: look at what it writes (venire sql STORE 'select text from reply'), or ask it another way"
             )
     screen.print()
@@ -43,7 +43,7 @@ def _row(one: Judged) -> tuple[str, ...]:
         plain(one.judge),
         one.protocol,
         f"{one.settled:,}",
-        _share(one.read, one.settled),
+        "-" if one.readable is None else f"{one.readable:.1%}",
         _share(one.a_first_read, one.a_first),
         _share(one.b_first_read, one.b_first),
         _share(one.flips, one.both_read),

@@ -29,14 +29,16 @@ def told(rows: list[Judged], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 def test_a_judge_of_whom_too_little_can_be_read_is_called_out_by_name(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    good = Judged("good", "two-stage", 200, 180, 100, 100, 100, 80, 80, 8, 0, 5_000_000_000)
-    poor = Judged("poor", "direct", 100, 89, 0, 0, 0, 0, 0, 0, 3, 0)
-    said = told([good, poor], monkeypatch, tmp_path)
+    good = Judged("good", "two-stage", 200, 180, 0, 100, 100, 100, 80, 80, 8, 0, 5_000_000_000)
+    poor = Judged("poor", "direct", 110, 89, 10, 0, 0, 0, 0, 0, 0, 3, 0)
+    unasked = Judged("unasked", "listwise", 4, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0)
+    said = told([good, poor, unasked], monkeypatch, tmp_path)
     rows = [line.split() for line in said.splitlines()]
     assert ["good", "two-stage", "200", "90.0%", "100.0%", "80.0%", "10.0%", "0", "$5.00"] in rows
-    assert ["poor", "direct", "100", "89.0%", "-", "-", "-", "3", "$0.00"] in rows
+    assert ["poor", "direct", "110", "89.0%", "-", "-", "-", "3", "$0.00"] in rows
     assert "warning: of judge poor (direct) only 89.0% could be read" in said
     assert "of judge good" not in said
+    assert "of judge unasked" not in said
 
 
 def test_nothing_is_told_of_a_campaign_without_verdicts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

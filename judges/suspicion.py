@@ -232,6 +232,19 @@ _MOST_HIDDEN = 8
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{24,}={0,2}")
 
 
+def _by_needles(ascii_alone: bool) -> tuple[tuple[tuple[str, ...], tuple[Suspicion, ...]], ...]:
+    """The rules by what a text must hold for them, looked for once: that is what nearly all of the time goes into."""
+    groups: dict[tuple[str, ...], list[Suspicion]] = {}
+    for one in SUSPICIONS:
+        needles = tuple(needle for needle in one.needles if needle.isascii() or not ascii_alone)
+        if needles:
+            groups.setdefault(needles, []).append(one)
+    return tuple((needles, tuple(rules)) for needles, rules in groups.items())
+
+
+_ALL, _PLAIN = _by_needles(ascii_alone=False), _by_needles(ascii_alone=True)
+
+
 def suspicious(text: str) -> str | None:
     """Why a completion is suspected of instructing its judge: the name of the first rule that matches, or None.
 
@@ -239,9 +252,11 @@ def suspicious(text: str) -> str | None:
     """
     for layer in _layers(text):
         low = layer.lower()
-        for one in SUSPICIONS:
-            if any(needle in low for needle in one.needles) and one.pattern.search(low):
-                return one.name
+        for needles, rules in _PLAIN if low.isascii() else _ALL:
+            if any(needle in low for needle in needles):
+                for one in rules:
+                    if one.pattern.search(low):
+                        return one.name
         if neutralise(layer) != layer and any(pattern.search(layer) for pattern in _FENCES):
             return "looks like a fence"
     if text.isascii():

@@ -112,7 +112,8 @@ class Writer:
         # The thread is woken once a group, not once a row: each time costs both threads a change of hands.
         if not self._begun.is_set():
             self._begun.set()
-        if self._put - self._written >= self._group_rows and not self._full.is_set():
+        # Rows that are being written just now do not count: they would send a small group after themselves.
+        if len(self._queue) >= self._group_rows and not self._full.is_set():
             self._full.set()
         return self._put
 

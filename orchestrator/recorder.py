@@ -205,7 +205,7 @@ class Recorder:
     async def _sync_slot(self, slot: int) -> None:
         try:
             await self._sync()
-        except BaseException:
+        except (asyncio.CancelledError, StoreError):  # the call is not sent
             self._journal.withdraw(slot)
             raise
 

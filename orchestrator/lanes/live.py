@@ -202,10 +202,11 @@ class Lane:
         try:
             call.write_for(route)
             slot = await self._recorder.announce(step.trial, step.number, step.attempts + 1, route.number, call.claim)
-        except BaseException as error:  # given up while it waited for the disk, too
+        except StoreError as error:  # the run has heard of it, and lets what is in flight come in
             self._not_sent(call, way)
-            if isinstance(error, StoreError):  # the run has heard of it, and lets what is in flight come in
-                raise StoppedError from error
+            raise StoppedError from error
+        except asyncio.CancelledError:  # given up while it waited for the disk
+            self._not_sent(call, way)
             raise
         step.attempts += 1
         step.tries += 1
@@ -247,7 +248,7 @@ class Lane:
             way = self.routes.take_now(prefix, call.load)
             if way is None:
                 way = await self.routes.take(prefix, call.load, fresh=not call.step.tries)
-        except BaseException:  # sent home while it waited, too: what is not sent stays reserved nowhere
+        except (asyncio.CancelledError, StoppedError, LaneClosedError):  # what is not sent stays reserved nowhere
             call.purse.release(call.claim)
             raise
         call.route, call.probed = way.route, bool(way.probe)

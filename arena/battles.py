@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,6 +21,10 @@ class Battles:
     `label` is 1 when A wins, -1 when B wins, 0 for a tie, and means nothing unless `status` is 0. `swapped` says
     whether B was shown first. Where a table names no instruction, `instructions` is empty and `instruction` is -1;
     where it does not know the order shown, `ordered` is False.
+
+    What only some tables know is None where it is not: `outcome` (0 to 1, for A; overrides the label), `weight` (0 or
+    more), `score` (A less B on the judge's own scale), `human` (1, 0.5 or 0: what people said of A). Within these, NaN
+    is a row that does not say. `features` are covariates by name, of A less B.
     """
 
     models: tuple[str, ...]
@@ -35,6 +39,11 @@ class Battles:
     status: NDArray[np.int8]
     label: NDArray[np.int8]
     ordered: bool = True
+    outcome: NDArray[np.float64] | None = None
+    weight: NDArray[np.float64] | None = None
+    score: NDArray[np.float64] | None = None
+    human: NDArray[np.float64] | None = None
+    features: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,33 +8,60 @@ from typing import Any
 from rich.console import Console
 
 from venire.reports.board import Board
+from venire.reports.comparison import Comparison
 from venire.screen import plain, tabulate
 
-__all__ = ["show_board"]
+__all__ = ["show_board", "show_comparison"]
 
 
 def show_board(screen: Console, board: Board) -> None:
     """Models by rating and judges by consistency, with what a reader needs to doubt them."""
     facts = board.diagnostics
-    if not board.models:
+    if not board.models and facts["reason"]:
         screen.print(f"no ratings: {facts['reason']}")
         return
-    reference = any(row.reference is not None for row in board.models)
-    grouped = any(row.group is not None for row in board.models)
-    head = ["", "model", "Elo", "95 %", "battles"]
-    head += [*(["reference"] if reference else []), *(["group"] if grouped else [])]
-    rows = []
-    for place, row in enumerate(board.models, start=1):
-        span = "" if row.lo is None or row.hi is None else f"{row.lo:.0f} to {row.hi:.0f}"
-        cells = [f"{place}", plain(row.model), "none" if row.elo is None else f"{row.elo:.0f}", span, f"{row.battles}"]
-        cells += ["" if row.reference is None else f"{row.reference:.0f}"] if reference else []
-        cells += [f"{row.group or ''}"] if grouped else []
-        rows.append(cells)
-    tabulate(screen, head, rows, name=1, title=f"Leaderboard   verdicts: {board.verdicts}")
+    if board.models:
+        _show_models(screen, board)
     if source := facts.get("source"):
         _show_source(screen, source)
     _show_doubts(screen, board)
     _show_judges(screen, board)
+
+
+def _show_models(screen: Console, board: Board) -> None:
+    columns: dict[str, list[str]] = {
+        "": [f"{place}" for place in range(1, len(board.models) + 1)],
+        "model": [plain(row.model) for row in board.models],
+        "Elo": ["none" if row.elo is None else f"{row.elo:.0f}" for row in board.models],
+        _percent(board.diagnostics["level"]): [_between(row.lo, row.hi, " to ") for row in board.models],
+        "rank": [_between(row.rank_lo, row.rank_hi, "-") for row in board.models],
+        "battles": [f"{row.battles}" for row in board.models],
+    }
+    for name in board.models[0].figures:
+        values = [row.figures[name] for row in board.models]
+        columns[name.replace("_", " ")] = ["" if value is None else f"{value:.4g}" for value in values]
+    if any(row.reference is not None for row in board.models):
+        columns["reference"] = ["" if row.reference is None else f"{row.reference:.0f}" for row in board.models]
+    if any(row.group is not None for row in board.models):
+        columns["group"] = [f"{row.group or ''}" for row in board.models]
+    shown = {head: cells for head, cells in columns.items() if any(cells)}
+    title = f"Leaderboard   {board.method}   verdicts: {board.verdicts}"
+    tabulate(screen, list(shown), list(zip(*shown.values(), strict=True)), name=1, title=title)
+
+
+def show_comparison(screen: Console, comparison: Comparison) -> None:
+    """The rank of each model under each method, with how far it moved from the first method's."""
+    head = ["model", *comparison.methods]
+    rows = []
+    for row in comparison.models:
+        cells = [plain(row.model)]
+        for rank, moved in zip(row.rank, row.moved, strict=True):
+            cells.append("none" if rank is None else f"{rank}" + (f" ({moved:+d})" if moved else ""))
+        rows.append(cells)
+    rows.append(["Kendall's tau-b", *("" if one is None else f"{one:.3f}" for one in comparison.kendall)])
+    tabulate(screen, head, rows, title=f"Rank by method, and places moved from {comparison.methods[0]}")
+    for name, reason in comparison.left_out.items():
+        screen.print(f"left out: {name} {reason}", style="dim")
 
 
 def _show_source(screen: Console, source: Mapping[str, Any]) -> None:
@@ -59,9 +86,11 @@ def _show_doubts(screen: Console, board: Board) -> None:
     without = f", {boot['without_estimate']} without a finite estimate" if boot["without_estimate"] else ""
     screen.print(
         f"{facts['merge']} of both orders; {facts['judgments']} judgments, {facts['ties']} ties, {flips}; "
-        f"{board.gauge}; {boot['replicates']} bootstraps over {boot['unit']}s{without}",
+        f"{board.gauge}; errors: {facts['errors']}{without}; judges: {boot['replicates']} draws of {boot['unit']}s",
         style="dim",
     )
+    for note in facts.get("notes", ()):
+        screen.print(f"note: {note}")
     bad = {name: count for name, count in facts["statuses"].items() if count and name != "ok"}
     if bad:
         screen.print("not read: " + ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in bad.items()))
@@ -98,6 +127,16 @@ def _show_judges(screen: Console, board: Board) -> None:
     tabulate(screen, head, rows, title=f"Judges   verdicts: {board.verdicts}")
     if not wide and rows:
         screen.print("narrow terminal: intervals and 1st in `venire rate --json`", style="dim")
+
+
+def _percent(level: float) -> str:
+    return f"{100 * level:g} %"
+
+
+def _between(lo: float | None, hi: float | None, word: str) -> str:
+    if lo is None or hi is None:
+        return ""
+    return f"{lo:.0f}" if word == "-" and lo == hi else f"{lo:.0f}{word}{hi:.0f}"
 
 
 def _number(value: float | None) -> str:

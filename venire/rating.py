@@ -2,21 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
+from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import GENERATE, Origin, Shape
 from venire.judges import PROTOCOLS
+from venire.ratings.options import Options
 from venire.reports.board import Board, build
+from venire.reports.comparison import Comparison, compare
 from venire.storage import frames
-from venire.storage.formats import read_verdicts
+from venire.storage.formats import TABLE, read_verdicts
 from venire.storage.formats.battles import read_battles
 from venire.storage.formats.judged import BothBad, Judged
 from venire.storage.store import Store, open_store
 
-__all__ = ["choose_campaign", "is_store", "rate", "rate_campaign"]
+__all__ = ["Source", "Verdicts", "choose_campaign", "is_store", "rate", "read", "read_campaign"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What is named on the way to verdicts: a store's campaign, or files and how to read them.
+
+    `mapping` is from our column names to the files', `where` keeps rows by column and value, `cluster` names the column
+    whose rows share their noise ("none": no column). `origin` says where a file's verdicts come from, recorded unless
+    told; a store knows by itself. `form` is the files' format (`storage.formats`), guessed from their columns unless
+    told; `both_bad` is what a verdict that both are bad counts as, and `baseline` whom all models met where the files
+    do not say.
+    """
+
+    paths: tuple[Path, ...]
+    campaign: str | None = None
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    where: Sequence[str] = ()
+    cluster: str | None = None
+    origin: Origin | None = None
+    form: str | None = None
+    both_bad: BothBad | None = None
+    baseline: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """Verdicts with what is known beside them; `told` is what became of a file's rows."""
+
+    battles: Battles
+    origins: Collection[Origin]
+    reference: Mapping[str, float] = field(default_factory=dict)
+    families: Mapping[str, str] = field(default_factory=dict)
+    judge_families: Mapping[str, str] = field(default_factory=dict)
+    seed: int = 0
+    told: Mapping[str, Any] | None = None
+
+    def board(self, method: str = "bradley-terry", options: Options | None = None) -> Board:
+        """The board by one method; raises InputError as `reports.board.build` does."""
+        board = build(
+            self.battles,
+            reference=self.reference,
+            origins=self.origins,
+            method=method,
+            options=options or Options(seed=self.seed),
+            families=self.families,
+            judge_families=self.judge_families,
+        )
+        return board if self.told is None else replace(board, diagnostics={**board.diagnostics, "source": self.told})
+
+    def compare(self, methods: Sequence[str], options: Options) -> Comparison:
+        """Several methods on these verdicts; raises InputError as `reports.comparison.compare` does."""
+        return compare(self.battles, methods, options)
 
 
 def is_store(path: Path) -> bool:
@@ -35,66 +91,88 @@ def is_store(path: Path) -> bool:
 def rate(
     path: Path | str | Sequence[Path | str],
     *,
+    method: str = "bradley-terry",
+    options: Options | None = None,
     campaign: str | None = None,
     mapping: Mapping[str, str] | None = None,
+    where: Sequence[str] = (),
+    cluster: str | None = None,
     origin: Origin | None = None,
-    replicates: int = 200,
-    seed: int | None = None,
     form: str | None = None,
-    both_bad: BothBad = "tie",
+    both_bad: BothBad | None = None,
     baseline: str | None = None,
 ) -> Board:
     """The board of a store's campaign (the only one, unless named), or of verdicts in one or several files.
 
-    `origin` says where a file's verdicts come from, recorded unless told; a store knows by itself. `form` is the files'
-    format (`storage.formats`), guessed from their columns unless told; `both_bad` is what a verdict that both are bad
-    counts as, and `baseline` whom all models met where the files do not say. Of a format that is not a plain table the
-    board's diagnostics have `source`: what became of the rows. Raises InputError for a path that cannot be read, a
-    campaign that is not there, and an argument that does not apply.
+    `method` is one of `ratings.methods.METHODS`, `options` what it is told; the rest is as in `Source`. Raises
+    InputError for a path that cannot be read, a campaign that is not there, and an argument that does not apply.
     """
-    paths = [Path(path)] if isinstance(path, str | Path) else [Path(one) for one in path]
-    if not paths:
+    paths = [path] if isinstance(path, str | Path) else path
+    source = Source(
+        tuple(Path(one) for one in paths), campaign, mapping or {}, where, cluster, origin, form, both_bad, baseline
+    )
+    return read(source, () if options is None else options.covariates).board(method, options)
+
+
+def read(source: Source, features: Sequence[str] = ()) -> Verdicts:
+    """The verdicts of a store's campaign or of files; `features` names the covariates to bring along.
+
+    Raises InputError for a path that cannot be read, a campaign that is not there, and an argument that does not apply.
+    """
+    if not source.paths:
         raise InputError("nothing was named: name a store or files of verdicts")
-    stores = [one for one in paths if is_store(one)]
-    if stores and len(paths) > 1:
+    stores = [one for one in source.paths if is_store(one)]
+    if stores and len(source.paths) > 1:
         raise InputError(f"{stores[0]} is a store: rate it by itself, or `venire store merge` several")
     if not stores:
-        if campaign is not None:
-            raise InputError(f"{paths[0]} is a table of battles and has no campaigns: leave --campaign out")
-        return _rate_files(paths, mapping or {}, form, both_bad, baseline, origin or Origin.RECORDED, replicates, seed)
-    if mapping or origin is not None or form is not None or baseline is not None or both_bad != "tie":
+        return _read_files(source, features)
+    _refuse_for_store(source)
+    with open_store(source.paths[0], create=False) as store:
+        return read_campaign(store, choose_campaign(store, source.campaign), features)
+
+
+def _refuse_for_store(source: Source) -> None:
+    given = {
+        "--map": source.mapping,
+        "--where": source.where,
+        "--origin": source.origin,
+        "--format": source.form,
+        "--both-bad": source.both_bad,
+        "--baseline": source.baseline,
+    }
+    if said := [name for name, value in given.items() if value]:
         raise InputError(
-            f"{paths[0]} is a store, which knows its columns and origins: leave --map and --origin out, --format, "
-            "--baseline and --both-bad too"
+            f"{source.paths[0]} is a store, which knows its columns and origins: leave {', '.join(said)} out"
         )
-    with open_store(paths[0], create=False) as store:
-        return rate_campaign(store, choose_campaign(store, campaign), replicates=replicates, seed=seed)
 
 
-def _rate_files(
-    paths: Sequence[Path],
-    mapping: Mapping[str, str],
-    form: str | None,
-    both_bad: BothBad,
-    baseline: str | None,
-    origin: Origin,
-    replicates: int,
-    seed: int | None,
-) -> Board:
-    found: Judged | None = read_verdicts(paths, form, mapping=mapping, baseline=baseline)
-    if found is None:
-        if len(paths) > 1:
-            raise InputError(f"{paths[1]}: a plain table is rated by itself; put the tables together into one")
-        battles = read_battles(paths[0], mapping)
-        return build(battles, origins=[origin], replicates=replicates, seed=seed or 0)
-    board = build(found.fitted(both_bad), origins=[origin], replicates=replicates, seed=seed or 0)
-    return replace(board, diagnostics={**board.diagnostics, "source": found.told(both_bad)})
+def _read_files(source: Source, features: Sequence[str]) -> Verdicts:
+    if source.campaign is not None:
+        raise InputError(f"{source.paths[0]} is a table of battles and has no campaigns: leave --campaign out")
+    origins = [source.origin or Origin.RECORDED]
+    form = TABLE if source.where or source.cluster or features else source.form
+    found: Judged | None = read_verdicts(source.paths, form, mapping=source.mapping, baseline=source.baseline)
+    if found is not None:
+        both_bad = source.both_bad or "tie"
+        return Verdicts(found.fitted(both_bad), origins, told=found.told(both_bad))
+    if len(source.paths) > 1:
+        raise InputError(f"{source.paths[1]}: a plain table is rated by itself; put the tables together into one")
+    if source.both_bad is not None or source.baseline is not None:
+        raise InputError(
+            f"{source.paths[0]} is a plain table, which names both models and knows no both-bad verdicts: leave "
+            "--both-bad and --baseline out"
+        )
+    battles = read_battles(
+        source.paths[0], source.mapping, where=source.where, cluster=source.cluster, features=tuple(features)
+    )
+    return Verdicts(battles, origins)
 
 
-def rate_campaign(
-    store: Store, campaign: frames.CampaignRow, *, replicates: int = 200, seed: int | None = None
-) -> Board:
-    """The board of one campaign of an open store; the seed is the campaign's own unless another is given."""
+def read_campaign(store: Store, campaign: frames.CampaignRow, features: Sequence[str] = ()) -> Verdicts:
+    """The verdicts of one campaign of an open store, with what the store knows of its models and judges.
+
+    Raises InputError for a campaign without judges of pairs.
+    """
     judges = frames.judges(store, campaign.id)
     known = [PROTOCOLS[judge.protocol] for judge in judges if judge.protocol in PROTOCOLS]
     if known and not any(entry.shape is Shape.PAIR for entry in known):
@@ -102,14 +180,13 @@ def rate_campaign(
             f"campaign {campaign.name!r} has no judge of pairs to rate models from: what its judges said is in the "
             "views grade (answers one by one) and ballot (answers ranked): venire sql STORE 'select * from ballot'"
         )
-    return build(
+    return Verdicts(
         frames.battles(store, campaign.id),
-        reference=frames.elos(store),
         origins={judge.origin for judge in judges},
-        replicates=replicates,
-        seed=campaign.seed if seed is None else seed,
+        reference=frames.elos(store),
         families=frames.families(store),
         judge_families={judge.name: judge.family for judge in judges if judge.family is not None},
+        seed=campaign.seed,
     )
 
 

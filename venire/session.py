@@ -150,11 +150,11 @@ class Session:
         """Let steps that used up their attempts be asked again; returns how many."""
         return plans.clear_failures(self.store, self.planned.id)
 
-    def board(self, *, replicates: int = 200) -> Board:
+    def board(self) -> Board:
         """The ratings and consistencies of what is settled."""
-        from venire.rating import choose_campaign, rate_campaign  # and scipy, 65 MB that no run needs before its end
+        from venire.rating import choose_campaign, read_campaign  # and scipy, 65 MB that no run needs before its end
 
-        return rate_campaign(self.store, choose_campaign(self.store, self.campaign.name), replicates=replicates)
+        return read_campaign(self.store, choose_campaign(self.store, self.campaign.name)).board()
 
     def run(
         self,

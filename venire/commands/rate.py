@@ -25,44 +25,155 @@ class BothBad(StrEnum):
     DROP = "drop"
 
 
+class Merge(StrEnum):
+    """How a tie in one order and a winner in the other make one judgment."""
+
+    MEAN = "mean"
+    STRICT = "strict"
+
+
+class Ties(StrEnum):
+    """What a tie counts as in the Bradley-Terry family."""
+
+    HALF = "half"
+    DROP = "drop"
+    RAO_KUPPER = "rao-kupper"
+    DAVIDSON = "davidson"
+
+
+class Flips(StrEnum):
+    """What becomes of two orders with opposite winners."""
+
+    TIE = "tie"
+    DROP = "drop"
+
+
+class Errors(StrEnum):
+    """How standard errors are found."""
+
+    CLUSTER = "cluster"
+    SANDWICH = "sandwich"
+    HESSIAN = "hessian"
+
+
+_READING = "Reading"
+_RATING = "Rating"
+
+
 def rate(
     paths: list[Path] = typer.Argument(
         ..., metavar="PATH...", help="A store, a table (model_a, model_b, winner[, judge, instruction_id]), or files."
     ),
-    campaign: str | None = typer.Option(None, "--campaign", help="Which campaign of a store that has several."),
-    bootstrap: int = typer.Option(200, "--bootstrap", min=0, help="Replicates behind the intervals."),
-    seed: int | None = typer.Option(None, "--seed", help="Seed of the replicates; default: the campaign's own, or 0."),
-    mapping: list[str] = typer.Option([], "--map", help="OURS=THEIRS: a column that is called otherwise in the table."),
+    method: list[str] = typer.Option(
+        [],
+        "--method",
+        help="Default bradley-terry; docs/ratings.md lists them; several with --compare.",
+        rich_help_panel=_RATING,
+    ),
+    compare: bool = typer.Option(
+        False, "--compare", help="Methods side by side: those named, or all that apply.", rich_help_panel=_RATING
+    ),
+    bootstrap: int = typer.Option(
+        0, "--bootstrap", min=0, help="Replicates for intervals; 0: by formula.", rich_help_panel=_RATING
+    ),
+    cluster: str | None = typer.Option(
+        None,
+        "--cluster",
+        help="Column whose rows share their noise; default instruction_id, or none.",
+        rich_help_panel=_RATING,
+    ),
+    errors: Errors | None = typer.Option(
+        None, "--errors", help="Standard errors; default: cluster, where there are any.", rich_help_panel=_RATING
+    ),
+    level: float = typer.Option(0.95, "--level", help="Of the intervals.", rich_help_panel=_RATING),
+    ridge: float | None = typer.Option(
+        None, "--ridge", help="lambda of lambda/2 |R|^2; default: the method's.", rich_help_panel=_RATING
+    ),
+    anchor: list[str] = typer.Option(
+        [], "--anchor", help="MODEL=ELO: hold this model at this rating.", rich_help_panel=_RATING
+    ),
+    merge: Merge = typer.Option(
+        Merge.MEAN, "--merge", help="A tie and a win of both orders: half a win, or a tie.", rich_help_panel=_RATING
+    ),
+    flips: Flips = typer.Option(Flips.TIE, "--flips", help="Orders with opposite winners.", rich_help_panel=_RATING),
+    ties: Ties = typer.Option(Ties.HALF, "--ties", help="What a tie counts as.", rich_help_panel=_RATING),
+    covariate: list[str] = typer.Option(
+        [], "--covariate", help="For --method covariates: a column's NAME, or position.", rich_help_panel=_RATING
+    ),
+    seed: int | None = typer.Option(
+        None, "--seed", help="Of all random draws; default: the campaign's own, or 0.", rich_help_panel=_RATING
+    ),
+    campaign: str | None = typer.Option(
+        None, "--campaign", help="Which campaign of a store that has several.", rich_help_panel=_READING
+    ),
+    mapping: list[str] = typer.Option(
+        [], "--map", help="OURS=THEIRS: a column that is called otherwise in the table.", rich_help_panel=_READING
+    ),
+    where: list[str] = typer.Option(
+        [], "--where", help="COLUMN=VALUE: keep these rows of a table.", rich_help_panel=_READING
+    ),
     origin: TableOrigin | None = typer.Option(
-        None, "--origin", help="Where a table's verdicts come from; default: recorded."
+        None, "--origin", help="Where a table's verdicts come from; default: recorded.", rich_help_panel=_READING
     ),
     form: str | None = typer.Option(
-        None, "--format", help="What the files are; default: told by their columns. docs/formats.md lists formats."
+        None,
+        "--format",
+        help="What the files are; default: told by their columns. docs/formats.md lists formats.",
+        rich_help_panel=_READING,
     ),
-    both_bad: BothBad = typer.Option(BothBad.TIE, "--both-bad", help="What a verdict that both are bad counts as."),
-    baseline: str | None = typer.Option(None, "--baseline", help="Whom all models met, where the files do not say."),
+    both_bad: BothBad | None = typer.Option(
+        None, "--both-bad", help="What a verdict that both are bad counts as; default: tie.", rich_help_panel=_READING
+    ),
+    baseline: str | None = typer.Option(
+        None, "--baseline", help="Whom all models met, where the files do not say.", rich_help_panel=_READING
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON on standard output and nothing else."),
 ) -> None:
     """Rate the models and measure the judges.
 
     Nothing is asked and nothing is paid."""
+    from venire.arena.errors import InputError
     from venire.arena.records import Origin
-    from venire.commands.options import column_map, write_json
-    from venire.leaderboard import show_board
-    from venire.rating import rate as rate_path
+    from venire.commands.options import anchors, column_map, write_json
+    from venire.leaderboard import show_board, show_comparison
+    from venire.rating import Source, read
+    from venire.ratings.options import Options
     from venire.screen import console
 
-    board = rate_path(
-        paths,
+    source = Source(
+        tuple(paths),
         campaign=campaign,
         mapping=column_map(mapping),
+        where=where,
+        cluster=cluster,
         origin=None if origin is None else Origin(origin.value),
-        replicates=bootstrap,
-        seed=seed,
         form=form,
-        both_bad=both_bad.value,
+        both_bad=None if both_bad is None else both_bad.value,
         baseline=baseline,
     )
+    verdicts = read(source, covariate)
+    options = Options(
+        merge=merge.value,
+        flips=flips.value,
+        ties=ties.value,
+        ridge=ridge,
+        anchors=anchors(anchor),
+        errors=None if errors is None else errors.value,
+        replicates=bootstrap,
+        seed=verdicts.seed if seed is None else seed,
+        level=level,
+        covariates=tuple(covariate),
+    )
+    if compare:
+        comparison = verdicts.compare(method, options)
+        if as_json:
+            write_json(comparison.to_json())
+        else:
+            show_comparison(console(), comparison)
+        return
+    if len(method) > 1:
+        raise InputError("--method was given more than once: add --compare to see methods side by side")
+    board = verdicts.board(method[0] if method else "bradley-terry", options)
     if as_json:
         write_json(board.to_json())
     else:

@@ -1,0 +1,111 @@
+"""Models that no chain of wins joins both ways are rated apart, each group in a gauge of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venire.ratings.comparisons import Comparisons
+from venire.ratings.result import Ratings
+
+__all__ = ["Rated", "among", "joined"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rated:
+    """Ratings as a leaderboard shows them; arrays are (models,).
+
+    `lo`, `hi` and `se` are in Elo points, NaN where unknown; ranks count from 1 and are 0 where unknown. `group` counts
+    from 1 in the order of `groups`; ranks and ratings compare within a group alone. `reasons` says why a model has no
+    rating, `figures` are the method's own figures by name, `without_estimate` the bootstrap replicates left out.
+    """
+
+    ratings: Ratings
+    lo: NDArray[np.float64]
+    hi: NDArray[np.float64]
+    se: NDArray[np.float64]
+    rank_lo: NDArray[np.int64]
+    rank_hi: NDArray[np.int64]
+    group: NDArray[np.int64]
+    groups: tuple[tuple[str, ...], ...]
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    figures: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    fits: tuple[Mapping[str, Any], ...] = ()
+    without_estimate: int = 0
+    diagnostics: Mapping[str, Any] = field(default_factory=dict)
+
+
+def among(data: Comparisons, codes: Sequence[int] | NDArray[np.intp]) -> Comparisons:
+    """The comparisons between some models, given by codes in the order wanted; clusters and judges keep their codes."""
+    place = np.full(len(data.models), -1, dtype=np.int32)
+    place[codes] = np.arange(len(codes), dtype=np.int32)
+    a, b = place[data.a], place[data.b]
+    inside = (a >= 0) & (b >= 0)
+
+    def kept(column: NDArray[Any] | None) -> NDArray[Any] | None:
+        return None if column is None else column[inside]
+
+    return replace(
+        data,
+        models=tuple(data.models[code] for code in codes),
+        a=a[inside],
+        b=b[inside],
+        y=data.y[inside],
+        weight=kept(data.weight),
+        cluster=kept(data.cluster),
+        judge=kept(data.judge),
+    )
+
+
+def joined(
+    data: Comparisons, groups: Sequence[NDArray[np.intp]], rate: Callable[[Comparisons], Rated], alone: Callable[[int], str]
+) -> Rated:
+    """Rate each group of codes apart and put the results side by side; `alone` says why a single model has none."""
+    size = len(data.models)
+    found = {number: rate(among(data, codes)) for number, codes in enumerate(groups, start=1) if len(codes) > 1}
+    logits, battles = np.full(size, np.nan), np.bincount(
+        np.concatenate([data.a, data.b]), None if data.weight is None else np.tile(data.weight, 2), size
+    )
+    lo, hi, se = (np.full(size, np.nan) for _ in range(3))
+    rank_lo, rank_hi, group = (np.zeros(size, dtype=np.int64) for _ in range(3))
+    figures: dict[str, NDArray[np.float64]] = {}
+    reasons: dict[str, str] = {}
+    for number, codes in enumerate(groups, start=1):
+        group[codes] = number
+        part = found.get(number)
+        if part is None:
+            reasons[data.models[int(codes[0])]] = alone(int(codes[0]))
+            continue
+        logits[codes], lo[codes], hi[codes], se[codes] = part.ratings.logits, part.lo, part.hi, part.se
+        rank_lo[codes], rank_hi[codes] = part.rank_lo, part.rank_hi
+        reasons |= part.reasons
+        for name, column in part.figures.items():
+            figures.setdefault(name, np.full(size, np.nan))[codes] = column
+    first = next(iter(found.values()), None)
+    whole = Ratings(
+        method="" if first is None else first.ratings.method,
+        models=data.models,
+        logits=logits,
+        battles=np.asarray(battles, dtype=np.float64),
+        gauge="mean 1000" if len(groups) < 2 else "mean 1000 in each group",
+        errors="none" if first is None else first.ratings.errors,
+        degrees=np.inf if first is None else first.ratings.degrees,
+    )
+    return Rated(
+        ratings=whole,
+        lo=lo,
+        hi=hi,
+        se=se,
+        rank_lo=rank_lo,
+        rank_hi=rank_hi,
+        group=group,
+        groups=tuple(tuple(data.models[code] for code in codes) for codes in groups),
+        reasons=reasons,
+        figures=figures,
+        fits=tuple({"group": number, **fit} for number, part in found.items() for fit in part.fits),
+        without_estimate=max((part.without_estimate for part in found.values()), default=0),
+    )

@@ -1,0 +1,114 @@
+"""Several methods on the same verdicts, side by side: who stands where, and how far the orders agree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venire.arena.battles import Battles
+from venire.arena.errors import InputError
+from venire.ratings.agreement import agreement
+from venire.ratings.methods import METHODS, missing, rate
+from venire.ratings.options import Options
+
+__all__ = ["Comparison", "Standing", "compare"]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One model under every method: Elo points and rank (1 is best, equals share the better), None where unrated.
+
+    `moved` is the rank under each method less that under the first: positive is a worse place.
+    """
+
+    model: str
+    elo: tuple[float | None, ...]
+    rank: tuple[int | None, ...]
+    moved: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The methods compared, the models by rank under the first, and Kendall's tau-b of each method with the first.
+
+    `left_out` says of each method that was not run what it lacks.
+    """
+
+    methods: tuple[str, ...]
+    models: tuple[Standing, ...]
+    kendall: tuple[float | None, ...]
+    left_out: dict[str, str]
+
+    def to_json(self) -> dict[str, Any]:
+        """The comparison as plain JSON values, floats rounded to six decimals."""
+
+        def by_method(values: Sequence[Any]) -> dict[str, Any]:
+            shown = [round(value, 6) if isinstance(value, float) else value for value in values]
+            return dict(zip(self.methods, shown, strict=True))
+
+        return {
+            "methods": list(self.methods),
+            "models": [
+                {
+                    "model": row.model,
+                    "elo": by_method(row.elo),
+                    "rank": by_method(row.rank),
+                    "moved": by_method(row.moved),
+                }
+                for row in self.models
+            ],
+            "kendall": by_method(self.kendall),
+            "left_out": self.left_out,
+        }
+
+
+def compare(battles: Battles, methods: Sequence[str], options: Options) -> Comparison:
+    """Rate one table by several methods: those named, or all that its columns allow.
+
+    Raises `InputError` for fewer than two methods, one named twice, and as `rate` does for one that was named.
+    """
+    if len(set(methods)) != len(methods):
+        raise InputError("a method is named twice: name each once")
+    chosen, left_out = list(methods), {}
+    if not chosen:
+        left_out = {name: f"needs {lack}" for name in METHODS if (lack := missing(battles, name))}
+        left_out |= {name: "rates no models" for name, one in METHODS.items() if not one.rates}
+        chosen = [name for name in METHODS if name not in left_out]
+    if len(chosen) < 2:
+        raise InputError(f"a comparison needs two methods or more; there are: {', '.join(METHODS)}")
+    found = [rate(battles, name, options) for name in chosen]
+    elo = np.array([one.ratings.elo for one in found])
+    rank = np.array([_ranks(row) for row in elo])
+    rows = []
+    for place, model in enumerate(found[0].ratings.models):
+        ranks = [int(value) or None for value in rank[:, place]]
+        first = ranks[0]
+        rows.append(
+            Standing(
+                model=model,
+                elo=tuple(float(value) if math.isfinite(value) else None for value in elo[:, place]),
+                rank=tuple(ranks),
+                moved=tuple(None if one is None or first is None else one - first for one in ranks),
+            )
+        )
+    rows.sort(key=lambda row: (row.rank[0] or math.inf, row.model))
+    return Comparison(tuple(chosen), tuple(rows), tuple(_kendall(elo[0], row) for row in elo), left_out)
+
+
+def _ranks(elo: NDArray[np.float64]) -> NDArray[np.int64]:
+    """1 for the best; ratings that print alike share a rank; 0 where there is no rating."""
+    rounded = np.round(elo, 6)
+    better = rounded[None, :] > rounded[:, None]
+    return np.where(np.isfinite(elo), 1 + better.sum(axis=1), 0)
+
+
+def _kendall(first: NDArray[np.float64], other: NDArray[np.float64]) -> float | None:
+    """Kendall's tau-b over the models that both rate."""
+    both = np.flatnonzero(np.isfinite(first) & np.isfinite(other))
+    sides = ({f"{place}": float(round(one[place], 6)) for place in both} for one in (first, other))
+    return agreement(*sides).kendall

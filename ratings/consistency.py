@@ -25,8 +25,8 @@ __all__ = ["Consistency", "JudgeConsistency", "consistency"]
 class JudgeConsistency:
     """One judge's figures, each None where there is nothing to take it from; `lo` and `hi` bound the interval.
 
-    Shares run from 0 to 1: `tie_share` of readable verdicts, `flip_rate` of judgments readable in both orders whose
-    winners are opposite, `first_share` of decisive verdicts that favour the completion shown first, `readable_share`
+    Shares run from 0 to 1: `ties` of readable verdicts, `flips` of judgments readable in both orders whose
+    winners are opposite, `first` of decisive verdicts that favour the completion shown first, `readable`
     of all verdicts. `verdicts` counts the readable ones used, `own_family` the verdicts left out for kinship.
     """
 
@@ -37,10 +37,10 @@ class JudgeConsistency:
     decisive: float | None
     decisive_lo: float | None
     decisive_hi: float | None
-    tie_share: float | None
-    flip_rate: float | None
-    first_share: float | None
-    readable_share: float | None
+    ties: float | None
+    flips: float | None
+    first: float | None
+    readable: float | None
     verdicts: int
     matchups: int
     decisive_matchups: int
@@ -136,10 +136,10 @@ def _assemble(rows: Battles, kin: NDArray[np.bool_], plain: _Figure, decisive: _
             decisive=decisive.score[code],
             decisive_lo=decisive.lo[code],
             decisive_hi=decisive.hi[code],
-            tie_share=habits.ties[code],
-            flip_rate=habits.flips[code],
-            first_share=habits.first[code],
-            readable_share=habits.readable[code],
+            ties=habits.ties[code],
+            flips=habits.flips[code],
+            first=habits.first[code],
+            readable=habits.readable[code],
             verdicts=habits.verdicts[code],
             matchups=plain.matchups[code],
             decisive_matchups=decisive.matchups[code],

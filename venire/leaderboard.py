@@ -118,12 +118,12 @@ def _show_judges(screen: Console, board: Board) -> None:
     rows = []
     for row in board.judges:
         even, decisive = [_number(row.consistency)], [_number(row.decisive)]
-        shares = [_share(row.tie_share), _share(row.flip_rate)]
+        shares = [_share(row.ties), _share(row.flips)]
         if wide:
             even.append(_span(row.consistency_lo, row.consistency_hi))
             decisive.append(_span(row.decisive_lo, row.decisive_hi))
-            shares.append(_share(row.first_share))
-        rows.append([plain(row.judge), *even, *decisive, *shares, _share(row.readable_share), f"{row.verdicts}"])
+            shares.append(_share(row.first))
+        rows.append([plain(row.judge), *even, *decisive, *shares, _share(row.readable), f"{row.verdicts}"])
     tabulate(screen, head, rows, title=f"Judges   verdicts: {board.verdicts}")
     if not wide and rows:
         screen.print("narrow terminal: intervals and 1st in `venire rate --json`", style="dim")

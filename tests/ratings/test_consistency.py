@@ -38,8 +38,8 @@ def test_one_matchup_by_hand(table: Table) -> None:
     found = only(table(rows))
     assert found.consistency == pytest.approx(1 - 4 * 0.75 * 0.25)
     assert found.decisive == pytest.approx(1 - 4 * (5 / 6) * (1 / 6))
-    assert (found.tie_share, found.flip_rate, found.first_share) == pytest.approx((1 / 6, 1 / 3, 3 / 5))
-    assert (found.verdicts, found.matchups, found.readable_share) == (6, 1, 1.0)
+    assert (found.ties, found.flips, found.first) == pytest.approx((1 / 6, 1 / 3, 3 / 5))
+    assert (found.verdicts, found.matchups, found.readable) == (6, 1, 1.0)
 
 
 def test_repeats_are_averaged_within_an_order_before_the_orders_are(table: Table) -> None:
@@ -53,8 +53,8 @@ def test_instructions_weigh_the_same_whatever_was_readable(table: Table) -> None
     rows = [("a", "b", "first", "j", "x"), ("b", "a", None, "j", "x"), ("a", "b", "second", "j", "y")]
     found = only(table([*rows, ("b", "a", "first", "j", "y")]))
     assert found.consistency == pytest.approx(0.0)
-    assert found.readable_share == pytest.approx(0.75)
-    assert found.flip_rate == 0.0
+    assert found.readable == pytest.approx(0.75)
+    assert found.flips == 0.0
 
 
 def test_matchups_weigh_the_same_whatever_their_size(table: Table) -> None:
@@ -66,18 +66,18 @@ def test_matchups_weigh_the_same_whatever_their_size(table: Table) -> None:
 
 def test_a_judge_of_ties_alone_is_inconsistent_and_has_no_decisive_score(table: Table) -> None:
     found = only(table([("a", "b", "tie", "j", item) for item in "xyz"]))
-    assert (found.consistency, found.decisive, found.first_share, found.tie_share) == (0.0, None, None, 1.0)
+    assert (found.consistency, found.decisive, found.first, found.ties) == (0.0, None, None, 1.0)
     assert (found.decisive_lo, found.decisive_hi) == (None, None)
 
 
 def test_a_judge_nobody_could_read_has_no_score(table: Table) -> None:
     found = only(table([("a", "b", None), ("b", "a", None)]))
-    assert (found.consistency, found.readable_share, found.tie_share, found.verdicts) == (None, 0.0, None, 0)
+    assert (found.consistency, found.readable, found.ties, found.verdicts) == (None, 0.0, None, 0)
 
 
 def test_without_orders_there_is_no_first_place_and_no_flip(table: Table) -> None:
     found = only(table([("a", "b", "first", "j", "x"), ("b", "a", "second", "j", "y")], ordered=False))
-    assert (found.consistency, found.first_share, found.flip_rate) == (1.0, None, None)
+    assert (found.consistency, found.first, found.flips) == (1.0, None, None)
 
 
 def test_without_instructions_verdicts_are_averaged(table: Table) -> None:
@@ -91,7 +91,7 @@ def test_own_family_is_left_out_unless_wanted(table: Table) -> None:
     rows = [("a", "b", "first"), ("a", "c", "tie"), ("b", "c", None)]
     families = {"a": "f", "b": "g", "c": "g"}
     kept = only(table(rows), families=families, judge_families={"j": "f"})
-    assert (kept.consistency, kept.own_family, kept.readable_share) == (None, 2, 0.0)
+    assert (kept.consistency, kept.own_family, kept.readable) == (None, 2, 0.0)
     everything = only(table(rows), families=families, judge_families={"j": "f"}, own_family=True)
     assert (everything.consistency, everything.own_family) == (0.5, 0)
     stranger = only(table(rows), families=families, judge_families={"j": "h"})
@@ -179,4 +179,4 @@ def test_one_instruction_allows_no_interval(table: Table) -> None:
 
 def test_flips_counted_here_are_those_of_the_judgments(table: Table) -> None:
     battles = table([("a", "b", "first"), ("b", "a", "first"), ("a", "c", "tie"), ("c", "a", "first")])
-    assert only(battles).flip_rate == merge_orders(battles).flips / 2
+    assert only(battles).flips == merge_orders(battles).flips / 2

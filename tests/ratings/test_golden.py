@@ -80,9 +80,9 @@ def test_flips_and_ties_of_peers(
     assert judgments.flips / 800 == pytest.approx(flip, abs=1e-4)
     assert np.mean((judgments.y == 0.25) | (judgments.y == 0.75)) == pytest.approx(mixed, abs=1e-4)
     row = next(row for row in consistency(peers, replicates=0).judges if row.judge == judge)
-    assert row.flip_rate == pytest.approx(flip, abs=1e-4)
-    assert row.first_share == pytest.approx(first, abs=1e-4)
-    assert row.tie_share == pytest.approx(ties, abs=1e-4)
+    assert row.flips == pytest.approx(flip, abs=1e-4)
+    assert row.first == pytest.approx(first, abs=1e-4)
+    assert row.ties == pytest.approx(ties, abs=1e-4)
     assert (row.verdicts, row.matchups) == (1600, 10)
 
 
@@ -125,6 +125,6 @@ def test_repeats_of_both_orders(shared_data: Path, table: Table) -> None:
     columns = "first, second, verdict, judge, instruction_id, repeat"
     battles = table(read(shared_data / "devbench_repeats" / "judgments.parquet", columns, "true"))
     rows = {row.judge: row for row in consistency(battles, replicates=0).judges}
-    assert rows["gpt-4-1106-preview"].flip_rate == pytest.approx(0.1620, abs=1e-4)
-    assert rows["gpt-4-1106-preview"].first_share == pytest.approx(0.4560, abs=1e-4)
-    assert rows["claude-3-haiku-20240307"].flip_rate == pytest.approx(0.8148, abs=1e-4)
+    assert rows["gpt-4-1106-preview"].flips == pytest.approx(0.1620, abs=1e-4)
+    assert rows["gpt-4-1106-preview"].first == pytest.approx(0.4560, abs=1e-4)
+    assert rows["claude-3-haiku-20240307"].flips == pytest.approx(0.8148, abs=1e-4)

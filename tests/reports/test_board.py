@@ -67,7 +67,7 @@ def test_a_plain_board_has_its_shape(table: Table, rows: Rows) -> None:
     assert all(row["lo"] < row["elo"] < row["hi"] for row in found["models"])
     assert {row["battles"] for row in found["models"]} == {120}
     assert [row["judge"] for row in found["judges"]] == ["j", "k"]
-    assert {"judge", "consistency", "decisive", "tie_share", "flip_rate", "first_share"} <= set(found["judges"][0])
+    assert {"judge", "consistency", "decisive", "ties", "flips", "first"} <= set(found["judges"][0])
 
 
 def test_diagnostics_add_up(table: Table, rows: Rows) -> None:
@@ -196,7 +196,7 @@ def test_nothing_judged_is_an_empty_board_with_a_reason(table: Table) -> None:
 def test_nothing_readable_shows_who_was_asked(table: Table) -> None:
     found = board(table([("a", "b", None), ("b", "a", None)]))
     assert [(row["model"], row["elo"], row["battles"]) for row in found["models"]] == [("a", None, 0), ("b", None, 0)]
-    assert found["judges"][0]["readable_share"] == 0.0
+    assert found["judges"][0]["readable"] == 0.0
     assert found["diagnostics"]["unreadable"] == 2
 
 

@@ -61,7 +61,7 @@ def test_a_board_is_the_same_from_a_store_and_from_its_files(
     assert [(row["model"], row["elo"], row["battles"]) for row in read["models"]] == [
         (row["model"], row["elo"], row["battles"]) for row in mine["models"]
     ]
-    habits = ("judge", "consistency", "decisive", "tie_share", "flip_rate", "first_share", "matchups")
+    habits = ("judge", "consistency", "decisive", "ties", "flips", "first", "matchups")
     assert [{h: j[h] for h in habits} for j in read["judges"]] == [{h: j[h] for h in habits} for j in mine["judges"]]
     for name in ("judgments", "one_order", "flips", "ties"):
         assert read["diagnostics"][name] == mine["diagnostics"][name]

@@ -7,32 +7,44 @@ from venire.ratings.bradley_terry import (
     BradleyTerry,
     NotConvergedError,
     SeparatedError,
+    bradley_terry,
+    bradley_terry_wins,
     fit,
     separated_groups,
     win_matrix,
 )
+from venire.ratings.comparisons import Comparisons, comparisons
 from venire.ratings.consistency import Consistency, JudgeConsistency, consistency
 from venire.ratings.inference import Bootstrap, bootstrap
 from venire.ratings.merging import Judgments, Merge, merge_orders
+from venire.ratings.result import Ratings
 from venire.ratings.scale import to_elo, to_logits
+from venire.ratings.wins import WinCounts, win_counts
 
 __all__ = [
     "Agreement",
     "Bootstrap",
     "BradleyTerry",
+    "Comparisons",
     "Consistency",
     "JudgeConsistency",
     "Judgments",
     "Merge",
     "NotConvergedError",
+    "Ratings",
     "SeparatedError",
+    "WinCounts",
     "agreement",
     "bootstrap",
+    "bradley_terry",
+    "bradley_terry_wins",
+    "comparisons",
     "consistency",
     "fit",
     "merge_orders",
     "separated_groups",
     "to_elo",
     "to_logits",
+    "win_counts",
     "win_matrix",
 ]

@@ -7,23 +7,38 @@ every other along wins (Ford 1957); this is checked before fitting, never discov
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from graphlib import TopologicalSorter
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.sparse.csgraph import connected_components
 from scipy.special import expit, log_expit
 
-from venire.arena.errors import InputError, VenireError
+from venire.arena.errors import InputError
+from venire.ratings.comparisons import Comparisons
+from venire.ratings.existence import (
+    SeparatedError,
+    count_components,
+    groups_of,
+    has_estimate,
+    strong_groups,
+    weak_components,
+)
 from venire.ratings.merging import Judgments
+from venire.ratings.result import Ratings
+from venire.ratings.scale import ELO_MEAN, POINTS_PER_LOGIT
+from venire.ratings.solvers import NotConvergedError, climb, curve_of
+from venire.ratings.wins import WinCounts, count_matrix, win_counts
 
 __all__ = [
     "BradleyTerry",
+    "Errors",
     "NotConvergedError",
     "SeparatedError",
+    "bradley_terry",
+    "bradley_terry_wins",
     "count_components",
     "derivatives",
     "fit",
@@ -36,24 +51,122 @@ __all__ = [
     "win_matrix",
 ]
 
+Errors = Literal["cluster", "sandwich", "hessian", "none"]
+
 _TOLERANCE = 1e-12
 _STEPS = 200
 
 
-class SeparatedError(VenireError):
-    """No finite estimate exists; `groups` holds the names of the models that can be rated together, strongest first."""
+def bradley_terry(
+    data: Comparisons,
+    *,
+    ridge: float = 0.0,
+    anchors: Mapping[str, float] | None = None,
+    errors: Errors | None = "none",
+) -> Ratings:
+    """Maximum-likelihood ratings of the models compared; outcomes between 0 and 1 count in their shares.
 
-    def __init__(self, groups: tuple[tuple[str, ...], ...]) -> None:
-        shown = "; ".join(_few(group) for group in groups[:5]) + ("; ..." if len(groups) > 5 else "")
-        super().__init__(
-            f"the models fall into {len(groups)} groups without wins both ways between them: {shown}; "
-            "rate each group apart, or judge more battles between them"
-        )
-        self.groups = groups
+    `ridge` is lambda in lambda / 2 |R|^2, taken from the summed log-likelihood. `anchors` maps names to Elo points: one
+    shifts all ratings to meet it; several are held there, and the others are fitted around them. A model without a
+    comparison is NaN, and `diagnostics["no_estimate"]` says so. Raises `SeparatedError`, which names the groups, when
+    no finite maximum exists and there is no ridge, `InputError`, and `NotConvergedError`.
+    """
+    if errors != "none":
+        raise InputError(f"errors is {errors!r}; ratings come without standard errors: give 'none'")
+    return _rate(win_counts(data), ridge=ridge, anchors=anchors)
 
 
-class NotConvergedError(VenireError):
-    """The optimiser stopped short of the maximum: the counts are too extreme for double precision."""
+def bradley_terry_wins(
+    wins: WinCounts | ArrayLike,
+    models: Sequence[str] = (),
+    *,
+    ridge: float = 0.0,
+    anchors: Mapping[str, float] | None = None,
+    start: NDArray[np.float64] | None = None,
+) -> Ratings:
+    """The same from pair counts: `WinCounts`, or a matrix (n, n) with [i, j] the weight by which `models` i beat j.
+
+    `start` (n,) are logits to begin from, such as those of a similar table. Raises as `bradley_terry` does.
+    """
+    counts = wins if isinstance(wins, WinCounts) else count_matrix(wins, models)
+    return _rate(counts, ridge=ridge, anchors=anchors, start=start)
+
+
+def _rate(
+    counts: WinCounts,
+    *,
+    ridge: float,
+    anchors: Mapping[str, float] | None,
+    start: NDArray[np.float64] | None = None,
+) -> Ratings:
+    """Fit what can be fitted, and say what was left out."""
+    if not counts.models:
+        raise InputError("there is no model to rate")
+    if not (ridge >= 0.0 and np.isfinite(ridge)):
+        raise InputError(f"ridge is {ridge}; give a number that is 0 or more")
+    battles = counts.played
+    known, anchored = battles > 0.0, _anchored(counts.models, battles, anchors)
+    inside = counts if known.all() else counts.only(known)
+    held = np.isfinite(anchored[known])
+    several = np.count_nonzero(held) > 1
+    groups = groups_of(inside, held if several else None)
+    if ridge == 0.0 and len(groups) > 1:
+        raise SeparatedError(_named(inside.models, groups))
+    begin = np.zeros(len(inside.models)) if start is None else np.nan_to_num(start[known])
+    if several:
+        begin = np.where(held, anchored[known], begin + anchored[known][held].mean())
+    found = climb(curve_of(inside), begin, ridge=ridge, fixed=held if several else None)
+    logits = anchored.copy()
+    logits[known] = found.logits
+    if np.count_nonzero(held) == 1:
+        logits[known] += (anchored[known] - found.logits)[held]
+    notes: dict[str, Any] = {
+        "log_likelihood": counts_log_likelihood(inside, found.logits),
+        "iterations": found.steps,
+        "gradient": found.gradient / inside.total if inside.total else 0.0,
+        "pairs": len(inside.first),
+        "components": weak_components(inside),
+    }
+    if len(groups) > 1:
+        notes["groups"] = [list(group) for group in _named(inside.models, groups)]
+    if not known.all():
+        notes["no_estimate"] = {counts.models[code]: "no comparison" for code in np.flatnonzero(~known).tolist()}
+    return Ratings("bradley-terry", counts.models, logits, battles, _gauge(anchors), diagnostics=notes)
+
+
+def counts_log_likelihood(counts: WinCounts, logits: NDArray[np.float64]) -> float:
+    """Log-likelihood of ratings in logits (n,) under pair counts."""
+    gap = logits[counts.first] - logits[counts.second]
+    tail = np.log1p(np.exp(-np.abs(gap)))
+    return -float(counts.won @ (np.maximum(-gap, 0.0) + tail) + counts.lost @ (np.maximum(gap, 0.0) + tail))
+
+
+def _anchored(
+    models: tuple[str, ...], battles: NDArray[np.float64], anchors: Mapping[str, float] | None
+) -> NDArray[np.float64]:
+    """The ratings of the anchors in logits (n,), NaN for the others; raises `InputError`."""
+    held = np.full(len(models), np.nan)
+    place = {name: code for code, name in enumerate(models)}
+    for name, points in (anchors or {}).items():
+        if name not in place:
+            raise InputError(f"anchors: no model is called {name!r}; the models are {', '.join(models[:10])}")
+        if not np.isfinite(points):
+            raise InputError(f"anchors: {name!r} has {points} Elo points; give a finite number")
+        held[place[name]] = (points - ELO_MEAN) / POINTS_PER_LOGIT
+    if anchors and battles.any() and not battles[np.isfinite(held)].any():
+        raise InputError(f"anchors: {', '.join(sorted(anchors)[:10])} met no other model, so nothing hangs on them")
+    return held
+
+
+def _gauge(anchors: Mapping[str, float] | None) -> str:
+    if not anchors:
+        return "mean 1000"
+    shown = ", ".join(f"{name} = {points:g}" for name, points in list(anchors.items())[:3])
+    return f"anchored: {shown}" + (f" and {len(anchors) - 3} more" if len(anchors) > 3 else "")
+
+
+def _named(models: tuple[str, ...], groups: Sequence[NDArray[np.intp]]) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(models[code] for code in group.tolist()) for group in groups)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,38 +200,6 @@ def win_matrix(judgments: Judgments, models: Sequence[str] | None = None) -> NDA
     a, b, y, size = a[inside], b[inside], judgments.y[inside], len(names)
     wins = np.bincount(a * size + b, y, size * size) + np.bincount(b * size + a, 1.0 - y, size * size)
     return np.asarray(wins.reshape(size, size), dtype=np.float64)
-
-
-def strong_groups(wins: NDArray[np.float64]) -> list[NDArray[np.intp]]:
-    """Sets of models that can be rated together (strong components of the beat graph), from pair counts (n, n).
-
-    Each holds ascending positions. A group that only ever beats another comes before it; where wins say nothing,
-    the larger comes first, then the one with the smaller position.
-    """
-    count, part = connected_components(_beat_graph(wins), directed=True, connection="strong")
-    members = [np.flatnonzero(part == label) for label in range(count)]
-    beats: TopologicalSorter[int] = TopologicalSorter(dict.fromkeys(range(count), ()))
-    winner, loser = np.nonzero(wins)
-    for above, below in {*zip(part[winner].tolist(), part[loser].tolist(), strict=True)}:
-        if above != below:
-            beats.add(below, above)
-    beats.prepare()
-    order: list[int] = []
-    while beats.is_active():
-        ready = sorted(beats.get_ready(), key=lambda label: (-len(members[label]), members[label][0]))
-        order.extend(ready)
-        beats.done(*ready)
-    return [members[label] for label in order]
-
-
-def has_estimate(wins: NDArray[np.float64]) -> bool:
-    """Whether pair counts (n, n) have a finite maximum: wins lead from every model to every other."""
-    return int(connected_components(_beat_graph(wins), directed=True, connection="strong")[0]) <= 1
-
-
-def count_components(wins: NDArray[np.float64]) -> int:
-    """How many sets of models were never compared with one another, from pair counts (n, n)."""
-    return int(connected_components(_beat_graph(wins), directed=False)[0])
 
 
 def separated_groups(judgments: Judgments) -> tuple[tuple[str, ...], ...]:
@@ -206,12 +287,3 @@ def fit(judgments: Judgments, models: Sequence[str] | None = None) -> BradleyTer
     """
     names = judgments.models if models is None else tuple(models)
     return fit_wins(win_matrix(judgments, names), names)
-
-
-def _beat_graph(wins: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Ones where there is a win: scipy takes a weight below 1e-8 for no edge at all."""
-    return (wins > 0).astype(np.float64)
-
-
-def _few(group: Sequence[str]) -> str:
-    return ", ".join(group[:5]) + (f" and {len(group) - 5} more" if len(group) > 5 else "")

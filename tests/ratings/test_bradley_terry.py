@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.ratings import bradley_terry
 from venire.ratings.bradley_terry import (
     NotConvergedError,
     SeparatedError,
+    bradley_terry,
+    bradley_terry_wins,
     count_components,
     derivatives,
     fit,
@@ -27,11 +31,16 @@ from venire.ratings.bradley_terry import (
     strong_groups,
     win_matrix,
 )
+from venire.ratings.comparisons import comparisons
 from venire.ratings.merging import merge_orders
+from venire.ratings.result import Ratings
 from venire.ratings.scale import to_elo
 
 Table = Callable[..., Battles]
 Matrix = NDArray[np.float64]
+
+CYCLE = np.array([[0.0, 3.7, 0.6], [0.3, 0.0, 1.2], [0.4, 1.3, 0.0]])
+"""The pair counts of `chained`."""
 
 
 def names(size: int) -> list[str]:
@@ -201,7 +210,7 @@ def test_nothing_to_rate_is_an_input_error() -> None:
 
 
 def test_a_fit_that_stops_short_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bradley_terry, "_STEPS", 2)
+    monkeypatch.setattr(sys.modules["venire.ratings.bradley_terry"], "_STEPS", 2)
     with pytest.raises(NotConvergedError, match="after 2 steps"):
         fit_wins(np.array([[0.0, 30.0], [10.0, 0.0]]), ["a", "b"])
 
@@ -209,3 +218,131 @@ def test_a_fit_that_stops_short_says_so(monkeypatch: pytest.MonkeyPatch) -> None
 def test_counts_beyond_double_precision_are_refused() -> None:
     with pytest.raises(NotConvergedError):
         fit_wins(np.array([[0.0, 1e300], [1e-300, 0.0]]), ["a", "b"])
+
+
+def chained(anchors: dict[str, float] | None = None, ridge: float = 0.0) -> Ratings:
+    """A cycle of a, b and c, of which a wins most."""
+    data = comparisons(list("abcab"), list("bcabc"), [0.9, 0.6, 0.4, 1.0, 0.0], weight=[3.0, 2.0, 1.0, 1.0, 0.5])
+    return bradley_terry(data, ridge=ridge, anchors=anchors)
+
+
+@settings(deadline=None, max_examples=100)
+@given(wins=connected(), data=st.data())
+def test_the_order_of_rows_and_models_and_sides_do_not_matter(wins: Matrix, data: st.DataObject) -> None:
+    size = len(wins)
+    a, b = np.nonzero(wins)
+    weight, y = wins[a, b], np.ones(len(a))
+    wanted = bradley_terry(comparisons(a, b, y, models=names(size), weight=weight))
+    assert wanted.logits == pytest.approx(fit_wins(wins, names(size)).ratings, abs=1e-9)
+    assert wanted.diagnostics["gradient"] <= 1e-12
+    order = np.array(data.draw(st.permutations(range(len(a)))))
+    label = np.array(data.draw(st.permutations(range(size))))
+    shuffled = comparisons(label[a[order]], label[b[order]], y, models=names(size), weight=weight[order])
+    assert bradley_terry(shuffled).logits[label] == pytest.approx(wanted.logits, abs=1e-9)
+    turned = bradley_terry(comparisons(b, a, 1 - y, models=names(size), weight=weight))
+    assert turned.logits == pytest.approx(wanted.logits, abs=1e-9)
+    twice = comparisons(np.tile(a, 2), np.tile(b, 2), np.tile(y, 2), models=names(size), weight=np.tile(weight, 2) / 2)
+    assert bradley_terry(twice).logits == pytest.approx(wanted.logits, abs=1e-9)
+    mirrored = bradley_terry(comparisons(a, b, 1 - y, models=names(size), weight=weight))
+    assert mirrored.logits == pytest.approx(-wanted.logits, abs=1e-9)
+
+
+def test_one_anchor_shifts_and_says_so() -> None:
+    free, anchored = chained(), chained({"b": 1250.0})
+    assert anchored.elo[1] == pytest.approx(1250.0, abs=1e-10)
+    assert np.diff(anchored.logits) == pytest.approx(np.diff(free.logits), abs=1e-12)
+    assert (free.gauge, anchored.gauge) == ("mean 1000", "anchored: b = 1250")
+    pulled = chained({"b": 1250.0}, ridge=2.0).elo - chained(ridge=2.0).elo
+    assert pulled == pytest.approx([250.0 - (chained(ridge=2.0).elo[1] - 1000.0)] * 3, abs=1e-9)
+
+
+def test_several_anchors_are_held_and_the_others_fitted_around_them() -> None:
+    found = chained({"a": 1100.0, "c": 900.0})
+    assert found.elo[[0, 2]] == pytest.approx([1100.0, 900.0], abs=1e-10)
+    lone = minimize_scalar(lambda rating: -log_likelihood(CYCLE, np.array([found.logits[0], rating, found.logits[2]])))
+    assert found.logits[1] == pytest.approx(lone.x, abs=1e-6)
+    assert found.gauge == "anchored: a = 1100, c = 900"
+    own = chained()
+    again = chained(dict(zip(own.models, own.elo.tolist(), strict=True)))
+    assert (again.logits == pytest.approx(own.logits), again.diagnostics["iterations"]) == (True, 0)
+
+
+def test_ridge_is_lambda_over_two_on_the_summed_likelihood() -> None:
+    """One win and ridge lambda: the gap d solves sigma(-d) = lambda d / 2."""
+    data = comparisons(["a"], ["b"], [1.0])
+    for ridge in (1e-9, 0.01, 1.0, 100.0):
+        found = bradley_terry(data, ridge=ridge)
+        gap = float(found.logits[0] - found.logits[1])
+        assert 1 / (1 + math.exp(gap)) == pytest.approx(ridge * gap / 2, rel=1e-9)
+        assert found.diagnostics["groups"] == [["a"], ["b"]]
+
+
+def test_models_held_apart_need_no_wins_between_them() -> None:
+    """The others are joined through the anchors: b beats one and loses to the other, which never met."""
+    data = comparisons(["a", "b"], ["b", "c"], [1.0, 1.0])
+    with pytest.raises(SeparatedError, match="3 groups"):
+        bradley_terry(data)
+    found = bradley_terry(data, anchors={"a": 1200.0, "c": 800.0})
+    assert found.elo.tolist() == pytest.approx([1200.0, 1000.0, 800.0])
+    assert found.diagnostics["components"] == 1
+    with pytest.raises(SeparatedError) as caught:
+        bradley_terry(comparisons(["a", "b", "d"], ["b", "c", "b"], [1.0, 1.0, 1.0]), anchors={"a": 1200.0, "c": 800.0})
+    assert caught.value.groups == (("d",), ("a", "b", "c"))
+
+
+def test_a_model_that_never_played_is_named_and_the_rest_is_rated() -> None:
+    data = comparisons([0, 2], [1, 3], [0.75, 1.0], models=["a", "b", "c", "d"], weight=[1.0, 0.0])
+    found = bradley_terry(data)
+    assert np.isnan(found.logits).tolist() == [False, False, True, True]
+    assert found.logits[0] - found.logits[1] == pytest.approx(math.log(3))
+    assert found.diagnostics["no_estimate"] == {"c": "no comparison", "d": "no comparison"}
+    assert found.battles.tolist() == [1.0, 1.0, 0.0, 0.0]
+    nobody = bradley_terry(comparisons(["a"], ["b"], [1.0], weight=[0.0]))
+    assert np.isnan(nobody.logits).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"ridge": -1.0}, "ridge is -1.0"),
+        ({"ridge": math.nan}, "ridge is nan"),
+        ({"anchors": {"z": 1000.0}}, "no model is called 'z'; the models are a, b, c"),
+        ({"anchors": {"a": math.inf}}, "'a' has inf Elo points"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        chained(**options)
+
+
+def test_an_anchor_that_met_nobody_holds_nothing() -> None:
+    data = comparisons([0], [1], [0.5], models=["a", "b", "c"])
+    with pytest.raises(InputError, match="c met no other model"):
+        bradley_terry(data, anchors={"c": 1000.0})
+    assert bradley_terry(data, anchors={"c": 1500.0, "a": 1000.0}).elo.tolist() == pytest.approx([1000, 1000, 1500])
+
+
+@pytest.mark.parametrize("weight", [1e-9, 1.0, 1e12])
+def test_weights_of_any_size_give_the_same_ratings(weight: float) -> None:
+    data = comparisons(list("abc"), list("bca"), [1 - 1e-9, 0.6, 1e-9], weight=[weight] * 3)
+    one = comparisons(list("abc"), list("bca"), [1 - 1e-9, 0.6, 1e-9])
+    assert bradley_terry(data).logits == pytest.approx(bradley_terry(one).logits, rel=1e-9)
+
+
+def test_an_upset_between_models_far_apart_ends_at_rounding() -> None:
+    """What one model gains and loses is a whole battle each, and its information next to nothing: no gradient of
+    1e-12 of that can be had in double precision."""
+    wins = np.zeros((5, 5))
+    wins[0, 1], wins[1, 0], wins[3, 4], wins[4, 3] = 1.0, 1.0, 1.0, 1.0
+    wins[2, 0], wins[4, 2] = 1.0, 1.0
+    wins[0, 4], wins[4, 0] = 1e13, 1.0
+    found = bradley_terry_wins(wins, list("abcde"))
+    assert found.diagnostics["gradient"] < 1e-12
+    assert found.logits[2] == pytest.approx((found.logits[0] + found.logits[4]) / 2, abs=1e-3)
+
+
+def test_counts_and_a_start_give_the_same_ratings() -> None:
+    wanted = chained()
+    found = bradley_terry_wins(CYCLE, list("abc"), start=np.array([3.0, -1.0, 0.5]))
+    assert found.logits == pytest.approx(wanted.logits, abs=1e-12)
+    assert bradley_terry_wins(CYCLE, list("abc"), start=wanted.logits).diagnostics["iterations"] <= 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,6 @@ from hypothesis import strategies as st
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Origin
-from venire.ratings import bradley_terry
 from venire.ratings.merging import select
 from venire.reports.board import build
 
@@ -179,7 +179,7 @@ def test_why_a_model_has_no_rating_is_said(table: Table) -> None:
 
 
 def test_a_fit_that_stops_short_leaves_a_reason(table: Table, rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bradley_terry, "_STEPS", 1)
+    monkeypatch.setattr(sys.modules["venire.ratings.bradley_terry"], "_STEPS", 1)
     found = board(table(rows), reference={"a": 1.0})
     assert {row["elo"] for row in found["models"]} == {None}
     assert "after 1 steps" in found["diagnostics"]["no_estimate"]["a"]

@@ -1,0 +1,99 @@
+"""Whether ratings exist: found from the graph of wins before fitting, never by an optimiser that ran away.
+
+A finite maximum exists exactly when wins lead from every model to every other (Ford 1957). Models that are held at
+known ratings cannot run away from one another, so for this question they count as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from graphlib import TopologicalSorter
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import connected_components
+
+from venire.arena.errors import VenireError
+from venire.ratings.wins import WinCounts
+
+__all__ = ["SeparatedError", "count_components", "groups_of", "has_estimate", "strong_groups", "weak_components"]
+
+
+class SeparatedError(VenireError):
+    """No finite estimate exists; `groups` holds the names of the models that can be rated together, strongest first."""
+
+    def __init__(self, groups: tuple[tuple[str, ...], ...]) -> None:
+        shown = "; ".join(_few(group) for group in groups[:5]) + ("; ..." if len(groups) > 5 else "")
+        super().__init__(
+            f"the models fall into {len(groups)} groups without wins both ways between them: {shown}; "
+            "rate each group apart, or judge more battles between them"
+        )
+        self.groups = groups
+
+
+def strong_groups(wins: NDArray[np.float64]) -> list[NDArray[np.intp]]:
+    """Sets of models that can be rated together (strong components of the beat graph), from pair counts (n, n).
+
+    Each holds ascending positions. A group that only ever beats another comes before it; where wins say nothing,
+    the larger comes first, then the one with the smaller position.
+    """
+    winner, loser = np.nonzero(wins)
+    return _ordered_groups(len(wins), winner, loser)
+
+
+def groups_of(counts: WinCounts, fixed: NDArray[np.bool_] | None = None) -> list[NDArray[np.intp]]:
+    """The same from `WinCounts`; the models marked in `fixed` (n,) are held and so belong to one group."""
+    up, down = counts.won > 0.0, counts.lost > 0.0
+    winner = np.concatenate([counts.first[up], counts.second[down]])
+    loser = np.concatenate([counts.second[up], counts.first[down]])
+    if fixed is not None and np.count_nonzero(fixed) > 1:
+        held = np.flatnonzero(fixed)
+        winner, loser = np.concatenate([winner, held]), np.concatenate([loser, np.roll(held, 1)])
+    return _ordered_groups(len(counts.models), winner, loser)
+
+
+def has_estimate(wins: NDArray[np.float64]) -> bool:
+    """Whether pair counts (n, n) have a finite maximum: wins lead from every model to every other."""
+    return int(connected_components(_beat_graph(wins), directed=True, connection="strong")[0]) <= 1
+
+
+def count_components(wins: NDArray[np.float64]) -> int:
+    """How many sets of models were never compared with one another, from pair counts (n, n)."""
+    return int(connected_components(_beat_graph(wins), directed=False)[0])
+
+
+def weak_components(counts: WinCounts) -> int:
+    """How many sets of models were never compared with one another."""
+    return int(connected_components(_edges(len(counts.models), counts.first, counts.second), directed=False)[0])
+
+
+def _ordered_groups(size: int, winner: NDArray[np.intp], loser: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+    count, part = connected_components(_edges(size, winner, loser), directed=True, connection="strong")
+    if count <= 1:
+        return [np.arange(size)] if size else []
+    members = np.split(np.argsort(part, kind="stable"), np.cumsum(np.bincount(part, minlength=count))[:-1])
+    beats: TopologicalSorter[int] = TopologicalSorter(dict.fromkeys(range(count), ()))
+    between = part[winner] != part[loser]
+    for above, below in {*zip(part[winner[between]].tolist(), part[loser[between]].tolist(), strict=True)}:
+        beats.add(below, above)
+    beats.prepare()
+    order: list[int] = []
+    while beats.is_active():
+        ready = sorted(beats.get_ready(), key=lambda label: (-len(members[label]), members[label][0]))
+        order.extend(ready)
+        beats.done(*ready)
+    return [members[label] for label in order]
+
+
+def _edges(size: int, start: NDArray[np.intp], end: NDArray[np.intp]) -> csr_array:
+    return coo_array((np.ones(len(start)), (start, end)), shape=(size, size)).tocsr()
+
+
+def _beat_graph(wins: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Ones where there is a win: scipy takes a weight below 1e-8 for no edge at all."""
+    return (wins > 0).astype(np.float64)
+
+
+def _few(group: Sequence[str]) -> str:
+    return ", ".join(group[:5]) + (f" and {len(group) - 5} more" if len(group) > 5 else "")

@@ -1,0 +1,150 @@
+"""Pair counts: how often, by weight, each of two models beat the other.
+
+The Bradley-Terry likelihood is linear in the outcome, so these counts are all that a fit needs: one pass over the
+comparisons, after which the cost depends on the number of distinct pairs alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from venire.arena.errors import InputError
+from venire.ratings.comparisons import Comparisons
+
+__all__ = ["WinCounts", "count_matrix", "win_counts"]
+
+_CHUNK = 1 << 16
+"""Rows counted at a time: their keys and weights stay in the processor's cache."""
+
+_CELLS = 1 << 22
+"""The largest table (models, models) that is always counted as such; beyond it pairs are sorted where that is less."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WinCounts:
+    """One entry a pair that met: `first` < `second` are positions in `models`, sorted.
+
+    `won` is the weight by which the first beat the second and `lost` that by which it lost, a tie being half of each.
+    """
+
+    models: tuple[str, ...]
+    first: NDArray[np.intp]
+    second: NDArray[np.intp]
+    won: NDArray[np.float64]
+    lost: NDArray[np.float64]
+
+    @property
+    def played(self) -> NDArray[np.float64]:
+        """The weight of each model's comparisons (models,)."""
+        size, weight = len(self.models), self.won + self.lost
+        return _sums(self.first, weight, size) + _sums(self.second, weight, size)
+
+    @property
+    def total(self) -> float:
+        """The weight of all comparisons."""
+        return float(self.won.sum() + self.lost.sum())
+
+    def matrix(self) -> NDArray[np.float64]:
+        """The counts as a matrix (models, models): entry [i, j] is the weight by which i beat j."""
+        wins = np.zeros((len(self.models), len(self.models)))
+        wins[self.first, self.second], wins[self.second, self.first] = self.won, self.lost
+        return wins
+
+    def only(self, kept: NDArray[np.bool_]) -> WinCounts:
+        """The counts among the models marked (models,), which keep their order."""
+        place = np.cumsum(kept) - 1
+        inside = kept[self.first] & kept[self.second]
+        return WinCounts(
+            models=tuple(name for name, stays in zip(self.models, kept.tolist(), strict=True) if stays),
+            first=place[self.first[inside]],
+            second=place[self.second[inside]],
+            won=self.won[inside],
+            lost=self.lost[inside],
+        )
+
+
+def win_counts(data: Comparisons) -> WinCounts:
+    """Pair counts of comparisons; those of weight zero leave no pair behind."""
+    size = len(data.models)
+    cells = size * size
+    if cells <= max(_CELLS, 2 * len(data)):
+        up, down = _count_cells(data, size)
+        return _pairs(data.models, up.reshape(size, size) + down.reshape(size, size).T)
+    low, high = np.minimum(data.a, data.b), np.maximum(data.a, data.b)
+    keys, pair = np.unique(low.astype(np.int64) * size + high, return_inverse=True)
+    ahead, behind, rest = data.a < data.b, data.a > data.b, 1.0 - data.y
+    won = _sums(pair, _times(np.where(ahead, data.y, rest), data.weight), len(keys))
+    lost = _sums(pair, _times(np.where(behind, data.y, rest), data.weight), len(keys))
+    met = (won > 0.0) | (lost > 0.0)
+    keys = keys[met]
+    return WinCounts(data.models, keys // size, keys % size, won[met], lost[met])
+
+
+def count_matrix(wins: ArrayLike, models: Sequence[str]) -> WinCounts:
+    """Pair counts from a matrix (models, models) whose entry [i, j] is the weight by which i beat j.
+
+    Raises `InputError` for another shape, for an entry that is negative or not finite, and for one on the diagonal.
+    """
+    matrix, names = np.asarray(wins, dtype=np.float64), tuple(models)
+    if matrix.shape != (len(names), len(names)):
+        raise InputError(f"wins has shape {matrix.shape}; for {len(names)} models give ({len(names)}, {len(names)})")
+    wrong = ~((matrix >= 0.0) & np.isfinite(matrix))
+    np.fill_diagonal(wrong, np.diagonal(matrix) != 0.0)
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0].tolist()
+        what = "a model does not meet itself" if row == column else "give a finite weight, 0 or more"
+        raise InputError(f"wins[{row}, {column}] is {matrix[row, column]}: {what}")
+    return _pairs(names, matrix)
+
+
+def _pairs(models: tuple[str, ...], wins: NDArray[np.float64]) -> WinCounts:
+    first, second = np.nonzero(np.triu((wins > 0.0) | (wins.T > 0.0), 1))
+    return WinCounts(models, first, second, wins[first, second], wins[second, first])
+
+
+def _count_cells(data: Comparisons, size: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The weight by which the model in A won and lost, for each cell (A, B) of a flat table.
+
+    Losses are summed on their own: taken from the total they would leave rounding where there was no loss at all.
+    """
+    cells = size * size
+    won, lost = np.zeros(cells), np.zeros(cells)
+    ternary = np.zeros(3 * cells, dtype=np.int64)
+    for rows in _chunks(len(data), max(_CHUNK, 4 * cells)):
+        key = data.a[rows].astype(np.int64)
+        key *= size
+        key += data.b[rows]
+        y = data.y[rows]
+        if data.weight is None:
+            halves = y + y
+            outcome = halves.astype(np.int64)
+            if np.array_equal(halves, outcome):
+                key *= 3
+                key += outcome
+                ternary += np.bincount(key, minlength=3 * cells)
+                continue
+        weight = None if data.weight is None else data.weight[rows]
+        won += _sums(key, _times(y, weight), cells)
+        lost += _sums(key, _times(1.0 - y, weight), cells)
+    losses, ties, victories = ternary.reshape(cells, 3).T
+    won += victories + 0.5 * ties
+    lost += losses + 0.5 * ties
+    return won, lost
+
+
+def _chunks(rows: int, size: int) -> Iterator[slice]:
+    for start in range(0, rows, size):
+        yield slice(start, min(start + size, rows))
+
+
+def _times(share: NDArray[np.float64], weight: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    return share if weight is None else share * weight
+
+
+def _sums(code: NDArray[Any], weight: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+    return np.asarray(np.bincount(code, weight, size), dtype=np.float64)

@@ -15,6 +15,7 @@ from venire.ratings.bradley_terry import (
 )
 from venire.ratings.comparisons import Comparisons, comparisons
 from venire.ratings.consistency import Consistency, JudgeConsistency, consistency
+from venire.ratings.covariance import Covariance, bradley_terry_covariance
 from venire.ratings.inference import Bootstrap, bootstrap
 from venire.ratings.merging import Judgments, Merge, merge_orders
 from venire.ratings.result import Ratings
@@ -27,6 +28,7 @@ __all__ = [
     "BradleyTerry",
     "Comparisons",
     "Consistency",
+    "Covariance",
     "JudgeConsistency",
     "Judgments",
     "Merge",
@@ -39,6 +41,7 @@ __all__ = [
     "bradley_terry",
     "bradley_terry_wins",
     "comparisons",
+    "bradley_terry_covariance",
     "consistency",
     "fit",
     "merge_orders",

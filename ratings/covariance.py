@@ -1,0 +1,278 @@
+"""Covariance of Bradley-Terry ratings: what their errors are, and how errors of two models hang together.
+
+The estimate moves by `bread @ score` when the score (the gradient of the log-likelihood) moves, so its covariance is
+bread times the scatter of the scores of independent units times bread: the sandwich. Units are clusters (all rows of
+one instruction) or single rows. Only differences of ratings are determined, so the information matrix is singular
+along equal shifts; that one direction is fixed exactly, never guessed by a pseudo-inverse.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+from scipy.special import expit
+
+from venire.arena.errors import InputError
+from venire.ratings.comparisons import Comparisons
+
+__all__ = ["Covariance", "Errors", "PairErrors", "bradley_terry_covariance", "inverse_information", "rated_rows"]
+
+Errors = Literal["cluster", "sandwich", "hessian", "none"]
+PairErrors = Literal["cluster", "sandwich", "hessian"]
+
+FEW_CLUSTERS = 20
+"""Below this many clusters intervals run narrow even with Student's t."""
+
+_CHUNK = 1 << 16
+_DENSE = 1 << 22
+_NO_SCATTER = 1e-20
+_SINGULAR = "the ratings are too far apart for an error in double precision: give a ridge"
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Covariance:
+    """Covariance `matrix` (n, n) of ratings in logits, in the gauge of the ratings it was asked for.
+
+    `degrees` of freedom belong to Student's t (infinite: a normal distribution), `errors` says how the matrix was
+    found, `clusters` how many independent units it rests on. A fixed model has an error of 0, since nothing was
+    estimated; a model whose error cannot be told has NaN in its row and column. `reason` says why, or warns; else None.
+    """
+
+    matrix: Matrix
+    degrees: float
+    errors: str
+    clusters: int
+    reason: str | None = None
+
+    @property
+    def se(self) -> Vector:
+        """Standard errors (n,) in logits."""
+        return np.asarray(np.sqrt(np.maximum(np.diagonal(self.matrix), 0.0)))
+
+
+def bradley_terry_covariance(
+    data: Comparisons,
+    logits: Vector,
+    *,
+    ridge: float = 0.0,
+    errors: PairErrors = "cluster",
+    fixed: NDArray[np.bool_] | None = None,
+) -> Covariance:
+    """Covariance of Bradley-Terry ratings `logits` (n,) at their maximum; SPEC 7.
+
+    NaN in `logits` is a model without an estimate: its rows are left out. `fixed` (n,) marks models that were held.
+    "cluster" sums scores within clusters, "sandwich" takes each row for itself; both carry the factor C / (C - 1) and
+    C - 1 degrees of freedom, C units. "hessian" trusts the model and weights as counts. Raises `InputError` for a
+    choice that the data do not allow and where models were never compared with the others.
+    """
+    held = np.zeros(len(data.models), dtype=np.bool_) if fixed is None else np.asarray(fixed, dtype=np.bool_)
+    _check(data, logits, held, ridge, errors)
+    rows = rated_rows(data, logits)
+    rated = np.flatnonzero(np.isfinite(logits))
+    if errors == "hessian" and not bool(np.all((rows.y == 0.0) | (rows.y == 1.0))):
+        raise InputError(
+            "errors='hessian' holds only where every outcome is 0 or 1: a tie or a probability scatters less than the "
+            "model says; use errors='sandwich' or 'cluster'"
+        )
+    at, free = logits[rated], ~held[rated]
+    totals, residuals = _totals_and_residuals(rows, at)
+    bread = inverse_information(totals, at, ridge=ridge, free=free, models=rows.models)
+    if errors == "hessian":
+        return _spread(data, rated, bread, np.inf, errors, int(np.count_nonzero(residuals)), None)
+    meat, units = _scatter(rows, residuals, errors == "cluster")
+    if units < 2:
+        nothing = np.where(free[:, None] | free[None, :], np.nan, 0.0)
+        unit = "cluster" if errors == "cluster" else "comparison"
+        return _spread(data, rated, nothing, np.nan, errors, units, f"errors cannot be told from one {unit}")
+    matrix = bread @ meat @ bread * (units / (units - 1))
+    reason = _blank_without_scatter(rows, matrix, bread, free) or _few(units, int(free.sum()), errors)
+    return _spread(data, rated, matrix, float(units - 1), errors, units, reason)
+
+
+def rated_rows(data: Comparisons, logits: Vector) -> Comparisons:
+    """The rows between models with finite `logits`, coded into those models alone."""
+    rated = np.isfinite(logits)
+    if rated.all():
+        return data
+    place = np.cumsum(rated, dtype=np.int32) - np.int32(1)
+    inside = rated[data.a] & rated[data.b]
+    return Comparisons(
+        models=tuple(name for name, known in zip(data.models, rated.tolist(), strict=True) if known),
+        a=place[data.a[inside]],
+        b=place[data.b[inside]],
+        y=data.y[inside],
+        weight=None if data.weight is None else data.weight[inside],
+        cluster=None if data.cluster is None else data.cluster[inside],
+        clusters=data.clusters,
+    )
+
+
+def inverse_information(
+    totals: Matrix, logits: Vector, *, ridge: float, free: NDArray[np.bool_], models: tuple[str, ...]
+) -> Matrix:
+    """Inverse (n, n) of the information at `logits` (n,), from the weight of all comparisons of each pair (n, n).
+
+    With every model `free` equal shifts are taken out; otherwise rows and columns of fixed models are 0. Raises
+    `InputError` where models hang on no comparison with the rest.
+    """
+    size = len(logits)
+    found = np.zeros((size, size))
+    if not free.any():
+        return found
+    if ridge == 0.0:
+        _refuse_islands(totals, free, models)
+    gap = logits[:, None] - logits[None, :]
+    information = -totals * expit(gap) * expit(-gap)
+    np.fill_diagonal(information, 0.0)
+    np.fill_diagonal(information, ridge - information.sum(axis=1))
+    shifts = bool(free.all())
+    inside = free.copy()
+    if shifts and ridge > 0.0:
+        information += np.trace(information) / size**2
+    elif shifts:
+        # Any one model may be held; the one that is known best costs the fewest digits.
+        inside[np.argmax(np.diagonal(information))] = False
+    inner = information[np.ix_(inside, inside)]
+    if not bool(np.all(np.diagonal(inner) > 0.0)):
+        raise InputError(_SINGULAR)
+    # Ratings far apart make diagonals of unlike sizes: scaled to ones, they cost no digits.
+    scale = 1.0 / np.sqrt(np.diagonal(inner))
+    try:
+        factor = cho_factor(inner * scale[:, None] * scale[None, :], lower=True, overwrite_a=True)
+    except LinAlgError as error:
+        raise InputError(_SINGULAR) from error
+    found[np.ix_(inside, inside)] = cho_solve(factor, np.diag(scale)) * scale[:, None]
+    if shifts:
+        found -= found.mean(axis=0)[None, :]
+        found -= found.mean(axis=1)[:, None]
+    return 0.5 * (found + found.T)
+
+
+def _check(data: Comparisons, logits: Vector, held: NDArray[np.bool_], ridge: float, errors: str) -> None:
+    for argument, given in (("logits", logits), ("fixed", held)):
+        if given.shape != (len(data.models),):
+            raise InputError(
+                f"{argument} has shape {given.shape}; give one value for each of {len(data.models)} models"
+            )
+    if not (ridge >= 0.0 and np.isfinite(ridge)):
+        raise InputError(f"ridge is {ridge}; give 0 or a positive number")
+    if errors not in ("cluster", "sandwich", "hessian"):
+        raise InputError(f"errors is {errors!r}; give 'cluster', 'sandwich' or 'hessian'")
+    if errors == "cluster" and data.cluster is None:
+        raise InputError("errors='cluster' needs comparisons with a cluster; give one, or use errors='sandwich'")
+
+
+def _totals_and_residuals(rows: Comparisons, logits: Vector) -> tuple[Matrix, Vector]:
+    """Weight of each pair (n, n), both ways, and each row's weighted outcome less its expectation (rows,)."""
+    size = len(logits)
+    gap = logits[:, None] - logits[None, :]
+    share = expit(gap).ravel()
+    against = expit(-gap).ravel()
+    chunk = max(_CHUNK, 4 * size * size)
+    totals = np.zeros(size * size)
+    residuals = np.empty(len(rows))
+    for start in range(0, len(rows), chunk):
+        part = slice(start, start + chunk)
+        key = rows.a[part].astype(np.int64)
+        key *= size
+        key += rows.b[part]
+        weight = None if rows.weight is None else rows.weight[part]
+        totals += np.bincount(key, weight, size * size)
+        # Outcome less share, written so that a share of all but 1 costs no digits.
+        y, out = rows.y[part], residuals[part]
+        np.multiply(y, against.take(key), out=out)
+        out -= (1.0 - y) * share.take(key)
+        if weight is not None:
+            out *= weight
+    square = totals.reshape(size, size)
+    return square + square.T, residuals
+
+
+def _scatter(rows: Comparisons, residuals: Vector, clustered: bool) -> tuple[Matrix, int]:
+    """Sum over units of score times score (n, n), and the number of units with any weight."""
+    size = len(rows.models)
+    counted = slice(None) if rows.weight is None else rows.weight > 0.0
+    if not clustered or rows.cluster is None:
+        key = rows.a.astype(np.int64) * size + rows.b
+        square = np.bincount(key, residuals * residuals, size * size).reshape(size, size)
+        square = square + square.T
+        return np.diag(square.sum(axis=1)) - square, len(rows.y[counted])
+    count = int(rows.cluster.max(initial=-1)) + 1
+    present = np.bincount(rows.cluster[counted], minlength=count) > 0
+    scores = _cluster_scores(rows, residuals, count)
+    meat: Any = scores.T @ scores
+    return np.asarray(meat if isinstance(meat, np.ndarray) else meat.toarray()), int(present.sum())
+
+
+def _cluster_scores(rows: Comparisons, residuals: Vector, count: int) -> Any:
+    """Scores summed within clusters (clusters, n): dense where that is small, else sparse."""
+    assert rows.cluster is not None
+    size = len(rows.models)
+    if count * size > _DENSE:
+        values = np.concatenate([residuals, -residuals])
+        at = (np.concatenate([rows.cluster, rows.cluster]), np.concatenate([rows.a, rows.b]))
+        return csr_array((values, at), shape=(count, size))
+    base = rows.cluster.astype(np.int64)
+    base *= size
+    scores = np.bincount(base + rows.a, residuals, count * size)
+    scores -= np.bincount(base + rows.b, residuals, count * size)
+    return scores.reshape(count, size)
+
+
+def _refuse_islands(totals: Matrix, free: NDArray[np.bool_], models: tuple[str, ...]) -> None:
+    """Without a ridge, comparisons must lead from every free model to every other, or to a fixed one."""
+    graph = totals > 0.0
+    held = np.flatnonzero(~free)
+    graph[np.ix_(held, held)] = True
+    count, part = connected_components(graph.astype(np.float64), directed=False)
+    if count > 1:
+        counts = np.bincount(part)
+        alone = [
+            models[code] for code in np.flatnonzero(part != part[held[0]] if len(held) else part != counts.argmax())
+        ]
+        shown = ", ".join(alone[:5]) + (f" and {len(alone) - 5} more" if len(alone) > 5 else "")
+        raise InputError(f"{shown}: never compared with the others; rate them apart, or give a ridge")
+
+
+def _blank_without_scatter(rows: Comparisons, matrix: Matrix, bread: Matrix, free: NDArray[np.bool_]) -> str | None:
+    """NaN, in place, for models whose scores do not scatter at all: an error of 0 would be a lie."""
+    largest = 1.0 if rows.weight is None else float(rows.weight.max(initial=0.0))
+    silent = free & (np.diagonal(matrix) <= _NO_SCATTER * (np.diagonal(bread) * largest) ** 2)
+    if not silent.any():
+        return None
+    matrix[silent, :] = np.nan
+    matrix[:, silent] = np.nan
+    names = [rows.models[code] for code in np.flatnonzero(silent)]
+    shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    return f"outcomes do not scatter between units, so that no error can be told: {shown}"
+
+
+def _few(units: int, models: int, errors: str) -> str | None:
+    if errors != "cluster":
+        return None
+    if units <= models:
+        return f"{units} clusters for {models} models: some differences between several models come out with no error"
+    if units < FEW_CLUSTERS:
+        return f"only {units} clusters: intervals may be too narrow"
+    return None
+
+
+def _spread(
+    data: Comparisons, rated: NDArray[np.intp], inner: Matrix, degrees: float, errors: str, units: int, why: str | None
+) -> Covariance:
+    """Back to all models, with NaN for those without an estimate."""
+    size = len(data.models)
+    if len(rated) == size:
+        return Covariance(inner, degrees, errors, units, why)
+    matrix = np.full((size, size), np.nan)
+    matrix[np.ix_(rated, rated)] = inner
+    return Covariance(matrix, degrees, errors, units, why)

@@ -19,6 +19,10 @@ from venire.ratings.covariance import Covariance, bradley_terry_covariance
 from venire.ratings.inference import Bootstrap, bootstrap
 from venire.ratings.merging import Judgments, Merge, merge_orders
 from venire.ratings.result import Ratings
+from venire.ratings.covariates import CovariateRatings, covariates, position
+from venire.ratings.inference import Bootstrap, bootstrap
+from venire.ratings.merging import Judgments, Merge, merge_orders
+from venire.ratings.regression import CovariateSeparatedError
 from venire.ratings.scale import to_elo, to_logits
 from venire.ratings.wins import WinCounts, win_counts
 
@@ -29,6 +33,8 @@ __all__ = [
     "Comparisons",
     "Consistency",
     "Covariance",
+    "CovariateRatings",
+    "CovariateSeparatedError",
     "JudgeConsistency",
     "Judgments",
     "Merge",
@@ -43,8 +49,10 @@ __all__ = [
     "comparisons",
     "bradley_terry_covariance",
     "consistency",
+    "covariates",
     "fit",
     "merge_orders",
+    "position",
     "separated_groups",
     "to_elo",
     "to_logits",

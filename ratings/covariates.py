@@ -1,0 +1,294 @@
+"""Bradley-Terry ratings with covariates: what is left of a model's strength once length, style or position is paid for.
+
+SPEC 5: P(A beats B) = sigma(R_A - R_B + w . x), x of A less B. Covariates are never centred: a row read from B's side
+must be the same row with its sign turned, and a centred column is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse import coo_array, csc_array
+from scipy.stats import kendalltau
+from scipy.stats import t as student
+
+from venire.arena.errors import InputError
+from venire.ratings.bradley_terry import SeparatedError, strong_groups
+from venire.ratings.comparisons import Comparisons
+from venire.ratings.regression import Design, design, gauge, maximise, outer, residuals, totals
+from venire.ratings.result import Ratings
+
+__all__ = ["CovariateRatings", "Errors", "covariates", "position"]
+
+Errors = Literal["cluster", "sandwich", "hessian", "none"]
+
+_DENSE = 20_000_000  # sums by cluster and model are kept in full up to so many numbers (160 MB)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CovariateRatings:
+    """Ratings with covariates beside those without, on the same rows.
+
+    `coefficients` (k,) are in logits a unit of their column, `covariance` (k, k) is theirs; NaN is a column left out,
+    and `ratings.diagnostics["left_out"]` says why. `kendall` is tau-b between the two orders of models: 1 where the
+    covariates change no place.
+    """
+
+    ratings: Ratings
+    plain: Ratings
+    names: tuple[str, ...]
+    coefficients: NDArray[np.float64]
+    covariance: NDArray[np.float64] | None
+    log_likelihood: float
+    plain_log_likelihood: float
+    kendall: float
+
+    @property
+    def se(self) -> NDArray[np.float64]:
+        """Standard errors (k,) of the coefficients; NaN where none is known."""
+        if self.covariance is None:
+            return np.full(len(self.names), np.nan)
+        return np.asarray(np.sqrt(np.diagonal(self.covariance)))
+
+    def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Lower and upper bound (k,) of the coefficients. Raises InputError for a level."""
+        half = self.ratings.quantile(level) * self.se
+        return self.coefficients - half, self.coefficients + half
+
+    @property
+    def p_values(self) -> NDArray[np.float64]:
+        """Two-sided p values (k,) of the coefficients against 0; NaN where no error is known."""
+        return np.asarray(2.0 * student.sf(np.abs(self.coefficients) / self.se, self.ratings.degrees))
+
+
+def position(swapped: ArrayLike) -> NDArray[np.float64]:
+    """The covariate for the order shown, (rows,): +1 where A stood first, -1 where B did (`swapped`)."""
+    return np.where(np.asarray(swapped, dtype=np.bool_), -1.0, 1.0)
+
+
+def covariates(
+    data: Comparisons, x: ArrayLike, names: Sequence[str], *, ridge: float = 0.0, errors: Errors | None = None
+) -> CovariateRatings:
+    """Maximum-likelihood ratings with the columns x (rows, k) of A less B, named by `names`; SPEC 5.
+
+    `ridge` is lambda in lambda / 2 |R|^2; coefficients are not held back. `errors` None is "cluster" where the data
+    has clusters, else "sandwich". A column of zeros is left out, its coefficient NaN: no other figure depends on it.
+    Raises `InputError` for columns that follow from others or from the models, since which one to leave out changes
+    what the rest mean; `SeparatedError` where the models have no common estimate, `CovariateSeparatedError` where
+    the coefficients have none, and `NotConvergedError`.
+    """
+    table, labels = _table(x, names, len(data)), tuple(names)
+    kind = _kind(errors, data)
+    if not (np.isfinite(ridge) and ridge >= 0.0):
+        raise InputError(f"ridge is {ridge}; give a finite number, 0 or more")
+    used = np.ones(len(data), dtype=np.bool_) if data.weight is None else data.weight > 0.0
+    if not used.all():
+        data, table = _rows(data, used), table[used]
+    kept = np.flatnonzero((table != 0.0).any(axis=0))
+    if len(kept) < len(labels):
+        table = table[:, kept]
+    plain = _fit(data, table[:, :0], (), ridge, kind)
+    full = _fit(data, table, tuple(labels[column] for column in kept), ridge, kind)
+    missing = {labels[column]: "it is 0 in every row" for column in range(len(labels)) if column not in set(kept)}
+    size, coefficients = len(data.models), np.full(len(labels), np.nan)
+    coefficients[kept] = full.point[size:]
+    return CovariateRatings(
+        ratings=_ratings(data, full, "bradley-terry with covariates", kind, {"left_out": missing}),
+        plain=_ratings(data, plain, "bradley-terry", kind, {}),
+        names=labels,
+        coefficients=coefficients,
+        covariance=None if full.covariance is None else _widened(full.covariance[size:, size:], kept, len(labels)),
+        log_likelihood=full.log_likelihood,
+        plain_log_likelihood=plain.log_likelihood,
+        kendall=_kendall(plain.point[:size], full.point[:size]),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fit:
+    """One fit over all models; those that never played are NaN."""
+
+    point: NDArray[np.float64]
+    covariance: NDArray[np.float64] | None
+    degrees: float
+    log_likelihood: float
+    iterations: int
+    gradient: float
+    absent: NDArray[np.intp]
+    no_errors: str | None
+
+
+def _fit(data: Comparisons, x: NDArray[np.float64], names: tuple[str, ...], ridge: float, kind: Errors) -> _Fit:
+    played = np.bincount(data.a, minlength=len(data.models)) + np.bincount(data.b, minlength=len(data.models)) > 0
+    present = np.flatnonzero(played)
+    place = np.cumsum(played) - 1
+    size, k = len(present), x.shape[1]
+    if not size:
+        raise InputError("there is no comparison with a weight above 0: nothing can be rated")
+    codes = place.astype(np.int32)
+    rows = design(size, codes[data.a], codes[data.b], np.ascontiguousarray(x), data.y, data.weight)
+    if ridge == 0.0:
+        _refuse_groups(rows, [data.models[code] for code in present])
+    penalty = np.concatenate([np.full(size, ridge), np.zeros(k)])
+    point, information, iterations = maximise(rows, names, penalty)
+    surprise, likelihood = residuals(rows, point)
+    slope = totals(rows, surprise) - penalty * point
+    covariance, degrees, reason = _covariance(rows, data, information, penalty, surprise, kind)
+    kept = np.concatenate([present, len(data.models) + np.arange(k)])
+    everything = len(data.models) + k
+    wide = np.full(everything, np.nan)
+    wide[kept] = point
+    return _Fit(
+        point=wide,
+        covariance=None if covariance is None else _widened(covariance, kept, everything),
+        degrees=degrees,
+        log_likelihood=likelihood,
+        iterations=iterations,
+        gradient=float(np.abs(slope).max()) / data.total,
+        absent=np.flatnonzero(~played),
+        no_errors=reason,
+    )
+
+
+def _covariance(
+    rows: Design,
+    data: Comparisons,
+    information: NDArray[np.float64],
+    penalty: NDArray[np.float64],
+    surprise: NDArray[np.float64],
+    kind: Errors,
+) -> tuple[NDArray[np.float64] | None, float, str | None]:
+    """Covariance of ratings (mean 0) and coefficients, its degrees of freedom, and why there is none."""
+    if kind == "none":
+        return None, np.inf, None
+    fixed = gauge(information, rows.size)
+    fixed[np.diag_indices_from(fixed)] += penalty
+    inverse = cho_solve(cho_factor(fixed, lower=True), np.eye(len(fixed)))
+    if kind == "hessian":
+        # The common shift was held by the gauge alone: it has no error.
+        inverse[: rows.size] -= inverse[: rows.size].mean(axis=0)
+        inverse[:, : rows.size] -= inverse[:, : rows.size].mean(axis=1)[:, None]
+        return inverse, np.inf, None
+    if kind == "sandwich" or data.cluster is None:
+        count, middle = len(data), outer(rows, surprise * surprise)
+    else:
+        count, middle = _cluster_middle(rows, data.cluster, surprise)
+    if count < 2:
+        unit = "comparison" if kind == "sandwich" else "cluster"
+        return None, np.inf, f"there is one {unit} only: nothing shows how much another would differ"
+    return inverse @ middle @ inverse * (count / (count - 1.0)), count - 1.0, None
+
+
+def _cluster_middle(
+    rows: Design, cluster: NDArray[np.int32], surprise: NDArray[np.float64]
+) -> tuple[int, NDArray[np.float64]]:
+    """How many clusters have rows, and the sum over them of the outer product of their summed scores."""
+    size, k = rows.size, rows.x.shape[1]
+    present = np.bincount(cluster) > 0
+    count, row = int(present.sum()), (np.cumsum(present, dtype=np.int32) - 1)[cluster]
+    columns = np.zeros((count, k))
+    for block in rows.blocks() if k else ():
+        sums = csc_array((surprise[block], row[block], np.arange(len(row[block]) + 1)), (count, len(row[block])))
+        columns += np.asarray(sums @ rows.x[block])
+    if count * size <= _DENSE:
+        place = row.astype(np.int64) * size
+        models = np.bincount(place + rows.a, surprise, count * size) - np.bincount(
+            place + rows.b, surprise, count * size
+        )
+        scores = np.hstack([models.reshape(count, size), columns])
+        return count, scores.T @ scores
+    both = np.concatenate([row, row]), np.concatenate([rows.a, rows.b])
+    sparse = coo_array((np.concatenate([surprise, -surprise]), both), shape=(count, size)).tocsr()
+    across, middle = sparse.T @ columns, np.empty((size + k, size + k))
+    middle[:size, :size] = (sparse.T @ sparse).toarray()
+    middle[:size, size:], middle[size:, :size], middle[size:, size:] = across, across.T, columns.T @ columns
+    return count, middle
+
+
+def _ratings(data: Comparisons, fit: _Fit, method: str, kind: Errors, more: dict[str, Any]) -> Ratings:
+    size = len(data.models)
+    notes: dict[str, Any] = {
+        "log_likelihood": fit.log_likelihood,
+        "iterations": fit.iterations,
+        "gradient": fit.gradient,
+        "no_estimate": {data.models[code]: "it has no comparison with a weight above 0" for code in fit.absent},
+        **more,
+    }
+    if fit.no_errors:
+        notes["no_errors"] = fit.no_errors
+    weight = data.weight
+    return Ratings(
+        method=method,
+        models=data.models,
+        logits=fit.point[:size],
+        battles=(np.bincount(data.a, weight, size) + np.bincount(data.b, weight, size)).astype(np.float64),
+        covariance=None if fit.covariance is None else fit.covariance[:size, :size],
+        errors="none" if fit.covariance is None else kind,
+        degrees=fit.degrees,
+        diagnostics=notes,
+    )
+
+
+def _table(x: ArrayLike, names: Sequence[str], rows: int) -> NDArray[np.float64]:
+    table = np.asarray(x, dtype=np.float64)
+    if table.ndim != 2 or table.shape != (rows, len(names)):
+        raise InputError(f"x has shape {table.shape}; give {rows} rows and one column for each of {len(names)} names")
+    if len(set(names)) != len(names):
+        raise InputError("names: a covariate is listed twice; give every column its own name")
+    wrong = ~np.isfinite(table)
+    if wrong.any():
+        row, column = (int(place[0]) for place in np.nonzero(wrong))
+        raise InputError(f"covariate {names[column]}, row {row}: {table[row, column]} is not possible: give a number")
+    return table
+
+
+def _kind(errors: Errors | None, data: Comparisons) -> Errors:
+    kind: Errors = errors if errors is not None else "sandwich" if data.cluster is None else "cluster"
+    if kind not in get_args(Errors):
+        raise InputError(f"errors is {kind!r}; choose one of {', '.join(get_args(Errors))}")
+    if kind == "cluster" and data.cluster is None:
+        raise InputError("errors is 'cluster', but the comparisons name no cluster; name them, or choose 'sandwich'")
+    if kind == "hessian" and bool(((data.y != 0.0) & (data.y != 1.0)).any()):
+        raise InputError("errors is 'hessian', which holds for outcomes 0 and 1 alone; choose 'sandwich' or 'cluster'")
+    return kind
+
+
+def _rows(data: Comparisons, used: NDArray[np.bool_]) -> Comparisons:
+    return replace(
+        data,
+        a=data.a[used],
+        b=data.b[used],
+        y=data.y[used],
+        weight=None if data.weight is None else data.weight[used],
+        cluster=None if data.cluster is None else data.cluster[used],
+        judge=None if data.judge is None else data.judge[used],
+    )
+
+
+def _refuse_groups(rows: Design, names: list[str]) -> None:
+    size = rows.size
+    won = np.bincount(rows.pair[rows.y > 0.0], minlength=size * size).reshape(size, size)
+    lost = np.bincount(rows.pair[rows.y < 1.0], minlength=size * size).reshape(size, size)
+    groups = strong_groups((won + lost.T).astype(np.float64))
+    if len(groups) > 1:
+        raise SeparatedError(tuple(tuple(names[code] for code in group) for group in groups))
+
+
+def _widened(covariance: NDArray[np.float64], kept: NDArray[np.intp], size: int) -> NDArray[np.float64]:
+    wide = np.full((size, size), np.nan)
+    wide[np.ix_(kept, kept)] = covariance
+    return wide
+
+
+def _kendall(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
+    """Tau-b of two sets of logits (n,), where equal means equal but for rounding."""
+    known = np.isfinite(before) & np.isfinite(after)
+    first, second = np.round(before[known], 10), np.round(after[known], 10)
+    if len(set(first.tolist())) < 2 or len(set(second.tolist())) < 2:
+        return float("nan")
+    return float(kendalltau(first, second).statistic)

@@ -16,13 +16,11 @@ from venire.ratings.bradley_terry import (
 from venire.ratings.comparisons import Comparisons, comparisons
 from venire.ratings.consistency import Consistency, JudgeConsistency, consistency
 from venire.ratings.covariance import Covariance, bradley_terry_covariance
-from venire.ratings.inference import Bootstrap, bootstrap
-from venire.ratings.merging import Judgments, Merge, merge_orders
-from venire.ratings.result import Ratings
 from venire.ratings.covariates import CovariateRatings, covariates, position
 from venire.ratings.inference import Bootstrap, bootstrap
 from venire.ratings.merging import Judgments, Merge, merge_orders
 from venire.ratings.regression import CovariateSeparatedError
+from venire.ratings.result import Ratings
 from venire.ratings.scale import to_elo, to_logits
 from venire.ratings.wins import WinCounts, win_counts
 
@@ -45,9 +43,9 @@ __all__ = [
     "agreement",
     "bootstrap",
     "bradley_terry",
+    "bradley_terry_covariance",
     "bradley_terry_wins",
     "comparisons",
-    "bradley_terry_covariance",
     "consistency",
     "covariates",
     "fit",

@@ -62,13 +62,17 @@ def among(data: Comparisons, codes: Sequence[int] | NDArray[np.intp]) -> Compari
 
 
 def joined(
-    data: Comparisons, groups: Sequence[NDArray[np.intp]], rate: Callable[[Comparisons], Rated], alone: Callable[[int], str]
+    data: Comparisons,
+    groups: Sequence[NDArray[np.intp]],
+    rate: Callable[[Comparisons], Rated],
+    alone: Callable[[int], str],
 ) -> Rated:
     """Rate each group of codes apart and put the results side by side; `alone` says why a single model has none."""
     size = len(data.models)
     found = {number: rate(among(data, codes)) for number, codes in enumerate(groups, start=1) if len(codes) > 1}
-    logits, battles = np.full(size, np.nan), np.bincount(
-        np.concatenate([data.a, data.b]), None if data.weight is None else np.tile(data.weight, 2), size
+    logits, battles = (
+        np.full(size, np.nan),
+        np.bincount(np.concatenate([data.a, data.b]), None if data.weight is None else np.tile(data.weight, 2), size),
     )
     lo, hi, se = (np.full(size, np.nan) for _ in range(3))
     rank_lo, rank_hi, group = (np.zeros(size, dtype=np.int64) for _ in range(3))

@@ -8,8 +8,8 @@ every other along wins (Ford 1957); this is checked before fitting, never discov
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,7 @@ from scipy.special import expit, log_expit
 
 from venire.arena.errors import InputError
 from venire.ratings.comparisons import Comparisons
+from venire.ratings.covariance import Errors, bradley_terry_covariance
 from venire.ratings.existence import (
     SeparatedError,
     count_components,
@@ -51,8 +52,6 @@ __all__ = [
     "win_matrix",
 ]
 
-Errors = Literal["cluster", "sandwich", "hessian", "none"]
-
 _TOLERANCE = 1e-12
 _STEPS = 200
 
@@ -62,18 +61,24 @@ def bradley_terry(
     *,
     ridge: float = 0.0,
     anchors: Mapping[str, float] | None = None,
-    errors: Errors | None = "none",
+    errors: Errors | None = None,
 ) -> Ratings:
     """Maximum-likelihood ratings of the models compared; outcomes between 0 and 1 count in their shares.
 
     `ridge` is lambda in lambda / 2 |R|^2, taken from the summed log-likelihood. `anchors` maps names to Elo points: one
     shifts all ratings to meet it; several are held there, and the others are fitted around them. A model without a
-    comparison is NaN, and `diagnostics["no_estimate"]` says so. Raises `SeparatedError`, which names the groups, when
-    no finite maximum exists and there is no ridge, `InputError`, and `NotConvergedError`.
+    comparison is NaN, and `diagnostics["no_estimate"]` says so. `errors` None is "cluster" where the data has clusters,
+    else "sandwich"; what they cannot say is in `diagnostics["errors_reason"]`. Raises `SeparatedError`, which names the
+    groups, when no finite maximum exists and there is no ridge, `InputError`, and `NotConvergedError`.
     """
-    if errors != "none":
-        raise InputError(f"errors is {errors!r}; ratings come without standard errors: give 'none'")
-    return _rate(win_counts(data), ridge=ridge, anchors=anchors)
+    kind = errors or ("sandwich" if data.cluster is None else "cluster")
+    found = _rate(win_counts(data), ridge=ridge, anchors=anchors)
+    if kind == "none":
+        return found
+    held = np.isin(data.models, list(anchors or ()))
+    spread = bradley_terry_covariance(data, found.logits, ridge=ridge, errors=kind, fixed=held)
+    notes = {**found.diagnostics, "clusters": spread.clusters, "errors_reason": spread.reason}
+    return replace(found, covariance=spread.matrix, errors=kind, degrees=spread.degrees, diagnostics=notes)
 
 
 def bradley_terry_wins(

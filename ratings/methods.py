@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.ratings.apart import Rated, joined
+from venire.ratings.apart import Rated
 from venire.ratings.merging import Judgments, merge_orders
 from venire.ratings.options import Options
-from venire.ratings.result import Ratings
-from venire.ratings.scale import POINTS_PER_LOGIT
 
 __all__ = ["METHODS", "Method", "merged", "missing", "rate", "unrated"]
 

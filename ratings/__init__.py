@@ -14,10 +14,14 @@ from venire.ratings.bradley_terry import (
     win_matrix,
 )
 from venire.ratings.comparisons import Comparisons, comparisons
+from venire.ratings.calibration import Calibration, calibration
+from venire.ratings.coefficient import Coefficient
 from venire.ratings.consistency import Consistency, JudgeConsistency, consistency
 from venire.ratings.covariance import Covariance, bradley_terry_covariance
 from venire.ratings.covariates import CovariateRatings, covariates, position
 from venire.ratings.inference import Bootstrap, bootstrap
+from venire.ratings.kappa import cohen_kappa, fleiss_kappa, fleiss_kappa_counts, unanimity
+from venire.ratings.krippendorff import krippendorff_alpha
 from venire.ratings.merging import Judgments, Merge, merge_orders
 from venire.ratings.regression import CovariateSeparatedError
 from venire.ratings.result import Ratings
@@ -29,6 +33,8 @@ __all__ = [
     "Bootstrap",
     "BradleyTerry",
     "Comparisons",
+    "Calibration",
+    "Coefficient",
     "Consistency",
     "Covariance",
     "CovariateRatings",
@@ -46,14 +52,20 @@ __all__ = [
     "bradley_terry_covariance",
     "bradley_terry_wins",
     "comparisons",
+    "calibration",
+    "cohen_kappa",
     "consistency",
     "covariates",
     "fit",
+    "fleiss_kappa",
+    "fleiss_kappa_counts",
+    "krippendorff_alpha",
     "merge_orders",
     "position",
     "separated_groups",
     "to_elo",
     "to_logits",
     "win_counts",
+    "unanimity",
     "win_matrix",
 ]

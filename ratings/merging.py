@@ -6,7 +6,8 @@ can depend on the order of rows, on the order of names, or on which model a tabl
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -15,56 +16,14 @@ from numpy.typing import NDArray
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Status
+from venire.ratings.judgments import Cluster, Judgments, Merge
 
-__all__ = ["Judgments", "Merge", "canonical", "combine", "merge_orders", "select"]
+__all__ = ["Cluster", "Flips", "Judgments", "Merge", "canonical", "combine", "merge_orders", "select"]
 
-Merge = Literal["mean", "strict"]
+Flips = Literal["tie", "drop"]
 
 _COLUMNS = ("model_a", "model_b", "judge", "instruction", "repeat", "swapped", "status", "label")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Judgments:
-    """One row a (pair, instruction, judge, repeat), sorted by these; arrays have the same length.
-
-    Codes point into the sorted names, and `model_a` sorts before `model_b`. `y` is the outcome for A (0, 0.25, 0.5,
-    0.75 or 1), `flipped` says that the two orders chose opposite winners, `readable` how many orders could be read.
-    `merged` is False where a table knows no orders or no instructions, so that each verdict is its own judgment;
-    `unreadable` counts the verdicts left out.
-    """
-
-    models: tuple[str, ...]
-    judges: tuple[str, ...]
-    instructions: tuple[str, ...]
-    model_a: NDArray[np.int32]
-    model_b: NDArray[np.int32]
-    judge: NDArray[np.int32]
-    instruction: NDArray[np.int32]
-    repeat: NDArray[np.int32]
-    y: NDArray[np.float64]
-    flipped: NDArray[np.bool_]
-    readable: NDArray[np.int8]
-    merge: Merge
-    merged: bool
-    unreadable: int
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-    @property
-    def one_order(self) -> int:
-        """How many judgments rest on one order alone; 0 where orders are not known."""
-        return int(np.count_nonzero(self.readable == 1)) if self.merged else 0
-
-    @property
-    def flips(self) -> int:
-        """How many judgments changed their winner with the order shown."""
-        return int(np.count_nonzero(self.flipped))
-
-    @property
-    def ties(self) -> int:
-        """How many judgments count as a tie without a flip behind it."""
-        return int(np.count_nonzero((self.y == 0.5) & ~self.flipped))
+_OPTIONAL = ("outcome", "weight", "score", "human", "cluster")
 
 
 def combine(*columns: NDArray[Any]) -> NDArray[np.int64]:
@@ -83,23 +42,28 @@ def combine(*columns: NDArray[Any]) -> NDArray[np.int64]:
 
 def select(battles: Battles, rows: NDArray[Any]) -> Battles:
     """The same table with some of its rows, by mask or by position."""
-    return replace(battles, **{name: getattr(battles, name)[rows] for name in _COLUMNS})
+    there = [name for name in (*_COLUMNS, *_OPTIONAL) if getattr(battles, name) is not None]
+    features = {name: column[rows] for name, column in battles.features.items()}
+    return replace(battles, **{name: getattr(battles, name)[rows] for name in there}, features=features)
 
 
 def canonical(battles: Battles) -> Battles:
     """The same verdicts with names sorted and A before B by name in every row; the rows stay in place.
 
     Raises `InputError` for columns of unequal length, codes without a name, a name listed twice, a model that meets
-    itself, and an unknown label or status.
+    itself, an unknown label or status, and a number that its column cannot hold.
     """
     _check(battles)
     models, model_code = _sorted(battles.models)
     judges, judge_code = _sorted(battles.judges)
     instructions, instruction_code = _sorted(battles.instructions)
+    clusters, cluster_code = _sorted(battles.clusters)
     model_a, model_b = model_code[battles.model_a], model_code[battles.model_b]
     turn = model_a > model_b
     instruction = instruction_code[battles.instruction] if instructions else np.full(len(turn), -1, dtype=np.int32)
-    return Battles(
+    outcome, score, human = battles.outcome, battles.score, battles.human
+    return replace(
+        battles,
         models=models,
         judges=judges,
         instructions=instructions,
@@ -107,41 +71,77 @@ def canonical(battles: Battles) -> Battles:
         model_b=np.where(turn, model_a, model_b),
         judge=judge_code[battles.judge],
         instruction=instruction,
-        repeat=battles.repeat,
         swapped=battles.swapped ^ turn,
-        status=battles.status,
         label=np.where(turn, -battles.label, battles.label),
-        ordered=battles.ordered,
+        outcome=None if outcome is None else np.where(turn, 1.0 - outcome, outcome),
+        score=None if score is None else np.where(turn, -score, score),
+        human=None if human is None else np.where(turn, 1.0 - human, human),
+        features={name: np.where(turn, -column, column) for name, column in battles.features.items()},
+        cluster=None if battles.cluster is None else cluster_code[battles.cluster],
+        clusters=clusters,
     )
 
 
-def merge_orders(battles: Battles, merge: Merge = "mean") -> Judgments:
+def merge_orders(battles: Battles, merge: Merge = "mean", *, flips: Flips = "tie") -> Judgments:
     """Bring the two orders of each (pair, instruction, judge, repeat) together; SPEC 1, "Two orders to one judgment".
 
     Both orders agree: that winner. A tie and a winner: that winner at half strength under `mean`, a tie under
-    `strict`. Opposite winners: a tie, kept as a flip. One readable order is used alone; unreadable verdicts are left
-    out. Where the table knows no orders or no instructions each row is its own judgment. Raises `InputError` for an
-    unknown merge and for two verdicts on the same showing.
+    `strict`. Opposite winners: a tie, kept as a flip, or left out under `flips="drop"`. Outcomes that are shares are
+    averaged, by weight where there are weights; under `strict` orders that do not name the same winner are a tie.
+    Scores, what people said, weights and covariates are averaged over the orders that have them. One readable order is
+    used alone; unreadable verdicts are left out. Where the table knows no orders or no instructions, and under `none`,
+    each row is its own judgment (`first` says the order). Raises `InputError` for an unknown word, for two verdicts on
+    one showing, and for two orders in two clusters.
     """
-    if merge not in get_args(Merge):
-        raise InputError(f"merge is {merge!r}; choose one of {', '.join(get_args(Merge))}")
+    for name, word, words in (("merge", merge, get_args(Merge)), ("flips", flips, get_args(Flips))):
+        if word not in words:
+            raise InputError(f"{name} is {word!r}; choose one of {', '.join(words)}")
+    if flips == "drop" and merge == "none":
+        raise InputError('flips are found by merging the two orders: with merge "none" there are none to drop')
     rows = canonical(battles)
     kept = select(rows, rows.status == Status.OK)
-    merged = kept.ordered and bool(kept.instructions)
-    battle = combine(kept.model_a, kept.model_b, kept.instruction + 1, kept.judge, kept.repeat)
-    order = np.argsort(combine(battle, kept.swapped if merged else kept.label + 1))
-    kept, battle = select(kept, order), battle[order]
+    merged = kept.ordered and bool(kept.instructions) and merge != "none"
+    kept, starts = _grouped(kept, merged)
+    found = _judgments(kept, starts, merge, merged, len(rows.status) - len(kept.status))
+    if flips == "drop" and found.flips:
+        return replace(found.select(~found.flipped), dropped=found.flips)
+    return found
+
+
+def _grouped(kept: Battles, merged: bool) -> tuple[Battles, NDArray[np.intp]]:
+    """The rows sorted, and where each judgment starts."""
+    parts = [kept.model_a, kept.model_b, kept.instruction + 1, kept.judge, kept.repeat]
+    showing = combine(*parts, *([] if merged else [kept.label + 1]), *([kept.swapped] if kept.ordered else []))
+    # Rows that are alike in all this may differ in what else they say; no estimate may depend on which comes first.
+    more = [] if merged else [getattr(kept, name) for name in _OPTIONAL if getattr(kept, name) is not None]
+    more += [] if merged else list(kept.features.values())
+    sorted_already = not more and bool(np.all(showing[1:] >= showing[:-1]))
+    order = None if sorted_already else np.lexsort([*more, showing]) if more else np.argsort(showing)
+    if order is not None:
+        kept, showing = select(kept, order), showing[order]
+    if not merged:
+        return kept, np.arange(len(showing))
+    # `swapped` is the last part of the key: without it, what is left is the battle, judge and repeat.
+    battle = showing // (int(kept.swapped.max(initial=False)) + 1)
     fresh = np.ones(len(battle), dtype=np.bool_)
-    if merged:
-        fresh[1:] = battle[1:] != battle[:-1]
-        _refuse_doubles(kept, ~fresh[1:] & (kept.swapped[1:] == kept.swapped[:-1]))
-    starts = np.flatnonzero(fresh)
+    fresh[1:] = battle[1:] != battle[:-1]
+    _refuse_pair(kept, ~fresh[1:] & (kept.swapped[1:] == kept.swapped[:-1]), "one order and one repeat")
+    if kept.cluster is not None:
+        _refuse_pair(kept, ~fresh[1:] & (kept.cluster[1:] != kept.cluster[:-1]), "two clusters")
+    return kept, np.flatnonzero(fresh)
+
+
+def _judgments(kept: Battles, starts: NDArray[np.intp], merge: Merge, merged: bool, unreadable: int) -> Judgments:
+    readable = np.diff(starts, append=len(kept.label))
     label = kept.label.astype(np.int64)
-    total = np.add.reduceat(label, starts) if len(starts) else label
-    decisive = np.add.reduceat(np.abs(label), starts) if len(starts) else label
-    readable = np.diff(starts, append=len(battle))
+    total, decisive = _sums(label, starts), _sums(np.abs(label), starts)
+    y = 0.5 + 0.5 * total / readable
+    if kept.outcome is not None or kept.weight is not None:
+        y = _mean(0.5 + 0.5 * label.astype(np.float64) if kept.outcome is None else kept.outcome, starts, kept.weight)
     if merge == "strict":
-        total = np.where((readable == 2) & (decisive == 1), 0, total)
+        agreed = (readable == 1) | (np.abs(total) == 2)
+        y = np.where(agreed, y, 0.5)
+    side = np.where(kept.swapped, -1, 1)
     return Judgments(
         models=kept.models,
         judges=kept.judges,
@@ -151,13 +151,44 @@ def merge_orders(battles: Battles, merge: Merge = "mean") -> Judgments:
         judge=kept.judge[starts],
         instruction=kept.instruction[starts],
         repeat=kept.repeat[starts],
-        y=0.5 + 0.5 * total / readable,
+        y=y,
         flipped=(decisive == 2) & (total == 0),
         readable=readable.astype(np.int8),
         merge=merge,
         merged=merged,
-        unreadable=len(rows.status) - len(battle),
+        unreadable=unreadable,
+        first=_sums(side, starts).astype(np.int8) if kept.ordered else None,
+        weight=None if kept.weight is None else _mean(kept.weight, starts),
+        score=None if kept.score is None else _mean(kept.score, starts),
+        human=None if kept.human is None else _mean(kept.human, starts),
+        features={name: _mean(column, starts) for name, column in kept.features.items()},
+        cluster=None if kept.cluster is None else kept.cluster[starts],
+        clusters=kept.clusters,
     )
+
+
+def _sums(column: NDArray[Any], starts: NDArray[np.intp]) -> NDArray[Any]:
+    """Sums over the rows of each judgment."""
+    return np.add.reduceat(column, starts) if 0 < len(starts) < len(column) else column
+
+
+def _mean(
+    column: NDArray[np.float64], starts: NDArray[np.intp], weight: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Means over the rows of each judgment that have a number, NaN where none has; by weight where that is not 0."""
+    if len(starts) == len(column):
+        return column
+    known = ~np.isnan(column)
+    value = np.where(known, column, 0.0)
+    count = _sums(known.astype(np.float64), starts)
+    plain: NDArray[np.float64] = np.divide(
+        _sums(value, starts), count, out=np.full(len(starts), np.nan), where=count > 0
+    )
+    if weight is None:
+        return plain
+    whole = _sums(known * weight, starts)
+    np.divide(_sums(value * weight, starts), whole, out=plain, where=whole > 0)
+    return plain
 
 
 def _sorted(names: tuple[str, ...]) -> tuple[tuple[str, ...], NDArray[np.int32]]:
@@ -170,12 +201,15 @@ def _sorted(names: tuple[str, ...]) -> tuple[tuple[str, ...], NDArray[np.int32]]
 
 def _check(battles: Battles) -> None:
     length = len(battles.model_a)
-    for name in _COLUMNS:
-        if len(getattr(battles, name)) != length:
-            raise InputError(f"column {name} has {len(getattr(battles, name))} rows, model_a has {length}")
+    optional = {name: getattr(battles, name) for name in _OPTIONAL if getattr(battles, name) is not None}
+    for name, column in {**{name: getattr(battles, name) for name in _COLUMNS}, **optional, **battles.features}.items():
+        if len(column) != length:
+            raise InputError(f"column {name} has {len(column)} rows, model_a has {length}")
     codes = [("model_a", battles.models), ("model_b", battles.models), ("judge", battles.judges)]
     if battles.instructions:
         codes.append(("instruction", battles.instructions))
+    if battles.cluster is not None:
+        codes.append(("cluster", battles.clusters))
     for name, names in codes:
         column = getattr(battles, name)
         if len(set(names)) != len(names):
@@ -188,6 +222,21 @@ def _check(battles: Battles) -> None:
     _refuse_row("repeat", battles.repeat < 0, "a negative number")
     _refuse_row("status", ~np.isin(battles.status, list(Status)), "an unknown status")
     _refuse_row("label", (battles.status == Status.OK) & (np.abs(battles.label) > 1), "a label that is not -1, 0 or 1")
+    _check_numbers(battles.status == Status.OK, optional, battles.features)
+
+
+def _check_numbers(
+    readable: NDArray[np.bool_], optional: Mapping[str, NDArray[Any]], features: Mapping[str, NDArray[np.float64]]
+) -> None:
+    for name, column in optional.items():
+        if name == "outcome":
+            _refuse_row(name, readable & ~((column >= 0) & (column <= 1)), "an outcome that is not from 0 to 1")
+        elif name == "weight":
+            _refuse_row(name, ~((column >= 0) & np.isfinite(column)), "a weight that is not finite, or below 0")
+        elif name == "human":
+            _refuse_row(name, (column < 0) | (column > 1), "an outcome that is not from 0 to 1")
+    for name, column in {**features, **{name: column for name, column in optional.items() if name == "score"}}.items():
+        _refuse_row(name, np.isinf(column), "a figure that is not finite")
 
 
 def _refuse_row(column: str, wrong: NDArray[np.bool_], what: str) -> None:
@@ -195,11 +244,13 @@ def _refuse_row(column: str, wrong: NDArray[np.bool_], what: str) -> None:
         raise InputError(f"column {column}, row {int(np.argmax(wrong))}: {what}")
 
 
-def _refuse_doubles(rows: Battles, double: NDArray[np.bool_]) -> None:
-    if double.any():
-        row = int(np.argmax(double))
+def _refuse_pair(rows: Battles, wrong: NDArray[np.bool_], where: str) -> None:
+    """Raises `InputError` for the first row that cannot stand before the next one."""
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        advice = "give both orders of a battle one cluster" if "cluster" in where else "give each its own repeat number"
         raise InputError(
             f"two verdicts of judge {rows.judges[rows.judge[row]]} on {rows.models[rows.model_a[row]]} against "
-            f"{rows.models[rows.model_b[row]]}, instruction {rows.instructions[rows.instruction[row]]}, in one order "
-            f"and one repeat ({rows.repeat[row]}); give each its own repeat number"
+            f"{rows.models[rows.model_b[row]]}, instruction {rows.instructions[rows.instruction[row]]}, in {where} "
+            f"({rows.repeat[row]}); {advice}"
         )

@@ -161,7 +161,14 @@ def battles(store: Store, campaign: int) -> Battles:
         swapped=_plain(columns["swapped"]).astype(np.bool_),
         status=_plain(columns["status"]).astype(np.int8),
         label=_plain(columns["label"]).astype(np.int8),
+        score=_scores(columns["score"]),
     )
+
+
+def _scores(column: Any) -> NDArray[np.float64] | None:
+    """NaN where a verdict has no score; None where no verdict has one."""
+    scores = np.ma.filled(np.ma.asarray(column, dtype=np.float64), np.nan)
+    return None if bool(np.isnan(scores).all()) else np.asarray(scores)
 
 
 def _plain(column: Any) -> NDArray[Any]:

@@ -101,10 +101,12 @@ def read_verdicts(
     *,
     mapping: Mapping[str, str] = {},
     baseline: str | None = None,
+    where: Mapping[str, str | Sequence[str]] = {},
 ) -> Judged | None:
     """Verdicts of files in a format of `JUDGED`, guessed from the first file where `form` is None; None for a table.
 
     `mapping` is from our column names to the files'. `baseline` is whom the models met, where the files do not say so.
+    `where` keeps the rows that hold given values (`filtering.condition`).
     Raises InputError as `guess` and `read_judged` do, and for a format that is not known.
     """
     if form is not None and form not in JUDGED and form != TABLE:
@@ -116,5 +118,5 @@ def read_verdicts(
     if baseline is not None and not any(one.given for one in JUDGED[chosen]):
         raise InputError(f"{paths[0]}: {chosen} names both models of each verdict: leave --baseline out")
     constants = {} if baseline is None else {"model_b": baseline}
-    found = read_judged(paths, JUDGED[chosen], mapping=mapping, constants=constants)
+    found = read_judged(paths, JUDGED[chosen], mapping=mapping, constants=constants, where=where)
     return replace(found, guessed=form is None)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.storage.formats.encoding import encode
+from venire.storage.formats.filtering import condition
 from venire.storage.formats.source import Table, open_table
 from venire.storage.sql import query
 
@@ -129,12 +130,14 @@ def read_judged(
     *,
     mapping: Mapping[str, str] = {},
     constants: Mapping[str, str] = {},
+    where: Mapping[str, str | Sequence[str]] = {},
 ) -> Judged:
     """Verdicts of one or several files of one format, in their order; the first file decides on the dialect.
 
     `mapping` is from our column names to the files', `constants` gives columns that the files do not have (such as the
-    baseline). A null or failed verdict has status 1 and is never a tie. Raises InputError that names file, row (the
-    first is 1), column and what to do.
+    baseline), `where` keeps the rows that hold given values (`filtering.condition`; of several files one may lack
+    them). A null or failed verdict has status 1 and is never a tie. Raises InputError that names file, row (the first
+    is 1), column and what to do.
     """
     with duckdb.connect(config={"autoinstall_known_extensions": "false"}) as connection:
         connection.execute("set enable_progress_bar=false")
@@ -144,7 +147,8 @@ def read_judged(
             table = open_table(path)
             try:
                 columns = _columns(table, dialects if chosen is None else [chosen], mapping, constants)
-                _copy(table, columns, connection, number)
+                kept = condition(table, where, {**mapping, **columns.theirs}, strict=len(paths) == 1)
+                _copy(table, columns, connection, number, kept)
             finally:
                 table.connection.close()
             chosen = columns.dialect
@@ -197,7 +201,13 @@ def _missing(table: Table, dialects: Sequence[Dialect], dialect: Dialect, ours: 
     )
 
 
-def _copy(table: Table, columns: _Columns, connection: duckdb.DuckDBPyConnection, number: int) -> None:
+def _copy(
+    table: Table,
+    columns: _Columns,
+    connection: duckdb.DuckDBPyConnection,
+    number: int,
+    kept: tuple[str, list[list[str]]],
+) -> None:
     """The file's cells as text behind those of the files before, so that it is parsed once."""
     cells, parameters = [], []
     for ours in columns.dialect.columns:
@@ -207,10 +217,13 @@ def _copy(table: Table, columns: _Columns, connection: duckdb.DuckDBPyConnection
         else:
             cells.append(f"cast(? as varchar) as {ours}")
             parameters.append(columns.constants.get(ours))
-    select = f"select {number} as file, row_number() over () as row, {', '.join(cells)} from {table.reader}"
+    select = (
+        f"select * exclude (kept) from (select {number} as file, row_number() over () as row, {', '.join(cells)}, "
+        f"{kept[0]} as kept from {table.reader}) where kept"
+    )
     with table.errors():
         make = "create temp table given as" if number == 0 else "insert into given"
-        connection.execute(f"{make} {select}", [*parameters, *table.parameters])
+        connection.execute(f"{make} {select}", [*parameters, *kept[1], *table.parameters])
 
 
 def _refuse_no_lists(connection: duckdb.DuckDBPyConnection, dialect: Dialect, paths: Sequence[Path]) -> None:
@@ -238,9 +251,11 @@ def _judged(connection: duckdb.DuckDBPyConnection, dialect: Dialect, paths: Sequ
         raise InputError(f"{paths[0]}: no verdict between two models is in it")
     rows, judge, instruction, swapped, itself = facts
     ordered = dialect.ordered and swapped == rows
-    battles = encode(connection, judge=judge > 0, instruction=instruction > 0, ordered=ordered)
-    extra = connection.execute("select both_bad, score from verdict order by row").fetchnumpy()
-    score = np.ma.filled(np.ma.asarray(extra["score"], dtype=np.float64), np.nan)
+    battles = encode(
+        connection, judge=judge > 0, instruction=instruction > 0, ordered=ordered, numbers=("score", "human")
+    )
+    extra = connection.execute("select both_bad from verdict order by row").fetchnumpy()
+    score = np.full(len(battles.label), np.nan) if battles.score is None else battles.score
     both_bad = np.asarray(extra["both_bad"], dtype=np.bool_)
     return Judged(battles, both_bad, score, dialect.format, dialect.note, int(itself))
 

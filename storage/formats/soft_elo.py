@@ -14,7 +14,14 @@ DIALECTS = (
     Dialect(
         "soft-elo",
         "judged_soft_elo",
-        {**_MODELS, "winner": ("judge_pref",), "scores_a": ("scores_a",), "scores_b": ("scores_b",), **_ABOUT},
+        {
+            **_MODELS,
+            "winner": ("judge_pref",),
+            "scores_a": ("scores_a",),
+            "scores_b": ("scores_b",),
+            "human": ("human_pref",),
+            **_ABOUT,
+        },
         ("model_a", "model_b", "winner", "scores_a", "scores_b"),
         "a number from 0 (A) to 1 (B), 0.5 for a tie",
         nested=frozenset({"scores_a", "scores_b"}),
@@ -23,7 +30,13 @@ DIALECTS = (
     Dialect(
         "soft-elo",
         "judged_soft_elo_words",
-        {**_MODELS, "winner": ("judge_winner",), "difference": ("score_difference",), **_ABOUT},
+        {
+            **_MODELS,
+            "winner": ("judge_winner",),
+            "difference": ("score_difference",),
+            "human": ("human_winner",),
+            **_ABOUT,
+        },
         ("model_a", "model_b", "winner", "difference"),
         "model_a, model_b, tie",
         note=_WHOSE.format("human_winner"),

@@ -76,6 +76,11 @@ class Table:
             )
         return f"cast({self._identifier(theirs)} as varchar)"
 
+    def cell(self, theirs: str) -> str:
+        """SQL for a column as it stands, number or text; raises InputError for lists, structures and bytes."""
+        self.text(theirs)
+        return self._identifier(theirs)
+
     def json(self, theirs: str) -> str:
         """SQL for a column as text, in which lists and structures stand as JSON."""
         if _NESTED.match(self.columns[theirs]) and self.path.suffix.lower() == ".parquet":

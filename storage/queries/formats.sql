@@ -1,11 +1,11 @@
 -- name: judged_verdicts
--- What `encode` reads, from the rows that a dialect found; a model that meets itself says nothing. Verdicts on one showing are numbered as repeats.
+-- What `encode` reads, from the rows that a dialect found; a model that meets itself says nothing. Verdicts on one showing are numbered as repeats. Few dialects know what people said (human: 1, 0.5 or 0 for A).
 create temp table verdict as
   select row_number() over (order by file, row, part) as row, model_a, model_b, coalesce(judge, 'unnamed') as judge, instruction_id, coalesce(swapped, false) as swapped,
     row_number() over (partition by least(model_a, model_b), greatest(model_a, model_b), judge, instruction_id, if(swapped, model_b, model_a) order by file, row, part) as repeat,
     cast(case winner when 'model_a' then 1 when 'model_b' then -1 when 'tie' then 0 when 'both_bad' then 0 end as tinyint) as label,
-    coalesce(winner = 'both_bad', false) as both_bad, score, swapped is not null as shown, judge is not null as named
-  from found where model_a <> model_b;
+    coalesce(winner = 'both_bad', false) as both_bad, score, human, swapped is not null as shown, judge is not null as named
+  from (select * from found union all by name select null::double as human where false) where model_a <> model_b;
 
 -- name: judged_facts
 -- Verdicts, how many name a judge, an instruction, and the order shown, and rows in which a model met itself.
@@ -78,17 +78,19 @@ select file, row, 0 as part, model_a, model_b, winner as word, instruction_id, j
   from (select *, try_cast(winner as double) as n from given);
 
 -- name: judged_soft_elo
--- 0 is model A, 1 is model B, within 0.05 of a half a tie. Scores are objects of criteria, written as JSON or as Python; the difference is the mean over criteria that both have.
+-- 0 is model A, 1 is model B, within 0.05 of a half a tie; so it is with what people said. Scores are objects of criteria, written as JSON or as Python; the difference is the mean over criteria that both have.
 select file, row, 0 as part, model_a, model_b, winner as word, instruction_id, judge, null::boolean as swapped,
   list_avg(list_transform(list_filter(map_keys(a), lambda k: map_contains(b, k)), lambda k: a[k] - b[k])) as score,
-  case when coalesce(winner, '') = '' or isnan(p) then null when p between 0 and 1 then case when abs(p - 0.5) <= 0.05 then 'tie' when p < 0.5 then 'model_a' else 'model_b' end else '?' end as winner
-  from (select *, try_cast(winner as double) as p, try_cast(try_cast(replace(scores_a, '''', '"') as json) as map(varchar, double)) as a,
+  case when coalesce(winner, '') = '' or isnan(p) then null when p between 0 and 1 then case when abs(p - 0.5) <= 0.05 then 'tie' when p < 0.5 then 'model_a' else 'model_b' end else '?' end as winner,
+  case when people between 0 and 1 then case when abs(people - 0.5) <= 0.05 then 0.5 when people < 0.5 then 1.0 else 0.0 end end as human
+  from (select *, try_cast(winner as double) as p, try_cast(human as double) as people, try_cast(try_cast(replace(scores_a, '''', '"') as json) as map(varchar, double)) as a,
     try_cast(try_cast(replace(scores_b, '''', '"') as json) as map(varchar, double)) as b from given);
 
 -- name: judged_soft_elo_words
 -- The winner as a word, and the difference of the scores in one column.
 select file, row, 0 as part, model_a, model_b, winner as word, instruction_id, judge, null::boolean as swapped, try_cast(difference as double) as score,
-  case when coalesce(winner, '') = '' then null when winner in ('model_a', 'model_b', 'tie') then winner else '?' end as winner
+  case when coalesce(winner, '') = '' then null when winner in ('model_a', 'model_b', 'tie') then winner else '?' end as winner,
+  case human when 'model_a' then 1.0 when 'tie' then 0.5 when 'model_b' then 0.0 end as human
   from given;
 
 -- name: judged_llm_comparator

@@ -1,6 +1,6 @@
 -- name: battles
--- Verdicts of what is in force as codes: ids of models and instructions, numbers of judges.
-select t.model_a, t.model_b, t.respondent, t.instruction, t.repeat, t.swapped, v.status, coalesce(v.label, 0)::tinyint label
+-- Verdicts of what is in force as codes: ids of models and instructions, numbers of judges; score is A less B.
+select t.model_a, t.model_b, t.respondent, t.instruction, t.repeat, t.swapped, v.status, coalesce(v.label, 0)::tinyint label, v.score
   from planned p join trial t on t.id = p.trial join settled v on v.trial = t.id where p.campaign = $campaign and t.model_a is not null;
 
 -- name: model_names

@@ -78,7 +78,7 @@ def test_codes_lead_back_to_the_rows(tmp_path: Path, rows: list[tuple[str, str, 
     assert list(found.models) == sorted({name for a, b, _ in rows for name in (a, b)})
 
 
-@pytest.mark.parametrize("winner", ["Model_A", "tie (bothbad)", "a", "1", "first"])
+@pytest.mark.parametrize("winner", ["Model_A", "tie (bothbad)", "c", "1", "first"])
 def test_another_winner_is_refused_with_its_row_and_value(tmp_path: Path, winner: str) -> None:
     with pytest.raises(InputError, match=r"b\.csv: row 2: .*accepted: model_a, model_b, tie") as caught:
         battles(tmp_path / "b.csv", f"{HEADER}\na,b,tie\na,b,{winner}\na,b,{winner}\n")

@@ -2,9 +2,38 @@
 
 from __future__ import annotations
 
+import math
+
 from venire.arena.errors import InputError
 
-__all__ = ["column_map", "write_json"]
+__all__ = ["anchors", "column_map", "where", "write_json"]
+
+
+def anchors(pairs: list[str]) -> dict[str, float]:
+    """`--anchor MODEL=ELO` options as Elo points by model; the name may hold an equals sign."""
+    found: dict[str, float] = {}
+    for pair in pairs:
+        model, _, points = pair.rpartition("=")
+        try:
+            elo = float(points)
+        except ValueError:
+            elo = math.nan
+        if not model or not math.isfinite(elo):
+            raise InputError(f"--anchor takes MODEL=ELO, as in --anchor gpt-4=1250, and got {pair!r}")
+        if found.setdefault(model, elo) != elo:
+            raise InputError(f"--anchor gives {model} both {found[model]:g} and {elo:g} Elo points; give it one")
+    return found
+
+
+def where(pairs: list[str]) -> dict[str, tuple[str, ...]]:
+    """`--where COLUMN=VALUE` options as values by column; a column of `COLUMN!=VALUE` ends in an exclamation mark."""
+    found: dict[str, tuple[str, ...]] = {}
+    for pair in pairs:
+        column, equals, value = pair.partition("=")
+        if not equals or not column.removesuffix("!"):
+            raise InputError(f"--where takes COLUMN=VALUE or COLUMN!=VALUE, as in --where kind=human, and got {pair!r}")
+        found[column] = (*found.get(column, ()), value)
+    return found
 
 
 def column_map(pairs: list[str]) -> dict[str, str]:

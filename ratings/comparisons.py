@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
+from venire.ratings.names import code_integers, code_labels, column
 
 __all__ = ["Comparisons", "comparisons"]
+
+_PART = 1 << 16
+"""Rows checked at a time: they stay in the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,78 +47,142 @@ class Comparisons:
 
 
 def comparisons(
-    model_a: ArrayLike,
-    model_b: ArrayLike,
+    model_a: Any,
+    model_b: Any,
     y: ArrayLike,
     *,
     models: Sequence[str] | None = None,
     weight: ArrayLike | None = None,
-    cluster: ArrayLike | None = None,
-    judge: ArrayLike | None = None,
+    cluster: Any = None,
+    judge: Any = None,
 ) -> Comparisons:
     """Check plain columns (rows,) and code their names.
 
-    `model_a` and `model_b` are names, or integers that count into `models`; without `models` names are sorted and
-    integers are their own names. `y` is the outcome for A within [0, 1], `weight` not negative, `cluster` and `judge`
-    are names or codes. Raises `InputError` that names the argument and the row (the first is 0).
+    `model_a` and `model_b` are names (lists, NumPy strings, pandas or Arrow columns, encoded or not), or integers that
+    count into `models`; without `models` names are sorted and integers are their own names, from 0 to the largest. `y`
+    is the outcome for A within [0, 1], `weight` not negative, `cluster` and `judge` are names or integers. Raises
+    `InputError` that names the argument and the row (the first is 0).
     """
-    names, a, b = _sides(np.asarray(model_a), np.asarray(model_b), None if models is None else tuple(models))
+    names, a, b = _sides(column("model_a", model_a), column("model_b", model_b), models)
     rows = len(a)
+    _in_parts("model_b", (a, b), _meets_itself, "a model meets itself: leave such rows out")
     outcome = _numbers("y", y, rows)
-    _refuse("y", ~((outcome >= 0.0) & (outcome <= 1.0)), outcome, "give the outcome for A, from 0 to 1")
-    _refuse("model_b", a == b, np.asarray(model_b), "a model meets itself: leave such rows out")
+    _in_parts("y", (outcome,), _no_outcome, "give the outcome for A, from 0 to 1")
     weights = None if weight is None else _numbers("weight", weight, rows)
     if weights is not None:
-        _refuse("weight", ~((weights >= 0.0) & np.isfinite(weights)), weights, "give a finite weight, 0 or more")
+        _in_parts("weight", (weights,), _no_weight, "give a finite weight, 0 or more")
     clusters, cluster_code = _labels("cluster", cluster, rows)
     judges, judge_code = _labels("judge", judge, rows)
     return Comparisons(names, a, b, outcome, weights, cluster_code, clusters, judge_code, judges)
 
 
 def _sides(
-    model_a: NDArray[Any], model_b: NDArray[Any], models: tuple[str, ...] | None
+    a: Any, b: Any, models: Sequence[str] | None
 ) -> tuple[tuple[str, ...], NDArray[np.int32], NDArray[np.int32]]:
-    if model_a.ndim != 1 or model_a.shape != model_b.shape:
-        raise InputError(f"model_a has shape {model_a.shape}, model_b {model_b.shape}; give two columns of one length")
-    if models is not None and len(set(models)) != len(models):
+    listed = None if models is None else tuple(models)
+    if listed is not None and len(set(listed)) != len(listed):
         raise InputError("models: a name is listed twice; give every model one name")
-    whole = all(np.issubdtype(side.dtype, np.integer) for side in (model_a, model_b))
-    if not whole:
-        both = np.concatenate([model_a, model_b]).astype(str)
-        found, codes = np.unique(both, return_inverse=True)
-        if models is None:
-            names = tuple(found.tolist())
-        else:
-            names, place = models, {name: code for code, name in enumerate(models)}
-            codes = np.array([place.get(name, -1) for name in found.tolist()], dtype=np.int64)[codes]
-        a, b = codes[: len(model_a)].astype(np.int32), codes[len(model_a) :].astype(np.int32)
-    else:
-        a, b = model_a.astype(np.int32, copy=False), model_b.astype(np.int32, copy=False)
-        size = int(max(a.max(initial=-1), b.max(initial=-1))) + 1
-        names = tuple(str(code) for code in range(size)) if models is None else models
-    for argument, codes_of, given in (("model_a", a, model_a), ("model_b", b, model_b)):
-        _refuse(argument, (codes_of < 0) | (codes_of >= len(names)), given, "no model of that name or number is listed")
-    return names, a, b
+    if _rows(a) != _rows(b):
+        raise InputError(f"model_a has {_rows(a)} rows, model_b {_rows(b)}; give two columns of one length")
+    if _whole(a) and _whole(b):
+        size = _largest(a, b) + 1 if listed is None else len(listed)
+        for argument, side in (("model_a", a), ("model_b", b)):
+            wrong = (
+                np.zeros(0) if not len(side) or (side.min() >= 0 and side.max() < size) else (side < 0) | (side >= size)
+            )
+            if wrong.any():
+                row = int(np.argmax(wrong))
+                raise InputError(
+                    f"{argument}, row {row}: {side[row]} is not possible: models count from 0 to {size - 1}"
+                )
+        names = tuple(map(str, range(size))) if listed is None else listed
+        return names, a.astype(np.int32, copy=False), b.astype(np.int32, copy=False)
+    if not _rows(a):
+        return listed or (), np.zeros(0, np.int32), np.zeros(0, np.int32)
+    (names_a, codes_a), (names_b, codes_b) = code_labels("model_a", a), code_labels("model_b", b)
+    found = tuple(sorted({*names_a, *names_b})) if listed is None else listed
+    place = {name: code for code, name in enumerate(found)}
+    return found, _placed("model_a", names_a, codes_a, place), _placed("model_b", names_b, codes_b, place)
+
+
+def _within(argument: str, codes: NDArray[Any], size: int) -> None:
+    if len(codes) and (codes.min() < 0 or codes.max() >= size):
+        row = int(np.argmax((codes < 0) | (codes >= size)))
+        raise InputError(f"{argument}, row {row}: {codes[row]} is not possible: models count from 0 to {size - 1}")
+
+
+def _placed(argument: str, names: list[str], codes: NDArray[np.int32], place: dict[str, int]) -> NDArray[np.int32]:
+    table = np.array([place.get(name, -1) for name in names], dtype=np.int32)
+    placed = table.take(codes)
+    if (table < 0).any() and (placed < 0).any():
+        row = int(np.argmax(placed < 0))
+        raise InputError(f"{argument}, row {row}: {names[codes[row]]!r} is not possible: models does not list it")
+    return placed
+
+
+def _largest(a: NDArray[Any], b: NDArray[Any]) -> int:
+    largest = int(max(a.max(), b.max())) if len(a) else -1
+    if largest > max(1_000_000, 4 * len(a)):
+        raise InputError(f"model_a or model_b has the number {largest}; models count from 0, or give names as strings")
+    return largest
+
+
+def _rows(values: Any) -> int:
+    return len(values[0]) if isinstance(values, tuple) and values and isinstance(values[0], np.ndarray) else len(values)
+
+
+def _whole(values: Any) -> bool:
+    return isinstance(values, np.ndarray) and np.issubdtype(values.dtype, np.integer)
 
 
 def _numbers(argument: str, values: ArrayLike, rows: int) -> NDArray[np.float64]:
-    array = np.asarray(values, dtype=np.float64)
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{argument} is not numbers: {error}") from None
     if array.shape != (rows,):
         raise InputError(f"{argument} has shape {array.shape}, model_a has {rows} rows; give one number a row")
     return array
 
 
-def _labels(argument: str, values: ArrayLike | None, rows: int) -> tuple[tuple[str, ...], NDArray[np.int32] | None]:
+def _labels(argument: str, values: Any, rows: int) -> tuple[tuple[str, ...], NDArray[np.int32] | None]:
     if values is None:
         return (), None
-    array = np.asarray(values)
-    if array.shape != (rows,):
-        raise InputError(f"{argument} has shape {array.shape}, model_a has {rows} rows; give one value a row")
-    found, codes = np.unique(array, return_inverse=True)
-    return tuple(str(name) for name in found.tolist()), codes.astype(np.int32)
+    given = column(argument, values)
+    if _rows(given) != rows:
+        raise InputError(f"{argument} has {_rows(given)} rows, model_a has {rows}; give one value a row")
+    if _whole(given):
+        found, codes = code_integers(given)
+        return tuple(map(str, found.tolist())), codes
+    if not rows:
+        return (), np.zeros(0, np.int32)
+    names, codes = code_labels(argument, given)
+    ordered = tuple(sorted(set(names)))
+    return ordered, _placed(argument, names, codes, {name: code for code, name in enumerate(ordered)})
 
 
-def _refuse(argument: str, wrong: NDArray[np.bool_], given: NDArray[Any], what: str) -> None:
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise InputError(f"{argument}, row {row}: {given[row]!s} is not possible: {what}")
+def _in_parts(
+    argument: str,
+    columns: tuple[NDArray[Any], ...],
+    wrong: Callable[..., NDArray[np.bool_] | None],
+    what: str,
+) -> None:
+    """Refuse the first wrong row; `wrong` sees rows that stay in cache and answers None where all are right."""
+    for start in range(0, len(columns[0]), _PART):
+        found = wrong(*(values[start : start + _PART] for values in columns))
+        if found is not None:
+            row = start + int(np.argmax(found))
+            raise InputError(f"{argument}, row {row}: {columns[-1][row]!s} is not possible: {what}")
+
+
+def _meets_itself(a: NDArray[np.int32], b: NDArray[np.int32]) -> NDArray[np.bool_] | None:
+    same = a == b
+    return same if same.any() else None
+
+
+def _no_outcome(y: NDArray[np.float64]) -> NDArray[np.bool_] | None:
+    return None if y.min() >= 0.0 and y.max() <= 1.0 else ~((y >= 0.0) & (y <= 1.0))
+
+
+def _no_weight(weight: NDArray[np.float64]) -> NDArray[np.bool_] | None:
+    return None if weight.min() >= 0.0 and weight.max() < np.inf else ~((weight >= 0.0) & np.isfinite(weight))

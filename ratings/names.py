@@ -1,0 +1,221 @@
+"""Names to codes: columns of labels as they come, without sorting ten million strings.
+
+Few names repeat over many rows, so a row is looked up, never compared with its neighbours. Strings of one width are
+rows of machine words; some of these words tell the known names apart, a hash of them gives the only name that a row
+can be, and all its words are then compared with that name's. Python strings that are the same objects over and over
+are told apart by their addresses in the same way; others go through a dict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venire.arena.errors import InputError
+
+__all__ = ["code_integers", "code_labels", "column"]
+
+_ROWS = 1 << 14
+"""Rows looked up at a time: their words stay in the processor's cache."""
+
+_NAMES = 2048
+"""Beyond so many names (or addresses) a dict is the better table."""
+
+
+def column(argument: str, values: Any) -> Any:
+    """A column of one dimension: an array, a list of strings as it is, or (codes, names) of encoded data.
+
+    Dictionary-encoded columns are known by their attributes: pandas Categorical (`codes`, `categories`), also as a
+    Series, and Arrow (`indices`, `dictionary`). Raises `InputError` for a missing value in one, and for other shapes.
+    """
+    values = getattr(values, "cat", values)
+    if hasattr(values, "combine_chunks"):
+        values = values.combine_chunks()
+    for codes_name, names_name in (("codes", "categories"), ("indices", "dictionary")):
+        if hasattr(values, codes_name) and hasattr(values, names_name):
+            names = getattr(values, names_name)
+            given = names.to_pylist() if hasattr(names, "to_pylist") else list(names)
+            codes = np.asarray(getattr(values, codes_name))
+            _refuse(argument, ~((codes >= 0) & (codes < len(given))), "there is no name")
+            return codes.astype(np.int32), _strings(argument, given)
+    if isinstance(values, list | tuple) and values and isinstance(values[0], str):
+        return values
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise InputError(f"{argument} has shape {array.shape}; give one column")
+    return array
+
+
+def code_labels(argument: str, values: Any) -> tuple[list[str], NDArray[np.int32]]:
+    """The names of a `column` and each row's code into them; names are in no order, and one may stand there twice.
+
+    Raises `InputError` for what is not a name: a missing value, or a number among names.
+    """
+    if isinstance(values, np.ndarray):
+        if values.dtype.kind in "US":
+            return _code_fixed(argument, values.astype("U") if values.dtype.kind == "S" else values)
+        if values.dtype.kind == "T":
+            return _code_fixed(argument, values, max(int(np.strings.str_len(values).max(initial=1)), 1))
+        if values.dtype.kind != "O":
+            raise InputError(f"{argument} holds {values.dtype}; give names, or integers")
+        return _code_objects(argument, values)
+    if isinstance(values[0], np.ndarray):
+        return list(values[1]), values[0]
+    sample = values[:1024]
+    if len({*map(id, sample)}) <= 2 * len({*map(str, sample)}):  # few objects, or many names: the addresses tell
+        return _code_objects(argument, np.fromiter(values, dtype=object, count=len(values)))
+    return _code_by_dict(argument, values)
+
+
+def code_integers(codes: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int32]]:
+    """The integers that occur, ascending, and each row's place among them; codes without gaps are not sorted."""
+    rows = len(codes)
+    low, high = (int(codes.min()), int(codes.max())) if rows else (0, -1)
+    if low < 0 or high >= max(4 * rows, 1024):
+        found, places = np.unique(codes, return_inverse=True)
+        return found, places.astype(np.int32)
+    seen = np.zeros(high + 1, dtype=np.bool_)
+    seen[codes] = True
+    found = np.flatnonzero(seen)
+    if len(found) == high + 1:
+        return found, codes.astype(np.int32, copy=False)
+    return found, (np.cumsum(seen, dtype=np.int32) - 1)[codes].astype(np.int32, copy=False)
+
+
+def _code_fixed(argument: str, values: NDArray[Any], width: int | None = None) -> tuple[list[str], NDArray[np.int32]]:
+    """Strings of one width, or to be brought to `width` part by part."""
+
+    def words() -> Iterator[NDArray[Any]]:
+        for rows in _slices(len(values)):
+            part = np.ascontiguousarray(values[rows], dtype=f"U{width}" if width else values.dtype.newbyteorder("="))
+            yield part.view("u8" if part.dtype.itemsize % 8 == 0 else "u4").reshape(len(part), -1)
+
+    coded = _code_words(words(), len(values)) if width or values.dtype.itemsize else None
+    if coded is None:
+        return _code_by_dict(argument, values.tolist())
+    rows, codes = coded
+    return values[rows].tolist(), codes
+
+
+def _code_objects(argument: str, values: NDArray[Any]) -> tuple[list[str], NDArray[np.int32]]:
+    """Python strings in an array: by their addresses, or by a dict where most are objects of their own."""
+    values = np.ascontiguousarray(values)
+    if len(values):
+        addresses = np.frombuffer(values, dtype=np.uintp)
+        coded = _code_words((addresses[rows, None] for rows in _slices(len(values))), len(values))
+        if coded is not None:
+            rows, codes = coded
+            return _strings(argument, values[rows].tolist(), rows), codes
+    return _code_by_dict(argument, values.tolist())
+
+
+def _code_by_dict(argument: str, values: Sequence[Any]) -> tuple[list[str], NDArray[np.int32]]:
+    known: dict[str, int] = {}
+    codes = np.empty(len(values), dtype=np.int32)
+    for rows in _slices(len(values)):
+        part = values[rows]
+        while True:
+            try:
+                found = itemgetter(*part)(known) if len(part) > 1 else (known[part[0]],)
+                break
+            except (KeyError, TypeError):  # a new name, or something that cannot be one
+                for row, name in enumerate(part, start=rows.start):
+                    if not isinstance(name, str):
+                        raise _not_a_name(argument, row, name) from None
+                    known.setdefault(name, len(known))
+        codes[rows] = np.frombuffer(bytes(found), np.uint8) if len(known) <= 256 else found
+    return list(known), codes
+
+
+def _code_words(parts: Iterator[NDArray[Any]], rows: int) -> tuple[NDArray[np.intp], NDArray[np.int32]] | None:
+    """Codes of rows of words and, for each code, a row that has it; None where there are too many different rows."""
+    codes = np.empty(rows, dtype=np.int32)
+    examples: list[int] = []
+    table: _Table | None = None
+    start = 0
+    for words in parts:
+        while True:
+            found = None if table is None else table.find(words)
+            unknown = np.arange(len(words)) if found is None or table is None else table.unlike(words, found)
+            if found is not None and not len(unknown):
+                break
+            unknown = unknown[:1024]
+            known = np.empty((0, words.shape[1]), words.dtype) if table is None else table.known
+            fresh, where = np.unique(words[unknown], axis=0, return_index=True)
+            if len(known) + len(fresh) > _NAMES:
+                return None
+            examples.extend((start + unknown[where]).tolist())
+            table = _Table(np.concatenate([known, fresh]))
+        codes[start : start + len(words)] = found
+        start += len(words)
+    return np.array(examples, dtype=np.intp), codes
+
+
+class _Table:
+    """Different rows of words (names, words), found again by a hash under which no two of them meet."""
+
+    def __init__(self, known: NDArray[Any]) -> None:
+        self.known = known
+        self._columns = _telling(known)
+        self._bits = max(4, 2 * (len(known) - 1).bit_length())
+        odd = np.random.default_rng(0)
+        while True:
+            self._factors = odd.integers(0, 1 << 63, len(self._columns), dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+            places = self._hash(known)
+            if len(np.unique(places)) == len(known):
+                break
+        self._codes = np.zeros(1 << self._bits, dtype=np.int32)
+        self._codes[places] = np.arange(len(known), dtype=np.int32)
+
+    def find(self, words: NDArray[Any]) -> NDArray[np.int32]:
+        """The code that each row has, if it has one."""
+        return self._codes.take(self._hash(words))
+
+    def unlike(self, words: NDArray[Any], codes: NDArray[np.int32]) -> NDArray[np.intp]:
+        """The rows that are not what their codes stand for."""
+        wanted = self.known.take(codes, axis=0)
+        return np.zeros(0, np.intp) if np.array_equal(words, wanted) else np.flatnonzero((words != wanted).any(axis=1))
+
+    def _hash(self, words: NDArray[Any]) -> NDArray[np.intp]:
+        mixed = np.zeros(len(words), dtype=np.uint64)
+        for place, factor in zip(self._columns, self._factors, strict=True):
+            mixed += words[:, place] * factor
+        mixed >>= np.uint64(64 - self._bits)
+        return mixed.view(np.intp)
+
+
+def _telling(known: NDArray[Any]) -> list[int]:
+    """Columns of words (names, words) that together tell all names apart, the last that do."""
+    columns: list[int] = []
+    for place in reversed(range(known.shape[1])):
+        if np.all(known[:, place] == known[0, place]):
+            continue
+        columns.append(place)
+        if len(np.unique(known[:, columns], axis=0)) == len(known):
+            break
+    return columns
+
+
+def _slices(rows: int) -> Iterator[slice]:
+    for start in range(0, rows, _ROWS):
+        yield slice(start, min(start + _ROWS, rows))
+
+
+def _strings(argument: str, names: Sequence[Any], rows: NDArray[np.intp] | None = None) -> list[str]:
+    for place, name in enumerate(names):
+        if not isinstance(name, str):
+            raise _not_a_name(argument, place if rows is None else int(rows[place]), name)
+    return list(names)
+
+
+def _not_a_name(argument: str, row: int, value: Any) -> InputError:
+    return InputError(f"{argument}, row {row}: {value!r} is not possible: give a name, or a column of integers")
+
+
+def _refuse(argument: str, wrong: NDArray[np.bool_], what: str) -> None:
+    if wrong.any():
+        raise InputError(f"{argument}, row {int(np.argmax(wrong))}: {what}")

@@ -54,6 +54,7 @@ __all__ = [
     "comparisons",
     "calibration",
     "cohen_kappa",
+    "bradley_terry_covariance",
     "consistency",
     "covariates",
     "fit",

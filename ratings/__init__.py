@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from venire.ratings.agreement import Agreement, agreement
+from venire.ratings.bootstrapping import Replicates, bootstrap_battles, bootstrap_clusters
 from venire.ratings.bradley_terry import (
     BradleyTerry,
     NotConvergedError,
@@ -44,6 +45,7 @@ __all__ = [
     "Merge",
     "NotConvergedError",
     "Ratings",
+    "Replicates",
     "SeparatedError",
     "WinCounts",
     "agreement",
@@ -54,6 +56,8 @@ __all__ = [
     "comparisons",
     "calibration",
     "cohen_kappa",
+    "bootstrap_battles",
+    "bootstrap_clusters",
     "bradley_terry_covariance",
     "consistency",
     "covariates",

@@ -1,33 +1,43 @@
-"""How firmly a judge decides matchups: consistency with and without ties, and the habits that stand beside it.
+"""How firmly a judge decides matchups: consistency in its forms, discrimination, and the habits that stand beside them.
 
 Consistency is 1 - 4 times the mean over matchups of p (1 - p), p being A's mean share over instructions: 1 when
-every matchup is decided one way throughout, 0 when all are even. Decisive consistency leaves ties out first.
+every matchup is decided one way throughout, 0 when all are even. Decisive consistency leaves ties out first;
+corrected consistency takes out what few instructions add. Discrimination asks how verdicts follow the gap.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from venire.arena.battles import Battles
+from venire.arena.errors import InputError
 from venire.arena.records import Status
-from venire.ratings.inference import Resampling, Unit, percentiles, resample
-from venire.ratings.merging import canonical, combine, merge_orders, select
+from venire.ratings.consistency_forms import Drawn, Draws, Interval, Unit, draw_matchups, draw_units, scores
+from venire.ratings.discrimination import Discrimination, alone, fit_discrimination, gap_rows
+from venire.ratings.judge_habits import Habits, habits, own_family_rows
+from venire.ratings.matchup_gaps import Weights, gaps_from_elo, gaps_from_other_judges, importance
+from venire.ratings.matchup_shares import Coded, code_rows, matchup_shares
+from venire.ratings.merging import canonical
 
 __all__ = ["Consistency", "JudgeConsistency", "consistency"]
+
+SCORES = ("consistency", "decisive", "corrected")
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeConsistency:
     """One judge's figures, each None where there is nothing to take it from; `lo` and `hi` bound the interval.
 
-    Shares run from 0 to 1: `ties` of readable verdicts, `flips` of judgments readable in both orders whose
-    winners are opposite, `first` of decisive verdicts that favour the completion shown first, `readable`
-    of all verdicts. `verdicts` counts the readable ones used, `own_family` the verdicts left out for kinship.
+    `discrimination` is the slope shrunk for display and `discrimination_ml` the maximum-likelihood one, None at a
+    ceiling; their `se` are clustered by instruction. Shares run from 0 to 1: `ties` of readable verdicts, `flips` of
+    judgments readable in both orders whose winners are opposite, `first` of decisive verdicts that favour the
+    completion shown first, `readable` of all verdicts. `verdicts` counts the readable ones used, `own_family` those
+    left out for kinship. `note` says what a reader of these figures must know.
     """
 
     judge: str
@@ -37,6 +47,13 @@ class JudgeConsistency:
     decisive: float | None
     decisive_lo: float | None
     decisive_hi: float | None
+    corrected: float | None
+    corrected_lo: float | None
+    corrected_hi: float | None
+    discrimination: float | None
+    discrimination_se: float | None
+    discrimination_ml: float | None
+    discrimination_ml_se: float | None
     ties: float | None
     flips: float | None
     first: float | None
@@ -45,28 +62,52 @@ class JudgeConsistency:
     matchups: int
     decisive_matchups: int
     own_family: int
+    note: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Consistency:
-    """The figures of all judges, sorted by name, and how their intervals were drawn."""
+    """The figures of all judges, sorted by name, and how they were made.
+
+    `drawn` names what the intervals draw and `units` how many there are; `gaps` where the gaps of matchups come from
+    (`elo`, `other judges` or `none`); `slopes` holds everything about discrimination. `forms` keeps the draws, from
+    which `difference` speaks of two judges.
+    """
 
     judges: tuple[JudgeConsistency, ...]
     unit: Unit
+    weights: Weights
+    interval: Interval
+    gaps: str
+    drawn: str
     units: int
     replicates: int
     seed: int
     level: float
+    slopes: Discrimination | None = field(default=None, compare=False, repr=False)
+    forms: Mapping[str, Draws] = field(default_factory=dict, compare=False, repr=False)
 
+    def difference(
+        self, judge: str, other: str, score: str = "consistency", *, level: float | None = None
+    ) -> tuple[float, float, float]:
+        """How much higher one judge's score is than another's, with its interval: (difference, lo, hi).
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Shares:
-    """A's share `u` of each (judge, matchup, instruction), with the column of its judge and matchup and its unit."""
-
-    u: NDArray[np.float64]
-    column: NDArray[np.intp]
-    unit_of: NDArray[np.intp]
-    judge_of_column: NDArray[np.intp]
+        `score` is `consistency`, `decisive` or `corrected`. Both judges' scores come from the same draws, so what
+        they share cancels; the interval allows for the lean of few instructions, as each judge's own does. NaN
+        where a judge has no score, or nothing could be drawn. Raises `InputError`.
+        """
+        names = [row.judge for row in self.judges]
+        for name in (judge, other):
+            if name not in names:
+                raise InputError(f"there is no judge {name!r}; choose from {', '.join(names)}")
+        if score not in self.forms:
+            raise InputError(f"score is {score!r}; choose one of {', '.join(SCORES)}")
+        found = self.forms[score]
+        first, second = names.index(judge), names.index(other)
+        point = found.point[first] - found.point[second]
+        centre = found.centre[first] - found.centre[second]
+        lo, hi = _bounds(found.errors[:, first] - found.errors[:, second], self.level if level is None else level)
+        return float(point), float(centre - hi), float(centre - lo)
 
 
 def consistency(
@@ -75,172 +116,175 @@ def consistency(
     families: Mapping[str, str] | None = None,
     judge_families: Mapping[str, str] | None = None,
     own_family: bool = False,
+    elo: Mapping[str, float] | None = None,
+    unit: Unit = "matchup",
+    weights: Weights = "even",
+    interval: Interval = "instructions",
     replicates: int = 200,
     seed: int = 0,
     level: float = 0.95,
 ) -> Consistency:
-    """Consistency of each judge, plain and decisive, unit matchup, with basic bootstrap intervals; SPEC 2, paper 000.
+    """Consistency and discrimination of each judge, with basic bootstrap intervals; SPEC 2, paper 000.
 
     `families` maps a model to its family, `judge_families` a judge; a judge without one has that of the model of its
-    name. Matchups with a model of the judge's family are left out unless `own_family`. Intervals draw instructions
-    (battles where the table names none), the same for all judges and both figures.
-    Raises `InputError` as `merge_orders` and `resample` do.
+    name. Matchups with a model of the judge's family are left out unless `own_family`. `elo` are people's ratings by
+    model: gaps come from them, and without at least two from a fit on the other judges. `unit` battle takes each
+    (pair, instruction) on its own; `weights` weighs matchups by gap. Intervals draw `instructions` (verdicts where the
+    table names none), or `matchups` with all their verdicts; the same draws for all judges and forms. Weights of rows
+    are not used: every instruction counts the same. Raises `InputError` as `merge_orders` does, and for unknown words.
     """
+    _check(unit, interval, level)
     rows = canonical(battles)
+    kin = np.zeros(len(rows.status), dtype=np.bool_)
+    if not own_family:
+        kin = own_family_rows(rows, families, judge_families)
     readable = rows.status == Status.OK
-    kin = np.zeros(len(readable), dtype=np.bool_) if own_family else _own_family(rows, families, judge_families)
-    known = select(rows, readable)
-    pair = combine(known.model_a, known.model_b)
-    drawn = resample(
-        known.judge,
-        pair,
-        # Quarters, as judgments have them: a table without instructions then gives both the same draws.
-        2 * (known.label.astype(np.int64) + 1),
-        known.instruction if known.instructions else None,
+    drawn = _draw(code_rows(rows, readable), interval, replicates, seed)
+    used = code_rows(rows, readable & ~kin)
+    if drawn.unit_of is not None:
+        drawn = Drawn(drawn.what, drawn.number, drawn.weights, drawn.unit_of[~kin[readable]])
+    plain, decisive = matchup_shares(used), matchup_shares(used, decisive=True)
+    source, gaps = _gaps(used, elo)
+    heavy = importance(weights, used, plain, gaps)
+    decisive_heavy = importance(weights, used, decisive, gaps) if weights == "optimal" else heavy
+    forms = {
+        "consistency": scores(plain, used, drawn, unit=unit, importance=heavy),
+        "decisive": scores(decisive, used, drawn, unit=unit, importance=decisive_heavy),
+    }
+    if unit == "matchup":
+        forms["corrected"] = replace(forms["consistency"], point=forms["consistency"].centre)
+    slopes = _slopes(used, gaps)
+    judges = _assemble(forms, habits(rows, kin), slopes, level)
+    return Consistency(
+        judges=judges,
+        unit=unit,
+        weights=weights,
+        interval=interval,
+        gaps=source,
+        drawn=drawn.what,
+        units=drawn.number,
         replicates=replicates,
         seed=seed,
-    )
-    used = ~kin[readable]
-    plain = _figure(rows, _shares(known, used, drawn), drawn, level)
-    decisive = _figure(rows, _shares(known, used & (known.label != 0), drawn), drawn, level)
-    judges = _assemble(rows, kin, plain, decisive)
-    return Consistency(judges, drawn.unit, drawn.units, replicates, seed, level)
-
-
-@dataclass(frozen=True, slots=True)
-class _Figure:
-    score: list[float | None]
-    lo: list[float | None]
-    hi: list[float | None]
-    matchups: list[int]
-
-
-@dataclass(frozen=True, slots=True)
-class _Habits:
-    ties: list[float | None]
-    flips: list[float | None]
-    first: list[float | None]
-    readable: list[float | None]
-    verdicts: list[int]
-
-
-def _assemble(rows: Battles, kin: NDArray[np.bool_], plain: _Figure, decisive: _Figure) -> tuple[JudgeConsistency, ...]:
-    habits = _habits(select(rows, ~kin))
-    left_out = np.bincount(rows.judge[kin], minlength=len(rows.judges)).tolist()
-    return tuple(
-        JudgeConsistency(
-            judge=name,
-            consistency=plain.score[code],
-            consistency_lo=plain.lo[code],
-            consistency_hi=plain.hi[code],
-            decisive=decisive.score[code],
-            decisive_lo=decisive.lo[code],
-            decisive_hi=decisive.hi[code],
-            ties=habits.ties[code],
-            flips=habits.flips[code],
-            first=habits.first[code],
-            readable=habits.readable[code],
-            verdicts=habits.verdicts[code],
-            matchups=plain.matchups[code],
-            decisive_matchups=decisive.matchups[code],
-            own_family=left_out[code],
-        )
-        for code, name in enumerate(rows.judges)
+        level=level,
+        slopes=slopes,
+        forms=forms,
     )
 
 
-def _own_family(
-    rows: Battles, families: Mapping[str, str] | None, judge_families: Mapping[str, str] | None
-) -> NDArray[np.bool_]:
-    """Which rows show a judge a model of its own family."""
-    of_model = dict(families or {})
-    of_judge = {**of_model, **(judge_families or {})}
-    codes = {family: code for code, family in enumerate({*of_model.values(), *of_judge.values()})}
-    model = np.array([codes[of_model[name]] if name in of_model else -1 for name in rows.models], dtype=np.int64)
-    judge = np.array([codes[of_judge[name]] if name in of_judge else -2 for name in rows.judges], dtype=np.int64)
-    mine = judge[rows.judge]
-    return np.asarray((model[rows.model_a] == mine) | (model[rows.model_b] == mine), dtype=np.bool_)
+def _check(unit: str, interval: str, level: float) -> None:
+    for name, word, words in (("unit", unit, get_args(Unit)), ("interval", interval, get_args(Interval))):
+        if word not in words:
+            raise InputError(f"{name} is {word!r}; choose one of {', '.join(words)}")
+    if not 0.0 < level < 1.0:
+        raise InputError(f"level is {level}; give a share between 0 and 1, such as 0.95")
 
 
-def _shares(known: Battles, used: NDArray[np.bool_], drawn: Resampling) -> _Shares:
-    """Average the rows used: first the repeats of one order, then the orders; each row alone without instructions."""
-    rows = select(known, used)
-    unit_of = drawn.unit_of[used]
-    y = (rows.label + 1) / 2.0
-    if rows.instructions:
-        key = combine(rows.judge, rows.model_a, rows.model_b, rows.instruction)
-        _, example, entry = np.unique(key, return_index=True, return_inverse=True)
-        slot = 2 * entry + (rows.swapped if rows.ordered else 0)
-        count = np.bincount(slot, minlength=2 * len(example)).reshape(-1, 2)
-        total = np.bincount(slot, y, 2 * len(example)).reshape(-1, 2)
-        u = (total / np.maximum(count, 1)).sum(axis=1) / np.count_nonzero(count, axis=1)
-    else:
-        example, u = np.arange(len(y)), y
-    _, first, column = np.unique(
-        combine(rows.judge, rows.model_a, rows.model_b)[example], return_index=True, return_inverse=True
-    )
-    return _Shares(u, column, unit_of[example], rows.judge[example][first].astype(np.intp))
+def _draw(rows: Coded, interval: Interval, replicates: int, seed: int) -> Drawn:
+    return (draw_matchups if interval == "matchups" else draw_units)(rows, replicates, seed)
 
 
-def _figure(rows: Battles, shares: _Shares, drawn: Resampling, level: float) -> _Figure:
-    judges, columns = len(rows.judges), len(shares.judge_of_column)
-    shape = (drawn.weights.shape[1], columns)
-    total = csr_array((shares.u, (shares.unit_of, shares.column)), shape=shape)
-    count = csr_array((np.ones(len(shares.u)), (shares.unit_of, shares.column)), shape=shape)
-    owner = csr_array((np.ones(columns), (np.arange(columns), shares.judge_of_column)), shape=(columns, judges))
-    point = _scores(np.ones((1, shape[0])), total, count, owner)[0]
-    replicates = [_scores(drawn.weights[block], total, count, owner) for block in drawn.blocks(columns)]
-    values = np.concatenate(replicates) if replicates and drawn.units > 1 else np.empty((0, judges))
-    bounds = [percentiles(column[np.isfinite(column), None], level) for column in values.T]
-    return _Figure(
-        score=[_known(value) for value in point],
-        lo=[_known(_reflected(value, hi[0])) for value, (_, hi) in zip(point, bounds, strict=True)],
-        hi=[_known(_reflected(value, lo[0])) for value, (lo, _) in zip(point, bounds, strict=True)],
-        matchups=np.bincount(shares.judge_of_column, minlength=judges).tolist(),
-    )
+def _gaps(rows: Coded, elo: Mapping[str, float] | None) -> tuple[str, NDArray[np.float64]]:
+    """Where the gaps come from, and the gaps (judges, pairs), NaN where they are not known."""
+    known = gaps_from_elo(rows, elo or {})
+    if np.isfinite(known).any():
+        return "elo", known
+    fitted = gaps_from_other_judges(rows, matchup_shares(rows))
+    return "other judges" if np.isfinite(fitted).any() else "none", fitted
 
 
-def _reflected(point: float, percentile: float) -> float:
-    """A bound of the basic bootstrap interval, held within [0, 1].
+def _slopes(rows: Coded, gaps: NDArray[np.float64]) -> Discrimination | None:
+    """Discrimination on the decisive verdicts whose gap is known; None where there is none."""
+    pairs = len(rows.pairs)
+    taken = (rows.y != 0.5) & np.isfinite(gaps[rows.judge, rows.pair])
+    if not taken.any():
+        return None
+    judge, pair, back = rows.judge[taken], rows.pair[taken], rows.swapped[taken]
+    value, won = pair + pairs * back, ((rows.y[taken] > 0.5) ^ back).astype(np.float64)
+    unit = rows.unit[taken] if rows.instructions else alone(judge, value, won)
+    both = np.concatenate([gaps, -gaps], axis=1)
+    counted = gap_rows(judge, value, both, won, unit, judges=len(rows.judges), ordered=rows.ordered)
+    return fit_discrimination(counted, rows.judges)
 
-    Replicates are more one-sided than the sample, so their percentiles sit too high: with 30 instructions they cover
-    0.01 to 0.81 of the time instead of 0.95, reflected about the estimate 0.91 to 0.97 (docs/ratings.md).
+
+def _bounds(errors: NDArray[np.float64], level: float) -> tuple[float, float]:
+    """Quantiles of errors (replicates,); NaN with fewer than two that are known."""
+    known = errors[np.isfinite(errors)]
+    if len(known) < 2:
+        return np.nan, np.nan
+    tail = (1.0 - level) / 2.0
+    lo, hi = np.quantile(known, [tail, 1.0 - tail])
+    return float(lo), float(hi)
+
+
+def _figures(name: str, found: Draws | None, code: int, level: float) -> dict[str, float | None]:
+    """A score and its basic interval: the corrected estimate less the quantiles of its errors, turned about.
+
+    Few instructions make a matchup look more one-sided than it is, and replicates, which repeat instructions, more
+    so again: their percentiles cover 0.01 to 0.81 of the time instead of 0.95 with 30 instructions, and with two a
+    basic interval about the plain figure never. The corrected figure has no such lean (docs/ratings.md).
     """
-    return float(np.clip(2.0 * point - percentile, 0.0, 1.0))
+    if found is None:
+        return {name: None, f"{name}_lo": None, f"{name}_hi": None}
+    point = found.point[code]
+    low, high = _bounds(found.errors[:, code], level)
+    bounds = np.array([found.centre[code] - high, found.centre[code] - low])
+    if name != "corrected":
+        bounds = np.clip(bounds, 0.0, 1.0)
+    return {name: _known(point), f"{name}_lo": _known(bounds[0]), f"{name}_hi": _known(bounds[1])}
 
 
-def _scores(weights: NDArray[np.float64], total: csr_array, count: csr_array, owner: csr_array) -> NDArray[np.float64]:
-    """1 - 4 * mean p (1 - p) by replicate and judge, over the matchups that a replicate has; NaN where it has none."""
-    number = weights @ count
-    share = (weights @ total) / np.where(number > 0, number, 1.0)
-    spread = np.where(number > 0, share * (1.0 - share), 0.0) @ owner
-    matchups = (number > 0).astype(np.float64) @ owner
-    return np.asarray(np.where(matchups > 0, 1.0 - 4.0 * spread / np.maximum(matchups, 1.0), np.nan))
+def _assemble(
+    forms: Mapping[str, Draws], seen: Habits, slopes: Discrimination | None, level: float
+) -> tuple[JudgeConsistency, ...]:
+    made = []
+    for code, name in enumerate(seen.judges):
+        figures: dict[str, float | None] = {}
+        for score in SCORES:
+            figures |= _figures(score, forms.get(score), code, level)
+        for key, values in _of_slopes(slopes).items():
+            figures[key] = None if values is None else _known(values[code])
+        made.append(
+            JudgeConsistency(
+                judge=name,
+                **figures,
+                ties=seen.ties[code],
+                flips=seen.flips[code],
+                first=seen.first[code],
+                readable=seen.readable[code],
+                verdicts=seen.verdicts[code],
+                matchups=int(forms["consistency"].matchups[code]),
+                decisive_matchups=int(forms["decisive"].matchups[code]),
+                own_family=seen.own_family[code],
+                note=_note(figures, slopes, name),
+            )
+        )
+    return tuple(made)
 
 
-def _habits(rows: Battles) -> _Habits:
-    judges = len(rows.judges)
-    ok = rows.status == Status.OK
-    decisive = ok & (rows.label != 0)
-    first = decisive & ((rows.label > 0) ^ rows.swapped)
-    readable = np.bincount(rows.judge[ok], minlength=judges)
-    decided = np.bincount(rows.judge[decisive], minlength=judges)
-    judgments = merge_orders(rows)
-    both = judgments.readable == 2
-    return _Habits(
-        ties=_ratios(readable - decided, readable),
-        flips=_ratios(
-            np.bincount(judgments.judge[judgments.flipped], minlength=judges),
-            np.bincount(judgments.judge[both], minlength=judges),
-        ),
-        first=_ratios(np.bincount(rows.judge[first], minlength=judges), decided if rows.ordered else decided * 0),
-        readable=_ratios(readable, np.bincount(rows.judge, minlength=judges)),
-        verdicts=readable.tolist(),
-    )
+def _of_slopes(slopes: Discrimination | None) -> dict[str, NDArray[np.float64] | None]:
+    return {
+        "discrimination": None if slopes is None else slopes.theta,
+        "discrimination_se": None if slopes is None else slopes.se,
+        "discrimination_ml": None if slopes is None else slopes.ml,
+        "discrimination_ml_se": None if slopes is None else slopes.ml_se,
+    }
 
 
-def _ratios(part: NDArray[np.intp], whole: NDArray[np.intp]) -> list[float | None]:
-    return [int(p) / int(w) if w else None for p, w in zip(part, whole, strict=True)]
+def _note(figures: Mapping[str, float | None], slopes: Discrimination | None, judge: str) -> str | None:
+    """What a reader must know of one judge's figures, or None."""
+    said = []
+    for score in ("consistency", "decisive"):
+        point, hi = figures[score], figures[f"{score}_hi"]
+        if point is not None and hi is not None and point > hi + 1e-9:
+            said.append(
+                f"{score} leans high with so few instructions a matchup and stands above its interval, "
+                "which allows for that, as corrected does"
+            )
+    if slopes is not None and judge in slopes.ceiling:
+        said.append("every decisive verdict follows the gap: discrimination is at its ceiling, bounded by its prior")
+    if slopes is not None and judge in slopes.floor:
+        said.append("every decisive verdict goes against the gap: discrimination is at its floor")
+    return "; ".join(said) or None
 
 
 def _known(value: float) -> float | None:

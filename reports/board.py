@@ -102,6 +102,7 @@ def build(
         battles,
         families=families,
         judge_families=judge_families,
+        elo=reference,
         replicates=told.replicates or JUDGE_REPLICATES,
         seed=told.seed,
         level=told.level,
@@ -194,7 +195,7 @@ def _errors(rated: Rated, options: Options, judges: Consistency) -> dict[str, An
         "level": options.level,
         "degrees": None if math.isinf(degrees) else degrees,
         "bootstrap": {
-            "unit": judges.unit,
+            "unit": judges.drawn,
             "units": judges.units,
             "level": judges.level,
             "replicates": judges.replicates,

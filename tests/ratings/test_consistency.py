@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from venire.arena.battles import Battles
 from venire.ratings.consistency import JudgeConsistency, consistency
-from venire.ratings.inference import resample
 from venire.ratings.merging import merge_orders
 
 Table = Callable[..., Battles]
@@ -84,7 +83,7 @@ def test_without_instructions_verdicts_are_averaged(table: Table) -> None:
     rows = [("a", "b", "first")] * 3 + [("a", "b", "second")]
     found = consistency(table(rows, named=False))
     assert found.judges[0].consistency == pytest.approx(1 - 4 * 0.75 * 0.25)
-    assert (found.unit, found.units) == ("battle", 4)
+    assert (found.drawn, found.units) == ("battle", 4)
 
 
 def test_own_family_is_left_out_unless_wanted(table: Table) -> None:
@@ -116,8 +115,8 @@ tables = st.dictionaries(showings, verdicts, min_size=1, max_size=60).map(
 )
 
 
-def in_loops(rows: list[tuple[Any, ...]], judge: str, times: dict[str, int], ties: bool) -> float | None:
-    """The definition as a person reads it, with instructions repeated `times`."""
+def in_loops(rows: list[tuple[Any, ...]], judge: str, ties: bool) -> dict[Any, dict[str, float]]:
+    """A's share by matchup and instruction, as a person reads the definition."""
     shown: dict[Any, list[float]] = defaultdict(list)
     for first, second, verdict, who, item, _ in rows:
         if who == judge and verdict is not None and (ties or verdict != "tie"):
@@ -127,11 +126,25 @@ def in_loops(rows: list[tuple[Any, ...]], judge: str, times: dict[str, int], tie
     orders: dict[Any, list[float]] = defaultdict(list)
     for (pair, item, _), values in shown.items():
         orders[pair, item].append(sum(values) / len(values))
-    matchups: dict[Any, list[float]] = defaultdict(list)
+    matchups: dict[Any, dict[str, float]] = defaultdict(dict)
     for (pair, item), values in orders.items():
-        matchups[pair] += [sum(values) / len(values)] * times[item]
-    shares = [sum(values) / len(values) for values in matchups.values() if values]
+        matchups[pair][item] = sum(values) / len(values)
+    return matchups
+
+
+def plainly(matchups: list[list[float]]) -> float | None:
+    shares = [sum(values) / len(values) for values in matchups if values]
     return 1 - 4 * sum(p * (1 - p) for p in shares) / len(shares) if shares else None
+
+
+def unbiased(matchups: list[list[float]]) -> float | None:
+    """1 - 4 * mean (p (1 - p) + v), v the squared error of p, over matchups with two instructions or more."""
+    spreads = []
+    for values in matchups:
+        if (k := len(values)) > 1:
+            p = sum(values) / k
+            spreads.append(p * (1 - p) + sum((u - p) ** 2 for u in values) / (k * (k - 1)))
+    return 1 - 4 * sum(spreads) / len(spreads) if spreads else None
 
 
 @settings(deadline=None, max_examples=100)
@@ -142,20 +155,34 @@ def test_figures_and_intervals_are_those_of_the_definition(
     found = consistency(table(data.draw(st.permutations(rows))), replicates=25, seed=4)
     assert found == consistency(table(rows), replicates=25, seed=4)
     items = sorted({row[4] for row in rows if row[2] is not None})
-    codes = np.arange(len(items))
-    draws = resample(codes, codes, codes, codes, replicates=25, seed=4).weights
+    draws = np.random.default_rng(4).multinomial(len(items), [1 / len(items)] * len(items), 25) if items else []
     for row in found.judges:
         for ties, score, lo, hi in (
             (True, row.consistency, row.consistency_lo, row.consistency_hi),
             (False, row.decisive, row.decisive_lo, row.decisive_hi),
         ):
-            assert score == pytest.approx(in_loops(rows, row.judge, defaultdict(lambda: 1), ties), abs=1e-12)
+            seen = list(in_loops(rows, row.judge, ties).values())
+            assert score == pytest.approx(plainly([list(m.values()) for m in seen]), abs=1e-12)
             assert score is None or -1e-12 <= score <= 1 + 1e-12
-            drawn = [in_loops(rows, row.judge, {i: int(w[n]) for n, i in enumerate(items)}, ties) for w in draws]
+            several = [m for m in seen if len(m) > 1]
+            centre = unbiased([list(m.values()) for m in several])
+            if ties:
+                assert row.corrected == pytest.approx(centre, abs=1e-9)
+            drawn = [
+                unbiased(
+                    [
+                        [m[i] for i, times in zip(items, draw, strict=True) if i in m for _ in range(times)]
+                        for m in several
+                    ]
+                )
+                for draw in draws
+            ]
             known = [value for value in drawn if value is not None]
-            if len(items) > 1 and len(known) > 1:
-                assert score is not None
-                bounds = np.clip(2 * score - np.quantile(known, [0.975, 0.025]), 0, 1)
+            if len(known) > 1:
+                truth = plainly([list(m.values()) for m in several])
+                assert centre is not None
+                assert truth is not None
+                bounds = np.clip(centre - (np.quantile(known, [0.975, 0.025]) - truth), 0, 1)
                 assert (lo, hi) == pytest.approx(tuple(bounds), abs=1e-9)
             else:
                 assert (lo, hi) == (None, None)

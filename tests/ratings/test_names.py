@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from venire.arena.errors import InputError
-from venire.ratings import names
+from venire.ratings import names as coding
 from venire.ratings.names import code_integers, code_labels, column
 
 FORMS: dict[str, Any] = {
@@ -36,14 +36,14 @@ STORE: dict[str, str] = {}
 @given(names=st.lists(st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=9), min_size=1))
 def test_each_row_gets_its_own_name_in_every_form(form: str, names: list[str]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(names, "_ROWS", 5)
+        patch.setattr(coding, "_ROWS", 5)
         known, codes = code_labels("model_a", column("model_a", FORMS[form](names)))
     assert [known[code] for code in codes.tolist()] == names
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_more_names_than_fit_a_table_are_coded_too(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(names, "_NAMES", 10)
+    monkeypatch.setattr(coding, "_NAMES", 10)
     names = [f"m{code % 300}" for code in range(3000)]
     known, codes = code_labels("model_a", column("model_a", FORMS[form](names)))
     assert [known[code] for code in codes.tolist()] == names

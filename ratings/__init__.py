@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from venire.ratings.agreement import Agreement, agreement
 from venire.ratings.bootstrapping import Replicates, bootstrap_battles, bootstrap_clusters
+from venire.ratings.beta import Beta, fit_beta
 from venire.ratings.bradley_terry import (
     BradleyTerry,
     NotConvergedError,
@@ -28,9 +29,16 @@ from venire.ratings.regression import CovariateSeparatedError
 from venire.ratings.result import Ratings
 from venire.ratings.scale import to_elo, to_logits
 from venire.ratings.wins import WinCounts, win_counts
+from venire.ratings.leave_one_out import Accuracy, LeaveOneOut, Placed, leave_one_out
+from venire.ratings.merging import Judgments, Merge, merge_orders
+from venire.ratings.reliability import Reliability, reliability
+from venire.ratings.scale import to_elo, to_logits
+from venire.ratings.soft_elo import SoftElo, hard_elo, human_elo, soft_elo
 
 __all__ = [
+    "Accuracy",
     "Agreement",
+    "Beta",
     "Bootstrap",
     "BradleyTerry",
     "Comparisons",
@@ -42,12 +50,17 @@ __all__ = [
     "CovariateSeparatedError",
     "JudgeConsistency",
     "Judgments",
+    "LeaveOneOut",
     "Merge",
     "NotConvergedError",
     "Ratings",
     "Replicates",
     "SeparatedError",
     "WinCounts",
+    "Placed",
+    "Reliability",
+    "SeparatedError",
+    "SoftElo",
     "agreement",
     "bootstrap",
     "bradley_terry",
@@ -67,7 +80,14 @@ __all__ = [
     "krippendorff_alpha",
     "merge_orders",
     "position",
+    "fit_beta",
+    "hard_elo",
+    "human_elo",
+    "leave_one_out",
+    "merge_orders",
+    "reliability",
     "separated_groups",
+    "soft_elo",
     "to_elo",
     "to_logits",
     "win_counts",

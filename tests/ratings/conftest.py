@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pytest
 
 from venire.arena.battles import Battles
 from venire.arena.records import Status
+from venire.ratings.comparisons import comparisons
 
 Table = Callable[..., Battles]
 
@@ -49,3 +52,20 @@ def make_table(rows: Iterable[tuple[Any, ...]], *, ordered: bool = True, named: 
 def table() -> Table:
     """Makes `Battles` of plain rows."""
     return make_table
+
+
+@pytest.fixture(scope="session")
+def arena_sample(shared_data: Path) -> dict[str, Any]:
+    """The recorded battles with votes of people, verdicts and scores of a judge: columns by name."""
+    path = shared_data / "softelo_sample" / "battles.parquet"
+    with duckdb.connect() as connection:
+        rows = connection.execute(
+            "SELECT model_a, model_b, human_winner, judge_winner, score_difference FROM read_parquet(?)", [str(path)]
+        ).fetchall()
+    a, b, human, judge, score = zip(*rows, strict=True)
+    outcome = {"model_a": 1.0, "tie": 0.5, "model_b": 0.0}
+    return {
+        "data": comparisons(list(a), list(b), [outcome[name] for name in judge]),
+        "human": np.array([outcome[name] for name in human]),
+        "score": np.array(score),
+    }

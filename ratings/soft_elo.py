@@ -1,0 +1,128 @@
+"""Soft-Elo: Bradley-Terry on the probability that people would side with a judge, learnt from some labels of people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from venire.arena.errors import InputError
+from venire.ratings.beta import Beta, HumanTies, beta_of, label_column, score_column, score_grid
+from venire.ratings.comparisons import Comparisons
+from venire.ratings.placing import clipped, pair_wins, rate_wins
+from venire.ratings.reliability import Reliability, reliability_of
+from venire.ratings.result import Ratings
+
+__all__ = ["RIDGE", "SoftElo", "hard_elo", "human_elo", "soft_elo"]
+
+RIDGE = 0.01
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SoftElo:
+    """Ratings on probabilities, and how far they may be believed.
+
+    `targets` (rows,) is sigma(beta * score) for A, NaN where the judge gave no score. `beta` is what turned scores into
+    them, `n_fit` how many labels of people found it, `ece` the expected calibration error. `warnings` belong beside
+    the ratings.
+    """
+
+    ratings: Ratings
+    beta: float
+    n_fit: int
+    ece: float
+    fit: Beta
+    reliability: Reliability
+    targets: NDArray[np.float64]
+    warnings: tuple[str, ...] = ()
+
+
+def hard_elo(data: Comparisons, *, ridge: float = RIDGE, parity: bool = False) -> Ratings:
+    """Bradley-Terry on the verdicts of a judge, a tie as half a win, with a ridge that keeps every rating finite.
+
+    `ridge` is lambda in lambda / 2 |R|^2 on the summed likelihood. `parity` clips outcomes to [1e-6, 1 - 1e-6] as the
+    method's authors do, which moves ratings by thousandths of a point. Raises `InputError` and `NotConvergedError`.
+    """
+    return _rated("hard-elo", data, data.y, ridge, parity)
+
+
+def human_elo(data: Comparisons, human: ArrayLike, *, ridge: float = RIDGE, parity: bool = False) -> Ratings:
+    """The same on what people said: `human` (rows,) is 1, 0.5 or 0 for A, NaN where nobody was asked."""
+    return _rated("human-elo", data, label_column(human, len(data)), ridge, parity)
+
+
+def soft_elo(
+    data: Comparisons,
+    score: ArrayLike,
+    human: ArrayLike,
+    *,
+    ridge: float = RIDGE,
+    ties: HumanTies = "drop",
+    beta: float | None = None,
+    parity: bool = False,
+) -> SoftElo:
+    """Fit beta to labels of people, replace each verdict by sigma(beta * score), and rate on these; SPEC 4.
+
+    `data.y` holds the verdicts of the judge, `score` (rows,) its scores of A less B averaged over both orders, `human`
+    (rows,) what people said: 1, 0.5 or 0 for A. NaN in either is unknown; every row with a score is rated, whether
+    people saw it or not. `ties` says what a tie of people is to beta. `beta` given: no label is needed. Ratings have
+    no errors that know of beta's own. Raises `InputError` where no row has a score or beta cannot be found.
+    """
+    scores, labels = score_column(score, len(data)), label_column(human, len(data))
+    known = ~np.isnan(scores)
+    if not known.any():
+        raise InputError("score: no row has one; give the judge's score of A less that of B")
+    kept = data if known.all() else _rows(data, known)
+    scores, labels = scores[known], labels[known]
+    grid = score_grid(scores)
+    if beta is None:
+        fit = beta_of(grid, labels, weight=kept.weight, cluster=kept.cluster, ties=ties)
+    else:
+        fit = Beta(float(beta), np.nan, 0, np.nan, 0, ties, ("beta was given, not fitted",))
+    if np.isnan(fit.beta):
+        raise InputError(f"{'; '.join(fit.warnings)}: give labels of people in `human`, or `beta` itself")
+    targets = grid.probabilities(fit.beta)
+    trust = reliability_of(grid, labels, fit.beta, y=kept.y, weight=kept.weight)
+    warnings = (*fit.warnings, *trust.warnings)
+    said = {
+        "beta": fit.beta,
+        "beta_se": fit.se,
+        "n_fit": fit.n_fit,
+        "ece": trust.ece,
+        "without_score": len(data) - len(kept),
+        "warnings": list(warnings),
+    }
+    found = _rated("soft-elo", kept, targets, ridge, parity)
+    spread = np.full(len(data), np.nan)
+    spread[known] = targets
+    ratings = replace(found, diagnostics={**found.diagnostics, **said})
+    return SoftElo(ratings, fit.beta, fit.n_fit, trust.ece, fit, trust, spread, warnings)
+
+
+def _rows(data: Comparisons, rows: NDArray[np.bool_]) -> Comparisons:
+    return replace(
+        data,
+        a=data.a[rows],
+        b=data.b[rows],
+        y=data.y[rows],
+        weight=None if data.weight is None else data.weight[rows],
+        cluster=None if data.cluster is None else data.cluster[rows],
+        judge=None if data.judge is None else data.judge[rows],
+    )
+
+
+def _rated(method: str, data: Comparisons, targets: NDArray[np.float64], ridge: float, parity: bool) -> Ratings:
+    if not (ridge > 0.0 and np.isfinite(ridge)):
+        raise InputError(f"ridge is {ridge}; give a number above 0, such as {RIDGE}")
+    wins = pair_wins(data.a, data.b, clipped(targets, parity), data.weight, len(data.models))
+    logits, iterations = rate_wins(wins, ridge)
+    battles = (wins + wins.T).sum(axis=1)
+    logits = np.where(battles > 0.0, logits, np.nan)
+    return Ratings(
+        method,
+        data.models,
+        logits - np.nanmean(logits),
+        battles,
+        diagnostics={"iterations": iterations, "ridge": ridge, "parity": parity},
+    )

@@ -21,13 +21,18 @@ from venire.ratings.coefficient import Coefficient
 from venire.ratings.consistency import Consistency, JudgeConsistency, consistency
 from venire.ratings.covariance import Covariance, bradley_terry_covariance
 from venire.ratings.covariates import CovariateRatings, covariates, position
+from venire.ratings.elo import OnlineElo, online_elo
+from venire.ratings.evaluation import Evaluation, evaluate
 from venire.ratings.inference import Bootstrap, bootstrap
 from venire.ratings.kappa import cohen_kappa, fleiss_kappa, fleiss_kappa_counts, unanimity
 from venire.ratings.krippendorff import krippendorff_alpha
+from venire.ratings.m_elo import m_elo
 from venire.ratings.merging import Judgments, Merge, merge_orders
 from venire.ratings.regression import CovariateSeparatedError
 from venire.ratings.result import Ratings
 from venire.ratings.scale import to_elo, to_logits
+from venire.ratings.trueskill import TrueSkill, trueskill
+from venire.ratings.win_rate import BaselineRates, WinRates, against_baseline, win_rate, win_rate_balanced
 from venire.ratings.wins import WinCounts, win_counts
 from venire.ratings.leave_one_out import Accuracy, LeaveOneOut, Placed, leave_one_out
 from venire.ratings.merging import Judgments, Merge, merge_orders
@@ -39,6 +44,7 @@ __all__ = [
     "Accuracy",
     "Agreement",
     "Beta",
+    "BaselineRates",
     "Bootstrap",
     "BradleyTerry",
     "Comparisons",
@@ -48,19 +54,24 @@ __all__ = [
     "Covariance",
     "CovariateRatings",
     "CovariateSeparatedError",
+    "Evaluation",
     "JudgeConsistency",
     "Judgments",
     "LeaveOneOut",
     "Merge",
     "NotConvergedError",
+    "OnlineElo",
     "Ratings",
     "Replicates",
     "SeparatedError",
+    "TrueSkill",
     "WinCounts",
     "Placed",
     "Reliability",
     "SeparatedError",
     "SoftElo",
+    "WinRates",
+    "against_baseline",
     "agreement",
     "bootstrap",
     "bradley_terry",
@@ -74,11 +85,14 @@ __all__ = [
     "bradley_terry_covariance",
     "consistency",
     "covariates",
+    "evaluate",
     "fit",
     "fleiss_kappa",
     "fleiss_kappa_counts",
     "krippendorff_alpha",
+    "m_elo",
     "merge_orders",
+    "online_elo",
     "position",
     "fit_beta",
     "hard_elo",
@@ -90,7 +104,10 @@ __all__ = [
     "soft_elo",
     "to_elo",
     "to_logits",
+    "trueskill",
     "win_counts",
     "unanimity",
     "win_matrix",
+    "win_rate",
+    "win_rate_balanced",
 ]

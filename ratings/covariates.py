@@ -13,12 +13,13 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cho_factor, cho_solve
-from scipy.sparse import coo_array, csc_array
+from scipy.sparse import csc_array
 from scipy.stats import kendalltau
 from scipy.stats import t as student
 
 from venire.arena.errors import InputError
-from venire.ratings.bradley_terry import SeparatedError, strong_groups
+from venire.ratings.bradley_terry import bradley_terry
+from venire.ratings.clusters import grouped, products
 from venire.ratings.comparisons import Comparisons
 from venire.ratings.regression import Design, design, gauge, maximise, outer, residuals, totals
 from venire.ratings.result import Ratings
@@ -26,8 +27,6 @@ from venire.ratings.result import Ratings
 __all__ = ["CovariateRatings", "Errors", "covariates", "position"]
 
 Errors = Literal["cluster", "sandwich", "hessian", "none"]
-
-_DENSE = 20_000_000  # sums by cluster and model are kept in full up to so many numbers (160 MB)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,20 +91,20 @@ def covariates(
     kept = np.flatnonzero((table != 0.0).any(axis=0))
     if len(kept) < len(labels):
         table = table[:, kept]
-    plain = _fit(data, table[:, :0], (), ridge, kind)
+    plain = bradley_terry(data, ridge=ridge, errors="none")
     full = _fit(data, table, tuple(labels[column] for column in kept), ridge, kind)
     missing = {labels[column]: "it is 0 in every row" for column in range(len(labels)) if column not in set(kept)}
     size, coefficients = len(data.models), np.full(len(labels), np.nan)
     coefficients[kept] = full.point[size:]
     return CovariateRatings(
-        ratings=_ratings(data, full, "bradley-terry with covariates", kind, {"left_out": missing}),
-        plain=_ratings(data, plain, "bradley-terry", kind, {}),
+        ratings=_ratings(data, full, kind, missing),
+        plain=plain,
         names=labels,
         coefficients=coefficients,
         covariance=None if full.covariance is None else _widened(full.covariance[size:, size:], kept, len(labels)),
         log_likelihood=full.log_likelihood,
-        plain_log_likelihood=plain.log_likelihood,
-        kendall=_kendall(plain.point[:size], full.point[:size]),
+        plain_log_likelihood=float(plain.diagnostics["log_likelihood"]),
+        kendall=_kendall(plain.logits, full.point[:size]),
     )
 
 
@@ -132,8 +131,6 @@ def _fit(data: Comparisons, x: NDArray[np.float64], names: tuple[str, ...], ridg
         raise InputError("there is no comparison with a weight above 0: nothing can be rated")
     codes = place.astype(np.int32)
     rows = design(size, codes[data.a], codes[data.b], np.ascontiguousarray(x), data.y, data.weight)
-    if ridge == 0.0:
-        _refuse_groups(rows, [data.models[code] for code in present])
     penalty = np.concatenate([np.full(size, ridge), np.zeros(k)])
     point, information, iterations = maximise(rows, names, penalty)
     surprise, likelihood = residuals(rows, point)
@@ -188,42 +185,28 @@ def _cluster_middle(
     rows: Design, cluster: NDArray[np.int32], surprise: NDArray[np.float64]
 ) -> tuple[int, NDArray[np.float64]]:
     """How many clusters have rows, and the sum over them of the outer product of their summed scores."""
-    size, k = rows.size, rows.x.shape[1]
-    present = np.bincount(cluster) > 0
-    count, row = int(present.sum()), (np.cumsum(present, dtype=np.int32) - 1)[cluster]
-    columns = np.zeros((count, k))
-    for block in rows.blocks() if k else ():
-        sums = csc_array((surprise[block], row[block], np.arange(len(row[block]) + 1)), (count, len(row[block])))
+    group, count = grouped(cluster, len(surprise))
+    columns = np.zeros((count, rows.x.shape[1]))
+    for block in rows.blocks() if columns.size else ():
+        sums = csc_array((surprise[block], group[block], np.arange(len(group[block]) + 1)), (count, len(group[block])))
         columns += np.asarray(sums @ rows.x[block])
-    if count * size <= _DENSE:
-        place = row.astype(np.int64) * size
-        models = np.bincount(place + rows.a, surprise, count * size) - np.bincount(
-            place + rows.b, surprise, count * size
-        )
-        scores = np.hstack([models.reshape(count, size), columns])
-        return count, scores.T @ scores
-    both = np.concatenate([row, row]), np.concatenate([rows.a, rows.b])
-    sparse = coo_array((np.concatenate([surprise, -surprise]), both), shape=(count, size)).tocsr()
-    across, middle = sparse.T @ columns, np.empty((size + k, size + k))
-    middle[:size, :size] = (sparse.T @ sparse).toarray()
-    middle[:size, size:], middle[size:, :size], middle[size:, size:] = across, across.T, columns.T @ columns
-    return count, middle
+    return count, products(group, count, rows.a, surprise, rows.b, -surprise, rows.size, columns)
 
 
-def _ratings(data: Comparisons, fit: _Fit, method: str, kind: Errors, more: dict[str, Any]) -> Ratings:
+def _ratings(data: Comparisons, fit: _Fit, kind: Errors, left_out: dict[str, str]) -> Ratings:
     size = len(data.models)
     notes: dict[str, Any] = {
         "log_likelihood": fit.log_likelihood,
         "iterations": fit.iterations,
         "gradient": fit.gradient,
         "no_estimate": {data.models[code]: "it has no comparison with a weight above 0" for code in fit.absent},
-        **more,
+        "left_out": left_out,
     }
     if fit.no_errors:
         notes["no_errors"] = fit.no_errors
     weight = data.weight
     return Ratings(
-        method=method,
+        method="bradley-terry with covariates",
         models=data.models,
         logits=fit.point[:size],
         battles=(np.bincount(data.a, weight, size) + np.bincount(data.b, weight, size)).astype(np.float64),
@@ -268,15 +251,6 @@ def _rows(data: Comparisons, used: NDArray[np.bool_]) -> Comparisons:
         cluster=None if data.cluster is None else data.cluster[used],
         judge=None if data.judge is None else data.judge[used],
     )
-
-
-def _refuse_groups(rows: Design, names: list[str]) -> None:
-    size = rows.size
-    won = np.bincount(rows.pair[rows.y > 0.0], minlength=size * size).reshape(size, size)
-    lost = np.bincount(rows.pair[rows.y < 1.0], minlength=size * size).reshape(size, size)
-    groups = strong_groups((won + lost.T).astype(np.float64))
-    if len(groups) > 1:
-        raise SeparatedError(tuple(tuple(names[code] for code in group) for group in groups))
 
 
 def _widened(covariance: NDArray[np.float64], kept: NDArray[np.intp], size: int) -> NDArray[np.float64]:

@@ -1,0 +1,115 @@
+"""How well ratings foretell battles not seen, fold by fold: squared error and area under the curve; SPEC 3."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+from scipy.stats import rankdata
+
+from venire.arena.errors import InputError
+from venire.ratings.comparisons import Comparisons
+from venire.ratings.result import Ratings
+
+__all__ = ["Evaluation", "Predict", "auc", "auc_decisive", "evaluate", "mse", "predict", "rated"]
+
+_LEVELS = 20
+
+Predict = Callable[[Comparisons, Comparisons], NDArray[np.float64]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluation:
+    """Figures over all held-out rows together; `predicted` (rows,) is each row's P(A), NaN where none could be had."""
+
+    mse: float
+    auc: float
+    auc_decisive: float
+    rows: int
+    missing: int
+    predicted: NDArray[np.float64]
+
+
+def predict(ratings: Ratings, data: Comparisons) -> NDArray[np.float64]:
+    """P(A wins) (rows,) by the ratings of the same models; NaN where one has no estimate."""
+    return np.asarray(expit(ratings.logits[data.a] - ratings.logits[data.b]))
+
+
+def rated(fit: Callable[[Comparisons], Ratings]) -> Predict:
+    """What `evaluate` takes, from a method that rates models."""
+    return lambda train, test: predict(fit(train), test)
+
+
+def evaluate(data: Comparisons, method: Predict, *, folds: int = 5, seed: int = 0) -> Evaluation:
+    """Foretell each fold of the rows from the others by `method(train, test)`, and take all folds together.
+
+    Both tables keep all models and judges. Rows without a prediction are left out of the figures and counted. Raises
+    `InputError` for fewer than two folds or more folds than rows, and what the method raises.
+    """
+    if not 2 <= folds <= len(data):
+        raise InputError(f"folds is {folds}; give 2 or more, and no more than the {len(data)} comparisons")
+    fold = np.random.default_rng(seed).permutation(np.arange(len(data)) % folds)
+    predicted = np.empty(len(data))
+    for held in range(folds):
+        predicted[fold == held] = method(_rows(data, fold != held), _rows(data, fold == held))
+    known = np.isfinite(predicted)
+    y, p = data.y[known], predicted[known]
+    return Evaluation(
+        mse=mse(y, p),
+        auc=auc(y, p),
+        auc_decisive=auc_decisive(y, p),
+        rows=len(y),
+        missing=len(data) - len(y),
+        predicted=predicted,
+    )
+
+
+def mse(y: NDArray[np.float64], p: NDArray[np.float64]) -> float:
+    """Mean squared error of P(A) (rows,) against outcomes (rows,) of 0, 0.5 and 1; NaN for no row."""
+    return float(np.mean((y - p) ** 2)) if len(y) else float("nan")
+
+
+def auc(y: NDArray[np.float64], p: NDArray[np.float64]) -> float:
+    """Share of pairs of rows with unlike outcomes that P(A) puts in their order, equal predictions counting half.
+
+    Each battle stands in both orientations, so that nothing depends on which model is called A. NaN where all
+    outcomes are alike. Raises `InputError` for outcomes that are probabilities: too many levels to put in order.
+    """
+    if len(np.unique(y)) > _LEVELS:
+        raise InputError(f"y has more than {_LEVELS} distinct outcomes; give wins, losses and ties, or shares of a few")
+    # Rounded, so that p and 1 - (1 - p) are equal predictions.
+    return _concordance(np.concatenate([y, 1.0 - y]), np.round(np.concatenate([p, 1.0 - p]), 12))
+
+
+def auc_decisive(y: NDArray[np.float64], p: NDArray[np.float64]) -> float:
+    """The same over battles with a winner alone (y 0 or 1)."""
+    won = (y == 0.0) | (y == 1.0)
+    return auc(y[won], p[won])
+
+
+def _concordance(y: NDArray[np.float64], p: NDArray[np.float64]) -> float:
+    """Sum over pairs of levels of the rank statistic of one against the other."""
+    levels = np.unique(y)
+    right = pairs = 0.0
+    for place, low in enumerate(levels):
+        for high in levels[place + 1 :]:
+            below, above = p[y == low], p[y == high]
+            ranks = rankdata(np.concatenate([above, below]))[: len(above)]
+            right += float(ranks.sum()) - len(above) * (len(above) + 1) / 2
+            pairs += len(above) * len(below)
+    return right / pairs if pairs else float("nan")
+
+
+def _rows(data: Comparisons, kept: NDArray[np.bool_]) -> Comparisons:
+    return replace(
+        data,
+        a=data.a[kept],
+        b=data.b[kept],
+        y=data.y[kept],
+        weight=None if data.weight is None else data.weight[kept],
+        cluster=None if data.cluster is None else data.cluster[kept],
+        judge=None if data.judge is None else data.judge[kept],
+    )

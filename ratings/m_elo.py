@@ -1,0 +1,20 @@
+"""m-ELO: Elo's likelihood at its maximum instead of one pass of updates, without order and without K; SPEC 3.
+
+Maximising the sum of y ln P + (1 - y) ln(1 - P) over all battles is Bradley-Terry by another name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from venire.ratings.bradley_terry import bradley_terry
+from venire.ratings.comparisons import Comparisons
+from venire.ratings.result import Ratings
+
+__all__ = ["m_elo"]
+
+
+def m_elo(data: Comparisons, **options: Any) -> Ratings:
+    """Bradley-Terry ratings under the name that am-ELO's authors give them; options and errors are its own."""
+    return replace(bradley_terry(data, **options), method="m-elo")

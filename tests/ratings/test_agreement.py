@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.stats import pearsonr
+from scipy.stats import norm, pearsonr
+from scipy.stats import t as student
 
 from venire.arena.errors import InputError
 from venire.ratings.agreement import agreement
@@ -75,11 +76,11 @@ def test_the_other_intervals_are_as_published() -> None:
         ("spearman", found.spearman, (1 + found.spearman**2 / 2) / 17),
         ("kendall", found.kendall, 0.437 / 16),
     ):
-        half = 1.644854 * np.sqrt(variance)
+        half = norm.ppf(0.95) * np.sqrt(variance)
         bounds = np.tanh(np.arctanh(value) - half), np.tanh(np.arctanh(value) + half)
         assert found.intervals[name] == pytest.approx(bounds)
     apart = np.abs(ours - ours.mean() - theirs + theirs.mean())
-    half = 1.729133 * apart.std(ddof=1) / np.sqrt(20)
+    half = student.ppf(0.95, 19) * apart.std(ddof=1) / np.sqrt(20)
     centre = apart.mean() * np.sqrt(20 / 19)
     assert found.intervals["mae"] == pytest.approx((centre - half, centre + half))
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from venire.ratings.agreement import Agreement, agreement
-from venire.ratings.bootstrapping import Replicates, bootstrap_battles, bootstrap_clusters
 from venire.ratings.beta import Beta, fit_beta
+from venire.ratings.bootstrapping import Replicates, bootstrap_battles, bootstrap_clusters
 from venire.ratings.bradley_terry import (
     BradleyTerry,
     NotConvergedError,
@@ -15,9 +15,9 @@ from venire.ratings.bradley_terry import (
     separated_groups,
     win_matrix,
 )
-from venire.ratings.comparisons import Comparisons, comparisons
 from venire.ratings.calibration import Calibration, calibration
 from venire.ratings.coefficient import Coefficient
+from venire.ratings.comparisons import Comparisons, comparisons
 from venire.ratings.consistency import Consistency, JudgeConsistency, consistency
 from venire.ratings.covariance import Covariance, bradley_terry_covariance
 from venire.ratings.covariates import CovariateRatings, covariates, position
@@ -26,30 +26,28 @@ from venire.ratings.evaluation import Evaluation, evaluate
 from venire.ratings.inference import Bootstrap, bootstrap
 from venire.ratings.kappa import cohen_kappa, fleiss_kappa, fleiss_kappa_counts, unanimity
 from venire.ratings.krippendorff import krippendorff_alpha
+from venire.ratings.leave_one_out import Accuracy, LeaveOneOut, Placed, leave_one_out
 from venire.ratings.m_elo import m_elo
 from venire.ratings.merging import Judgments, Merge, merge_orders
 from venire.ratings.regression import CovariateSeparatedError
+from venire.ratings.reliability import Reliability, reliability
 from venire.ratings.result import Ratings
 from venire.ratings.scale import to_elo, to_logits
+from venire.ratings.soft_elo import SoftElo, hard_elo, human_elo, soft_elo
 from venire.ratings.trueskill import TrueSkill, trueskill
 from venire.ratings.win_rate import BaselineRates, WinRates, against_baseline, win_rate, win_rate_balanced
 from venire.ratings.wins import WinCounts, win_counts
-from venire.ratings.leave_one_out import Accuracy, LeaveOneOut, Placed, leave_one_out
-from venire.ratings.merging import Judgments, Merge, merge_orders
-from venire.ratings.reliability import Reliability, reliability
-from venire.ratings.scale import to_elo, to_logits
-from venire.ratings.soft_elo import SoftElo, hard_elo, human_elo, soft_elo
 
 __all__ = [
     "Accuracy",
     "Agreement",
-    "Beta",
     "BaselineRates",
+    "Beta",
     "Bootstrap",
     "BradleyTerry",
-    "Comparisons",
     "Calibration",
     "Coefficient",
+    "Comparisons",
     "Consistency",
     "Covariance",
     "CovariateRatings",
@@ -61,52 +59,49 @@ __all__ = [
     "Merge",
     "NotConvergedError",
     "OnlineElo",
+    "Placed",
     "Ratings",
+    "Reliability",
     "Replicates",
     "SeparatedError",
+    "SoftElo",
     "TrueSkill",
     "WinCounts",
-    "Placed",
-    "Reliability",
-    "SeparatedError",
-    "SoftElo",
     "WinRates",
     "against_baseline",
     "agreement",
     "bootstrap",
+    "bootstrap_battles",
+    "bootstrap_clusters",
     "bradley_terry",
     "bradley_terry_covariance",
     "bradley_terry_wins",
-    "comparisons",
     "calibration",
     "cohen_kappa",
-    "bootstrap_battles",
-    "bootstrap_clusters",
-    "bradley_terry_covariance",
+    "comparisons",
     "consistency",
     "covariates",
     "evaluate",
     "fit",
+    "fit_beta",
     "fleiss_kappa",
     "fleiss_kappa_counts",
+    "hard_elo",
+    "human_elo",
     "krippendorff_alpha",
+    "leave_one_out",
     "m_elo",
     "merge_orders",
     "online_elo",
     "position",
-    "fit_beta",
-    "hard_elo",
-    "human_elo",
-    "leave_one_out",
-    "merge_orders",
     "reliability",
     "separated_groups",
     "soft_elo",
     "to_elo",
     "to_logits",
     "trueskill",
-    "win_counts",
     "unanimity",
+    "win_counts",
     "win_matrix",
     "win_rate",
     "win_rate_balanced",

@@ -43,22 +43,8 @@ def among(data: Comparisons, codes: Sequence[int] | NDArray[np.intp]) -> Compari
     """The comparisons between some models, given by codes in the order wanted; clusters and judges keep their codes."""
     place = np.full(len(data.models), -1, dtype=np.int32)
     place[codes] = np.arange(len(codes), dtype=np.int32)
-    a, b = place[data.a], place[data.b]
-    inside = (a >= 0) & (b >= 0)
-
-    def kept(column: NDArray[Any] | None) -> NDArray[Any] | None:
-        return None if column is None else column[inside]
-
-    return replace(
-        data,
-        models=tuple(data.models[code] for code in codes),
-        a=a[inside],
-        b=b[inside],
-        y=data.y[inside],
-        weight=kept(data.weight),
-        cluster=kept(data.cluster),
-        judge=kept(data.judge),
-    )
+    rows = data.select((place[data.a] >= 0) & (place[data.b] >= 0))
+    return replace(rows, models=tuple(data.models[code] for code in codes), a=place[rows.a], b=place[rows.b])
 
 
 def joined(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,11 @@ class Comparisons:
     def total(self) -> float:
         """The weight of all rows; their number where each counts once."""
         return float(len(self.y)) if self.weight is None else float(self.weight.sum())
+
+    def select(self, rows: NDArray[Any]) -> Comparisons:
+        """The same table with some of its rows, by mask or by position; the names keep their codes."""
+        columns = {name: getattr(self, name) for name in ("a", "b", "y", "weight", "cluster", "judge")}
+        return replace(self, **{name: column[rows] for name, column in columns.items() if column is not None})
 
 
 def comparisons(

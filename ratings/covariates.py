@@ -7,7 +7,7 @@ must be the same row with its sign turned, and a centred column is not.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -87,7 +87,7 @@ def covariates(
         raise InputError(f"ridge is {ridge}; give a finite number, 0 or more")
     used = np.ones(len(data), dtype=np.bool_) if data.weight is None else data.weight > 0.0
     if not used.all():
-        data, table = _rows(data, used), table[used]
+        data, table = data.select(used), table[used]
     kept = np.flatnonzero((table != 0.0).any(axis=0))
     if len(kept) < len(labels):
         table = table[:, kept]
@@ -239,18 +239,6 @@ def _kind(errors: Errors | None, data: Comparisons) -> Errors:
     if kind == "hessian" and bool(((data.y != 0.0) & (data.y != 1.0)).any()):
         raise InputError("errors is 'hessian', which holds for outcomes 0 and 1 alone; choose 'sandwich' or 'cluster'")
     return kind
-
-
-def _rows(data: Comparisons, used: NDArray[np.bool_]) -> Comparisons:
-    return replace(
-        data,
-        a=data.a[used],
-        b=data.b[used],
-        y=data.y[used],
-        weight=None if data.weight is None else data.weight[used],
-        cluster=None if data.cluster is None else data.cluster[used],
-        judge=None if data.judge is None else data.judge[used],
-    )
 
 
 def _widened(covariance: NDArray[np.float64], kept: NDArray[np.intp], size: int) -> NDArray[np.float64]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,7 +54,7 @@ def evaluate(data: Comparisons, method: Predict, *, folds: int = 5, seed: int = 
     fold = np.random.default_rng(seed).permutation(np.arange(len(data)) % folds)
     predicted = np.empty(len(data))
     for held in range(folds):
-        predicted[fold == held] = method(_rows(data, fold != held), _rows(data, fold == held))
+        predicted[fold == held] = method(data.select(fold != held), data.select(fold == held))
     known = np.isfinite(predicted)
     y, p = data.y[known], predicted[known]
     return Evaluation(
@@ -101,15 +101,3 @@ def _concordance(y: NDArray[np.float64], p: NDArray[np.float64]) -> float:
             right += float(ranks.sum()) - len(above) * (len(above) + 1) / 2
             pairs += len(above) * len(below)
     return right / pairs if pairs else float("nan")
-
-
-def _rows(data: Comparisons, kept: NDArray[np.bool_]) -> Comparisons:
-    return replace(
-        data,
-        a=data.a[kept],
-        b=data.b[kept],
-        y=data.y[kept],
-        weight=None if data.weight is None else data.weight[kept],
-        cluster=None if data.cluster is None else data.cluster[kept],
-        judge=None if data.judge is None else data.judge[kept],
-    )

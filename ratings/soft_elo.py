@@ -73,7 +73,7 @@ def soft_elo(
     known = ~np.isnan(scores)
     if not known.any():
         raise InputError("score: no row has one; give the judge's score of A less that of B")
-    kept = data if known.all() else _rows(data, known)
+    kept = data if known.all() else data.select(known)
     scores, labels = scores[known], labels[known]
     grid = score_grid(scores)
     if beta is None:
@@ -98,18 +98,6 @@ def soft_elo(
     spread[known] = targets
     ratings = replace(found, diagnostics={**found.diagnostics, **said})
     return SoftElo(ratings, fit.beta, fit.n_fit, trust.ece, fit, trust, spread, warnings)
-
-
-def _rows(data: Comparisons, rows: NDArray[np.bool_]) -> Comparisons:
-    return replace(
-        data,
-        a=data.a[rows],
-        b=data.b[rows],
-        y=data.y[rows],
-        weight=None if data.weight is None else data.weight[rows],
-        cluster=None if data.cluster is None else data.cluster[rows],
-        judge=None if data.judge is None else data.judge[rows],
-    )
 
 
 def _rated(method: str, data: Comparisons, targets: NDArray[np.float64], ridge: float, parity: bool) -> Ratings:

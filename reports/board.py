@@ -138,7 +138,7 @@ def _one_origin(battles: Battles, origins: Collection[Origin]) -> str | None:
 
 
 def _nothing(judgments: Judgments) -> Rated:
-    return unrated(judgments.comparisons(), "took part in no readable judgment")
+    return unrated(judgments.comparisons(), dict.fromkeys(judgments.models, "took part in no readable judgment"))
 
 
 def _model_rows(judgments: Judgments, rated: Rated, reference: Mapping[str, float]) -> tuple[ModelRow, ...]:
@@ -171,7 +171,7 @@ def _model_json(row: ModelRow) -> dict[str, Any]:
     plain = asdict(row)
     figures = plain.pop("figures")
     optional = ("group", "reference")
-    return {key: value for key, value in plain.items() if key not in optional or value is not None} | figures
+    return {**{key: value for key, value in plain.items() if key not in optional or value is not None}, **figures}
 
 
 def _counts(battles: Battles, judgments: Judgments, options: Options) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.ratings.agreement import agreement
-from venire.ratings.methods import METHODS, missing, rate
+from venire.ratings.methods import METHODS, missing, rate, untaken
 from venire.ratings.options import Options
 
 __all__ = ["Comparison", "Standing", "compare"]
@@ -76,8 +76,13 @@ def compare(battles: Battles, methods: Sequence[str], options: Options) -> Compa
         raise InputError("a method is named twice: name each once")
     chosen, left_out = list(methods), {}
     if not chosen:
-        left_out = {name: f"needs {lack}" for name in METHODS if (lack := missing(battles, name))}
+        left_out = {name: f"needs {lack}" for name in METHODS if (lack := missing(battles, name, options))}
         left_out |= {name: "rates no models" for name, one in METHODS.items() if not one.rates}
+        left_out |= {
+            name: f"does not take {', '.join(untaken(name, options))}"
+            for name in METHODS
+            if name not in left_out and untaken(name, options)
+        }
         chosen = [name for name in METHODS if name not in left_out]
     if len(chosen) < 2:
         raise InputError(f"a comparison needs two methods or more; there are: {', '.join(METHODS)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -89,8 +89,11 @@ def _show_doubts(screen: Console, board: Board) -> None:
         f"{board.gauge}; errors: {facts['errors']}{without}; judges: {boot['replicates']} draws of {boot['unit']}s",
         style="dim",
     )
-    for note in facts.get("notes", ()):
-        screen.print(f"note: {note}")
+    for note in [*facts.get("notes", ()), *dict.fromkeys(fit.get("errors_reason") for fit in facts["fits"])]:
+        if note:
+            screen.print(f"note: {note}")
+    if effects := facts.get("covariates"):
+        _show_covariates(screen, effects, facts["level"])
     bad = {name: count for name, count in facts["statuses"].items() if count and name != "ok"}
     if bad:
         screen.print("not read: " + ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in bad.items()))
@@ -107,24 +110,54 @@ def _show_doubts(screen: Console, board: Board) -> None:
     screen.print()
 
 
+def _show_covariates(screen: Console, effects: Sequence[Mapping[str, Any]], level: float) -> None:
+    """What each covariate is worth, in log odds a unit of it."""
+    rows = [
+        [
+            plain(one["name"]),
+            *(_signed(one[key]) for key in ("coefficient", "se")),
+            _between_signed(one),
+            _number(one["p"]),
+        ]
+        for one in effects
+    ]
+    screen.print()
+    tabulate(screen, ["covariate", "log odds", "se", _percent(level), "p"], rows)
+
+
 _NARROW = 105
 """Columns below which the judges' intervals and the share of first places are left out, so that no figure is cut."""
 
+_JUDGES = 40
+"""Judges shown, those with the most verdicts: a crowd does not push the leaderboard off the screen."""
+
 
 def _show_judges(screen: Console, board: Board) -> None:
-    wide = screen.width >= _NARROW
-    interval, first = (["95 %"], ["1st"]) if wide else ([], [])
-    head = ["judge", "consistency", *interval, "decisive", *interval, "ties", "flips", *first, "read", "verdicts"]
-    rows = []
-    for row in board.judges:
-        even, decisive = [_number(row.consistency)], [_number(row.decisive)]
-        shares = [_share(row.ties), _share(row.flips)]
-        if wide:
-            even.append(_span(row.consistency_lo, row.consistency_hi))
-            decisive.append(_span(row.decisive_lo, row.decisive_hi))
-            shares.append(_share(row.first))
-        rows.append([plain(row.judge), *even, *decisive, *shares, _share(row.readable), f"{row.verdicts}"])
-    tabulate(screen, head, rows, title=f"Judges   verdicts: {board.verdicts}")
+    wide, level = screen.width >= _NARROW, _percent(board.diagnostics["level"])
+    judges = sorted(board.judges, key=lambda row: -row.verdicts)[:_JUDGES]
+    rows = sorted(judges, key=lambda row: row.judge)
+    columns: list[tuple[str, list[str]]] = [
+        ("judge", [plain(row.judge) for row in rows]),
+        ("consistency", [_number(row.consistency) + ("*" if row.note else "") for row in rows]),
+        (level, [_span(row.consistency_lo, row.consistency_hi) if wide else "" for row in rows]),
+        ("decisive", [_number(row.decisive) for row in rows]),
+        (level, [_span(row.decisive_lo, row.decisive_hi) if wide else "" for row in rows]),
+        ("slope", ["" if row.discrimination is None else f"{row.discrimination:.2f}" for row in rows]),
+        ("ties", [_share(row.ties) for row in rows]),
+        ("flips", [_share(row.flips) for row in rows]),
+        ("1st", [_share(row.first) if wide else "" for row in rows]),
+        ("read", [_share(row.readable) for row in rows]),
+        ("verdicts", [f"{row.verdicts}" for row in rows]),
+    ]
+    shown = [(head, cells) for head, cells in columns if any(cells)]
+    if rows:
+        cells = list(zip(*(cells for _, cells in shown), strict=True))
+        tabulate(screen, [head for head, _ in shown], cells, title=f"Judges   verdicts: {board.verdicts}")
+    if len(board.judges) > _JUDGES:
+        left = len(board.judges) - _JUDGES
+        screen.print(f"and {left} judges with fewer verdicts: all of them in `venire rate --json`", style="dim")
+    for note in dict.fromkeys(row.note for row in rows if row.note):
+        screen.print(f"* {note}", style="dim")
     if not wide and rows:
         screen.print("narrow terminal: intervals and 1st in `venire rate --json`", style="dim")
 
@@ -137,6 +170,14 @@ def _between(lo: float | None, hi: float | None, word: str) -> str:
     if lo is None or hi is None:
         return ""
     return f"{lo:.0f}" if word == "-" and lo == hi else f"{lo:.0f}{word}{hi:.0f}"
+
+
+def _signed(value: float | None) -> str:
+    return "none" if value is None else f"{value:.3f}"
+
+
+def _between_signed(effect: Mapping[str, Any]) -> str:
+    return "" if effect["lo"] is None else f"{effect['lo']:.3f} to {effect['hi']:.3f}"
 
 
 def _number(value: float | None) -> str:

@@ -37,7 +37,7 @@ class Source:
     paths: tuple[Path, ...]
     campaign: str | None = None
     mapping: Mapping[str, str] = field(default_factory=dict)
-    where: Sequence[str] = ()
+    where: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
     cluster: str | None = None
     origin: Origin | None = None
     form: str | None = None
@@ -95,7 +95,7 @@ def rate(
     options: Options | None = None,
     campaign: str | None = None,
     mapping: Mapping[str, str] | None = None,
-    where: Sequence[str] = (),
+    where: Mapping[str, str | Sequence[str]] | None = None,
     cluster: str | None = None,
     origin: Origin | None = None,
     form: str | None = None,
@@ -109,7 +109,15 @@ def rate(
     """
     paths = [path] if isinstance(path, str | Path) else path
     source = Source(
-        tuple(Path(one) for one in paths), campaign, mapping or {}, where, cluster, origin, form, both_bad, baseline
+        tuple(Path(one) for one in paths),
+        campaign,
+        mapping or {},
+        where or {},
+        cluster,
+        origin,
+        form,
+        both_bad,
+        baseline,
     )
     return read(source, () if options is None else options.covariates).board(method, options)
 
@@ -163,7 +171,11 @@ def _read_files(source: Source, features: Sequence[str]) -> Verdicts:
             "--both-bad and --baseline out"
         )
     battles = read_battles(
-        source.paths[0], source.mapping, where=source.where, cluster=source.cluster, features=tuple(features)
+        source.paths[0],
+        source.mapping,
+        where=source.where,
+        cluster=source.cluster,
+        features=[name for name in features if name != "position"],
     )
     return Verdicts(battles, origins)
 

@@ -135,6 +135,7 @@ def rate(
     from venire.arena.errors import InputError
     from venire.arena.records import Origin
     from venire.commands.options import anchors, column_map, write_json
+    from venire.commands.options import where as conditions
     from venire.leaderboard import show_board, show_comparison
     from venire.rating import Source, read
     from venire.ratings.options import Options
@@ -144,7 +145,7 @@ def rate(
         tuple(paths),
         campaign=campaign,
         mapping=column_map(mapping),
-        where=where,
+        where=conditions(where),
         cluster=cluster,
         origin=None if origin is None else Origin(origin.value),
         form=form,

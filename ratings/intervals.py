@@ -1,0 +1,163 @@
+"""From ratings to what a leaderboard shows: intervals, standard errors and ranks, by formula or from replicates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venire.arena.errors import InputError, VenireError
+from venire.ratings.apart import Rated
+from venire.ratings.bootstrapping import Replicates, bootstrap_battles, bootstrap_clusters
+from venire.ratings.comparisons import Comparisons
+from venire.ratings.options import Options
+from venire.ratings.result import Ratings
+from venire.ratings.scale import ELO_MEAN, POINTS_PER_LOGIT
+
+__all__ = ["Refit", "finished", "redrawn"]
+
+Refit = Callable[[NDArray[np.intp]], Ratings]
+"""The ratings of some rows of the table, by position; a row may be there several times."""
+
+
+def finished(
+    ratings: Ratings,
+    data: Comparisons,
+    options: Options,
+    *,
+    ridge: float = 0.0,
+    refit: Refit | None = None,
+    figures: Mapping[str, NDArray[np.float64]] | None = None,
+    more: Mapping[str, Any] | None = None,
+) -> Rated:
+    """The ratings with intervals, errors and ranks; models that were rated together are one group.
+
+    Under `options.replicates` rows are drawn again, by cluster where the data has clusters: refitted by `refit`, or as
+    Bradley-Terry with this ridge. Else intervals are what the covariance says, and without one there are none. `more`
+    goes into the diagnostics. Raises what the refits raise of the whole table.
+    """
+    lost, anchor = 0, _anchor(ratings, options.anchors)
+    if not options.replicates:
+        ratings = _shifted(ratings, anchor)
+        lo, hi = ratings.interval(options.level)
+    else:
+        drawn = _replicates(ratings, data, options, ridge, refit)
+        ratings = _shifted(ratings, anchor)
+        if anchor is not None:
+            moved = drawn.logits - drawn.logits[:, [anchor[0]]] + anchor[1]
+            drawn = replace(drawn, logits=moved, point=ratings.logits)
+        lo, hi = drawn.interval(options.level)
+        lost = drawn.without_estimate
+        unit = "instructions" if drawn.unit == "cluster" else "battles"
+        ratings = replace(
+            ratings, covariance=drawn.covariance, errors=f"bootstrap over {drawn.units} {unit}", degrees=np.inf
+        )
+    rated = np.isfinite(ratings.logits)
+    rank_lo, rank_hi = _ranks(ratings, options)
+    reasons = dict(ratings.diagnostics.get("no_estimate", {}))
+    return Rated(
+        ratings=ratings,
+        lo=lo,
+        hi=hi,
+        se=POINTS_PER_LOGIT * ratings.se,
+        rank_lo=rank_lo,
+        rank_hi=rank_hi,
+        group=rated.astype(np.int64),
+        groups=(tuple(name for name, known in zip(ratings.models, rated.tolist(), strict=True) if known),),
+        reasons=reasons,
+        figures=dict(figures or {}),
+        fits=(_fit(ratings, data),),
+        without_estimate=lost,
+        diagnostics=dict(more or {}),
+    )
+
+
+def redrawn(data: Comparisons, refit: Refit, point: Ratings, *, replicates: int, seed: int) -> Replicates:
+    """Draw rows again, whole clusters where there are any, and fit each draw by `refit`; the slow way, for any method.
+
+    A draw that cannot be fitted has NaN; a model that a draw leaves out makes it one that has no estimate.
+    """
+    rng = np.random.default_rng(seed)
+    size = len(data) if data.cluster is None else len(data.clusters)
+    unit = np.arange(len(data)) if data.cluster is None else data.cluster
+    order = np.argsort(unit, kind="stable")
+    ends = np.cumsum(np.bincount(unit, minlength=size))
+    known = np.isfinite(point.logits)
+    logits = np.full((replicates, len(point.models)), np.nan)
+    for row in logits:
+        drawn = rng.integers(0, size, size)
+        rows = np.concatenate([order[ends[one] - count : ends[one]] for one, count in _sizes(drawn, ends)])
+        try:
+            found = refit(rows).logits
+        except VenireError:
+            continue
+        if np.isfinite(found[known]).all():
+            row[:] = found
+    return Replicates(
+        models=point.models,
+        logits=logits,
+        point=point.logits,
+        unit="battle" if data.cluster is None else "cluster",
+        units=size,
+        seed=seed,
+    )
+
+
+def _anchor(ratings: Ratings, anchors: Mapping[str, float]) -> tuple[int, float] | None:
+    """The place of a model that only shifts the gauge, and its logits; None where there is none to shift by.
+
+    Raises `InputError` for several, which not every method can hold, and for one without a rating.
+    """
+    there = {name: points for name, points in anchors.items() if name in ratings.models}
+    if not there or ratings.gauge != "mean 1000":
+        return None
+    if len(there) > 1:
+        raise InputError(f"{ratings.method} holds one anchor: name one, or choose bradley-terry")
+    ((name, points),) = there.items()
+    place = ratings.models.index(name)
+    if not np.isfinite(ratings.logits[place]):
+        raise InputError(f"the anchor {name} has no rating, so nothing can hang on it: name another")
+    return place, (points - ELO_MEAN) / POINTS_PER_LOGIT
+
+
+def _shifted(ratings: Ratings, anchor: tuple[int, float] | None) -> Ratings:
+    """The same ratings with the anchor where it belongs; errors are then those of differences to it."""
+    if anchor is None:
+        return ratings
+    place, logit = anchor
+    spread = ratings.covariance
+    if spread is not None:
+        spread = spread - spread[[place]] - spread[:, [place]] + spread[place, place]
+    points = ELO_MEAN + POINTS_PER_LOGIT * logit
+    return replace(
+        ratings,
+        logits=ratings.logits - ratings.logits[place] + logit,
+        covariance=spread,
+        gauge=f"anchored: {ratings.models[place]} = {points:g}",
+    )
+
+
+def _ranks(ratings: Ratings, options: Options) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    nothing = np.zeros(len(ratings.models), dtype=np.int64)
+    return nothing, nothing
+
+
+def _sizes(drawn: NDArray[np.int64], ends: NDArray[np.intp]) -> list[tuple[int, int]]:
+    counts = np.diff(ends, prepend=0)
+    return [(one, int(counts[one])) for one in drawn.tolist()]
+
+
+def _replicates(ratings: Ratings, data: Comparisons, options: Options, ridge: float, refit: Refit | None) -> Replicates:
+    if refit is not None:
+        return redrawn(data, refit, ratings, replicates=options.replicates, seed=options.seed)
+    held = np.isin(ratings.models, list(options.anchors))
+    bootstrap = bootstrap_battles if data.cluster is None else bootstrap_clusters
+    return bootstrap(data, ratings.logits, replicates=options.replicates, seed=options.seed, ridge=ridge, fixed=held)
+
+
+def _fit(ratings: Ratings, data: Comparisons) -> dict[str, Any]:
+    facts = {key: value for key, value in ratings.diagnostics.items() if key != "no_estimate"}
+    return {"models": int(np.count_nonzero(np.isfinite(ratings.logits))), "judgments": len(data), **facts}

@@ -25,7 +25,8 @@ class Battles:
     What only some tables know is None where it is not: `outcome` (0 to 1, for A; overrides the label), `weight` (0 or
     more), `score` (A less B on the judge's own scale), `human` (1, 0.5 or 0: what people said of A). Within these, NaN
     is a row that does not say. `features` are covariates by name, of A less B. `cluster` is a code into `clusters`:
-    what rows share in place of their instruction, where a table names it.
+    what rows share in place of their instruction, where a table names it; `clustered` False says that they share
+    nothing.
     """
 
     models: tuple[str, ...]
@@ -47,6 +48,7 @@ class Battles:
     features: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     cluster: NDArray[np.int32] | None = None
     clusters: tuple[str, ...] = ()
+    clustered: bool = True
 
 
 @dataclass(frozen=True, slots=True)

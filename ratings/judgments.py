@@ -30,7 +30,8 @@ class Judgments:
 
     None where no verdict says it: `first` (1: A was shown first, -1: second, 0: both orders), `weight` (the mean of the
     orders'), `score` (A less B) and `human` (1, 0.5 or 0 for A), both NaN in rows that do not say. `features` are
-    covariates by name, of A less B. `cluster` are codes into `clusters`, of a table that names them.
+    covariates by name, of A less B. `cluster` are codes into `clusters`, of a table that names them; `clustered` False
+    says that rows share nothing.
     """
 
     models: tuple[str, ...]
@@ -55,6 +56,7 @@ class Judgments:
     features: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     cluster: NDArray[np.int32] | None = None
     clusters: tuple[str, ...] = ()
+    clustered: bool = True
 
     def __len__(self) -> int:
         return len(self.y)
@@ -103,7 +105,7 @@ class Judgments:
         codes, names = rows.cluster, rows.clusters
         if codes is None or cluster == "instruction":
             codes, names = (rows.instruction, rows.instructions) if rows.instructions else (None, ())
-        if cluster == "none":
+        if cluster == "none" or (cluster == "auto" and not self.clustered):
             codes, names = None, ()
         judge, judges = _present(rows.judge, rows.judges)
         found, clusters = (None, ()) if codes is None else _present(codes, names)

@@ -164,6 +164,7 @@ def _judgments(kept: Battles, starts: NDArray[np.intp], merge: Merge, merged: bo
         features={name: _mean(column, starts) for name, column in kept.features.items()},
         cluster=None if kept.cluster is None else kept.cluster[starts],
         clusters=kept.clusters,
+        clustered=kept.clustered,
     )
 
 

@@ -158,11 +158,14 @@ def _read_files(source: Source, features: Sequence[str]) -> Verdicts:
     if source.campaign is not None:
         raise InputError(f"{source.paths[0]} is a table of battles and has no campaigns: leave --campaign out")
     origins = [source.origin or Origin.RECORDED]
-    form = TABLE if source.where or source.cluster or features else source.form
-    found: Judged | None = read_verdicts(source.paths, form, mapping=source.mapping, baseline=source.baseline)
+    form = TABLE if source.cluster not in (None, "none") or features else source.form
+    found: Judged | None = read_verdicts(
+        source.paths, form, mapping=source.mapping, baseline=source.baseline, where=source.where
+    )
     if found is not None:
         both_bad = source.both_bad or "tie"
-        return Verdicts(found.fitted(both_bad), origins, told=found.told(both_bad))
+        battles = replace(found.fitted(both_bad), clustered=source.cluster is None)
+        return Verdicts(battles, origins, told=found.told(both_bad))
     if len(source.paths) > 1:
         raise InputError(f"{source.paths[1]}: a plain table is rated by itself; put the tables together into one")
     if source.both_bad is not None or source.baseline is not None:

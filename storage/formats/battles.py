@@ -60,16 +60,16 @@ def read_battles(
     """Verdicts of a table file, in its order; `mapping` is from our column names to the file's.
 
     `where` keeps the rows that hold given values (`filtering.condition`), `features` are covariates to read
-    (`covariates`), `cluster` is a column of the file whose rows belong together in place of an instruction's. The order
-    shown is known (`ordered`) where the table names `first` and `second`; what a judge said of one showing more than
-    once is then numbered in `repeat`, unless the file does so. A row without a winner has status 1. Without a judge
-    column all verdicts are of the judge `UNNAMED_JUDGE`. Raises InputError that names file, row (the first data row is
-    1) and value.
+    (`covariates`), `cluster` is a column of the file whose rows belong together in place of an instruction's ("none":
+    no rows do). The order shown is known (`ordered`) where the table names `first` and `second`; what a judge said of
+    one showing more than once is then numbered in `repeat`, unless the file does so. A row without a winner has status
+    1. Without a judge column all verdicts are of the judge `UNNAMED_JUDGE`. Raises InputError that names file, row (the
+    first data row is 1) and value.
     """
     _refuse_unknown(path, mapping, features)
     with closing((table := open_table(path)).connection):
-        sides = _sides(table, mapping)
-        theirs = _columns(table, sides, mapping, cluster)
+        sides, apart = _sides(table, mapping), cluster == "none" and cluster not in table.columns
+        theirs = _columns(table, sides, mapping, None if apart else cluster)
         covariates = columns_of(table, features, mapping)
         _load(table, theirs, feature_cells(table, covariates), condition(table, where, mapping))
         words = _words(sides, theirs)
@@ -80,10 +80,11 @@ def read_battles(
             judge="judge" in theirs,
             instruction="instruction_id" in theirs,
             ordered=sides == _SHOWN,
-            cluster=cluster is not None,
+            cluster="cluster" in theirs,
             numbers=[ours for ours, name in _NUMBERS.items() if name in theirs],
             features={name: f"x{number}" for number, name in enumerate(covariates)},
         )
+    battles = replace(battles, clustered=not apart)
     return _numbered(battles) if battles.ordered and "repeat" not in theirs else battles
 
 

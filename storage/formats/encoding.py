@@ -50,7 +50,7 @@ def encode(
         f"swapped, cast(label is null as tinyint) as status, coalesce(label, 0) as label{more} "
         f"from verdict {joins}order by row"
     ).fetchnumpy()
-    known = {name: column for name in numbers if (column := plain_numbers(found[name])) is not None}
+    known = {name: plain_numbers(found[name]) for name in numbers}
     return Battles(
         models=models,
         judges=judges,
@@ -67,7 +67,10 @@ def encode(
         cluster=found["cluster"].astype(np.int32) if cluster else None,
         clusters=clusters,
         features={name: _numbers(found[column]) for name, column in features.items()},
-        **known,
+        outcome=known.get("outcome"),
+        weight=known.get("weight"),
+        score=known.get("score"),
+        human=known.get("human"),
     )
 
 

@@ -2,44 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import duckdb
 import numpy as np
 import pytest
 
 from venire.arena.battles import Battles
 from venire.ratings.agreement import agreement
-from venire.ratings.bradley_terry import fit
+from venire.ratings.bradley_terry import bradley_terry
 from venire.ratings.consistency import consistency
 from venire.ratings.merging import Judgments, merge_orders, select
-from venire.ratings.scale import to_elo
-
-Table = Callable[..., Battles]
-
-
-def read(path: Path, columns: str, where: str) -> list[tuple[Any, ...]]:
-    with duckdb.connect() as connection:
-        return connection.execute(f"SELECT {columns} FROM read_parquet(?) WHERE {where}", [str(path)]).fetchall()
+from venire.storage.formats.battles import read_battles
 
 
 def ratings(judgments: Judgments) -> dict[str, float]:
-    found = fit(judgments)
-    return dict(zip(found.models, to_elo(found.ratings).tolist(), strict=True))
+    found = bradley_terry(judgments.comparisons(), errors="none")
+    return dict(zip(found.models, found.elo.tolist(), strict=True))
 
 
 @pytest.fixture(scope="module")
-def peers(shared_data: Path, table: Table) -> Battles:
-    columns = "first, second, verdict, judge, instruction_id, repeat"
-    return table(read(shared_data / "vicuna80_peers" / "judgments.parquet", columns, "repeat = 1"))
-
-
-@pytest.fixture(scope="module")
-def crowd(shared_data: Path) -> list[tuple[Any, ...]]:
-    columns = "first, second, verdict, annotator, prompt_id, pair_id, annotator_kind"
-    return read(shared_data / "llmfao" / "comparisons.parquet", columns, "true")
+def peers(shared_data: Path) -> Battles:
+    return read_battles(shared_data / "vicuna80_peers" / "judgments.parquet", where={"repeat": "1"})
 
 
 def of_judge(battles: Battles, judge: str) -> Battles:
@@ -86,30 +69,37 @@ def test_flips_and_ties_of_peers(
     assert (row.verdicts, row.matchups) == (1600, 10)
 
 
-def test_peers_rated_by_people(shared_data: Path, table: Table) -> None:
-    columns = "first, second, verdict, 'people', instruction_id, vote"
-    votes = read(shared_data / "vicuna80_peers" / "human_votes.parquet", columns, "true")
-    found = ratings(merge_orders(table(votes, ordered=False)))
+def test_peers_rated_by_people(shared_data: Path) -> None:
+    votes = merge_orders(read_battles(shared_data / "vicuna80_peers" / "human_votes.parquet"))
+    assert (votes.merged, len(votes), votes.one_order, set(votes.repeat.tolist())) == (True, 7040, 7040, {1, 2, 3})
+    found = ratings(votes)
     expected = {"gpt-4": 1133.53, "claude-v1": 1129.27, "guanaco-65b": 994.37, "bard": 909.39}
     assert len(found) == 9
     assert {model: found[model] for model in expected} == pytest.approx(expected, abs=0.05)
 
 
-def test_crowd_ratings_and_their_agreement_with_judges(crowd: list[tuple[Any, ...]], table: Table) -> None:
-    people = ratings(merge_orders(table([row[:6] for row in crowd if row[6] == "human"], ordered=False)))
+def test_crowd_ratings_and_their_agreement_with_judges(shared_data: Path) -> None:
+    path, columns = (
+        shared_data / "llmfao" / "comparisons.parquet",
+        {"judge": "annotator", "instruction_id": "prompt_id"},
+    )
+    crowd = read_battles(path, columns, where={"annotator_kind": "human"})
+    assert (len(crowd.label), len(crowd.judges), crowd.ordered) == (8931, 124, True)
+    people = ratings(merge_orders(crowd))
     expected = {"GPT 4": 1172.13, "Platypus-2 Instruct (70B)": 1112.45, "command": 1110.17, "Dolly v2 (3B)": 845.66}
     assert {model: people[model] for model in expected} == pytest.approx(expected, abs=0.05)
     assert min(people, key=people.__getitem__) == "Dolly v2 (3B)"
     for judge, spearman in (("gpt-4", 0.7099), ("gpt-3.5-turbo-instruct", 0.7275)):
-        machine = ratings(merge_orders(table([row[:6] for row in crowd if row[3] == judge], ordered=False)))
+        machine = ratings(merge_orders(read_battles(path, columns, where={"judge": judge})))
         found = agreement(people, machine)
         assert (found.models, found.spearman) == (59, pytest.approx(spearman, abs=1e-3))
 
 
-def test_small_systems_rated_by_the_first_annotator(shared_data: Path, table: Table) -> None:
-    columns = "first, second, verdict, annotator, pair_id"
-    rows = read(shared_data / "pandalm" / "judgments.parquet", columns, "annotator = 'annotator1'")
-    assert ratings(merge_orders(table(rows, ordered=False))) == pytest.approx(
+def test_small_systems_rated_by_the_first_annotator(shared_data: Path) -> None:
+    path, columns = shared_data / "pandalm" / "judgments.parquet", {"judge": "annotator", "instruction_id": "pair_id"}
+    judgments = merge_orders(read_battles(path, columns))
+    assert judgments.unreadable == 25
+    assert ratings(judgments.of_judge("annotator1")) == pytest.approx(
         {
             "llama-7b": 1130.45,
             "pythia-6.9b": 1010.17,
@@ -121,10 +111,32 @@ def test_small_systems_rated_by_the_first_annotator(shared_data: Path, table: Ta
     )
 
 
-def test_repeats_of_both_orders(shared_data: Path, table: Table) -> None:
-    columns = "first, second, verdict, judge, instruction_id, repeat"
-    battles = table(read(shared_data / "devbench_repeats" / "judgments.parquet", columns, "true"))
+def test_repeats_of_both_orders(shared_data: Path) -> None:
+    battles = read_battles(shared_data / "devbench_repeats" / "judgments.parquet")
+    assert len(merge_orders(battles)) == 3888 // 2
     rows = {row.judge: row for row in consistency(battles, replicates=0).judges}
     assert rows["gpt-4-1106-preview"].flips == pytest.approx(0.1620, abs=1e-4)
     assert rows["gpt-4-1106-preview"].first == pytest.approx(0.4560, abs=1e-4)
     assert rows["claude-3-haiku-20240307"].flips == pytest.approx(0.8148, abs=1e-4)
+
+
+def test_shares_of_the_first_place_are_published_win_rates(shared_data: Path) -> None:
+    """A probability of the place shown first, turned into one of the system, is what the leaderboard averages."""
+    path = shared_data / "alpaca_eval" / "judgments.parquet"
+    judgments = merge_orders(read_battles(path, {"score": "prob_first"}))
+    baseline = judgments.models.index("gpt4_1106_preview")
+    for model, win_rate in (("alpaca-7b", 2.591451), ("FuseChat-Llama-3.1-8B-Instruct", 63.331583)):
+        rows = judgments.select(judgments.between([model, "gpt4_1106_preview"]))
+        share = np.where(rows.model_a == baseline, 1 - rows.y, rows.y)
+        assert (len(rows), 100 * share.mean()) == (805, pytest.approx(win_rate, abs=1e-6))
+
+
+def test_what_people_said_of_an_arena_sample(shared_data: Path) -> None:
+    path = shared_data / "softelo_sample" / "battles.parquet"
+    said = merge_orders(read_battles(path, {"winner": "human_winner"})).comparisons()
+    found = bradley_terry(said, ridge=0.01, errors="none")
+    assert found.elo[found.models.index("gpt-4o-2024-05-13")] == pytest.approx(1145.64, abs=0.05)
+    judged = merge_orders(read_battles(path, {"winner": "judge_winner"}))
+    assert judged.human is not None
+    assert np.array_equal(np.sort(judged.human), np.sort(said.y))
+    assert np.mean(judged.human == judged.y) == pytest.approx(0.506)

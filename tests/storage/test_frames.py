@@ -94,6 +94,20 @@ def test_a_campaign_without_verdicts_has_empty_arrays(planned: tuple[Any, list[i
     assert len(found.model_a) == len(found.label) == len(found.swapped) == 0
 
 
+def test_scores_are_a_minus_b_where_there_are_any(planned: tuple[Any, list[int]]) -> None:
+    house, trials = planned
+    house.write("verdict", house.verdict(trials[0], 1), house.verdict(trials[4], None, status=int(Status.REFUSED)))
+    assert frames.battles(house.store, 1).score is None
+    house.write("verdict", house.verdict(trials[1], -1, score=-2.5), house.verdict(trials[2], 0, score=0.0))
+    found = frames.battles(house.store, 1)
+    assert found.score is not None
+    by_label = dict(
+        zip(zip(found.label.tolist(), found.status.tolist(), strict=True), found.score.tolist(), strict=True)
+    )
+    assert (by_label[-1, 0], by_label[0, 0]) == (-2.5, 0.0)
+    assert np.isnan([by_label[1, 0], by_label[0, int(Status.REFUSED)]]).all()
+
+
 def test_a_label_is_a_minus_b_in_both_orders_and_in_the_view_a_winner(planned: tuple[Any, list[int]]) -> None:
     house, trials = planned
     house.write(

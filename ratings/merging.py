@@ -99,70 +99,94 @@ def merge_orders(battles: Battles, merge: Merge = "mean", *, flips: Flips = "tie
     if flips == "drop" and merge == "none":
         raise InputError('flips are found by merging the two orders: with merge "none" there are none to drop')
     rows = canonical(battles)
-    kept = select(rows, rows.status == Status.OK)
+    readable = rows.status == Status.OK
+    kept = rows if readable.all() else select(rows, readable)
     merged = kept.ordered and bool(kept.instructions) and merge != "none"
-    kept, starts = _grouped(kept, merged)
-    found = _judgments(kept, starts, merge, merged, len(rows.status) - len(kept.status))
+    found = _judgments(kept, *_grouped(kept, merged), merge, merged, len(readable) - len(kept.status))
     if flips == "drop" and found.flips:
         return replace(found.select(~found.flipped), dropped=found.flips)
     return found
 
 
-def _grouped(kept: Battles, merged: bool) -> tuple[Battles, NDArray[np.intp]]:
-    """The rows sorted, and where each judgment starts."""
+def _grouped(kept: Battles, merged: bool) -> tuple[NDArray[np.intp] | slice, NDArray[np.intp]]:
+    """The order in which rows of one judgment stand together, and where each judgment starts in it."""
     parts = [kept.model_a, kept.model_b, kept.instruction + 1, kept.judge, kept.repeat]
-    showing = combine(*parts, *([] if merged else [kept.label + 1]), *([kept.swapped] if kept.ordered else []))
+    key = combine(*parts, *([] if merged else [kept.label + 1]), *([kept.swapped] if kept.ordered else []))
     # Rows that are alike in all this may differ in what else they say; no estimate may depend on which comes first.
     more = [] if merged else [getattr(kept, name) for name in _OPTIONAL if getattr(kept, name) is not None]
     more += [] if merged else list(kept.features.values())
-    sorted_already = not more and bool(np.all(showing[1:] >= showing[:-1]))
-    order = None if sorted_already else np.lexsort([*more, showing]) if more else np.argsort(showing)
-    if order is not None:
-        kept, showing = select(kept, order), showing[order]
+    order: NDArray[np.intp] | slice = slice(None)
+    if more:
+        order = np.lexsort([*more, key])
+    elif not np.all(key[1:] >= key[:-1]):
+        order = _order(key)
     if not merged:
-        return kept, np.arange(len(showing))
+        return order, np.arange(len(key))
+    swapped = kept.swapped[order]
     # `swapped` is the last part of the key: without it, what is left is the battle, judge and repeat.
-    battle = showing // (int(kept.swapped.max(initial=False)) + 1)
-    fresh = np.ones(len(battle), dtype=np.bool_)
-    fresh[1:] = battle[1:] != battle[:-1]
-    _refuse_pair(kept, ~fresh[1:] & (kept.swapped[1:] == kept.swapped[:-1]), "one order and one repeat")
+    battle = key[order] // (int(swapped.max(initial=False)) + 1)
+    again = battle[1:] == battle[:-1]
+    _refuse_pair(kept, order, again & (swapped[1:] == swapped[:-1]), "one order and one repeat")
     if kept.cluster is not None:
-        _refuse_pair(kept, ~fresh[1:] & (kept.cluster[1:] != kept.cluster[:-1]), "two clusters")
-    return kept, np.flatnonzero(fresh)
+        cluster = kept.cluster[order]
+        _refuse_pair(kept, order, again & (cluster[1:] != cluster[:-1]), "two clusters")
+    return order, np.concatenate([[0], np.flatnonzero(~again) + 1]) if len(battle) else np.flatnonzero(battle)
 
 
-def _judgments(kept: Battles, starts: NDArray[np.intp], merge: Merge, merged: bool, unreadable: int) -> Judgments:
+def _order(key: NDArray[np.int64]) -> NDArray[np.intp]:
+    """The stable order of the keys. A place that rides in low bits is sorted faster than places by their keys."""
+    bits = len(key).bit_length()
+    if int(key.max()).bit_length() + bits > 63:
+        return np.argsort(key, kind="stable")
+    packed = (key << bits) | np.arange(len(key))
+    packed.sort()
+    packed &= (1 << bits) - 1
+    return packed
+
+
+def _judgments(
+    kept: Battles,
+    order: NDArray[np.intp] | slice,
+    starts: NDArray[np.intp],
+    merge: Merge,
+    merged: bool,
+    unreadable: int,
+) -> Judgments:
     readable = np.diff(starts, append=len(kept.label))
-    label = kept.label.astype(np.int64)
+    label = kept.label[order].astype(np.int64)
     total, decisive = _sums(label, starts), _sums(np.abs(label), starts)
     y = 0.5 + 0.5 * total / readable
-    if kept.outcome is not None or kept.weight is not None:
-        y = _mean(0.5 + 0.5 * label.astype(np.float64) if kept.outcome is None else kept.outcome, starts, kept.weight)
+    weight = None if kept.weight is None else kept.weight[order]
+    if kept.outcome is not None or weight is not None:
+        y = _mean(0.5 + 0.5 * label.astype(np.float64) if kept.outcome is None else kept.outcome[order], starts, weight)
     if merge == "strict":
-        agreed = (readable == 1) | (np.abs(total) == 2)
-        y = np.where(agreed, y, 0.5)
-    side = np.where(kept.swapped, -1, 1)
+        y = np.where((readable == 1) | (np.abs(total) == 2), y, 0.5)
+    rows = starts if isinstance(order, slice) else order[starts]
+
+    def mean(column: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
+        return None if column is None else _mean(column[order], starts)
+
     return Judgments(
         models=kept.models,
         judges=kept.judges,
         instructions=kept.instructions,
-        model_a=kept.model_a[starts],
-        model_b=kept.model_b[starts],
-        judge=kept.judge[starts],
-        instruction=kept.instruction[starts],
-        repeat=kept.repeat[starts],
+        model_a=kept.model_a[rows],
+        model_b=kept.model_b[rows],
+        judge=kept.judge[rows],
+        instruction=kept.instruction[rows],
+        repeat=kept.repeat[rows],
         y=y,
         flipped=(decisive == 2) & (total == 0),
         readable=readable.astype(np.int8),
         merge=merge,
         merged=merged,
         unreadable=unreadable,
-        first=_sums(side, starts).astype(np.int8) if kept.ordered else None,
-        weight=None if kept.weight is None else _mean(kept.weight, starts),
-        score=None if kept.score is None else _mean(kept.score, starts),
-        human=None if kept.human is None else _mean(kept.human, starts),
-        features={name: _mean(column, starts) for name, column in kept.features.items()},
-        cluster=None if kept.cluster is None else kept.cluster[starts],
+        first=_sums(np.where(kept.swapped[order], -1, 1), starts).astype(np.int8) if kept.ordered else None,
+        weight=mean(kept.weight),
+        score=mean(kept.score),
+        human=mean(kept.human),
+        features={name: _mean(column[order], starts) for name, column in kept.features.items()},
+        cluster=None if kept.cluster is None else kept.cluster[rows],
         clusters=kept.clusters,
         clustered=kept.clustered,
     )
@@ -245,10 +269,10 @@ def _refuse_row(column: str, wrong: NDArray[np.bool_], what: str) -> None:
         raise InputError(f"column {column}, row {int(np.argmax(wrong))}: {what}")
 
 
-def _refuse_pair(rows: Battles, wrong: NDArray[np.bool_], where: str) -> None:
-    """Raises `InputError` for the first row that cannot stand before the next one."""
+def _refuse_pair(rows: Battles, order: NDArray[np.intp] | slice, wrong: NDArray[np.bool_], where: str) -> None:
+    """Raises `InputError` for the first row, in this order, that cannot stand before the next one."""
     if wrong.any():
-        row = int(np.argmax(wrong))
+        row = np.arange(len(rows.label))[order][int(np.argmax(wrong))]
         advice = "give both orders of a battle one cluster" if "cluster" in where else "give each its own repeat number"
         raise InputError(
             f"two verdicts of judge {rows.judges[rows.judge[row]]} on {rows.models[rows.model_a[row]]} against "

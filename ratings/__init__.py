@@ -5,25 +5,18 @@ from __future__ import annotations
 from venire.ratings.agreement import Agreement, agreement
 from venire.ratings.beta import Beta, fit_beta
 from venire.ratings.bootstrapping import Replicates, bootstrap_battles, bootstrap_clusters
-from venire.ratings.bradley_terry import (
-    BradleyTerry,
-    NotConvergedError,
-    SeparatedError,
-    bradley_terry,
-    bradley_terry_wins,
-    fit,
-    separated_groups,
-    win_matrix,
-)
+from venire.ratings.bradley_terry import BradleyTerry, NotConvergedError, SeparatedError, bradley_terry, bradley_terry_wins, fit, separated_groups, win_matrix
 from venire.ratings.calibration import Calibration, calibration
 from venire.ratings.coefficient import Coefficient
 from venire.ratings.comparisons import Comparisons, comparisons
+from venire.ratings.conformal import Conformal, conformal_rank, leave_one_out_conformal, split_conformal
 from venire.ratings.consistency import Consistency, JudgeConsistency, consistency
 from venire.ratings.covariance import Covariance, bradley_terry_covariance
 from venire.ratings.covariates import CovariateRatings, covariates, position
 from venire.ratings.elo import OnlineElo, online_elo
 from venire.ratings.evaluation import Evaluation, evaluate
 from venire.ratings.inference import Bootstrap, bootstrap
+from venire.ratings.jackknife import LeaveTwoOut, jackknife_plus, leave_two_out
 from venire.ratings.kappa import cohen_kappa, fleiss_kappa, fleiss_kappa_counts, unanimity
 from venire.ratings.krippendorff import krippendorff_alpha
 from venire.ratings.leave_one_out import Accuracy, LeaveOneOut, Placed, leave_one_out
@@ -33,7 +26,9 @@ from venire.ratings.regression import CovariateSeparatedError
 from venire.ratings.reliability import Reliability, reliability
 from venire.ratings.result import Ratings
 from venire.ratings.scale import to_elo, to_logits
+from venire.ratings.smoothing import Baselines, baselines, smoothed
 from venire.ratings.soft_elo import SoftElo, hard_elo, human_elo, soft_elo
+from venire.ratings.splits import Coverage, split_coverage
 from venire.ratings.trueskill import TrueSkill, trueskill
 from venire.ratings.win_rate import BaselineRates, WinRates, against_baseline, win_rate, win_rate_balanced
 from venire.ratings.wins import WinCounts, win_counts
@@ -42,20 +37,24 @@ __all__ = [
     "Accuracy",
     "Agreement",
     "BaselineRates",
+    "Baselines",
     "Beta",
     "Bootstrap",
     "BradleyTerry",
     "Calibration",
     "Coefficient",
     "Comparisons",
+    "Conformal",
     "Consistency",
     "Covariance",
     "CovariateRatings",
     "CovariateSeparatedError",
+    "Coverage",
     "Evaluation",
     "JudgeConsistency",
     "Judgments",
     "LeaveOneOut",
+    "LeaveTwoOut",
     "Merge",
     "NotConvergedError",
     "OnlineElo",
@@ -70,6 +69,7 @@ __all__ = [
     "WinRates",
     "against_baseline",
     "agreement",
+    "baselines",
     "bootstrap",
     "bootstrap_battles",
     "bootstrap_clusters",
@@ -79,6 +79,7 @@ __all__ = [
     "calibration",
     "cohen_kappa",
     "comparisons",
+    "conformal_rank",
     "consistency",
     "covariates",
     "evaluate",
@@ -88,15 +89,21 @@ __all__ = [
     "fleiss_kappa_counts",
     "hard_elo",
     "human_elo",
+    "jackknife_plus",
     "krippendorff_alpha",
     "leave_one_out",
+    "leave_one_out_conformal",
+    "leave_two_out",
     "m_elo",
     "merge_orders",
     "online_elo",
     "position",
     "reliability",
     "separated_groups",
+    "smoothed",
     "soft_elo",
+    "split_conformal",
+    "split_coverage",
     "to_elo",
     "to_logits",
     "trueskill",

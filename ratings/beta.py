@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_expit
 
 from venire.arena.errors import InputError
-from venire.ratings.bradley_terry import NotConvergedError
+from venire.ratings.solvers import NotConvergedError
 
 __all__ = [
     "Beta",

@@ -11,9 +11,11 @@ from scipy.sparse import csr_array
 
 from venire.arena.errors import InputError
 from venire.ratings.beta import HumanTies, ScoreGrid, beta_of, label_column, score_column, score_grid
-from venire.ratings.bradley_terry import count_components
 from venire.ratings.comparisons import Comparisons
-from venire.ratings.placing import clipped, pair_wins, place, rate_wins
+from venire.ratings.existence import weak_components
+from venire.ratings.placing import clipped, place, with_targets
+from venire.ratings.solvers import climb, curve_of
+from venire.ratings.wins import WinCounts, win_counts
 
 __all__ = ["MINIMUM_ANCHORS", "Field", "Own", "field_of", "islands"]
 
@@ -43,7 +45,7 @@ class Field:
     ridge: float
     ties: HumanTies
     parity: bool
-    wins: Mapping[str, NDArray[np.float64]]
+    wins: Mapping[str, WinCounts]
     start: Mapping[str, NDArray[np.float64]]
     anchor: NDArray[np.bool_]
 
@@ -65,20 +67,18 @@ class Field:
             return np.full(len(self.data), np.nan)
         return np.where(self.scored, self.grid.probabilities(beta), np.nan)
 
-    def rate(self, wins: NDArray[np.float64], out: tuple[int, ...], start: NDArray[np.float64]) -> NDArray[np.float64]:
+    def rate(self, wins: WinCounts, out: tuple[int, ...], start: NDArray[np.float64]) -> NDArray[np.float64]:
         """Ratings (n,) in logits of the anchors but `out`, with mean 0 over these; NaN for all others."""
         kept = self.anchor.copy()
         kept[list(out)] = False
-        logits, _ = rate_wins(wins[np.ix_(kept, kept)], self.ridge, start[kept])
-        rated = np.full(len(wins), np.nan)
+        logits = climb(curve_of(wins.only(kept)), start[kept], ridge=self.ridge).logits
+        rated = np.full(len(kept), np.nan)
         rated[kept] = logits - logits.mean()
         return rated
 
-    def wins_of(self, targets: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Pair counts (n, n) of targets (rows,)."""
-        return pair_wins(
-            self.data.a, self.data.b, clipped(targets, self.parity), self.data.weight, len(self.data.models)
-        )
+    def wins_of(self, targets: NDArray[np.float64]) -> WinCounts:
+        """Pair counts of targets (rows,)."""
+        return win_counts(with_targets(self.data, clipped(targets, self.parity)))
 
     def own(self, code: int, *out: int) -> Own:
         """The battles of model `code` against the anchors that are not in `out`."""
@@ -96,6 +96,7 @@ class Field:
         anchors: NDArray[np.float64],
         unit: NDArray[np.intp],
         counts: NDArray[np.float64],
+        start: float = 0.0,
     ) -> NDArray[np.float64]:
         """Ratings (columns,) in logits of one model against fixed `anchors` (n,), one for each column of `counts`.
 
@@ -110,7 +111,7 @@ class Field:
         shape, cell = (len(present), len(counts)), (slot, unit[known])
         won = np.asarray(csr_array((weight * outcome, cell), shape) @ counts)
         lost = np.asarray(csr_array((weight * (1.0 - outcome), cell), shape) @ counts)
-        return place(anchors[present], won, lost, self.ridge)
+        return place(anchors[present], won, lost, self.ridge, start)
 
 
 def field_of(
@@ -134,25 +135,22 @@ def field_of(
             raise InputError(f"others: {name!r} is a signal already; choose another name")
         targets[name] = label_column(column, len(data))
     scored = ~np.isnan(scores)
-    wins = {
-        name: pair_wins(data.a, data.b, clipped(column, parity), data.weight, size) for name, column in targets.items()
-    }
-    seen = pair_wins(data.a, data.b, np.where(scored, 0.5, np.nan), data.weight, size)
-    anchor = np.logical_and.reduce([(table + table.T).sum(axis=1) > 0.0 for table in (*wins.values(), seen)])
+    wins = {name: win_counts(with_targets(data, clipped(column, parity))) for name, column in targets.items()}
+    seen = win_counts(with_targets(data, np.where(scored, 0.5, np.nan)))
+    anchor = np.logical_and.reduce([table.played > 0.0 for table in (*wins.values(), seen)])
     if np.count_nonzero(anchor) < MINIMUM_ANCHORS:
         raise InputError(
             f"{np.count_nonzero(anchor)} models have battles with labels of people, verdicts and scores; "
             f"leaving one out needs at least {MINIMUM_ANCHORS}"
         )
-    start = {name: rate_wins(table, ridge)[0] for name, table in wins.items()}
+    start = {name: climb(curve_of(table), np.zeros(size), ridge=ridge).logits for name, table in wins.items()}
     grid = score_grid(np.where(scored, scores, 0.0))
     return Field(data, targets, grid, scored, ridge, ties, parity, wins, start, anchor)
 
 
 def islands(field: Field) -> tuple[str, ...]:
     """A sentence for each signal whose anchors were never all compared: the ridge alone places the parts."""
-    kept = np.ix_(field.anchor, field.anchor)
-    parts = {name: count_components(wins[kept]) for name, wins in field.wins.items()}
+    parts = {name: weak_components(wins.only(field.anchor)) for name, wins in field.wins.items()}
     return tuple(
         f"{name}: the anchors fall into {count} parts that never met; only the ridge places these to one another"
         for name, count in parts.items()

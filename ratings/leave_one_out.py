@@ -133,7 +133,7 @@ def leave_one_out(
             logits[name][code] = columns
     logits["human"][~field.anchor] = np.nan
     placed = {name: _placed(columns) for name, columns in logits.items()}
-    battles = (field.wins["hard"] + field.wins["hard"].T).sum(axis=1)
+    battles = field.wins["hard"].played
     human_elo = placed.pop("human")
     said = (*islands(field), *_silent(beta))
     return LeaveOneOut(data.models, human_elo, placed, beta, field.anchor, battles, ridge, replicates, cluster, said)
@@ -170,8 +170,10 @@ def _one(field: Field, code: int, draws: _Draws) -> tuple[float, dict[str, NDArr
     found, anchors = {}, {}
     for name, targets in (*field.targets.items(), ("soft", soft)):
         wins = field.wins_of(soft) if name == "soft" else field.wins[name]
-        anchors[name] = field.rate(wins, (code,), field.start["hard" if name == "soft" else name])
-        found[name] = field.place(draws.own, targets, anchors[name], draws.unit, draws.counts)
+        near = field.start["human" if name == "soft" else name]
+        anchors[name] = field.rate(wins, (code,), near)
+        guess = float(near[code])
+        found[name] = field.place(draws.own, targets, anchors[name], draws.unit, draws.counts, guess)
     scale = stretch(anchors["human"], anchors["hard"])
     found["scaled-hard"] = scale * found["hard"]
     return beta, found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
 from venire.ratings.beta import Beta, HumanTies, beta_of, label_column, score_column, score_grid
+from venire.ratings.bradley_terry import Errors, bradley_terry
 from venire.ratings.comparisons import Comparisons
-from venire.ratings.placing import clipped, pair_wins, rate_wins
+from venire.ratings.placing import clipped, with_targets
 from venire.ratings.reliability import Reliability, reliability_of
 from venire.ratings.result import Ratings
 
@@ -38,18 +40,34 @@ class SoftElo:
     warnings: tuple[str, ...] = ()
 
 
-def hard_elo(data: Comparisons, *, ridge: float = RIDGE, parity: bool = False) -> Ratings:
+def hard_elo(
+    data: Comparisons,
+    *,
+    ridge: float = RIDGE,
+    anchors: Mapping[str, float] | None = None,
+    errors: Errors | None = None,
+    parity: bool = False,
+) -> Ratings:
     """Bradley-Terry on the verdicts of a judge, a tie as half a win, with a ridge that keeps every rating finite.
 
-    `ridge` is lambda in lambda / 2 |R|^2 on the summed likelihood. `parity` clips outcomes to [1e-6, 1 - 1e-6] as the
+    `ridge` is lambda in lambda / 2 |R|^2 on the summed likelihood; `anchors` and `errors` are as in `bradley_terry`.
+    `parity` clips outcomes to [1e-6, 1 - 1e-6] as the
     method's authors do, which moves ratings by thousandths of a point. Raises `InputError` and `NotConvergedError`.
     """
-    return _rated("hard-elo", data, data.y, ridge, parity)
+    return _rated("hard-elo", data, data.y, ridge, parity, anchors, errors)
 
 
-def human_elo(data: Comparisons, human: ArrayLike, *, ridge: float = RIDGE, parity: bool = False) -> Ratings:
+def human_elo(
+    data: Comparisons,
+    human: ArrayLike,
+    *,
+    ridge: float = RIDGE,
+    anchors: Mapping[str, float] | None = None,
+    errors: Errors | None = None,
+    parity: bool = False,
+) -> Ratings:
     """The same on what people said: `human` (rows,) is 1, 0.5 or 0 for A, NaN where nobody was asked."""
-    return _rated("human-elo", data, label_column(human, len(data)), ridge, parity)
+    return _rated("human-elo", data, label_column(human, len(data)), ridge, parity, anchors, errors)
 
 
 def soft_elo(
@@ -58,6 +76,8 @@ def soft_elo(
     human: ArrayLike,
     *,
     ridge: float = RIDGE,
+    anchors: Mapping[str, float] | None = None,
+    errors: Errors | None = None,
     ties: HumanTies = "drop",
     beta: float | None = None,
     parity: bool = False,
@@ -66,14 +86,15 @@ def soft_elo(
 
     `data.y` holds the verdicts of the judge, `score` (rows,) its scores of A less B averaged over both orders, `human`
     (rows,) what people said: 1, 0.5 or 0 for A. NaN in either is unknown; every row with a score is rated, whether
-    people saw it or not. `ties` says what a tie of people is to beta. `beta` given: no label is needed. Ratings have
-    no errors that know of beta's own. Raises `InputError` where no row has a score or beta cannot be found.
+    people saw it or not. `ties` says what a tie of people is to beta. `beta` given: no label is needed. `anchors` and
+    `errors` are as in `bradley_terry`; errors take beta as known. Raises `InputError` where no row has a score or beta
+    cannot be found.
     """
     scores, labels = score_column(score, len(data)), label_column(human, len(data))
     known = ~np.isnan(scores)
     if not known.any():
         raise InputError("score: no row has one; give the judge's score of A less that of B")
-    kept = data if known.all() else data.select(known)
+    kept = with_targets(data, np.where(known, data.y, np.nan))
     scores, labels = scores[known], labels[known]
     grid = score_grid(scores)
     if beta is None:
@@ -93,24 +114,24 @@ def soft_elo(
         "without_score": len(data) - len(kept),
         "warnings": list(warnings),
     }
-    found = _rated("soft-elo", kept, targets, ridge, parity)
+    found = _rated("soft-elo", kept, targets, ridge, parity, anchors, errors)
     spread = np.full(len(data), np.nan)
     spread[known] = targets
     ratings = replace(found, diagnostics={**found.diagnostics, **said})
     return SoftElo(ratings, fit.beta, fit.n_fit, trust.ece, fit, trust, spread, warnings)
 
 
-def _rated(method: str, data: Comparisons, targets: NDArray[np.float64], ridge: float, parity: bool) -> Ratings:
+def _rated(
+    method: str,
+    data: Comparisons,
+    targets: NDArray[np.float64],
+    ridge: float,
+    parity: bool,
+    anchors: Mapping[str, float] | None,
+    errors: Errors | None,
+) -> Ratings:
     if not (ridge > 0.0 and np.isfinite(ridge)):
-        raise InputError(f"ridge is {ridge}; give a number above 0, such as {RIDGE}")
-    wins = pair_wins(data.a, data.b, clipped(targets, parity), data.weight, len(data.models))
-    logits, iterations = rate_wins(wins, ridge)
-    battles = (wins + wins.T).sum(axis=1)
-    logits = np.where(battles > 0.0, logits, np.nan)
-    return Ratings(
-        method,
-        data.models,
-        logits - np.nanmean(logits),
-        battles,
-        diagnostics={"iterations": iterations, "ridge": ridge, "parity": parity},
-    )
+        raise InputError(f"ridge is {ridge}; give a number above 0, such as {RIDGE}, or use bradley_terry")
+    known = with_targets(data, clipped(targets, parity))
+    found = bradley_terry(known, ridge=ridge, anchors=anchors, errors=errors if len(known) else "none")
+    return replace(found, method=method, diagnostics={**found.diagnostics, "ridge": ridge, "parity": parity})

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from venire.ratings.placing import clipped, pair_wins, place, rate_wins
+from venire.ratings.comparisons import comparisons
+from venire.ratings.placing import clipped, place, with_targets
 
 
 def test_expected_wins_are_the_wins_less_the_pull_of_the_ridge() -> None:
@@ -32,30 +33,17 @@ def test_no_battles_is_no_rating_and_leaves_other_columns_alone() -> None:
     assert np.isnan(found[1])
 
 
-def test_a_start_changes_nothing_but_the_steps() -> None:
-    rng = np.random.default_rng(0)
-    wins = rng.random((6, 6)) * 20
-    np.fill_diagonal(wins, 0.0)
-    cold, steps = rate_wins(wins, 0.01)
-    warm, fewer = rate_wins(wins, 0.01, cold + 0.01)
-    assert warm == pytest.approx(cold, abs=1e-10)
-    assert fewer < steps
-
-
-def test_a_ladder_whose_rungs_never_lose_converges() -> None:
-    wins = np.diag(np.full(40, 100.0), -1)
-    ratings, _ = rate_wins(wins, 1e-6)
-    assert np.all(np.diff(ratings) > 0)
-    share = expit(ratings[:, None] - ratings)
-    surprise = wins * share.T
-    assert surprise.sum(axis=1) - surprise.sum(axis=0) == pytest.approx(1e-6 * ratings, abs=1e-10)
-
-
-def test_a_small_chance_is_not_lost_in_the_total() -> None:
-    a, b = np.array([0, 0], dtype=np.int32), np.array([1, 1], dtype=np.int32)
-    wins = pair_wins(a, b, np.array([1.0 - 2**-40, np.nan]), np.array([1e6, 1.0]), 2)
-    assert wins[1, 0] == 1e6 * 2**-40
-    assert wins.sum() == pytest.approx(1e6)
+def test_other_targets_keep_the_columns_of_the_rows_that_have_one() -> None:
+    data = comparisons(
+        ["x", "y", "x"], ["y", "z", "z"], [1, 0, 1], weight=[1, 2, 3], cluster=[5, 6, 5], judge=list("jkj")
+    )
+    kept = with_targets(data, np.array([0.25, np.nan, 0.75]))
+    assert (kept.a.tolist(), kept.b.tolist(), kept.y.tolist()) == ([0, 0], [1, 2], [0.25, 0.75])
+    assert kept.weight is not None
+    assert kept.cluster is not None
+    assert kept.judge is not None
+    assert (kept.weight.tolist(), kept.cluster.tolist(), kept.judge.tolist()) == ([1.0, 3.0], [0, 0], [0, 0])
+    assert with_targets(data, data.y).models == data.models
 
 
 def test_clipping_is_for_parity_alone() -> None:

@@ -15,6 +15,8 @@ from venire.ratings.covariance import Covariance, bradley_terry_covariance
 from venire.ratings.covariates import CovariateRatings, covariates, position
 from venire.ratings.elo import OnlineElo, online_elo
 from venire.ratings.evaluation import Evaluation, evaluate
+from venire.ratings.discrimination import Discrimination, discrimination, reliability
+from venire.ratings.elo_from_consistency import EloFromConsistency, elo_from_consistency, elo_from_scores
 from venire.ratings.inference import Bootstrap, bootstrap
 from venire.ratings.jackknife import LeaveTwoOut, jackknife_plus, leave_two_out
 from venire.ratings.kappa import cohen_kappa, fleiss_kappa, fleiss_kappa_counts, unanimity
@@ -25,6 +27,7 @@ from venire.ratings.merging import Judgments, Merge, merge_orders
 from venire.ratings.regression import CovariateSeparatedError
 from venire.ratings.reliability import Reliability, reliability
 from venire.ratings.result import Ratings
+from venire.ratings.position_audit import BattleAudit, PositionAudit, position_audit, position_audits
 from venire.ratings.scale import to_elo, to_logits
 from venire.ratings.smoothing import Baselines, baselines, smoothed
 from venire.ratings.soft_elo import SoftElo, hard_elo, human_elo, soft_elo
@@ -39,6 +42,7 @@ __all__ = [
     "BaselineRates",
     "Baselines",
     "Beta",
+    "BattleAudit",
     "Bootstrap",
     "BradleyTerry",
     "Calibration",
@@ -51,6 +55,8 @@ __all__ = [
     "CovariateSeparatedError",
     "Coverage",
     "Evaluation",
+    "Discrimination",
+    "EloFromConsistency",
     "JudgeConsistency",
     "Judgments",
     "LeaveOneOut",
@@ -62,6 +68,7 @@ __all__ = [
     "Ratings",
     "Reliability",
     "Replicates",
+    "PositionAudit",
     "SeparatedError",
     "SoftElo",
     "TrueSkill",
@@ -83,6 +90,9 @@ __all__ = [
     "consistency",
     "covariates",
     "evaluate",
+    "discrimination",
+    "elo_from_consistency",
+    "elo_from_scores",
     "fit",
     "fit_beta",
     "fleiss_kappa",
@@ -98,6 +108,8 @@ __all__ = [
     "merge_orders",
     "online_elo",
     "position",
+    "position_audit",
+    "position_audits",
     "reliability",
     "separated_groups",
     "smoothed",

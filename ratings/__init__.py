@@ -5,7 +5,16 @@ from __future__ import annotations
 from venire.ratings.agreement import Agreement, agreement
 from venire.ratings.beta import Beta, fit_beta
 from venire.ratings.bootstrapping import Replicates, bootstrap_battles, bootstrap_clusters
-from venire.ratings.bradley_terry import BradleyTerry, NotConvergedError, SeparatedError, bradley_terry, bradley_terry_wins, fit, separated_groups, win_matrix
+from venire.ratings.bradley_terry import (
+    BradleyTerry,
+    NotConvergedError,
+    SeparatedError,
+    bradley_terry,
+    bradley_terry_wins,
+    fit,
+    separated_groups,
+    win_matrix,
+)
 from venire.ratings.calibration import Calibration, calibration
 from venire.ratings.coefficient import Coefficient
 from venire.ratings.comparisons import Comparisons, comparisons
@@ -13,10 +22,10 @@ from venire.ratings.conformal import Conformal, conformal_rank, leave_one_out_co
 from venire.ratings.consistency import Consistency, JudgeConsistency, consistency
 from venire.ratings.covariance import Covariance, bradley_terry_covariance
 from venire.ratings.covariates import CovariateRatings, covariates, position
+from venire.ratings.discrimination import Discrimination, discrimination
 from venire.ratings.elo import OnlineElo, online_elo
-from venire.ratings.evaluation import Evaluation, evaluate
-from venire.ratings.discrimination import Discrimination, discrimination, reliability
 from venire.ratings.elo_from_consistency import EloFromConsistency, elo_from_consistency, elo_from_scores
+from venire.ratings.evaluation import Evaluation, evaluate
 from venire.ratings.inference import Bootstrap, bootstrap
 from venire.ratings.jackknife import LeaveTwoOut, jackknife_plus, leave_two_out
 from venire.ratings.kappa import cohen_kappa, fleiss_kappa, fleiss_kappa_counts, unanimity
@@ -24,10 +33,10 @@ from venire.ratings.krippendorff import krippendorff_alpha
 from venire.ratings.leave_one_out import Accuracy, LeaveOneOut, Placed, leave_one_out
 from venire.ratings.m_elo import m_elo
 from venire.ratings.merging import Judgments, Merge, merge_orders
+from venire.ratings.position_audit import BattleAudit, PositionAudit, position_audit, position_audits
 from venire.ratings.regression import CovariateSeparatedError
 from venire.ratings.reliability import Reliability, reliability
 from venire.ratings.result import Ratings
-from venire.ratings.position_audit import BattleAudit, PositionAudit, position_audit, position_audits
 from venire.ratings.scale import to_elo, to_logits
 from venire.ratings.smoothing import Baselines, baselines, smoothed
 from venire.ratings.soft_elo import SoftElo, hard_elo, human_elo, soft_elo
@@ -41,8 +50,8 @@ __all__ = [
     "Agreement",
     "BaselineRates",
     "Baselines",
-    "Beta",
     "BattleAudit",
+    "Beta",
     "Bootstrap",
     "BradleyTerry",
     "Calibration",
@@ -54,9 +63,9 @@ __all__ = [
     "CovariateRatings",
     "CovariateSeparatedError",
     "Coverage",
-    "Evaluation",
     "Discrimination",
     "EloFromConsistency",
+    "Evaluation",
     "JudgeConsistency",
     "Judgments",
     "LeaveOneOut",
@@ -65,10 +74,10 @@ __all__ = [
     "NotConvergedError",
     "OnlineElo",
     "Placed",
+    "PositionAudit",
     "Ratings",
     "Reliability",
     "Replicates",
-    "PositionAudit",
     "SeparatedError",
     "SoftElo",
     "TrueSkill",
@@ -89,10 +98,10 @@ __all__ = [
     "conformal_rank",
     "consistency",
     "covariates",
-    "evaluate",
     "discrimination",
     "elo_from_consistency",
     "elo_from_scores",
+    "evaluate",
     "fit",
     "fit_beta",
     "fleiss_kappa",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from venire.ratings.comparisons import Comparisons
 from venire.ratings.result import Ratings
 
-__all__ = ["Rated", "among", "joined"]
+__all__ = ["Rated", "among", "joined", "unrated"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,3 +99,13 @@ def joined(
         fits=tuple({"group": number, **fit} for number, part in found.items() for fit in part.fits),
         without_estimate=max((part.without_estimate for part in found.values()), default=0),
     )
+
+
+def unrated(data: Comparisons, reasons: Mapping[str, str]) -> Rated:
+    """A table of models without any rating, and why."""
+    size = len(data.models)
+    return joined(data, [np.array([code]) for code in range(size)], _never, lambda code: reasons[data.models[code]])
+
+
+def _never(_: Comparisons) -> Rated:
+    raise AssertionError("a model alone is not fitted")

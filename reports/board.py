@@ -13,10 +13,10 @@ from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Origin, Status
 from venire.ratings.agreement import Agreement, agreement
-from venire.ratings.apart import Rated
+from venire.ratings.apart import Rated, unrated
 from venire.ratings.consistency import Consistency, JudgeConsistency, consistency
 from venire.ratings.merging import Judgments
-from venire.ratings.methods import merged, rate, unrated
+from venire.ratings.methods import merged, rate
 from venire.ratings.options import Options
 
 __all__ = ["JUDGE_REPLICATES", "Board", "ModelRow", "build"]

@@ -39,7 +39,7 @@ def _show_models(screen: Console, board: Board) -> None:
     }
     for name in board.models[0].figures:
         values = [row.figures[name] for row in board.models]
-        columns[name.replace("_", " ")] = ["" if value is None else f"{value:.4g}" for value in values]
+        columns[name.replace("_", " ")] = ["" if value is None else _figure(value) for value in values]
     if any(row.reference is not None for row in board.models):
         columns["reference"] = ["" if row.reference is None else f"{row.reference:.0f}" for row in board.models]
     if any(row.group is not None for row in board.models):
@@ -170,6 +170,10 @@ def _between(lo: float | None, hi: float | None, word: str) -> str:
     if lo is None or hi is None:
         return ""
     return f"{lo:.0f}" if word == "-" and lo == hi else f"{lo:.0f}{word}{hi:.0f}"
+
+
+def _figure(value: float) -> str:
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def _signed(value: float | None) -> str:

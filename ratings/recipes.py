@@ -1,0 +1,204 @@
+"""How each method goes from judgments to ratings with intervals; `ratings.methods` lists them by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venire.arena.battles import Battles
+from venire.arena.errors import InputError
+from venire.ratings.apart import Rated, joined, unrated
+from venire.ratings.bradley_terry import NotConvergedError, bradley_terry
+from venire.ratings.comparisons import Comparisons
+from venire.ratings.covariates import covariates
+from venire.ratings.elo import online_elo
+from venire.ratings.existence import groups_of
+from venire.ratings.intervals import finished
+from venire.ratings.m_elo import m_elo
+from venire.ratings.merging import Judgments, merge_orders
+from venire.ratings.options import Options
+from venire.ratings.ties import davidson, rao_kupper
+from venire.ratings.trueskill import trueskill
+from venire.ratings.win_rate import WinRates, win_rate, win_rate_balanced
+from venire.ratings.wins import win_counts
+
+__all__ = [
+    "by_bradley_terry",
+    "by_consistency",
+    "by_elo",
+    "by_m_elo",
+    "by_trueskill",
+    "by_win_rate",
+    "by_win_rate_balanced",
+    "with_covariates",
+]
+
+_FEW_SHUFFLES = 10
+"""Orders of one bootstrap replicate: the replicates differ by more than their orders do."""
+
+
+def by_bradley_terry(battles: Battles, judgments: Judgments, options: Options) -> Rated:
+    """Ties by choice; models that no chain of wins joins are rated apart, unless a ridge joins them."""
+    data = judgments.comparisons()
+    if options.ties == "drop":
+        data = data.select(data.y != 0.5)
+    return _apart(data, options, _bradley_terry_of)
+
+
+def _bradley_terry_of(data: Comparisons, options: Options) -> Rated:
+    ridge, anchors = options.ridge or 0.0, {name: elo for name, elo in options.anchors.items() if name in data.models}
+    if options.ties in ("rao-kupper", "davidson"):
+        if not np.isin(data.y, (0.0, 0.5, 1.0)).all():
+            raise InputError(
+                f"--ties {options.ties} needs judgments that are a win, a tie or a loss; a tie in one order and a win "
+                "in the other are half a win here: add --merge strict, which counts them as ties"
+            )
+        fit = rao_kupper if options.ties == "rao-kupper" else davidson
+        found = fit(data, ridge=ridge, anchors=anchors)
+        more = {"tie": found.tie, "tie_se": found.tie_se}
+        return finished(
+            found.ratings,
+            data,
+            options,
+            refit=lambda rows: fit(data.select(rows), ridge=ridge, anchors=anchors).ratings,
+            more=more,
+        )
+    errors = "none" if options.replicates else options.errors
+    return finished(bradley_terry(data, ridge=ridge, anchors=anchors, errors=errors), data, options, ridge=ridge)
+
+
+def _apart(data: Comparisons, options: Options, rate_group: Callable[[Comparisons, Options], Rated]) -> Rated:
+    counts = win_counts(data)
+    held = np.isin(data.models, list(options.anchors))
+    groups = groups_of(counts, held)
+
+    def rate_one(part: Comparisons) -> Rated:
+        try:
+            return rate_group(part, options)
+        except NotConvergedError as error:
+            return unrated(part, dict.fromkeys(part.models, str(error)))
+
+    if options.ridge or len(groups) < 2:
+        return rate_one(data)
+    wins = np.bincount(counts.first, counts.won, len(data.models)) + np.bincount(
+        counts.second, counts.lost, len(data.models)
+    )
+    played = counts.played
+    return joined(data, groups, rate_one, lambda code: _alone(float(wins[code]), float(played[code])))
+
+
+def _alone(won: float, played: float) -> str:
+    """Why a model that shares its group with no other has no finite rating."""
+    if played == 0.0:
+        return "took part in no readable judgment"
+    if won == played:
+        return "won every judgment it took part in: no finite rating exists"
+    if won == 0.0:
+        return "lost every judgment it took part in: no finite rating exists"
+    return "no chain of wins leads both to it and back from it: no finite rating exists"
+
+
+def by_m_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated:
+    """m-ELO: Bradley-Terry on halved ties, without ridge."""
+    return _apart(
+        judgments.comparisons(), options, lambda part, told: finished(m_elo(part, errors=told.errors), part, told)
+    )
+
+
+def with_covariates(battles: Battles, judgments: Judgments, options: Options) -> Rated:
+    """One row a verdict, so that position can be a covariate; flips stay as the two verdicts that they are."""
+    rows = merge_orders(battles, "none")
+    data, names, ridge = rows.comparisons(), options.covariates, options.ridge or 0.0
+    table = np.column_stack([_column(rows, name) for name in names])
+    found = covariates(data, table, names, ridge=ridge, errors="none" if options.replicates else options.errors)
+    lo, hi = found.interval(options.level)
+    figures = (found.coefficients, found.se, lo, hi, found.p_values)
+    told: dict[str, Any] = {
+        "covariates": [
+            dict(zip(("name", "coefficient", "se", "lo", "hi", "p"), (name, *map(_finite, row)), strict=True))
+            for name, row in zip(found.names, zip(*(one.tolist() for one in figures), strict=True), strict=True)
+        ],
+        "kendall_without": found.kendall,
+        "log_likelihood_without": found.plain_log_likelihood,
+        "flips_as": "two verdicts",
+    }
+    return finished(
+        found.ratings,
+        data,
+        options,
+        refit=lambda drawn: covariates(data.select(drawn), table[drawn], names, ridge=ridge, errors="none").ratings,
+        figures={"elo_without": found.plain.elo},
+        more=told,
+    )
+
+
+def _column(rows: Judgments, name: str) -> NDArray[np.float64]:
+    if name == "position":
+        if rows.first is None:
+            raise InputError("position is not known: the table does not say which completion was shown first")
+        return rows.first.astype(np.float64)
+    if name not in rows.features:
+        raise InputError(f"there is no covariate {name!r}; there are: {', '.join(['position', *rows.features])}")
+    return rows.features[name]
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def by_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated:
+    """Online Elo over shuffled orders; `shuffle_sd` is how much a single order owes to chance."""
+    data, seed = judgments.comparisons(), options.seed
+    found = online_elo(data, seed=seed)
+    return finished(
+        found.ratings,
+        data,
+        options,
+        refit=lambda rows: online_elo(data.select(rows), seed=seed, shuffles=_FEW_SHUFFLES).ratings,
+        figures={"shuffle_sd": found.sd},
+    )
+
+
+def by_trueskill(battles: Battles, judgments: Judgments, options: Options) -> Rated:
+    """TrueSkill over shuffled orders; ties are left out and counted."""
+    data, seed = judgments.comparisons(), options.seed
+    found = trueskill(data, seed=seed)
+    return finished(
+        found.ratings,
+        data,
+        options,
+        refit=lambda rows: trueskill(data.select(rows), seed=seed, shuffles=_FEW_SHUFFLES).ratings,
+        figures={"mu": found.mu, "sigma": found.sigma},
+        more={"ties_left_out": found.ties},
+    )
+
+
+def by_win_rate(battles: Battles, judgments: Judgments, options: Options) -> Rated:
+    """Shares of battles won."""
+    return _rates(win_rate, judgments, options)
+
+
+def by_win_rate_balanced(battles: Battles, judgments: Judgments, options: Options) -> Rated:
+    """Means over opponents of the shares won against each."""
+    return _rates(win_rate_balanced, judgments, options)
+
+
+def _rates(rates: Callable[[Comparisons], WinRates], judgments: Judgments, options: Options) -> Rated:
+    data = judgments.comparisons()
+    found = rates(data)
+    return finished(
+        found.ratings,
+        data,
+        options,
+        refit=lambda rows: rates(data.select(rows)).ratings,
+        figures={"win_rate": found.rate, "win_rate_se": found.se},
+    )
+
+
+def by_consistency(battles: Battles, judgments: Judgments, options: Options) -> Rated:
+    """Models are not rated: judges are, beside every method's board, and this is the board of them alone."""
+    return unrated(replace(judgments.comparisons().select(np.zeros(len(judgments), dtype=np.bool_)), models=()), {})

@@ -1,0 +1,101 @@
+"""How Soft-Elo and its relatives go from judgments to ratings; `ratings.methods` lists them by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venire.arena.battles import Battles
+from venire.ratings.apart import Rated
+from venire.ratings.conformal import leave_one_out_conformal
+from venire.ratings.intervals import finished
+from venire.ratings.leave_one_out import LeaveOneOut, accuracy, leave_one_out
+from venire.ratings.merging import Judgments
+from venire.ratings.options import Options
+from venire.ratings.soft_elo import RIDGE, hard_elo, human_elo, soft_elo
+
+__all__ = ["by_hard_elo", "by_human_elo", "by_soft_elo"]
+
+_ALPHA = 0.1
+
+
+def by_human_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated:
+    """Bradley-Terry with a slight ridge on what people said."""
+    data, human, ridge = judgments.comparisons(), _known(judgments.human), _ridge(options)
+    return finished(
+        human_elo(data, human, ridge=ridge, anchors=options.anchors, errors=options.errors),
+        data,
+        options,
+        refit=lambda rows: human_elo(data.select(rows), human[rows], ridge=ridge, errors="none"),
+    )
+
+
+def by_hard_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated:
+    """Bradley-Terry with a slight ridge on a judge's verdicts."""
+    data, ridge = judgments.comparisons(), _ridge(options)
+    found = hard_elo(data, ridge=ridge, anchors=options.anchors, errors=options.errors)
+    return finished(found, data, options, ridge=ridge)
+
+
+def by_soft_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated:
+    """Soft-Elo, with each model placed among the others and its conformal interval."""
+    data, ridge = judgments.comparisons(), _ridge(options)
+    score, human = _known(judgments.score), _known(judgments.human)
+    found = soft_elo(data, score, human, ridge=ridge, anchors=options.anchors, errors=options.errors)
+    held = leave_one_out(
+        data, score, human, ridge=ridge, seed=options.seed, cluster="battle" if data.cluster is None else "instruction"
+    )
+    figures, said = _against_people(held)
+    return finished(
+        found.ratings,
+        data,
+        options,
+        refit=lambda rows: soft_elo(data.select(rows), score[rows], human[rows], ridge=ridge, errors="none").ratings,
+        figures=figures,
+        more={"beta": found.beta, "n_fit": found.n_fit, "ece": found.ece, "notes": list(found.warnings), **said},
+    )
+
+
+def _against_people(held: LeaveOneOut) -> tuple[Mapping[str, NDArray[np.float64]], dict[str, Any]]:
+    """Each model's rating by people and by judge where it is left out, and the interval calibrated on the others."""
+    placed, anchors = held.judge["soft"], np.flatnonzero(held.anchor)
+    figures = {"human_elo": held.human.elo, "placed_elo": placed.elo}
+    if len(anchors) < 2:
+        return figures, {"leave_one_out": None, "conformal": None}
+    found = leave_one_out_conformal(
+        held.residual("soft")[anchors],
+        placed.se[anchors],
+        placed.elo[anchors],
+        human_se=held.human.se[anchors],
+        alpha=_ALPHA,
+    )
+    for name, bound in (("conformal_lo", found.low), ("conformal_hi", found.high)):
+        column = np.full(len(held.models), np.nan)
+        column[anchors] = np.where(np.isfinite(bound), bound, np.nan)
+        figures[name] = column
+    said = {
+        "leave_one_out": {
+            name: asdict(accuracy(held.human.elo[anchors], one.elo[anchors])) for name, one in held.judge.items()
+        },
+        "conformal": {
+            "alpha": found.alpha,
+            "expected": found.expected,
+            "observed": float(found.covers(held.human.elo[anchors]).mean()),
+            "n": found.n,
+            "warnings": list(found.warnings),
+        },
+    }
+    return figures, said
+
+
+def _ridge(options: Options) -> float:
+    return RIDGE if options.ridge is None else options.ridge
+
+
+def _known(column: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    assert column is not None, "`needs` has seen to it"
+    return column

@@ -91,15 +91,8 @@ def _sides(
         raise InputError(f"model_a has {_rows(a)} rows, model_b {_rows(b)}; give two columns of one length")
     if _whole(a) and _whole(b):
         size = _largest(a, b) + 1 if listed is None else len(listed)
-        for argument, side in (("model_a", a), ("model_b", b)):
-            wrong = (
-                np.zeros(0) if not len(side) or (side.min() >= 0 and side.max() < size) else (side < 0) | (side >= size)
-            )
-            if wrong.any():
-                row = int(np.argmax(wrong))
-                raise InputError(
-                    f"{argument}, row {row}: {side[row]} is not possible: models count from 0 to {size - 1}"
-                )
+        _within("model_a", a, size)
+        _within("model_b", b, size)
         names = tuple(map(str, range(size))) if listed is None else listed
         return names, a.astype(np.int32, copy=False), b.astype(np.int32, copy=False)
     if not _rows(a):

@@ -32,6 +32,7 @@ from venire.ratings.kappa import cohen_kappa, fleiss_kappa, fleiss_kappa_counts,
 from venire.ratings.krippendorff import krippendorff_alpha
 from venire.ratings.leave_one_out import Accuracy, LeaveOneOut, Placed, leave_one_out
 from venire.ratings.m_elo import m_elo
+from venire.ratings.leave_out import LeftOut, without_each_judge, without_each_model, without_judge, without_model
 from venire.ratings.merging import Judgments, Merge, merge_orders
 from venire.ratings.position_audit import BattleAudit, PositionAudit, position_audit, position_audits
 from venire.ratings.regression import CovariateSeparatedError
@@ -43,6 +44,8 @@ from venire.ratings.soft_elo import SoftElo, hard_elo, human_elo, soft_elo
 from venire.ratings.splits import Coverage, split_coverage
 from venire.ratings.trueskill import TrueSkill, trueskill
 from venire.ratings.win_rate import BaselineRates, WinRates, against_baseline, win_rate, win_rate_balanced
+from venire.ratings.targets import hard, smoothed, soft
+from venire.ratings.ties import NoTieParameterError, TieRatings, davidson, rao_kupper
 from venire.ratings.wins import WinCounts, win_counts
 
 __all__ = [
@@ -70,7 +73,9 @@ __all__ = [
     "Judgments",
     "LeaveOneOut",
     "LeaveTwoOut",
+    "LeftOut",
     "Merge",
+    "NoTieParameterError",
     "NotConvergedError",
     "OnlineElo",
     "Placed",
@@ -81,6 +86,7 @@ __all__ = [
     "SeparatedError",
     "SoftElo",
     "TrueSkill",
+    "TieRatings",
     "WinCounts",
     "WinRates",
     "against_baseline",
@@ -125,6 +131,14 @@ __all__ = [
     "soft_elo",
     "split_conformal",
     "split_coverage",
+    "davidson",
+    "fit",
+    "hard",
+    "merge_orders",
+    "rao_kupper",
+    "separated_groups",
+    "smoothed",
+    "soft",
     "to_elo",
     "to_logits",
     "trueskill",
@@ -133,4 +147,8 @@ __all__ = [
     "win_matrix",
     "win_rate",
     "win_rate_balanced",
+    "without_each_judge",
+    "without_each_model",
+    "without_judge",
+    "without_model",
 ]

@@ -17,7 +17,15 @@ from scipy.sparse.csgraph import connected_components
 from venire.arena.errors import VenireError
 from venire.ratings.wins import WinCounts
 
-__all__ = ["SeparatedError", "count_components", "groups_of", "has_estimate", "strong_groups", "weak_components"]
+__all__ = [
+    "SeparatedError",
+    "count_components",
+    "groups_of",
+    "has_estimate",
+    "strong_groups",
+    "tie_parameter_exists",
+    "weak_components",
+]
 
 
 class SeparatedError(VenireError):
@@ -66,6 +74,42 @@ def count_components(wins: NDArray[np.float64]) -> int:
 def weak_components(counts: WinCounts) -> int:
     """How many sets of models were never compared with one another."""
     return int(connected_components(_edges(len(counts.models), counts.first, counts.second), directed=False)[0])
+
+
+def tie_parameter_exists(
+    counts: WinCounts,
+    won: NDArray[np.float64],
+    lost: NDArray[np.float64],
+    tied: NDArray[np.float64],
+    *,
+    ridged: bool,
+) -> bool:
+    """Whether ties as an outcome have a finite parameter, where the ratings themselves exist and there is a tie.
+
+    They have none when ratings exist in which each win is by a step or more and each tie within a step: all of them
+    stretched, with the tie parameter, fit ever better. That is a set of bounds on differences, which can be met exactly
+    when no cycle has more wins than ties. Wins that contradict one another are such a cycle at once. A ridge holds the
+    ratings, so any win is enough.
+    """
+    size, up, down = len(counts.models), won > 0.0, lost > 0.0
+    winner = np.concatenate([counts.first[up], counts.second[down]])
+    loser = np.concatenate([counts.second[up], counts.first[down]])
+    if ridged or not len(winner):
+        return len(winner) > 0
+    if connected_components(_edges(size, winner, loser), directed=True, connection="strong")[0] < size:
+        return True
+    tie = tied > 0.0
+    above = np.concatenate([winner, counts.first[tie], counts.second[tie]])
+    below = np.concatenate([loser, counts.second[tie], counts.first[tie]])
+    step = np.where(np.arange(len(above)) < len(winner), 1, -1)
+    height = np.zeros(size, dtype=np.int64)
+    for _ in range(size):
+        raised = height.copy()
+        np.maximum.at(raised, above, height[below] + step)
+        if np.array_equal(raised, height):
+            return False
+        height = raised
+    return True
 
 
 def _ordered_groups(size: int, winner: NDArray[np.intp], loser: NDArray[np.intp]) -> list[NDArray[np.intp]]:

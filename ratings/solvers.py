@@ -138,10 +138,10 @@ def climb(
 
     A step is halved when the slope along it at its end points back more steeply than it pointed ahead. Stops when each
     model's gradient is within 1e-12 of its own information, which is never more than its weight, or is rounding.
-    Without ridge and fixed ratings the mean is 0. Raises `NotConvergedError`.
+    Where neither a ridge nor `fixed` holds the ratings, their mean is 0. Raises `NotConvergedError`.
     """
     free = np.arange(curve.size) if fixed is None else np.flatnonzero(~fixed)
-    floating = ridge == 0.0 and len(free) == curve.size
+    floating = fixed is None and ridge == 0.0
     logits = start - start.mean() if floating and curve.size else start.astype(np.float64)
     solve = _Solver(len(free), floating)
     step, slope, scale = np.zeros(len(free)), np.inf, 1.0

@@ -21,7 +21,7 @@ from venire.ratings.consistency_forms import Drawn, Draws, Interval, Unit, draw_
 from venire.ratings.discrimination import Discrimination, alone, fit_discrimination, gap_rows
 from venire.ratings.judge_habits import Habits, habits, own_family_rows
 from venire.ratings.matchup_gaps import Weights, gaps_from_elo, gaps_from_other_judges, importance
-from venire.ratings.matchup_shares import Coded, code_rows, matchup_shares
+from venire.ratings.matchup_shares import Coded, MatchupShares, Tally, code_rows, matchup_shares, tally
 from venire.ratings.merging import canonical
 
 __all__ = ["Consistency", "JudgeConsistency", "consistency"]
@@ -143,8 +143,9 @@ def consistency(
     used = code_rows(rows, readable & ~kin)
     if drawn.unit_of is not None:
         drawn = Drawn(drawn.what, drawn.number, drawn.weights, drawn.unit_of[~kin[readable]])
-    plain, decisive = matchup_shares(used), matchup_shares(used, decisive=True)
-    source, gaps = _gaps(used, elo)
+    counted = tally(used)
+    plain, decisive = matchup_shares(used, counted), matchup_shares(used, counted, decisive=True)
+    source, gaps = _gaps(used, plain, elo)
     heavy = importance(weights, used, plain, gaps)
     decisive_heavy = importance(weights, used, decisive, gaps) if weights == "optimal" else heavy
     forms = {
@@ -153,8 +154,8 @@ def consistency(
     }
     if unit == "matchup":
         forms["corrected"] = replace(forms["consistency"], point=forms["consistency"].centre)
-    slopes = _slopes(used, gaps)
-    judges = _assemble(forms, habits(rows, kin), slopes, level)
+    slopes = _slopes(used, counted, gaps)
+    judges = _assemble(forms, habits(rows, kin, used, counted), slopes, level)
     return Consistency(
         judges=judges,
         unit=unit,
@@ -183,27 +184,34 @@ def _draw(rows: Coded, interval: Interval, replicates: int, seed: int) -> Drawn:
     return (draw_matchups if interval == "matchups" else draw_units)(rows, replicates, seed)
 
 
-def _gaps(rows: Coded, elo: Mapping[str, float] | None) -> tuple[str, NDArray[np.float64]]:
+def _gaps(rows: Coded, shares: MatchupShares, elo: Mapping[str, float] | None) -> tuple[str, NDArray[np.float64]]:
     """Where the gaps come from, and the gaps (judges, pairs), NaN where they are not known."""
     known = gaps_from_elo(rows, elo or {})
     if np.isfinite(known).any():
         return "elo", known
-    fitted = gaps_from_other_judges(rows, matchup_shares(rows))
+    fitted = gaps_from_other_judges(rows, shares)
     return "other judges" if np.isfinite(fitted).any() else "none", fitted
 
 
-def _slopes(rows: Coded, gaps: NDArray[np.float64]) -> Discrimination | None:
+def _slopes(rows: Coded, counted: Tally | None, gaps: NDArray[np.float64]) -> Discrimination | None:
     """Discrimination on the decisive verdicts whose gap is known; None where there is none."""
-    pairs = len(rows.pairs)
-    taken = (rows.y != 0.5) & np.isfinite(gaps[rows.judge, rows.pair])
-    if not taken.any():
-        return None
-    judge, pair, back = rows.judge[taken], rows.pair[taken], rows.swapped[taken]
-    value, won = pair + pairs * back, ((rows.y[taken] > 0.5) ^ back).astype(np.float64)
-    unit = rows.unit[taken] if rows.instructions else alone(judge, value, won)
     both = np.concatenate([gaps, -gaps], axis=1)
-    counted = gap_rows(judge, value, both, won, unit, judges=len(rows.judges), ordered=rows.ordered)
-    return fit_discrimination(counted, rows.judges)
+    if counted is None:
+        won = rows.y > 0.5
+        taken = np.flatnonzero((rows.y != 0.5) & np.isfinite(gaps[rows.judge, rows.pair]))
+        judge, value = rows.judge[taken], rows.pair[taken] + len(rows.pairs) * rows.swapped[taken]
+        first = (won ^ rows.swapped)[taken].astype(np.intp)
+        number, unit = np.ones(len(taken), dtype=np.intp), alone(judge, value, first)
+    else:
+        decided = counted.count - counted.ties
+        cell, order = np.nonzero(decided * np.isfinite(gaps[counted.judge, counted.pair])[:, None])
+        judge, unit = counted.judge[cell], counted.unit[cell]
+        value, number = counted.pair[cell] + len(rows.pairs) * order, decided[cell, order]
+        first = np.where(order == 0, counted.won[cell, order], number - counted.won[cell, order])
+    if not len(judge):
+        return None
+    entries = gap_rows(judge, value, both, unit, number, first, judges=len(rows.judges), ordered=rows.ordered)
+    return fit_discrimination(entries, rows.judges)
 
 
 def _bounds(errors: NDArray[np.float64], level: float) -> tuple[float, float]:

@@ -117,15 +117,16 @@ def discrimination(
     gaps = np.asarray(gap, dtype=np.float64)
     known = np.isfinite(gaps)
     values, value = np.unique(gaps[known], return_inverse=True)
-    won = np.asarray(first_won, dtype=np.float64)[known]
+    won = np.asarray(first_won, dtype=np.bool_)[known]
     units = alone(who[known], value, won)
     if instruction is not None:
         units = np.unique(np.asarray(instruction)[known], return_inverse=True)[1]
-    rows = gap_rows(who[known], value, values, won, units, judges=len(judges), ordered=ordered)
+    who, value, units, number, first = _counted(who[known], value, units, won)
+    rows = gap_rows(who, value, values, units, number, first, judges=len(judges), ordered=ordered)
     return fit_discrimination(rows, judges)
 
 
-def alone(judge: NDArray[np.intp], value: NDArray[np.intp], won: NDArray[np.float64]) -> NDArray[np.intp]:
+def alone(judge: NDArray[np.intp], value: NDArray[np.intp], won: NDArray[Any]) -> NDArray[np.intp]:
     """Instructions (rows,) for rows that name none: each its own, numbered so that the order of rows does not show."""
     place = np.empty(len(judge), dtype=np.intp)
     place[np.lexsort((won, value, judge))] = np.arange(len(judge))
@@ -136,24 +137,22 @@ def gap_rows(
     judge: NDArray[np.intp],
     value: NDArray[np.intp],
     gaps: NDArray[np.float64],
-    won: NDArray[np.float64],
     instruction: NDArray[np.intp],
+    number: NDArray[np.intp],
+    first: NDArray[np.intp],
     *,
     judges: int,
     ordered: bool,
 ) -> GapRows:
-    """Count rows by judge and gap; `value` (rows,) points into `gaps` (n,), or into (judges, n) for gaps by judge."""
+    """Index counted entries by judge and gap; `value` (rows,) points into `gaps` (n,), or (judges, n) for each judge's.
+
+    An entry is `number` verdicts of a judge on a gap and an instruction, of which the first won `first`.
+    """
     sizes, units = gaps.shape[-1], int(instruction.max(initial=-1)) + 1
-    gaps = np.where(np.abs(gaps) < _NO_GAP, 0.0, gaps)
     cluster, clusters = dense_codes(judge * units + instruction, judges * units)
-    # Equal rows of one instruction are counted, in an order of their own: sums must not depend on that of the table.
-    entry, entries = dense_codes(cluster * sizes + value, len(clusters) * sizes)
-    number = np.bincount(entry, minlength=len(entries)).astype(np.float64)
-    first = np.bincount(entry, won, len(entries)).astype(np.float64)
-    cluster, value = np.divmod(entries, max(sizes, 1))
-    cluster_judge = clusters // max(units, 1)
-    cell, cells = dense_codes(cluster_judge[cluster] * sizes + value, judges * sizes)
+    cell, cells = dense_codes(judge * sizes + value, judges * sizes)
     cell_judge, place = np.divmod(cells, max(sizes, 1))
+    found = gaps[place] if gaps.ndim == 1 else gaps[cell_judge, place]
     return GapRows(
         judges=judges,
         cell=cell,
@@ -161,12 +160,28 @@ def gap_rows(
         number=number,
         first=first,
         cell_judge=cell_judge,
-        cell_gap=gaps[place] if gaps.ndim == 1 else gaps[cell_judge, place],
-        cluster_judge=cluster_judge,
+        cell_gap=np.where(np.abs(found) < _NO_GAP, 0.0, found),
+        cluster_judge=clusters // max(units, 1),
         count=np.bincount(cell, number, len(cells)).astype(np.float64),
         won=np.bincount(cell, first, len(cells)).astype(np.float64),
         ordered=ordered,
     )
+
+
+def _counted(
+    judge: NDArray[np.intp], value: NDArray[np.intp], instruction: NDArray[np.intp], won: NDArray[np.bool_]
+) -> tuple[NDArray[np.intp], ...]:
+    """Entries of equal judge, value and instruction, sorted by these, with their number and how many the first won.
+
+    Counted in an order of their own: no sum may depend on that of the rows.
+    """
+    values, units = int(value.max(initial=0)) + 1, int(instruction.max(initial=0)) + 1
+    key = (judge * units + instruction) * values + value
+    entry, found = dense_codes(key, int(key.max(initial=-1)) + 1)
+    cluster, value = np.divmod(found, values)
+    judge, instruction = np.divmod(cluster, units)
+    number = np.bincount(entry, minlength=len(found))
+    return judge, value, instruction, number, np.bincount(entry[won], minlength=len(found))
 
 
 def fit_discrimination(rows: GapRows, judges: Sequence[str]) -> Discrimination:

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
-from venire.arena.records import Status
-from venire.ratings.matchup_shares import dense_codes, outcomes
+from venire.ratings.matchup_shares import Coded, Tally
 from venire.ratings.merging import merge_orders, select
 
 __all__ = ["Habits", "habits", "own_family_rows"]
@@ -44,57 +43,49 @@ def own_family_rows(
     return np.asarray((model[rows.model_a] == mine) | (model[rows.model_b] == mine), dtype=np.bool_)
 
 
-def habits(rows: Battles, kin: NDArray[np.bool_]) -> Habits:
-    """Count a canonical table, the rows of kin (rows,) apart; raises `InputError` for two verdicts on one showing."""
+def habits(rows: Battles, kin: NDArray[np.bool_], used: Coded, counted: Tally | None) -> Habits:
+    """Count a canonical table; `used` are its readable rows outside `kin` (rows,), `counted` their tally.
+
+    Raises `InputError` for two verdicts on one showing.
+    """
     judges = len(rows.judges)
-    used = ~kin
-    ok = used & (rows.status == Status.OK)
-    judge, swapped = rows.judge[ok], rows.swapped[ok]
-    side = np.sign(outcomes(rows.label[ok], None if rows.outcome is None else rows.outcome[ok]) - 0.5).astype(np.int8)
-    decisive = side != 0
-    first = decisive & ((side > 0) ^ swapped)
-    readable = np.bincount(judge, minlength=judges)
-    decided = np.bincount(judge, decisive, judges).astype(np.intp)
-    opposite, both = _flips(rows, ok, side)
+    decisive = used.y != 0.5
+    first = decisive & ((used.y > 0.5) ^ used.swapped)
+    readable = np.bincount(used.judge, minlength=judges)
+    decided = np.bincount(used.judge[decisive], minlength=judges)
+    opposite, both = _flips(rows, kin, used, counted)
+    asked = np.bincount(rows.judge, minlength=judges)
+    own = np.bincount(rows.judge[kin], minlength=judges)
     return Habits(
         judges=rows.judges,
         ties=_ratios(readable - decided, readable),
         flips=_ratios(opposite, both),
-        first=_ratios(np.bincount(judge, first, judges), decided if rows.ordered else decided * 0),
-        readable=_ratios(readable, np.bincount(rows.judge, used, judges)),
+        first=_ratios(np.bincount(used.judge[first], minlength=judges), decided if rows.ordered else decided * 0),
+        readable=_ratios(readable, asked - own),
         verdicts=readable.tolist(),
-        own_family=np.bincount(rows.judge, kin, judges).astype(np.intp).tolist(),
+        own_family=own.tolist(),
     )
 
 
-def _flips(rows: Battles, ok: NDArray[np.bool_], side: NDArray[np.int8]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _flips(
+    rows: Battles, kin: NDArray[np.bool_], used: Coded, counted: Tally | None
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Judgments of each judge whose two orders chose opposite winners, and judgments that were read in both orders."""
     judges = len(rows.judges)
-    nothing = np.zeros(judges, dtype=np.intp)
-    if not rows.ordered or not rows.instructions or not ok.any():
-        return nothing, nothing
-    judge = rows.judge[ok].astype(np.int64)
-    key, size = judge, judges
-    repeats = int(rows.repeat[ok].max()) + 1
-    for column, codes in (
-        (rows.model_a, len(rows.models)),
-        (rows.model_b, len(rows.models)),
-        (rows.instruction, len(rows.instructions)),
-        (rows.repeat, repeats),
-    ):
-        key, found = dense_codes(key * codes + column[ok], size * codes)
-        size = len(found)
-    slot = 2 * key + rows.swapped[ok]
-    count = np.bincount(slot, minlength=2 * size)
-    if count.max() > 1:
-        merge_orders(select(rows, ok))
-    total = np.bincount(slot, side, 2 * size)
-    owner = np.empty(size, dtype=np.int64)
-    owner[key] = judge
-    both = (count[0::2] > 0) & (count[1::2] > 0)
-    opposite = total[0::2] * total[1::2] < 0
-    return np.bincount(owner[opposite], minlength=judges), np.bincount(owner[both], minlength=judges)
+    if not used.ordered or counted is None or not len(used):
+        return np.zeros(judges, dtype=np.intp), np.zeros(judges, dtype=np.intp)
+    once = bool((rows.repeat == rows.repeat[0]).all()) and int(counted.count.max()) == 1
+    if once:
+        side = 2 * counted.won + counted.ties - counted.count
+        opposite = counted.judge[side[:, 0] * side[:, 1] < 0]
+        both = counted.judge[counted.count.min(axis=1) > 0]
+    else:
+        # Repeats have to be told apart, and two verdicts on one showing refused: judgments do both.
+        judgments = merge_orders(select(rows, ~kin))
+        codes = judgments.judge.astype(np.intp)
+        opposite, both = codes[judgments.flipped], codes[judgments.readable == 2]
+    return np.bincount(opposite, minlength=judges), np.bincount(both, minlength=judges)
 
 
-def _ratios(part: NDArray[np.floating | np.integer], whole: NDArray[np.floating | np.integer]) -> list[float | None]:
-    return [float(p) / float(w) if w else None for p, w in zip(part, whole, strict=True)]
+def _ratios(part: NDArray[np.intp], whole: NDArray[np.intp]) -> list[float | None]:
+    return [int(p) / int(w) if w else None for p, w in zip(part, whole, strict=True)]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
 
-__all__ = ["Coded", "MatchupShares", "code_rows", "dense_codes", "matchup_shares", "outcomes"]
+__all__ = ["Coded", "MatchupShares", "Tally", "code_rows", "dense_codes", "matchup_shares", "outcomes", "tally"]
 
 _DENSE = 1 << 23
 """Entries up to which a table is counted directly, whatever the number of its rows."""
@@ -24,7 +24,7 @@ class Coded:
     """Readable verdicts as codes, one row a verdict, A before B by name.
 
     `pair` points into `pairs` (n, 2), the codes of the two models; `y` is the outcome for A; `unit` is the instruction,
-    or -1 in every row of a table that names none.
+    or -1 in every row of a table that names none. `fractional` says that outcomes may be other than 1, 0.5 and 0.
     """
 
     judges: tuple[str, ...]
@@ -37,9 +37,26 @@ class Coded:
     swapped: NDArray[np.bool_]
     ordered: bool
     y: NDArray[np.float64]
+    fractional: bool
 
     def __len__(self) -> int:
         return len(self.y)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tally:
+    """Verdicts counted by judge, pair, instruction (cells,) and order: arrays of shape (cells, 2), A first and B first.
+
+    `ties` and `won` (by A) are of the `count` verdicts; `total` is the sum of their outcomes.
+    """
+
+    judge: NDArray[np.intp]
+    pair: NDArray[np.intp]
+    unit: NDArray[np.intp]
+    count: NDArray[np.intp]
+    ties: NDArray[np.intp]
+    won: NDArray[np.intp]
+    total: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,31 +119,49 @@ def code_rows(rows: Battles, used: NDArray[np.bool_]) -> Coded:
         swapped=rows.swapped[take],
         ordered=rows.ordered,
         y=outcomes(rows.label[take], None if rows.outcome is None else rows.outcome[take]),
+        fractional=rows.outcome is not None,
     )
 
 
-def matchup_shares(rows: Coded, *, decisive: bool = False) -> MatchupShares:
-    """Average each judge's verdicts on a pair and an instruction: repeats of one order first, then the two orders.
-
-    `decisive` leaves ties out first. Without instructions each verdict stands alone.
-    """
-    kept: slice | NDArray[np.intp] = np.flatnonzero(rows.y != 0.5) if decisive else slice(None)
-    judge, pair, unit, y = rows.judge[kept], rows.pair[kept], rows.unit[kept], rows.y[kept]
+def tally(rows: Coded) -> Tally | None:
+    """Count verdicts; None where the table names no instruction. Without orders all count as the first."""
     if not rows.instructions:
-        order = np.lexsort((y, pair, judge))
-        verdict = np.arange(len(rows))[kept][order]
-        return MatchupShares(y[order], judge[order], pair[order], unit[order], verdict)
+        return None
     pairs, units = max(len(rows.pairs), 1), rows.instructions
-    key = (judge * pairs + pair) * units + unit
+    key = (rows.judge * pairs + rows.pair) * units + rows.unit
     cell, found = dense_codes(key, max(len(rows.judges), 1) * pairs * units)
+    slot = 2 * cell
     if rows.ordered:
-        slot = 2 * cell + rows.swapped[kept]
-        count = np.bincount(slot, minlength=2 * len(found)).reshape(-1, 2)
-        total = np.bincount(slot, y, 2 * len(found)).reshape(-1, 2)
-        share = total / np.maximum(count, 1)
-        u = (share[:, 0] + share[:, 1]) / ((count[:, 0] > 0).astype(np.int8) + (count[:, 1] > 0))
-    else:
-        u = np.bincount(cell, y, len(found)) / np.bincount(cell, minlength=len(found))
+        slot += rows.swapped
+    size = 2 * len(found)
+    tied, won = rows.y == 0.5, rows.y > 0.5
+    ties, wins = np.bincount(slot[tied], minlength=size), np.bincount(slot[won], minlength=size)
+    total = np.bincount(slot, rows.y, size) if rows.fractional else wins + 0.5 * ties
     column, unit = np.divmod(found, units)
     judge, pair = np.divmod(column, pairs)
-    return MatchupShares(u, judge, pair, unit, np.empty(0, dtype=np.intp))
+    count = np.bincount(slot, minlength=size)
+    count, ties, wins = count.reshape(-1, 2), ties.reshape(-1, 2), wins.reshape(-1, 2)
+    return Tally(judge, pair, unit, count, ties, wins, total.reshape(-1, 2))
+
+
+def matchup_shares(rows: Coded, counted: Tally | None, *, decisive: bool = False) -> MatchupShares:
+    """Average each judge's verdicts on a pair and an instruction: repeats of one order first, then the two orders.
+
+    `counted` is the tally of the same rows. `decisive` leaves ties out first. Without instructions each verdict stands
+    alone.
+    """
+    if counted is None:
+        kept = np.flatnonzero(rows.y != 0.5) if decisive else np.arange(len(rows))
+        verdict = kept[np.lexsort((rows.y[kept], rows.pair[kept], rows.judge[kept]))]
+        return MatchupShares(rows.y[verdict], rows.judge[verdict], rows.pair[verdict], rows.unit[verdict], verdict)
+    count, total = counted.count, counted.total
+    if decisive:
+        count, total = count - counted.ties, total - 0.5 * counted.ties
+    share = total / np.maximum(count, 1)
+    orders = (count[:, 0] > 0).astype(np.int8) + (count[:, 1] > 0)
+    u = (share[:, 0] + share[:, 1]) / np.maximum(orders, 1)
+    if orders.all():
+        return MatchupShares(u, counted.judge, counted.pair, counted.unit, np.empty(0, dtype=np.intp))
+    some = orders > 0
+    codes = (counted.judge[some], counted.pair[some], counted.unit[some])
+    return MatchupShares(u[some], *codes, np.empty(0, dtype=np.intp))

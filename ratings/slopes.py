@@ -36,8 +36,8 @@ class GapRows:
     judges: int
     cell: NDArray[np.intp]
     cluster: NDArray[np.intp]
-    number: NDArray[np.float64]
-    first: NDArray[np.float64]
+    number: NDArray[np.intp]
+    first: NDArray[np.intp]
     cell_judge: NDArray[np.intp]
     cell_gap: NDArray[np.float64]
     cluster_judge: NDArray[np.intp]

@@ -69,7 +69,7 @@ def test_the_prior_is_a_fixed_point() -> None:
     judge, gap, won, item = planted([0.2, 0.8, 1.0, 1.4, 2.5], seed=2, items=5)
     found = fitted((judge, gap, won, item), 5)
     values, value = np.unique(gap, return_inverse=True)
-    rows = gap_rows(judge, value, values, won.astype(float), item, judges=5, ordered=True)
+    rows = gap_rows(judge, value, values, item, np.ones_like(judge), 1 * won, judges=5, ordered=True)
     again = fit_slopes(rows, mean=found.mu, precision=found.tau**-2)
     assert again.theta == pytest.approx(found.theta, abs=1e-9)
     assert again.theta.mean() == pytest.approx(found.mu, abs=1e-6)
@@ -85,7 +85,7 @@ def test_few_judges_have_a_fixed_prior() -> None:
 def test_derivatives_are_those_of_the_objective() -> None:
     judge, gap, won, item = planted([0.5, 2.0], seed=4, items=4)
     values, value = np.unique(gap, return_inverse=True)
-    rows = gap_rows(judge, value, values, won.astype(float), item, judges=2, ordered=True)
+    rows = gap_rows(judge, value, values, item, np.ones_like(judge), 1 * won, judges=2, ordered=True)
     at, step = np.array([[0.3, -0.2], [1.1, 0.7]]), 1e-5
 
     def objective(b: NDArray[np.float64], theta: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -71,9 +71,9 @@ def read_battles(
         sides, apart = _sides(table, mapping), cluster == "none" and cluster not in table.columns
         theirs = _columns(table, sides, mapping, None if apart else cluster)
         covariates = columns_of(table, features, mapping)
-        _load(table, theirs, feature_cells(table, covariates), condition(table, where, mapping))
         words = _words(sides, theirs)
-        _make_verdicts(table, theirs, words, sides)
+        _load(table, theirs, words, feature_cells(table, covariates), condition(table, where, mapping))
+        _refuse_bad_row(table, theirs, words, sides)
         refuse_bad_features(table, covariates)
         battles = encode(
             table.connection,
@@ -143,19 +143,25 @@ def _columns(
 
 
 def _load(
-    table: Table, theirs: Mapping[str, str], features: Mapping[str, str], kept: tuple[str, list[list[str]]]
+    table: Table,
+    theirs: Mapping[str, str],
+    words: Mapping[str, int],
+    features: Mapping[str, str],
+    kept: tuple[str, list[list[str]]],
 ) -> None:
-    """The cells in a temporary table, names as text, so that the file is parsed once."""
+    """The table `verdict` that `encode` reads, with the cells behind it: the file is parsed once."""
     cells = {_CELLS.get(name, name): "null::varchar" for name in [*_NAMES, *_CELLS]}
     for name, column in theirs.items():
         cells[_CELLS.get(name, name)] = table.label(column) if name in _NAMES else table.cell(column)
     cells |= features
     chosen = ", ".join(f"{cell} as {name}" for name, cell in cells.items())
+    battle = f"select row_number() over () as row, {kept[0]} as kept, {chosen} from {table.reader}"
+    of_side = [[word for word, label in words.items() if label == side] for side in (1, -1)]
     with table.errors():
         table.connection.execute(
-            f"create temp table battle as select row, {', '.join(cells)} from "
-            f"(select row_number() over () as row, {kept[0]} as kept, {chosen} from {table.reader}) where kept",
-            [*kept[1], *table.parameters],
+            f"create temp table verdict as with battle as (select * exclude (kept) from ({battle}) where kept) "
+            f"{query('battles_verdicts')}",
+            [*kept[1], *table.parameters, *of_side, *of_side],
         )
 
 
@@ -164,12 +170,9 @@ def _words(sides: tuple[str, str, str], theirs: Mapping[str, str]) -> dict[str, 
     return {sides[0]: 1, sides[1]: -1, "tie": 0} | {theirs["model_a"]: 1, theirs["model_b"]: -1}
 
 
-def _make_verdicts(
+def _refuse_bad_row(
     table: Table, theirs: Mapping[str, str], words: Mapping[str, int], sides: tuple[str, str, str]
 ) -> None:
-    """The table `verdict` that `encode` reads; raises InputError for the first row that cannot be meant."""
-    of_side = {side: [word for word, label in words.items() if label == value] for side, value in (("a", 1), ("b", -1))}
-    table.connection.execute(query("battles_verdicts"), {"words_a": of_side["a"], "words_b": of_side["b"]})
     found = table.connection.execute(query("battles_bad_row"), {"there": list(theirs)}).fetchone()
     if found is None:
         return
@@ -191,12 +194,16 @@ def _make_verdicts(
 
 def _numbered(battles: Battles) -> Battles:
     """The same verdicts, those of one judge on one showing numbered as repeats in the order of the rows."""
+    pairs = len(battles.models) ** 2
     showing = battles.model_a.astype(np.int64) * len(battles.models) + battles.model_b
     asked = (battles.instruction.astype(np.int64) + 1) * len(battles.judges) + battles.judge
-    order = np.lexsort((showing, asked))  # stable: rows of one showing keep their order
-    fresh = np.ones(len(order), dtype=np.bool_)
-    fresh[1:] = (showing[order][1:] != showing[order][:-1]) | (asked[order][1:] != asked[order][:-1])
-    place = np.arange(len(order))
-    repeat = np.empty(len(order), dtype=np.int32)
+    if (int(asked.max(initial=0)) + 1) * pairs >= 2**63:
+        asked = np.unique(asked, return_inverse=True)[1].astype(np.int64)  # at most one a row, which leaves room
+    key = asked * pairs + showing
+    order = np.argsort(key, kind="stable")  # rows of one showing keep their order
+    place = np.arange(len(key))
+    fresh = np.ones(len(key), dtype=np.bool_)
+    fresh[1:] = np.diff(key[order]) != 0
+    repeat = np.empty(len(key), dtype=np.int32)
     repeat[order] = place - np.maximum.accumulate(np.where(fresh, place, 0)) + 1
     return replace(battles, repeat=repeat)

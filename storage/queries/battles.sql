@@ -1,10 +1,9 @@
 -- name: battles_verdicts
--- What `encode` reads, with the cells behind it. A winner is a word or the name of one of the two models; words come first. A share decides the label where there is no winner.
-create temp table verdict as
-  select *, coalesce(case when list_contains($words_a, winner) then 1 when list_contains($words_b, winner) then -1 when winner = 'tie' then 0 when winner = model_a then 1 when winner = model_b then -1 end,
+-- What `encode` reads, from the cells `battle`, which are kept beside it. A winner is a word or the name of one of the two models; words come first. A share decides the label where there is no winner. Parameters: the words for A and for B, of a winner and again of people's.
+  select *, coalesce(case when list_contains(?::varchar[], winner) then 1 when list_contains(?::varchar[], winner) then -1 when winner = 'tie' then 0 when winner = model_a then 1 when winner = model_b then -1 end,
       case when isnan(outcome) then null else sign(outcome - 0.5)::tinyint end)::tinyint as label
   from (select *, false as swapped, coalesce(try_cast(repeat_cell as integer), 1) as repeat, try_cast(weight_cell as double) as weight, try_cast(outcome_cell as double) as outcome, try_cast(score_cell as double) as score,
-      case when list_contains($words_a, human_cell) then 1.0 when list_contains($words_b, human_cell) then 0.0 when human_cell = 'tie' then 0.5 when human_cell = model_a then 1.0 when human_cell = model_b then 0.0 end as human
+      case when list_contains(?::varchar[], human_cell) then 1.0 when list_contains(?::varchar[], human_cell) then 0.0 when human_cell = 'tie' then 0.5 when human_cell = model_a then 1.0 when human_cell = model_b then 0.0 end as human
     from battle);
 
 -- name: battles_bad_row

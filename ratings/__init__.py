@@ -31,8 +31,8 @@ from venire.ratings.jackknife import LeaveTwoOut, jackknife_plus, leave_two_out
 from venire.ratings.kappa import cohen_kappa, fleiss_kappa, fleiss_kappa_counts, unanimity
 from venire.ratings.krippendorff import krippendorff_alpha
 from venire.ratings.leave_one_out import Accuracy, LeaveOneOut, Placed, leave_one_out
-from venire.ratings.m_elo import m_elo
 from venire.ratings.leave_out import LeftOut, without_each_judge, without_each_model, without_judge, without_model
+from venire.ratings.m_elo import m_elo
 from venire.ratings.merging import Judgments, Merge, merge_orders
 from venire.ratings.position_audit import BattleAudit, PositionAudit, position_audit, position_audits
 from venire.ratings.regression import CovariateSeparatedError
@@ -42,10 +42,9 @@ from venire.ratings.scale import to_elo, to_logits
 from venire.ratings.smoothing import Baselines, baselines, smoothed
 from venire.ratings.soft_elo import SoftElo, hard_elo, human_elo, soft_elo
 from venire.ratings.splits import Coverage, split_coverage
+from venire.ratings.ties import NoTieParameterError, TieRatings, davidson, rao_kupper
 from venire.ratings.trueskill import TrueSkill, trueskill
 from venire.ratings.win_rate import BaselineRates, WinRates, against_baseline, win_rate, win_rate_balanced
-from venire.ratings.targets import hard, smoothed, soft
-from venire.ratings.ties import NoTieParameterError, TieRatings, davidson, rao_kupper
 from venire.ratings.wins import WinCounts, win_counts
 
 __all__ = [
@@ -85,8 +84,8 @@ __all__ = [
     "Replicates",
     "SeparatedError",
     "SoftElo",
-    "TrueSkill",
     "TieRatings",
+    "TrueSkill",
     "WinCounts",
     "WinRates",
     "against_baseline",
@@ -104,6 +103,7 @@ __all__ = [
     "conformal_rank",
     "consistency",
     "covariates",
+    "davidson",
     "discrimination",
     "elo_from_consistency",
     "elo_from_scores",
@@ -125,20 +125,13 @@ __all__ = [
     "position",
     "position_audit",
     "position_audits",
+    "rao_kupper",
     "reliability",
     "separated_groups",
     "smoothed",
     "soft_elo",
     "split_conformal",
     "split_coverage",
-    "davidson",
-    "fit",
-    "hard",
-    "merge_orders",
-    "rao_kupper",
-    "separated_groups",
-    "smoothed",
-    "soft",
     "to_elo",
     "to_logits",
     "trueskill",

@@ -104,8 +104,17 @@ def joined(
 def unrated(data: Comparisons, reasons: Mapping[str, str]) -> Rated:
     """A table of models without any rating, and why."""
     size = len(data.models)
-    return joined(data, [np.array([code]) for code in range(size)], _never, lambda code: reasons[data.models[code]])
-
-
-def _never(_: Comparisons) -> Rated:
-    raise AssertionError("a model alone is not fitted")
+    nothing, no_rank = np.full(size, np.nan), np.zeros(size, dtype=np.int64)
+    weight = None if data.weight is None else np.tile(data.weight, 2)
+    battles = np.bincount(np.concatenate([data.a, data.b]), weight, size).astype(np.float64)
+    return Rated(
+        ratings=Ratings(method="none", models=data.models, logits=nothing, battles=battles),
+        lo=nothing,
+        hi=nothing,
+        se=nothing,
+        rank_lo=no_rank,
+        rank_hi=no_rank,
+        group=np.ones(size, dtype=np.int64),
+        groups=(data.models,) if size else (),
+        reasons=reasons,
+    )

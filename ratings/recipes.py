@@ -16,7 +16,7 @@ from venire.ratings.bradley_terry import NotConvergedError, bradley_terry
 from venire.ratings.comparisons import Comparisons
 from venire.ratings.covariates import covariates
 from venire.ratings.elo import online_elo
-from venire.ratings.existence import groups_of
+from venire.ratings.existence import groups_of, weak_components
 from venire.ratings.intervals import finished
 from venire.ratings.m_elo import m_elo
 from venire.ratings.merging import Judgments, merge_orders
@@ -82,13 +82,16 @@ def _apart(data: Comparisons, options: Options, rate_group: Callable[[Comparison
         except NotConvergedError as error:
             return unrated(part, dict.fromkeys(part.models, str(error)))
 
+    facts = {"components": weak_components(counts), "between_groups": 0}
     if options.ridge or len(groups) < 2:
-        return rate_one(data)
-    wins = np.bincount(counts.first, counts.won, len(data.models)) + np.bincount(
-        counts.second, counts.lost, len(data.models)
-    )
-    played = counts.played
-    return joined(data, groups, rate_one, lambda code: _alone(float(wins[code]), float(played[code])))
+        found = rate_one(data)
+    else:
+        wins = np.bincount(counts.first, counts.won, len(data.models))
+        wins += np.bincount(counts.second, counts.lost, len(data.models))
+        played = counts.played
+        found = joined(data, groups, rate_one, lambda code: _alone(float(wins[code]), float(played[code])))
+        facts["between_groups"] = len(data) - sum(int(fit["judgments"]) for fit in found.fits)
+    return replace(found, diagnostics={**found.diagnostics, **facts})
 
 
 def _alone(won: float, played: float) -> str:

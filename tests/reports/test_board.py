@@ -20,20 +20,25 @@ from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Origin
 from venire.ratings.merging import select
+from venire.ratings.options import Options
 from venire.reports.board import build
 
 Table = Callable[..., Battles]
 Rows = list[tuple[Any, ...]]
 
 SIMULATED = [Origin.SIMULATED]
+COLUMNS = ["model", "elo", "logit", "lo", "hi", "se", "rank_lo", "rank_hi", "battles"]
 
 
-def printed(battles: Battles, **options: Any) -> str:
-    return json.dumps(build(battles, origins=SIMULATED, **options).to_json(), allow_nan=False)
+def printed(battles: Battles, method: str = "bradley-terry", options: Any = None, **known: Any) -> str:
+    told = Options(**(options or {}))
+    return json.dumps(
+        build(battles, origins=SIMULATED, method=method, options=told, **known).to_json(), allow_nan=False
+    )
 
 
-def board(battles: Battles, **options: Any) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(printed(battles, **options))
+def board(battles: Battles, method: str = "bradley-terry", options: Any = None, **known: Any) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(printed(battles, method, options, **known))
     return found
 
 
@@ -61,8 +66,8 @@ def test_a_plain_board_has_its_shape(table: Table, rows: Rows) -> None:
     assert list(found) == ["method", "gauge", "verdicts", "models", "judges", "diagnostics"]
     assert (found["method"], found["gauge"], found["verdicts"]) == ("bradley-terry", "mean 1000", "simulated")
     assert [row["model"] for row in found["models"]] == ["a", "b", "c", "d", "e"]
-    assert list(found["models"][0]) == ["model", "elo", "lo", "hi", "battles", "reference"]
-    assert list(found["models"][1]) == ["model", "elo", "lo", "hi", "battles"]
+    assert list(found["models"][0]) == [*COLUMNS, "reference"]
+    assert list(found["models"][1]) == COLUMNS
     assert sum(row["elo"] for row in found["models"]) == pytest.approx(5000.0, abs=1e-5)
     assert all(row["lo"] < row["elo"] < row["hi"] for row in found["models"])
     assert {row["battles"] for row in found["models"]} == {120}
@@ -72,7 +77,7 @@ def test_a_plain_board_has_its_shape(table: Table, rows: Rows) -> None:
 
 def test_diagnostics_add_up(table: Table, rows: Rows) -> None:
     spoilt = [(*row[:2], None, *row[3:]) if place % 50 == 0 else row for place, row in enumerate(rows)]
-    found = board(table(spoilt), replicates=40, seed=9)["diagnostics"]
+    found = board(table(spoilt), options={"replicates": 40, "seed": 9})["diagnostics"]
     assert found["statuses"]["ok"] + found["statuses"]["unreadable"] == len(rows)
     assert set(found["statuses"]) == {"ok", "unreadable", "refused", "truncated", "filtered", "too_long"}
     assert found["unreadable"] == found["one_order"] == 12
@@ -107,14 +112,14 @@ def test_origins_do_not_mix(table: Table, rows: Rows) -> None:
         build(table(rows), origins=[Origin.SIMULATED, Origin.RECORDED])
     with pytest.raises(InputError, match="not given"):
         build(table(rows), origins=[])
-    assert build(table(rows), origins=[Origin.REAL, Origin.REAL], replicates=0).verdicts == "real"
+    assert build(table(rows), origins=[Origin.REAL, Origin.REAL]).verdicts == "real"
 
 
 def test_unknown_methods_are_refused_with_the_choices(table: Table, rows: Rows) -> None:
     with pytest.raises(InputError, match="choose one of bradley-terry"):
-        board(table(rows), method="elo")
+        board(table(rows), "elon")
     with pytest.raises(InputError, match="choose one of mean, strict"):
-        board(table(rows), merge="both")
+        board(table(rows), options={"merge": "both"})
 
 
 @settings(deadline=None, max_examples=10)
@@ -124,7 +129,7 @@ def test_the_same_verdicts_make_the_same_bytes(table: Table, rows: Rows, data: s
         few = rows[:150]
         battles = table(few, ordered=ordered, named=named)
         shuffled = table(data.draw(st.permutations(few)), ordered=ordered, named=named)
-        assert printed(battles, replicates=20) == printed(shuffled, replicates=20)
+        assert printed(battles, options={"replicates": 20}) == printed(shuffled, options={"replicates": 20})
         other_side = replace(
             battles,
             model_a=battles.model_b,
@@ -132,11 +137,11 @@ def test_the_same_verdicts_make_the_same_bytes(table: Table, rows: Rows, data: s
             swapped=~battles.swapped,
             label=-battles.label,
         )
-        assert printed(battles, replicates=20) == printed(other_side, replicates=20)
+        assert printed(battles, options={"replicates": 20}) == printed(other_side, options={"replicates": 20})
 
 
 def test_another_seed_moves_intervals_and_not_ratings(table: Table, rows: Rows) -> None:
-    one, other = board(table(rows), seed=1), board(table(rows), seed=2)
+    one, other = (board(table(rows), options={"replicates": 30, "seed": seed}) for seed in (1, 2))
     assert [row["elo"] for row in one["models"]] == [row["elo"] for row in other["models"]]
     assert [row["lo"] for row in one["models"]] != [row["lo"] for row in other["models"]]
 
@@ -179,7 +184,7 @@ def test_why_a_model_has_no_rating_is_said(table: Table) -> None:
 
 
 def test_a_fit_that_stops_short_leaves_a_reason(table: Table, rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["venire.ratings.bradley_terry"], "_STEPS", 1)
+    monkeypatch.setattr(sys.modules["venire.ratings.solvers"], "_STEPS", 1)
     found = board(table(rows), reference={"a": 1.0})
     assert {row["elo"] for row in found["models"]} == {None}
     assert "after 1 steps" in found["diagnostics"]["no_estimate"]["a"]
@@ -206,7 +211,7 @@ def test_families_reach_the_judges(table: Table, rows: Rows) -> None:
 
 
 def test_strict_merging_is_named_and_makes_more_ties(table: Table, rows: Rows) -> None:
-    mean, strict = (board(table(rows), merge=merge)["diagnostics"] for merge in ("mean", "strict"))
+    mean, strict = (board(table(rows), options={"merge": merge})["diagnostics"] for merge in ("mean", "strict"))
     assert (mean["merge"], strict["merge"]) == ("mean", "strict")
     assert strict["ties"] > mean["ties"]
     assert strict["flips"] == mean["flips"]

@@ -101,6 +101,7 @@ __all__ = [
     "cohen_kappa",
     "comparisons",
     "conformal_rank",
+    "bradley_terry_covariance",
     "consistency",
     "covariates",
     "davidson",

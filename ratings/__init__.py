@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from venire.ratings.agreement import Agreement, agreement
 from venire.ratings.beta import Beta, fit_beta
+from venire.ratings.any_time import (
+    Decision,
+    TopK,
+    any_time_interval,
+    any_time_radius,
+    decide_pair,
+    decide_top_k,
+    looks_radius,
+    stopping_half_width,
+)
 from venire.ratings.bootstrapping import Replicates, bootstrap_battles, bootstrap_clusters
 from venire.ratings.bradley_terry import (
     BradleyTerry,
@@ -26,6 +36,17 @@ from venire.ratings.discrimination import Discrimination, discrimination
 from venire.ratings.elo import OnlineElo, online_elo
 from venire.ratings.elo_from_consistency import EloFromConsistency, elo_from_consistency, elo_from_scores
 from venire.ratings.evaluation import Evaluation, evaluate
+from venire.ratings.contrasts import (
+    BattlesNeeded,
+    Contrast,
+    Simultaneous,
+    battles_needed,
+    contrast,
+    difference,
+    simultaneous,
+    simultaneous_differences,
+)
+from venire.ratings.covariance import Covariance, bradley_terry_covariance, model_covariance
 from venire.ratings.inference import Bootstrap, bootstrap
 from venire.ratings.jackknife import LeaveTwoOut, jackknife_plus, leave_two_out
 from venire.ratings.kappa import cohen_kappa, fleiss_kappa, fleiss_kappa_counts, unanimity
@@ -38,6 +59,7 @@ from venire.ratings.position_audit import BattleAudit, PositionAudit, position_a
 from venire.ratings.regression import CovariateSeparatedError
 from venire.ratings.reliability import Reliability, reliability
 from venire.ratings.result import Ratings
+from venire.ratings.ranking import Ranking, RankInterval, rank_interval, ranking
 from venire.ratings.scale import to_elo, to_logits
 from venire.ratings.smoothing import Baselines, baselines, smoothed
 from venire.ratings.soft_elo import SoftElo, hard_elo, human_elo, soft_elo
@@ -54,6 +76,7 @@ __all__ = [
     "Baselines",
     "BattleAudit",
     "Beta",
+    "BattlesNeeded",
     "Bootstrap",
     "BradleyTerry",
     "Calibration",
@@ -61,6 +84,7 @@ __all__ = [
     "Comparisons",
     "Conformal",
     "Consistency",
+    "Contrast",
     "Covariance",
     "CovariateRatings",
     "CovariateSeparatedError",
@@ -68,6 +92,7 @@ __all__ = [
     "Discrimination",
     "EloFromConsistency",
     "Evaluation",
+    "Decision",
     "JudgeConsistency",
     "Judgments",
     "LeaveOneOut",
@@ -91,6 +116,16 @@ __all__ = [
     "against_baseline",
     "agreement",
     "baselines",
+    "RankInterval",
+    "Ranking",
+    "Replicates",
+    "SeparatedError",
+    "Simultaneous",
+    "TopK",
+    "agreement",
+    "any_time_interval",
+    "any_time_radius",
+    "battles_needed",
     "bootstrap",
     "bootstrap_battles",
     "bootstrap_clusters",
@@ -133,6 +168,20 @@ __all__ = [
     "soft_elo",
     "split_conformal",
     "split_coverage",
+    "contrast",
+    "decide_pair",
+    "decide_top_k",
+    "difference",
+    "fit",
+    "looks_radius",
+    "merge_orders",
+    "model_covariance",
+    "rank_interval",
+    "ranking",
+    "separated_groups",
+    "simultaneous",
+    "simultaneous_differences",
+    "stopping_half_width",
     "to_elo",
     "to_logits",
     "trueskill",

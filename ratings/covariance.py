@@ -21,7 +21,15 @@ from scipy.special import expit
 from venire.arena.errors import InputError
 from venire.ratings.comparisons import Comparisons
 
-__all__ = ["Covariance", "Errors", "PairErrors", "bradley_terry_covariance", "inverse_information", "rated_rows"]
+__all__ = [
+    "Covariance",
+    "Errors",
+    "PairErrors",
+    "bradley_terry_covariance",
+    "inverse_information",
+    "model_covariance",
+    "rated_rows",
+]
 
 Errors = Literal["cluster", "sandwich", "hessian", "none"]
 PairErrors = Literal["cluster", "sandwich", "hessian"]
@@ -96,6 +104,22 @@ def bradley_terry_covariance(
     matrix = bread @ meat @ bread * (units / (units - 1))
     reason = _blank_without_scatter(rows, matrix, bread, free) or _few(units, int(free.sum()), errors)
     return _spread(data, rated, matrix, float(units - 1), errors, units, reason)
+
+
+def model_covariance(
+    data: Comparisons, logits: Vector, *, ridge: float = 0.0, fixed: NDArray[np.bool_] | None = None
+) -> Matrix:
+    """The inverse information (n, n) of any targets: what errors would be if the model told all of its noise.
+
+    With ties or probabilities it is no covariance but a floor for one, to stop by. Raises as the other does.
+    """
+    held = np.zeros(len(data.models), dtype=np.bool_) if fixed is None else np.asarray(fixed, dtype=np.bool_)
+    _check(data, logits, held, ridge, "hessian")
+    rows = rated_rows(data, logits)
+    rated = np.flatnonzero(np.isfinite(logits))
+    totals, _ = _totals_and_residuals(rows, logits[rated])
+    bread = inverse_information(totals, logits[rated], ridge=ridge, free=~held[rated], models=rows.models)
+    return _spread(data, rated, bread, np.inf, "model", 0, None).matrix
 
 
 def rated_rows(data: Comparisons, logits: Vector) -> Comparisons:

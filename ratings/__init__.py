@@ -64,6 +64,7 @@ from venire.ratings.scale import to_elo, to_logits
 from venire.ratings.smoothing import Baselines, baselines, smoothed
 from venire.ratings.soft_elo import SoftElo, hard_elo, human_elo, soft_elo
 from venire.ratings.splits import Coverage, split_coverage
+from venire.ratings.targets import hard, soft
 from venire.ratings.ties import NoTieParameterError, TieRatings, davidson, rao_kupper
 from venire.ratings.trueskill import TrueSkill, trueskill
 from venire.ratings.win_rate import BaselineRates, WinRates, against_baseline, win_rate, win_rate_balanced
@@ -139,6 +140,7 @@ __all__ = [
     "bradley_terry_covariance",
     "consistency",
     "covariates",
+    "evaluate",
     "davidson",
     "discrimination",
     "elo_from_consistency",
@@ -148,6 +150,7 @@ __all__ = [
     "fit_beta",
     "fleiss_kappa",
     "fleiss_kappa_counts",
+    "hard",
     "hard_elo",
     "human_elo",
     "jackknife_plus",
@@ -165,6 +168,7 @@ __all__ = [
     "reliability",
     "separated_groups",
     "smoothed",
+    "soft",
     "soft_elo",
     "split_conformal",
     "split_coverage",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from venire.ratings.agreement import Agreement, agreement
-from venire.ratings.beta import Beta, fit_beta
 from venire.ratings.any_time import (
     Decision,
     TopK,
@@ -14,6 +13,7 @@ from venire.ratings.any_time import (
     looks_radius,
     stopping_half_width,
 )
+from venire.ratings.beta import Beta, fit_beta
 from venire.ratings.bootstrapping import Replicates, bootstrap_battles, bootstrap_clusters
 from venire.ratings.bradley_terry import (
     BradleyTerry,
@@ -30,12 +30,6 @@ from venire.ratings.coefficient import Coefficient
 from venire.ratings.comparisons import Comparisons, comparisons
 from venire.ratings.conformal import Conformal, conformal_rank, leave_one_out_conformal, split_conformal
 from venire.ratings.consistency import Consistency, JudgeConsistency, consistency
-from venire.ratings.covariance import Covariance, bradley_terry_covariance
-from venire.ratings.covariates import CovariateRatings, covariates, position
-from venire.ratings.discrimination import Discrimination, discrimination
-from venire.ratings.elo import OnlineElo, online_elo
-from venire.ratings.elo_from_consistency import EloFromConsistency, elo_from_consistency, elo_from_scores
-from venire.ratings.evaluation import Evaluation, evaluate
 from venire.ratings.contrasts import (
     BattlesNeeded,
     Contrast,
@@ -47,6 +41,11 @@ from venire.ratings.contrasts import (
     simultaneous_differences,
 )
 from venire.ratings.covariance import Covariance, bradley_terry_covariance, model_covariance
+from venire.ratings.covariates import CovariateRatings, covariates, position
+from venire.ratings.discrimination import Discrimination, discrimination
+from venire.ratings.elo import OnlineElo, online_elo
+from venire.ratings.elo_from_consistency import EloFromConsistency, elo_from_consistency, elo_from_scores
+from venire.ratings.evaluation import Evaluation, evaluate
 from venire.ratings.inference import Bootstrap, bootstrap
 from venire.ratings.jackknife import LeaveTwoOut, jackknife_plus, leave_two_out
 from venire.ratings.kappa import cohen_kappa, fleiss_kappa, fleiss_kappa_counts, unanimity
@@ -56,15 +55,14 @@ from venire.ratings.leave_out import LeftOut, without_each_judge, without_each_m
 from venire.ratings.m_elo import m_elo
 from venire.ratings.merging import Judgments, Merge, merge_orders
 from venire.ratings.position_audit import BattleAudit, PositionAudit, position_audit, position_audits
+from venire.ratings.ranking import Ranking, RankInterval, rank_interval, ranking
 from venire.ratings.regression import CovariateSeparatedError
 from venire.ratings.reliability import Reliability, reliability
 from venire.ratings.result import Ratings
-from venire.ratings.ranking import Ranking, RankInterval, rank_interval, ranking
 from venire.ratings.scale import to_elo, to_logits
 from venire.ratings.smoothing import Baselines, baselines, smoothed
 from venire.ratings.soft_elo import SoftElo, hard_elo, human_elo, soft_elo
 from venire.ratings.splits import Coverage, split_coverage
-from venire.ratings.targets import hard, soft
 from venire.ratings.ties import NoTieParameterError, TieRatings, davidson, rao_kupper
 from venire.ratings.trueskill import TrueSkill, trueskill
 from venire.ratings.win_rate import BaselineRates, WinRates, against_baseline, win_rate, win_rate_balanced
@@ -76,8 +74,8 @@ __all__ = [
     "BaselineRates",
     "Baselines",
     "BattleAudit",
-    "Beta",
     "BattlesNeeded",
+    "Beta",
     "Bootstrap",
     "BradleyTerry",
     "Calibration",
@@ -90,10 +88,10 @@ __all__ = [
     "CovariateRatings",
     "CovariateSeparatedError",
     "Coverage",
+    "Decision",
     "Discrimination",
     "EloFromConsistency",
     "Evaluation",
-    "Decision",
     "JudgeConsistency",
     "Judgments",
     "LeaveOneOut",
@@ -105,27 +103,24 @@ __all__ = [
     "OnlineElo",
     "Placed",
     "PositionAudit",
+    "RankInterval",
+    "Ranking",
     "Ratings",
     "Reliability",
     "Replicates",
     "SeparatedError",
+    "Simultaneous",
     "SoftElo",
     "TieRatings",
+    "TopK",
     "TrueSkill",
     "WinCounts",
     "WinRates",
     "against_baseline",
     "agreement",
-    "baselines",
-    "RankInterval",
-    "Ranking",
-    "Replicates",
-    "SeparatedError",
-    "Simultaneous",
-    "TopK",
-    "agreement",
     "any_time_interval",
     "any_time_radius",
+    "baselines",
     "battles_needed",
     "bootstrap",
     "bootstrap_battles",
@@ -137,11 +132,13 @@ __all__ = [
     "cohen_kappa",
     "comparisons",
     "conformal_rank",
-    "bradley_terry_covariance",
     "consistency",
+    "contrast",
     "covariates",
-    "evaluate",
     "davidson",
+    "decide_pair",
+    "decide_top_k",
+    "difference",
     "discrimination",
     "elo_from_consistency",
     "elo_from_scores",
@@ -150,7 +147,6 @@ __all__ = [
     "fit_beta",
     "fleiss_kappa",
     "fleiss_kappa_counts",
-    "hard",
     "hard_elo",
     "human_elo",
     "jackknife_plus",
@@ -158,33 +154,25 @@ __all__ = [
     "leave_one_out",
     "leave_one_out_conformal",
     "leave_two_out",
+    "looks_radius",
     "m_elo",
     "merge_orders",
+    "model_covariance",
     "online_elo",
     "position",
     "position_audit",
     "position_audits",
+    "rank_interval",
+    "ranking",
     "rao_kupper",
     "reliability",
     "separated_groups",
+    "simultaneous",
+    "simultaneous_differences",
     "smoothed",
-    "soft",
     "soft_elo",
     "split_conformal",
     "split_coverage",
-    "contrast",
-    "decide_pair",
-    "decide_top_k",
-    "difference",
-    "fit",
-    "looks_radius",
-    "merge_orders",
-    "model_covariance",
-    "rank_interval",
-    "ranking",
-    "separated_groups",
-    "simultaneous",
-    "simultaneous_differences",
     "stopping_half_width",
     "to_elo",
     "to_logits",

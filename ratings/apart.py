@@ -19,7 +19,8 @@ __all__ = ["Rated", "among", "joined", "unrated"]
 class Rated:
     """Ratings as a leaderboard shows them; arrays are (models,).
 
-    `lo`, `hi` and `se` are in Elo points, NaN where unknown; ranks count from 1 and are 0 where unknown. `group` counts
+    `lo`, `hi` and `se` are in Elo points, NaN where unknown; ranks and tiers count from 1 and are 0 where unknown,
+    `best` is the chance that the true rating is the highest, as far as it is known. `group` counts
     from 1 in the order of `groups`; ranks and ratings compare within a group alone. `reasons` says why a model has no
     rating, `figures` are the method's own figures by name, `without_estimate` the bootstrap replicates left out.
     """
@@ -30,6 +31,8 @@ class Rated:
     se: NDArray[np.float64]
     rank_lo: NDArray[np.int64]
     rank_hi: NDArray[np.int64]
+    tier: NDArray[np.int64]
+    best: NDArray[np.float64]
     group: NDArray[np.int64]
     groups: tuple[tuple[str, ...], ...]
     reasons: Mapping[str, str] = field(default_factory=dict)
@@ -60,8 +63,8 @@ def joined(
         np.full(size, np.nan),
         np.bincount(np.concatenate([data.a, data.b]), None if data.weight is None else np.tile(data.weight, 2), size),
     )
-    lo, hi, se = (np.full(size, np.nan) for _ in range(3))
-    rank_lo, rank_hi, group = (np.zeros(size, dtype=np.int64) for _ in range(3))
+    lo, hi, se, best = (np.full(size, np.nan) for _ in range(4))
+    rank_lo, rank_hi, tier, group = (np.zeros(size, dtype=np.int64) for _ in range(4))
     figures: dict[str, NDArray[np.float64]] = {}
     reasons: dict[str, str] = {}
     for number, codes in enumerate(groups, start=1):
@@ -71,7 +74,7 @@ def joined(
             reasons[data.models[int(codes[0])]] = alone(int(codes[0]))
             continue
         logits[codes], lo[codes], hi[codes], se[codes] = part.ratings.logits, part.lo, part.hi, part.se
-        rank_lo[codes], rank_hi[codes] = part.rank_lo, part.rank_hi
+        rank_lo[codes], rank_hi[codes], tier[codes], best[codes] = part.rank_lo, part.rank_hi, part.tier, part.best
         reasons |= part.reasons
         for name, column in part.figures.items():
             figures.setdefault(name, np.full(size, np.nan))[codes] = column
@@ -92,6 +95,8 @@ def joined(
         se=se,
         rank_lo=rank_lo,
         rank_hi=rank_hi,
+        tier=tier,
+        best=best,
         group=group,
         groups=tuple(tuple(data.models[code] for code in codes) for codes in groups),
         reasons=reasons,
@@ -114,6 +119,8 @@ def unrated(data: Comparisons, reasons: Mapping[str, str]) -> Rated:
         se=nothing,
         rank_lo=no_rank,
         rank_hi=no_rank,
+        tier=no_rank,
+        best=nothing,
         group=np.ones(size, dtype=np.int64),
         groups=(data.models,) if size else (),
         reasons=reasons,

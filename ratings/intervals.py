@@ -14,6 +14,7 @@ from venire.ratings.apart import Rated
 from venire.ratings.bootstrapping import Replicates, bootstrap_battles, bootstrap_clusters
 from venire.ratings.comparisons import Comparisons
 from venire.ratings.options import Options
+from venire.ratings.ranking import ranking
 from venire.ratings.result import Ratings
 from venire.ratings.scale import ELO_MEAN, POINTS_PER_LOGIT
 
@@ -39,7 +40,7 @@ def finished(
     Bradley-Terry with this ridge. Else intervals are what the covariance says, and without one there are none. `more`
     goes into the diagnostics. Raises what the refits raise of the whole table.
     """
-    lost, anchor = 0, _anchor(ratings, options.anchors)
+    lost, anchor, drawn = 0, _anchor(ratings, options.anchors), None
     if not options.replicates:
         ratings = _shifted(ratings, anchor)
         lo, hi = ratings.interval(options.level)
@@ -56,15 +57,17 @@ def finished(
             ratings, covariance=drawn.covariance, errors=f"bootstrap over {drawn.units} {unit}", degrees=np.inf
         )
     rated = np.isfinite(ratings.logits)
-    rank_lo, rank_hi = _ranks(ratings, options)
+    ranks = ranking(ratings, level=options.level, seed=options.seed, replicates=drawn)
     reasons = dict(ratings.diagnostics.get("no_estimate", {}))
     return Rated(
         ratings=ratings,
         lo=lo,
         hi=hi,
         se=POINTS_PER_LOGIT * ratings.se,
-        rank_lo=rank_lo,
-        rank_hi=rank_hi,
+        rank_lo=ranks.lo,
+        rank_hi=ranks.hi,
+        tier=ranks.tier,
+        best=ranks.best,
         group=rated.astype(np.int64),
         groups=(tuple(name for name, known in zip(ratings.models, rated.tolist(), strict=True) if known),),
         reasons=reasons,
@@ -138,11 +141,6 @@ def _shifted(ratings: Ratings, anchor: tuple[int, float] | None) -> Ratings:
         covariance=spread,
         gauge=f"anchored: {ratings.models[place]} = {points:g}",
     )
-
-
-def _ranks(ratings: Ratings, options: Options) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    nothing = np.zeros(len(ratings.models), dtype=np.int64)
-    return nothing, nothing
 
 
 def _sizes(drawn: NDArray[np.int64], ends: NDArray[np.intp]) -> list[tuple[int, int]]:

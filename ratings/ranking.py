@@ -27,8 +27,8 @@ class Ranking:
     """Ranks of `models`; 1 is best, and 0 stands for a model that has no estimate or no error.
 
     `rank` (n,) is by the estimate, `lo` and `hi` (n,) bound the true ranks of all models at once. `separated[i, j]`
-    (n, n): i is above j. `tier` (n,): each tier is led by the best model not in one yet, and holds all that are not
-    separated from it. `best` (n,): chance that the true rating is the highest; `above[i, j]` (n, n): that it is above
+    (n, n): i is above j. `tier` (n,): going down the ranks, a tier begins with each model that is separated from
+    the first of the tier before. `best` (n,): chance that the true rating is the highest; `above[i, j]` (n, n): that it is above
     j's; NaN for models without a rank.
     """
 
@@ -131,9 +131,13 @@ def _separated(gap: Matrix, se: Matrix, critical: float) -> NDArray[np.bool_]:
 
 def _tiers(logits: NDArray[np.float64], separated: NDArray[np.bool_]) -> NDArray[np.int64]:
     tier = np.zeros(len(logits), dtype=np.int64)
-    for leader in np.argsort(-logits, kind="stable"):
-        if not tier[leader]:
-            tier[(tier == 0) & ~separated[leader]] = tier.max() + 1
+    leader = -1
+    for code in np.argsort(-logits, kind="stable").tolist():
+        if leader < 0 or separated[leader, code]:
+            tier[code] = tier.max() + 1
+            leader = code
+        else:
+            tier[code] = tier[leader]
     return tier
 
 

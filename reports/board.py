@@ -30,7 +30,8 @@ class ModelRow:
     """One model: its rating, standard error and interval in Elo points, None where no estimate exists.
 
     `logit` is the same rating in log odds, `rank_lo` to `rank_hi` the ranks it may have at the board's level (1 is
-    best), `battles` the judgments it took part in. `group` counts from 1 and is None where all models were rated
+    best), `battles` the judgments it took part in. Models of one `tier` are not separated from its first, `best` is the
+    chance that its true rating is the highest. `group` counts from 1 and is None where all models were rated
     together; `reference` is a rating known before; `figures` are the method's own.
     """
 
@@ -43,6 +44,8 @@ class ModelRow:
     rank_lo: int | None
     rank_hi: int | None
     battles: int
+    tier: int | None = None
+    best: float | None = None
     group: int | None = None
     reference: float | None = None
     figures: Mapping[str, float | None] = field(default_factory=dict)
@@ -157,6 +160,8 @@ def _model_rows(judgments: Judgments, rated: Rated, reference: Mapping[str, floa
             rank_lo=int(rated.rank_lo[place]) or None,
             rank_hi=int(rated.rank_hi[place]) or None,
             battles=count[name],
+            tier=int(rated.tier[place]) or None,
+            best=_known(rated.best[place]),
             group=int(rated.group[place]) if len(rated.groups) > 1 else None,
             reference=reference.get(name),
             figures={figure: _known(column[place]) for figure, column in rated.figures.items()},

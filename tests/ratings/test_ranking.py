@@ -76,7 +76,7 @@ def test_bounds_hold_the_rank_and_a_shift_or_another_order_changes_nothing(seed:
     found = ranking(rated(logits, covariance), draws=2000)
     assert (found.lo <= found.rank).all()
     assert (found.rank <= found.hi).all()
-    assert (np.diff(found.tier[np.argsort(found.rank)]) <= 1).all()
+    assert set(np.diff(found.tier[np.argsort(found.rank)]).tolist()) <= {0, 1}
     centre = np.eye(size) - 1.0 / size
     moved = ranking(rated(logits + 5.0, centre @ covariance @ centre), draws=2000)
     assert np.array_equal(moved.rank, found.rank)

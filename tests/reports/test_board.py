@@ -27,7 +27,7 @@ Table = Callable[..., Battles]
 Rows = list[tuple[Any, ...]]
 
 SIMULATED = [Origin.SIMULATED]
-COLUMNS = ["model", "elo", "logit", "lo", "hi", "se", "rank_lo", "rank_hi", "battles"]
+COLUMNS = ["model", "elo", "logit", "lo", "hi", "se", "rank_lo", "rank_hi", "battles", "tier", "best"]
 
 
 def printed(battles: Battles, method: str = "bradley-terry", options: Any = None, **known: Any) -> str:

@@ -28,8 +28,8 @@ class Ranking:
 
     `rank` (n,) is by the estimate, `lo` and `hi` (n,) bound the true ranks of all models at once. `separated[i, j]`
     (n, n): i is above j. `tier` (n,): going down the ranks, a tier begins with each model that is separated from
-    the first of the tier before. `best` (n,): chance that the true rating is the highest; `above[i, j]` (n, n): that it is above
-    j's; NaN for models without a rank.
+    the first of the tier before. `best` (n,): chance that the true rating is the highest; `above[i, j]` (n, n): that it
+    is above j's; NaN for models without a rank.
     """
 
     models: tuple[str, ...]

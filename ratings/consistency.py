@@ -139,10 +139,11 @@ def consistency(
     if not own_family:
         kin = own_family_rows(rows, families, judge_families)
     readable = rows.status == Status.OK
-    drawn = _draw(code_rows(rows, readable), interval, replicates, seed)
-    used = code_rows(rows, readable & ~kin)
+    known = code_rows(rows, readable)
+    drawn = _draw(known, interval, replicates, seed)
+    used = code_rows(rows, readable & ~kin) if kin.any() else known
     if drawn.unit_of is not None:
-        drawn = Drawn(drawn.what, drawn.number, drawn.weights, drawn.unit_of[~kin[readable]])
+        drawn = replace(drawn, unit_of=drawn.unit_of[~kin[readable]])
     counted = tally(used)
     plain, decisive = matchup_shares(used, counted), matchup_shares(used, counted, decisive=True)
     source, gaps = _gaps(used, plain, elo)

@@ -141,7 +141,7 @@ def tally(rows: Coded) -> Tally | None:
     judge, pair = np.divmod(column, pairs)
     count = np.bincount(slot, minlength=size)
     count, ties, wins = count.reshape(-1, 2), ties.reshape(-1, 2), wins.reshape(-1, 2)
-    return Tally(judge, pair, unit, count, ties, wins, np.asarray(total, dtype=np.float64).reshape(-1, 2))
+    return Tally(judge, pair, unit, count, ties, wins, total.reshape(-1, 2).astype(np.float64))
 
 
 def matchup_shares(rows: Coded, counted: Tally | None, *, decisive: bool = False) -> MatchupShares:

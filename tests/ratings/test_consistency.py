@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from venire.arena.battles import Battles
+from venire.arena.errors import InputError
 from venire.ratings.consistency import JudgeConsistency, consistency
-from venire.ratings.merging import merge_orders
+from venire.ratings.matchup_shares import dense_codes
+from venire.ratings.merging import canonical, merge_orders
 
 Table = Callable[..., Battles]
 
@@ -118,7 +121,7 @@ tables = st.dictionaries(showings, verdicts, min_size=1, max_size=60).map(
 def in_loops(rows: list[tuple[Any, ...]], judge: str, ties: bool) -> dict[Any, dict[str, float]]:
     """A's share by matchup and instruction, as a person reads the definition."""
     shown: dict[Any, list[float]] = defaultdict(list)
-    for first, second, verdict, who, item, _ in rows:
+    for first, second, verdict, who, item, *_ in rows:
         if who == judge and verdict is not None and (ties or verdict != "tie"):
             a, b = sorted((first, second))
             value = {"first": 1.0, "tie": 0.5, "second": 0.0}[verdict]
@@ -207,3 +210,203 @@ def test_one_instruction_allows_no_interval(table: Table) -> None:
 def test_flips_counted_here_are_those_of_the_judgments(table: Table) -> None:
     battles = table([("a", "b", "first"), ("b", "a", "first"), ("a", "c", "tie"), ("c", "a", "first")])
     assert only(battles).flips == merge_orders(battles).flips / 2
+
+
+def wide(judges: str = "jk", items: int = 12, seed: int = 0) -> list[tuple[Any, ...]]:
+    """Verdicts of judges on all pairs of four models in both orders; every later judge is more of a coin."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for place, judge in enumerate(judges):
+        for x, y in ((x, y) for x in "abcd" for y in "abcd" if x != y):
+            for item in range(items):
+                chance = 1 / (1 + np.exp(-(2.0 - place) * (ord(y) - ord(x))))
+                verdict = "tie" if rng.random() < 0.15 else "first" if rng.random() < chance else "second"
+                rows.append((x, y, verdict, judge, f"i{item:02}"))
+    return rows
+
+
+def test_the_corrected_figure_is_right_on_average_whatever_the_number_of_instructions(table: Table) -> None:
+    """A coin: plain consistency is 1 / (2k) on average with two orders of k instructions, corrected is 0."""
+    rng = np.random.default_rng(5)
+    for k in (2, 5):
+        plain, corrected = [], []
+        for _ in range(60):
+            rows = [
+                (x, y, ("first", "second")[int(rng.integers(2))], "j", f"i{item}")
+                for item in range(k)
+                for a, b in ((f"m{n}", f"n{n}") for n in range(15))
+                for x, y in ((a, b), (b, a))
+            ]
+            found = only(table(rows), replicates=0)
+            plain.append(found.consistency)
+            corrected.append(found.corrected)
+        assert np.mean(np.array(plain, dtype=float)) == pytest.approx(1 / (2 * k), abs=0.03)
+        assert np.mean(np.array(corrected, dtype=float)) == pytest.approx(0.0, abs=0.03)
+
+
+def test_single_battles_are_taken_on_their_own(table: Table) -> None:
+    """Unit battle: u is 1, 0.75 and 0.5, so that the mean of u (1 - u) is (0 + 3/16 + 1/4) / 3."""
+    rows = [
+        ("a", "b", "first", "j", "x"),
+        ("b", "a", "second", "j", "x"),
+        ("a", "b", "tie", "j", "y"),
+        ("b", "a", "second", "j", "y"),
+        ("a", "b", "first", "j", "z"),
+        ("b", "a", "first", "j", "z"),
+    ]
+    found = only(table(rows), unit="battle")
+    assert found.consistency == pytest.approx(1 - 4 * (3 / 16 + 1 / 4) / 3)
+    assert (found.corrected, found.matchups) == (None, 1)
+    assert found.consistency_lo is not None
+    assert found.consistency_hi is not None
+    assert found.consistency_lo <= found.consistency <= found.consistency_hi
+
+
+@pytest.mark.parametrize(("weights", "power"), [("gap", 1), ("gap-squared", 2)])
+def test_matchups_are_weighed_by_their_gap(table: Table, weights: Any, power: int) -> None:
+    elo = {"a": 1200.0, "b": 1100.0, "c": 1050.0, "d": 900.0}
+    rows = wide("j")
+    found = only(table(rows), weights=weights, elo=elo, replicates=0)
+    above = below = 0.0
+    for (a, b), values in in_loops(rows, "j", ties=True).items():
+        weight, p = abs(elo[a] - elo[b]) ** power, sum(values.values()) / len(values)
+        above, below = above + weight * p * (1 - p), below + weight
+    assert found.consistency == pytest.approx(1 - 4 * above / below)
+
+
+def test_the_optimal_weight_is_that_of_the_definition(table: Table) -> None:
+    """n * gap / (2 pbar - 1), pbar with all judges; matchups that the judges decide against the gap are left out."""
+    elo = {"a": 1200.0, "b": 1100.0, "c": 1110.0, "d": 900.0}
+    rows = [row for row in wide("jk") if row[3] == "k" or row[4] < "i06"]
+    found = consistency(table(rows), weights="optimal", elo=elo, replicates=0).judges[0]
+    mine, others = in_loops(rows, "j", ties=True), in_loops(rows, "k", ties=True)
+    above = below = 0.0
+    used = 0
+    for (a, b), values in mine.items():
+        pooled = [*values.values(), *others[a, b].values()]
+        lean, gap = 2 * sum(pooled) / len(pooled) - 1, (elo[a] - elo[b]) * np.log(10) / 400
+        if lean * gap > 0:
+            weight, p = len(values) * gap / lean, sum(values.values()) / len(values)
+            above, below, used = above + weight * p * (1 - p), below + weight, used + 1
+    assert found.consistency == pytest.approx(1 - 4 * above / below)
+    assert (found.matchups, used) == (5, 5)
+
+
+def test_matchups_whose_gap_nobody_knows_have_no_weight(table: Table) -> None:
+    found = only(table(wide("j")), weights="gap", elo={"a": 1100.0, "b": 1000.0}, replicates=0)
+    assert found.matchups == 1
+    assert only(table(wide("j")), weights="gap", replicates=0).consistency is None
+
+
+def test_matchups_are_drawn_with_all_their_verdicts(table: Table) -> None:
+    rows = wide("j")
+    found = consistency(table(rows), interval="matchups", replicates=300, seed=2)
+    assert (found.drawn, found.units) == ("matchup", 6)
+    spreads = []
+    for values in in_loops(rows, "j", ties=True).values():
+        u = np.array(list(values.values()))
+        spreads.append(u.mean() * (1 - u.mean()) + u.var(ddof=1) / len(u))
+    scores = 1 - 4 * np.array(spreads)
+    drawn = np.random.default_rng(2).multinomial(6, [1 / 6] * 6, 300) @ scores / 6
+    row = found.judges[0]
+    assert row.corrected == pytest.approx(scores.mean())
+    bounds = 2 * scores.mean() - np.quantile(drawn, [0.975, 0.025])
+    assert (row.corrected_lo, row.corrected_hi) == pytest.approx(tuple(bounds))
+
+
+def test_a_difference_of_judges_is_surer_than_their_own_figures(table: Table) -> None:
+    """Both judges rest on the same instructions: what an instruction does to both cancels in their difference."""
+    rng = np.random.default_rng(1)
+    clear = rng.random(40) < 0.6
+    rows = []
+    for item in range(40):
+        for judge in "jk":
+            for x, y in (("a", "b"), ("b", "a"), ("a", "c"), ("c", "a"), ("b", "c"), ("c", "b")):
+                right = clear[item] or rng.random() < 0.5
+                rows.append((x, y, "first" if right == (x < y) else "second", judge, f"i{item}"))
+    found = consistency(table(rows), replicates=400)
+    first, second = found.judges
+    assert first.consistency is not None
+    assert second.consistency is not None
+    point, lo, hi = found.difference("j", "k")
+    assert point == pytest.approx(first.consistency - second.consistency)
+    assert lo < point < hi
+    widths = [(row.corrected_hi or 0.0) - (row.corrected_lo or 0.0) for row in found.judges]
+    assert hi - lo < 0.8 * np.hypot(*widths)
+    back = found.difference("k", "j")
+    assert back == pytest.approx((-point, -hi, -lo))
+    assert found.difference("j", "j") == (0.0, 0.0, 0.0)
+    narrow = found.difference("j", "k", "decisive", level=0.5)
+    assert narrow[2] - narrow[1] < hi - lo
+
+
+def test_a_figure_above_its_interval_says_why(table: Table) -> None:
+    """One or two instructions a matchup: nearly every matchup looks decided, and the interval knows better."""
+    rng = np.random.default_rng(0)
+    rows = [
+        (f"m{n}", f"n{n}", ("first", "second")[int(rng.integers(2))], "j", f"i{item}")
+        for n in range(100)
+        for item in rng.choice(19, size=2, replace=False)
+    ]
+    found = only(table(rows))
+    assert found.consistency is not None
+    assert found.consistency_hi is not None
+    assert found.consistency > 0.3 > found.consistency_hi
+    assert found.note is not None
+    assert "leans high with so few instructions a matchup" in found.note
+    assert only(table(wide("j", items=40))).note is None
+
+
+def test_a_slope_at_its_ceiling_is_noted(table: Table) -> None:
+    rows = [(x, y, "first" if x < y else "second", "j", f"i{n}") for n in range(5) for x, y in (("a", "b"), ("b", "a"))]
+    found = only(table(rows), elo={"a": 1100.0, "b": 1000.0})
+    assert (found.discrimination_ml, found.discrimination_ml_se) == (None, None)
+    assert found.discrimination is not None
+    assert found.note is not None
+    assert "ceiling" in found.note
+    floor = only(table(rows), elo={"a": 1000.0, "b": 1100.0})
+    assert "floor" in str(floor.note)
+
+
+def test_outcomes_take_the_place_of_labels(table: Table) -> None:
+    battles = table([("a", "b", "first", "j", "x"), ("a", "b", "first", "j", "y")], ordered=False)
+    stated = replace(battles, outcome=np.array([0.7, np.nan]))
+    if canonical(stated).outcome is not None:
+        assert only(stated).consistency == pytest.approx(1 - 4 * 0.85 * 0.15)
+
+
+def test_two_verdicts_on_one_showing_are_refused(table: Table) -> None:
+    with pytest.raises(InputError, match="give each its own repeat number"):
+        consistency(table([("a", "b", "first", "j", "x"), ("a", "b", "second", "j", "x")]))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"unit": "pair"}, "unit is 'pair'; choose one of matchup, battle"),
+        ({"interval": "rows"}, "interval is 'rows'; choose one of instructions, matchups"),
+        ({"weights": "much"}, "weights is 'much'; choose one of even"),
+        ({"level": 95}, "level is 95; give a share"),
+        ({"replicates": -1}, "replicates is -1"),
+        ({"seed": -1, "interval": "matchups"}, "seed is -1"),
+    ],
+)
+def test_unknown_words_are_refused(table: Table, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        consistency(table([("a", "b", "first")]), **options)
+
+
+@pytest.mark.parametrize(
+    ("judge", "score", "words"), [("x", "decisive", "no judge 'x'"), ("j", "ties", "score is 'ties'")]
+)
+def test_differences_of_what_is_not_there_are_refused(table: Table, judge: str, score: str, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        consistency(table([("a", "b", "first")])).difference("j", judge, score)
+
+
+def test_dense_and_sparse_codes_agree() -> None:
+    key = np.random.default_rng(0).integers(0, 10**6, 500)
+    few, found = dense_codes(key, 10**6)
+    many, same = dense_codes(key, 10**12)
+    assert few.tolist() == many.tolist()
+    assert found.tolist() == same.tolist()

@@ -14,6 +14,18 @@ from venire.ratings.any_time import (
     stopping_half_width,
 )
 from venire.ratings.beta import Beta, fit_beta
+from venire.ratings.beta import Beta, fit_beta
+from venire.ratings.bias import (
+    FamilyExcess,
+    LengthBias,
+    Partial,
+    PositionBias,
+    family_excess,
+    human_kappa,
+    length_bias,
+    partial_correlation,
+    position_bias,
+)
 from venire.ratings.bootstrapping import Replicates, bootstrap_battles, bootstrap_clusters
 from venire.ratings.bradley_terry import (
     BradleyTerry,
@@ -56,6 +68,8 @@ from venire.ratings.m_elo import m_elo
 from venire.ratings.merging import Judgments, Merge, merge_orders
 from venire.ratings.position_audit import BattleAudit, PositionAudit, position_audit, position_audits
 from venire.ratings.ranking import Ranking, RankInterval, rank_interval, ranking
+from venire.ratings.m_elo import m_elo
+from venire.ratings.merging import Judgments, Merge, merge_orders
 from venire.ratings.regression import CovariateSeparatedError
 from venire.ratings.reliability import Reliability, reliability
 from venire.ratings.result import Ratings
@@ -92,11 +106,14 @@ __all__ = [
     "Discrimination",
     "EloFromConsistency",
     "Evaluation",
+    "Evaluation",
+    "FamilyExcess",
     "JudgeConsistency",
     "Judgments",
     "LeaveOneOut",
     "LeaveTwoOut",
     "LeftOut",
+    "LengthBias",
     "Merge",
     "NoTieParameterError",
     "NotConvergedError",
@@ -105,6 +122,9 @@ __all__ = [
     "PositionAudit",
     "RankInterval",
     "Ranking",
+    "Partial",
+    "Placed",
+    "PositionBias",
     "Ratings",
     "Reliability",
     "Replicates",
@@ -143,12 +163,14 @@ __all__ = [
     "elo_from_consistency",
     "elo_from_scores",
     "evaluate",
+    "family_excess",
     "fit",
     "fit_beta",
     "fleiss_kappa",
     "fleiss_kappa_counts",
     "hard_elo",
     "human_elo",
+    "human_kappa",
     "jackknife_plus",
     "krippendorff_alpha",
     "leave_one_out",
@@ -165,6 +187,13 @@ __all__ = [
     "rank_interval",
     "ranking",
     "rao_kupper",
+    "length_bias",
+    "m_elo",
+    "merge_orders",
+    "online_elo",
+    "partial_correlation",
+    "position",
+    "position_bias",
     "reliability",
     "separated_groups",
     "simultaneous",

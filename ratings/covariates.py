@@ -91,7 +91,7 @@ def covariates(
     kept = np.flatnonzero((table != 0.0).any(axis=0))
     if len(kept) < len(labels):
         table = table[:, kept]
-    plain = bradley_terry(data, ridge=ridge, errors="none")
+    plain = bradley_terry(data, ridge=ridge, errors=kind)
     full = _fit(data, table, tuple(labels[column] for column in kept), ridge, kind)
     missing = {labels[column]: "it is 0 in every row" for column in range(len(labels)) if column not in set(kept)}
     size, coefficients = len(data.models), np.full(len(labels), np.nan)
@@ -203,7 +203,7 @@ def _ratings(data: Comparisons, fit: _Fit, kind: Errors, left_out: dict[str, str
         "left_out": left_out,
     }
     if fit.no_errors:
-        notes["no_errors"] = fit.no_errors
+        notes["errors_reason"] = fit.no_errors
     weight = data.weight
     return Ratings(
         method="bradley-terry with covariates",

@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from venire.arena.errors import InputError
 from venire.ratings.bradley_terry import SeparatedError
 from venire.ratings.comparisons import Comparisons, comparisons
-from venire.ratings.covariates import covariates, position
+from venire.ratings.covariates import Errors, covariates, position
 from venire.ratings.regression import CovariateSeparatedError, derivatives, design, residuals
 
 Floats = NDArray[np.float64]
@@ -265,7 +265,7 @@ def test_extremes() -> None:
     assert found.coefficients[0] == pytest.approx(0.0, abs=1e-7)
     one = covariates(comparisons([0], [1], [0.7], cluster=[0]), np.zeros((1, 1)), ["length"])
     assert one.ratings.covariance is None
-    assert one.ratings.diagnostics["no_errors"].startswith("there is one cluster only")
+    assert one.ratings.diagnostics["errors_reason"].startswith("there is one cluster only")
 
 
 @pytest.mark.parametrize(
@@ -288,3 +288,41 @@ def test_bad_input_is_named(call: Any, message: str) -> None:
     data, x, _, _ = simulated(60)
     with pytest.raises(InputError, match=message):
         call(data, x)
+
+
+def swayed(rng: np.random.Generator, clusters: int) -> tuple[Comparisons, Floats]:
+    """Twelve rows a cluster that share most of a covariate, and a push that no covariate explains."""
+    cluster = np.repeat(np.arange(clusters), 12)
+    size, truth = len(cluster), np.array([-0.6, -0.2, 0.2, 0.6])
+    a = rng.integers(0, 4, size)
+    b = (a + rng.integers(1, 4, size)) % 4
+    x = rng.normal(0.0, 1.0, clusters)[cluster] + rng.normal(0.0, 0.3, size)
+    z = truth[a] - truth[b] + 0.5 * x + rng.normal(0.0, 0.8, clusters)[cluster]
+    y = (rng.random(size) < 1.0 / (1.0 + np.exp(-z))).astype(float)
+    return comparisons(a, b, y, cluster=cluster), x[:, None]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("clusters", [20, 60])
+def test_clustered_intervals_cover_a_coefficient_where_rows_of_an_instruction_sway_together(clusters: int) -> None:
+    """Share of 95 % intervals that hold the limit, seen in 2,000 runs of 20, 60 and 200 instructions: the coefficient
+    0.928, 0.949, 0.947 by cluster and 0.818, 0.839, 0.836 by row; ratings, of which no instruction favours one, 0.95
+    either way. Here 400 runs, which scatter by 0.011."""
+    rng = np.random.default_rng(clusters)
+    # The push flattens every slope alike: what estimates tend to is found from many rows.
+    limit = covariates(*swayed(np.random.default_rng(1), 100_000), ["x"], errors="none")
+    kinds: tuple[Errors, ...] = ("cluster", "sandwich")
+    inside = np.zeros((400, 2, 2))
+    for run in range(400):
+        data, x = swayed(rng, clusters)
+        for column, kind in enumerate(kinds):
+            found = covariates(data, x, ["x"], errors=kind)
+            lo, hi = found.interval()
+            low, high = found.ratings.interval()
+            inside[run, column] = (
+                lo[0] <= limit.coefficients[0] <= hi[0],
+                np.mean((low <= limit.ratings.elo) & (limit.ratings.elo <= high)),
+            )
+    by_cluster, by_row = inside.mean(axis=0)
+    assert by_cluster == pytest.approx([0.928 if clusters == 20 else 0.948, 0.95], abs=0.03)
+    assert by_row[0] < 0.88

@@ -1,0 +1,127 @@
+"""What an answer looks like, in numbers: length and markdown, for ratings that account for style; SPEC 5.
+
+Text in, counts out, in one pass over its lines. Each difference is relative, (a - b) / (a + b), so that ten words more
+weigh much in a short answer and little in a long one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from venire.arena.errors import InputError
+
+__all__ = ["STYLE_NAMES", "Style", "relative", "same_family", "style", "style_covariates", "unit_scale"]
+
+STYLE_NAMES = ("length", "headers", "bold", "lists")
+
+_FENCE = re.compile(r"[ \t]{0,3}(`{3,}|~{3,})")
+_CODE = re.compile(r"`[^`\n]+`")
+_HEADER = re.compile(r"[ \t]{0,3}#{1,6}[ \t]")
+_ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]")
+_BOLD = re.compile(r"\*\*[^*\n]+\*\*|__[^_\n]+__")
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """Counts of one text.
+
+    `characters` and `words` count everything. `headers` are lines of one to six `#` and a space, `lists` lines that
+    begin an item (`-`, `*`, `+`, `1.`, `1)`), `bold` runs between `**` or `__` on one line; none of them within code.
+    """
+
+    characters: int
+    words: int
+    headers: int
+    bold: int
+    lists: int
+
+
+def style(text: str) -> Style:
+    """Count what shows in one text; never raises."""
+    headers = bold = lists = 0
+    fence = ""
+    for line in text.splitlines():
+        mark = _FENCE.match(line)
+        if fence:
+            # A block ends at a fence of its own kind that is as long as the one that opened it.
+            if mark and mark[1].startswith(fence) and not line[mark.end() :].strip():
+                fence = ""
+        elif mark:
+            fence = mark[1]
+        else:
+            headers += _HEADER.match(line) is not None
+            lists += _ITEM.match(line) is not None
+            if "**" in line or "__" in line:
+                bold += len(_BOLD.findall(_CODE.sub("", line)))
+    return Style(len(text), len(text.split()), headers, bold, lists)
+
+
+def relative(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
+    """(a - b) / (a + b) elementwise for counts of any one shape, within [-1, 1]; 0 where both are 0.
+
+    Raises `InputError` for a negative count.
+    """
+    first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    if bool((first < 0.0).any()) or bool((second < 0.0).any()):
+        raise InputError("a count is negative; relative differences are of numbers that are 0 or more")
+    total = first + second
+    return np.asarray(np.divide(first - second, total, out=np.zeros_like(total), where=total > 0.0))
+
+
+def unit_scale(x: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Columns (rows, k) divided by their standard deviations (k,), and these; a column of zeros stays as it is.
+
+    The deviation is taken about 0: it is the one of all rows read from both sides, so that it does not depend on which
+    model a table calls A. Nothing is centred.
+    """
+    table = np.asarray(x, dtype=np.float64)
+    spread = np.sqrt(np.mean(table * table, axis=0))
+    spread = np.where(spread > 0.0, spread, 1.0)
+    return table / spread, spread
+
+
+def style_covariates(
+    a: Sequence[str], b: Sequence[str], *, length: Literal["characters", "words"] = "characters"
+) -> NDArray[np.float64]:
+    """Relative differences (rows, 4) of the texts of A and B, named by `STYLE_NAMES`, each divided by its deviation.
+
+    `length` says what counts as such. Raises `InputError` for columns of unequal length.
+    """
+    if len(a) != len(b):
+        raise InputError(f"there are {len(a)} texts for A and {len(b)} for B; give one each a comparison")
+    if length not in ("characters", "words"):
+        raise InputError(f"length is {length!r}; choose one of characters, words")
+    known = {text: style(text) for text in {*a, *b}}
+    sides = [
+        np.array(
+            [(getattr(of, length), of.headers, of.bold, of.lists) for of in (known[text] for text in side)],
+            dtype=np.float64,
+        ).reshape(len(side), len(STYLE_NAMES))
+        for side in (a, b)
+    ]
+    difference = relative(*sides)
+    return unit_scale(difference)[0] if len(difference) else difference
+
+
+def same_family(judge: Sequence[str | None], a: Sequence[str | None], b: Sequence[str | None]) -> NDArray[np.float64]:
+    """The covariate (rows,) for the judge's own family: +1 where only A is of it, -1 where only B is, else 0.
+
+    None is a family that is not known; it is nobody's own. Raises `InputError` for columns of unequal length.
+    """
+    if not len(judge) == len(a) == len(b):
+        raise InputError(
+            f"there are families of {len(judge)} judges, {len(a)} and {len(b)} answers; give one each a row"
+        )
+    return np.array(
+        [
+            float(own is not None and own == of_a) - float(own is not None and own == of_b)
+            for own, of_a, of_b in zip(judge, a, b, strict=True)
+        ],
+        dtype=np.float64,
+    )

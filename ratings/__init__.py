@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from venire.ratings.accuracy import (
+    DirectAccuracy,
+    PreferenceShift,
+    direct_accuracy,
+    pair_kinds,
+    preference_shift,
+    rate_by_kind,
+)
 from venire.ratings.agreement import Agreement, agreement
 from venire.ratings.any_time import (
     Decision,
@@ -58,6 +66,7 @@ from venire.ratings.discrimination import Discrimination, discrimination
 from venire.ratings.elo import OnlineElo, online_elo
 from venire.ratings.elo_from_consistency import EloFromConsistency, elo_from_consistency, elo_from_scores
 from venire.ratings.evaluation import Evaluation, evaluate
+from venire.ratings.filtering import FilteredModels, filter_models
 from venire.ratings.inference import Bootstrap, bootstrap
 from venire.ratings.jackknife import LeaveTwoOut, jackknife_plus, leave_two_out
 from venire.ratings.kappa import cohen_kappa, fleiss_kappa, fleiss_kappa_counts, unanimity
@@ -77,12 +86,14 @@ from venire.ratings.scale import to_elo, to_logits
 from venire.ratings.smoothing import Baselines, baselines, smoothed
 from venire.ratings.soft_elo import SoftElo, hard_elo, human_elo, soft_elo
 from venire.ratings.splits import Coverage, split_coverage
+from venire.ratings.style import STYLE_NAMES, Style, same_family, style, style_covariates
 from venire.ratings.ties import NoTieParameterError, TieRatings, davidson, rao_kupper
 from venire.ratings.trueskill import TrueSkill, trueskill
 from venire.ratings.win_rate import BaselineRates, WinRates, against_baseline, win_rate, win_rate_balanced
 from venire.ratings.wins import WinCounts, win_counts
 
 __all__ = [
+    "STYLE_NAMES",
     "Accuracy",
     "Agreement",
     "BaselineRates",
@@ -108,6 +119,11 @@ __all__ = [
     "Evaluation",
     "Evaluation",
     "FamilyExcess",
+    "DirectAccuracy",
+    "Discrimination",
+    "EloFromConsistency",
+    "Evaluation",
+    "FilteredModels",
     "JudgeConsistency",
     "Judgments",
     "LeaveOneOut",
@@ -125,12 +141,14 @@ __all__ = [
     "Partial",
     "Placed",
     "PositionBias",
+    "PreferenceShift",
     "Ratings",
     "Reliability",
     "Replicates",
     "SeparatedError",
     "Simultaneous",
     "SoftElo",
+    "Style",
     "TieRatings",
     "TopK",
     "TrueSkill",
@@ -159,11 +177,13 @@ __all__ = [
     "decide_pair",
     "decide_top_k",
     "difference",
+    "direct_accuracy",
     "discrimination",
     "elo_from_consistency",
     "elo_from_scores",
     "evaluate",
     "family_excess",
+    "filter_models",
     "fit",
     "fit_beta",
     "fleiss_kappa",
@@ -181,6 +201,7 @@ __all__ = [
     "merge_orders",
     "model_covariance",
     "online_elo",
+    "pair_kinds",
     "position",
     "position_audit",
     "position_audits",
@@ -194,7 +215,11 @@ __all__ = [
     "partial_correlation",
     "position",
     "position_bias",
+    "preference_shift",
+    "rao_kupper",
+    "rate_by_kind",
     "reliability",
+    "same_family",
     "separated_groups",
     "simultaneous",
     "simultaneous_differences",
@@ -203,6 +228,8 @@ __all__ = [
     "split_conformal",
     "split_coverage",
     "stopping_half_width",
+    "style",
+    "style_covariates",
     "to_elo",
     "to_logits",
     "trueskill",

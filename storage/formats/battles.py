@@ -17,7 +17,8 @@ import numpy as np
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.storage.formats.covariates import columns_of, feature_cells, refuse_bad_features
+from venire.arena.records import Status
+from venire.storage.formats.covariates import columns_of, feature_cells, refuse_bad_features, scaled
 from venire.storage.formats.encoding import UNNAMED_JUDGE, encode
 from venire.storage.formats.filtering import condition
 from venire.storage.formats.source import Table, open_table
@@ -84,7 +85,9 @@ def read_battles(
             numbers=[ours for ours, name in _NUMBERS.items() if name in theirs],
             features={name: f"x{number}" for number, name in enumerate(covariates)},
         )
-    battles = replace(battles, clustered=not apart)
+    battles = replace(
+        battles, clustered=not apart, features=scaled(battles.features, covariates, battles.status == Status.OK)
+    )
     return _numbered(battles) if battles.ordered and "repeat" not in theirs else battles
 
 

@@ -1,18 +1,22 @@
 """Covariates of battles from a table's columns: what is said of both sides becomes one number of A less B.
 
 A covariate NAME stands in two columns, `NAME_a` and `NAME_b` (or `NAME_first` and `NAME_second`), of figures that are
-not negative, and becomes `(a - b) / (a + b)`, 0 where both are 0; or in one column NAME, which is taken as it stands.
-It is neither centred nor scaled here: what it is divided by depends on the rows that are rated.
+not negative, and becomes `(a - b) / (a + b)`, 0 where both are 0, divided by its standard deviation; or it stands in
+one column NAME, which is taken as it is. Nothing is centred, and the deviation is taken about 0: so neither depends on
+which model a table calls A.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from venire.arena.errors import InputError
 from venire.storage.formats.source import Table
 
-__all__ = ["columns_of", "feature_cells", "refuse_bad_features"]
+__all__ = ["columns_of", "feature_cells", "refuse_bad_features", "scaled"]
 
 _SIDES = (("a", "b"), ("first", "second"))
 
@@ -45,6 +49,18 @@ def feature_cells(table: Table, covariates: Mapping[str, Sequence[str]]) -> dict
         cells[f"x{number}"] = f"cast({x} as double)"
         cells |= {f"x{number}_{side}": cell for side, cell in enumerate(given)}
     return cells
+
+
+def scaled(
+    values: Mapping[str, NDArray[np.float64]], covariates: Mapping[str, Sequence[str]], rows: NDArray[np.bool_]
+) -> dict[str, NDArray[np.float64]]:
+    """The covariates, those of two columns divided by their deviation over the rows; one that is 0 there stays."""
+    found = dict(values)
+    for name, columns in covariates.items():
+        spread = float(np.sqrt(np.mean(np.square(values[name][rows])))) if rows.any() else 0.0
+        if len(columns) == 2 and spread > 0.0:
+            found[name] = values[name] / spread
+    return found
 
 
 def refuse_bad_features(table: Table, covariates: Mapping[str, Sequence[str]]) -> None:

@@ -119,10 +119,13 @@ def test_a_winner_may_be_called_by_its_own_name_unless_that_is_a_word_for_the_ot
 
 
 @pytest.mark.parametrize("sides", [("a", "b"), ("first", "second")])
-def test_a_covariate_of_two_columns_is_their_relative_difference(read: Read, sides: tuple[str, str]) -> None:
+def test_a_covariate_of_two_columns_is_their_relative_difference_by_its_deviation(
+    read: Read, sides: tuple[str, str]
+) -> None:
     one, two = (f"length_{side}" for side in sides)
-    found = read(f"model_a,model_b,winner,{one},{two}\na,b,tie,3,1\na,b,tie,0,0\n", features=["length"])
-    assert found.features["length"].tolist() == [0.5, 0.0]
+    found = read(f"model_a,model_b,winner,{one},{two}\na,b,tie,3,1\na,b,tie,0,0\na,b,,0,9\n", features=["length"])
+    relative = np.array([0.5, 0.0, -1.0])  # the last row has no winner: it is not in the deviation
+    assert found.features["length"] == pytest.approx(relative / np.sqrt(0.25 / 2))
     with pytest.raises(InputError, match=rf'row 2: "{two}" is "-1"'):
         read(f"model_a,model_b,winner,{one},{two}\na,b,tie,3,1\na,b,tie,0,-1\n", features=["length"])
 
@@ -210,3 +213,28 @@ def test_softelo_keeps_scores_and_people_as_a_format_and_as_a_table(shared_data:
     kept = read_verdicts([path], None, where={"language": "en"})
     assert kept is not None
     assert 0 < len(kept.battles.label) < 1000
+
+
+def test_rows_of_a_file_may_come_in_any_order_and_name_either_model_first(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    turned = {"model_a": "model_b", "model_b": "model_a", "tie": "tie", "": ""}
+    given, other = [], []
+    for number in range(80):
+        a, b = rng.permutation(["w", "x", "y", "z"])[:2]
+        winner, human = rng.choice([*turned], 2)
+        weight, score, one, two = rng.integers(0, 5, 4)
+        shared = (f"i{number % 7}", f"j{number % 3}", f"{weight}")
+        given.append((*shared, a, b, winner, human, f"{score}", f"{one}", f"{two}"))
+        mirrored = (*shared, b, a, turned[winner], turned[human], f"{-score}", f"{two}", f"{one}")
+        other.append(mirrored if rng.random() < 0.5 else given[-1])
+    header = "instruction_id,judge,weight,model_a,model_b,winner,human_winner,score_difference,words_a,words_b"
+    merged = []
+    for name, rows in (("one", given), ("other", [other[row] for row in rng.permutation(80)])):
+        path = tmp_path / f"{name}.csv"
+        path.write_text("\n".join([header, *(",".join(row) for row in rows)]), encoding="utf-8")
+        merged.append(merge_orders(read_battles(path, features=["words"])))
+    one, two = merged
+    for column in ("model_a", "model_b", "judge", "instruction", "y", "weight", "score", "human"):
+        np.testing.assert_array_equal(getattr(one, column), getattr(two, column), err_msg=column)
+    np.testing.assert_allclose(one.features["words"], two.features["words"], rtol=0, atol=1e-14)
+    assert (one.models, one.judges, one.unreadable) == (two.models, two.judges, two.unreadable)

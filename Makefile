@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	if $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$p; break; fi; done)
 
-.PHONY: help install demo test test-slow torture bench bench-peers bench-peers-lock bench-resume bench-lag bench-prefixes bench-limiter fuzz agreement lint lock clean
+.PHONY: help install demo test test-slow torture bench bench-peers bench-peers-lock bench-ratings bench-ratings-peers bench-ratings-peers-lock bench-resume bench-lag bench-prefixes bench-limiter fuzz agreement lint lock clean
 
 help:
 	@echo "make demo       set up and run a complete campaign without any key"
@@ -17,6 +17,7 @@ help:
 	@echo "make agreement  how often these rules read recorded judges as published; VENIRE_DATA names the records"
 	@echo "make bench      the engine beside bare clients and other tools: docs/performance.md"
 	@echo "make bench-peers   set up those other tools, each in an environment of its own; without one its row is left out"
+	@echo "make bench-ratings  ratings from pairs beside other libraries: docs/performance.md; bench-ratings-peers sets those up"
 	@echo "make bench-resume, bench-lag, bench-prefixes, bench-limiter   measurements, see benchmarks/README.md"
 	@echo "make lock       renew requirements.lock (needs uv)"
 	@echo "make clean      remove the virtual environment and caches"
@@ -77,6 +78,35 @@ bench-peers: $(PEERS:%=.venv-peers/%/.installed)
 bench-peers-lock:
 	for peer in $(PEERS); do uv pip compile benchmarks/peers/$$peer.in --universal --python-version 3.11 \
 		--generate-hashes --no-emit-index-url --no-header --upgrade -o benchmarks/peers/$$peer.lock || exit; done
+
+bench-ratings: install
+	$(BIN)/python benchmarks/ratings/bench.py --judge
+
+RATERS := $(basename $(notdir $(wildcard benchmarks/ratings/peers/*.lock)))
+RATERS_HOME := .venv-peers/ratings
+# FastChat's last release has no rating_systems.py: the file is taken from its repository, at one commit.
+FASTCHAT := https://raw.githubusercontent.com/lm-sys/FastChat/e208d5677c6837d590b81cb03847c0b9de100765/fastchat/serve/monitor/rating_systems.py
+FASTCHAT_SHA256 := cf73707b39e5b97cf890f117f9afef088fa781f6891391e14631dc4ed4a920cf
+
+# One library that cannot be had leaves its own rows out, not those of the others.
+bench-ratings-peers:
+	-$(MAKE) --keep-going $(RATERS:%=$(RATERS_HOME)/%/.installed) $(RATERS_HOME)/fastchat/rating_systems.py
+
+$(RATERS_HOME)/%/.installed: benchmarks/ratings/peers/%.lock
+	rm -rf $(@D)
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
+$(RATERS_HOME)/fastchat/rating_systems.py: $(RATERS_HOME)/fastchat/.installed
+	curl --fail --silent --show-error --location --max-time 60 -o $@.new $(FASTCHAT)
+	echo "$(FASTCHAT_SHA256)  $@.new" | sha256sum --check --quiet
+	mv $@.new $@
+
+# Needs uv.
+bench-ratings-peers-lock:
+	for peer in $(RATERS); do uv pip compile benchmarks/ratings/peers/$$peer.in --universal --python-version 3.11 \
+		--generate-hashes --no-emit-index-url --no-header --upgrade -o benchmarks/ratings/peers/$$peer.lock || exit; done
 
 bench-resume: install
 	$(BIN)/python benchmarks/resume.py

@@ -1,0 +1,155 @@
+"""Venire's public functions under the same clock; checking the arrays is always part of the call."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).parent / "peers"))
+from common import Battles, Call, drive
+
+from venire.ratings.bradley_terry import bradley_terry
+from venire.ratings.comparisons import comparisons
+
+_POINTS = 400.0 / np.log(10.0)
+Values = NDArray[np.float64]
+
+
+def fit(battles: Battles) -> Call:
+    """Ratings from integer codes, without errors, as the others."""
+    a, b, y, models = battles.column("a"), battles.column("b"), battles.column("y"), battles.models
+    return lambda: bradley_terry(comparisons(a, b, y, models=models), errors="none").logits
+
+
+def labels(battles: Battles) -> Call:
+    """Ratings from strings: lists of them, or arrays of objects as a data frame holds them."""
+    a, b, y = battles.labels("a"), battles.labels("b"), battles.column("y")
+    left, right = (a.tolist(), b.tolist()) if battles.options["kind"] == "lists" else (a, b)
+    return lambda: bradley_terry(comparisons(left, right, y), errors="none").logits
+
+
+def sandwich(battles: Battles) -> Call:
+    """Ratings and their errors with each row for itself."""
+    a, b, y, models = battles.column("a"), battles.column("b"), battles.column("y"), battles.models
+    return lambda: bradley_terry(comparisons(a, b, y, models=models), errors="sandwich").se
+
+
+def clustered(battles: Battles) -> Call:
+    """Ratings and their errors by cluster."""
+    a, b, y, cluster = (battles.column(name) for name in ("a", "b", "y", "cluster"))
+    models = battles.models
+    return lambda: bradley_terry(comparisons(a, b, y, models=models, cluster=cluster), errors="cluster").se
+
+
+def bootstrap(battles: Battles) -> Call:
+    """From codes to the standard deviation of the replicates."""
+    from venire.ratings.bootstrapping import bootstrap_battles
+
+    a, b, y, models = battles.column("a"), battles.column("b"), battles.column("y"), battles.models
+    replicates = battles.options["replicates"]
+
+    def call() -> Values:
+        data = comparisons(a, b, y, models=models)
+        point = bradley_terry(data, errors="none").logits
+        return bootstrap_battles(data, point, replicates=replicates).se
+
+    return call
+
+
+def bootstrap_by_cluster(battles: Battles) -> Call:
+    """The same with whole clusters drawn."""
+    from venire.ratings.bootstrapping import bootstrap_clusters
+
+    a, b, y, cluster = (battles.column(name) for name in ("a", "b", "y", "cluster"))
+    models, replicates = battles.models, battles.options["replicates"]
+
+    def call() -> Values:
+        data = comparisons(a, b, y, models=models, cluster=cluster)
+        point = bradley_terry(data, errors="none").logits
+        return bootstrap_clusters(data, point, replicates=replicates).se
+
+    return call
+
+
+def with_covariates(battles: Battles) -> Call:
+    """Ratings and coefficients, without errors, as the others."""
+    from venire.ratings.covariates import covariates
+
+    a, b, y, x = (battles.column(name) for name in ("a", "b", "y", "x"))
+    names = [f"x{column}" for column in range(x.shape[1])]
+
+    def call() -> Values:
+        data = comparisons(a, b, y, models=battles.models)
+        found = covariates(data, x, names, errors="none")
+        return np.concatenate([found.ratings.logits, found.coefficients])
+
+    return call
+
+
+def soft(battles: Battles) -> Call:
+    """beta, and the ratings by people, by verdicts and by scores."""
+    from venire.ratings.soft_elo import hard_elo, human_elo, soft_elo
+
+    a, b, y, score, human = (battles.column(name) for name in ("a", "b", "y", "score", "human"))
+
+    def call() -> Values:
+        data = comparisons(a, b, y, models=battles.models)
+        fits = human_elo(data, human, errors="none"), hard_elo(data, errors="none")
+        found = soft_elo(data, score, human, errors="none")
+        return np.concatenate([[found.beta], *(fit.logits for fit in (*fits, found.ratings))])
+
+    return call
+
+
+def held_out(battles: Battles) -> Call:
+    """Every model left out in turn, with bootstraps of its own battles."""
+    from venire.ratings.leave_one_out import leave_one_out
+
+    a, b, y, score, human = (battles.column(name) for name in ("a", "b", "y", "score", "human"))
+    replicates = battles.options["replicates"]
+
+    def call() -> Any:
+        data = comparisons(a, b, y, models=battles.models)
+        return leave_one_out(data, score, human, replicates=replicates).judge["soft"].elo / _POINTS
+
+    return call
+
+
+def consistency_of_store(battles: Battles) -> Call:
+    """From the file of a settled campaign to every judge's consistency with its interval."""
+    from venire.configs.loading import load_campaign
+    from venire.ratings.consistency import consistency
+    from venire.storage import frames
+    from venire.storage.store import open_store
+
+    campaign = load_campaign(battles.folder / "campaign.toml")
+
+    def call() -> Values:
+        with open_store(campaign.store) as store:
+            verdicts = frames.battles(store, 1)
+        judges = consistency(verdicts, replicates=battles.options["replicates"]).judges
+        return np.array([judge.consistency for judge in judges], dtype=np.float64)
+
+    return call
+
+
+if __name__ == "__main__":
+    drive(
+        "venire",
+        {
+            "fit": fit,
+            "labels": labels,
+            "sandwich": sandwich,
+            "clustered": clustered,
+            "bootstrap": bootstrap,
+            "bootstrap by cluster": bootstrap_by_cluster,
+            "covariates": with_covariates,
+            "soft": soft,
+            "held out": held_out,
+            "consistency": consistency_of_store,
+        },
+    )

@@ -22,7 +22,6 @@ from venire.ratings.any_time import (
     stopping_half_width,
 )
 from venire.ratings.beta import Beta, fit_beta
-from venire.ratings.beta import Beta, fit_beta
 from venire.ratings.bias import (
     FamilyExcess,
     LengthBias,
@@ -77,8 +76,6 @@ from venire.ratings.m_elo import m_elo
 from venire.ratings.merging import Judgments, Merge, merge_orders
 from venire.ratings.position_audit import BattleAudit, PositionAudit, position_audit, position_audits
 from venire.ratings.ranking import Ranking, RankInterval, rank_interval, ranking
-from venire.ratings.m_elo import m_elo
-from venire.ratings.merging import Judgments, Merge, merge_orders
 from venire.ratings.regression import CovariateSeparatedError
 from venire.ratings.reliability import Reliability, reliability
 from venire.ratings.result import Ratings
@@ -114,15 +111,11 @@ __all__ = [
     "CovariateSeparatedError",
     "Coverage",
     "Decision",
-    "Discrimination",
-    "EloFromConsistency",
-    "Evaluation",
-    "Evaluation",
-    "FamilyExcess",
     "DirectAccuracy",
     "Discrimination",
     "EloFromConsistency",
     "Evaluation",
+    "FamilyExcess",
     "FilteredModels",
     "JudgeConsistency",
     "Judgments",
@@ -134,14 +127,13 @@ __all__ = [
     "NoTieParameterError",
     "NotConvergedError",
     "OnlineElo",
-    "Placed",
-    "PositionAudit",
-    "RankInterval",
-    "Ranking",
     "Partial",
     "Placed",
+    "PositionAudit",
     "PositionBias",
     "PreferenceShift",
+    "RankInterval",
+    "Ranking",
     "Ratings",
     "Reliability",
     "Replicates",
@@ -196,26 +188,21 @@ __all__ = [
     "leave_one_out",
     "leave_one_out_conformal",
     "leave_two_out",
+    "length_bias",
     "looks_radius",
     "m_elo",
     "merge_orders",
     "model_covariance",
     "online_elo",
     "pair_kinds",
+    "partial_correlation",
     "position",
     "position_audit",
     "position_audits",
-    "rank_interval",
-    "ranking",
-    "rao_kupper",
-    "length_bias",
-    "m_elo",
-    "merge_orders",
-    "online_elo",
-    "partial_correlation",
-    "position",
     "position_bias",
     "preference_shift",
+    "rank_interval",
+    "ranking",
     "rao_kupper",
     "rate_by_kind",
     "reliability",

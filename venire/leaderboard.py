@@ -86,7 +86,7 @@ def _show_doubts(screen: Console, board: Board) -> None:
     without = f", {boot['without_estimate']} without a finite estimate" if boot["without_estimate"] else ""
     screen.print(
         f"{facts['merge']} of both orders; {facts['judgments']} judgments, {facts['ties']} ties, {flips}; "
-        f"{board.gauge}; errors: {facts['errors']}{without}; judges: {boot['replicates']} draws of {boot['unit']}s",
+        f"{board.gauge}; errors: {_errors(facts)}{without}; judges: {boot['replicates']} draws of {boot['unit']}s",
         style="dim",
     )
     for note in [*facts.get("notes", ()), *dict.fromkeys(fit.get("errors_reason") for fit in facts["fits"])]:
@@ -123,6 +123,14 @@ def _show_covariates(screen: Console, effects: Sequence[Mapping[str, Any]], leve
     ]
     screen.print()
     tabulate(screen, ["covariate", "log odds", "se", _percent(level), "p"], rows)
+
+
+def _errors(facts: Mapping[str, Any]) -> str:
+    """How the errors of ratings were found."""
+    if facts["errors"] != "cluster":
+        return str(facts["errors"])
+    counts = sorted({fit["clusters"] for fit in facts["fits"] if "clusters" in fit})
+    return f"sandwich over {' and '.join(map(str, counts))} instructions"
 
 
 _NARROW = 105

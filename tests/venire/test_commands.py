@@ -81,7 +81,7 @@ def test_a_table_of_battles_is_rated(venire: Venire, tmp_path: Path) -> None:
     assert board["verdicts"] == "recorded"
     table.write_text("".join(",".join(row.split(",")[:3]) + "\n" for row in rows), encoding="utf-8")
     assert venire("rate", table, "--json").json()["diagnostics"]["bootstrap"]["unit"] == "battle"
-    assert "bootstraps over battles" in venire("rate", table).out
+    assert "draws of battles" in venire("rate", table).out
 
 
 def test_separate_groups_are_named_and_rated_apart(venire: Venire, tmp_path: Path) -> None:

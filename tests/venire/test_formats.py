@@ -56,8 +56,8 @@ def test_a_board_is_the_same_from_a_store_and_from_its_files(
     kept: Path, tmp_path: Path, form: str, files: str, campaign: str
 ) -> None:
     export(kept, tmp_path / "out", form=form, campaign=campaign)
-    mine = product.rate(kept, campaign=campaign, replicates=0).to_json()
-    read = product.rate(sorted((tmp_path / "out").glob(files)), replicates=0).to_json()
+    mine = product.rate(kept, campaign=campaign).to_json()
+    read = product.rate(sorted((tmp_path / "out").glob(files))).to_json()
     assert [(row["model"], row["elo"], row["battles"]) for row in read["models"]] == [
         (row["model"], row["elo"], row["battles"]) for row in mine["models"]
     ]

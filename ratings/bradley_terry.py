@@ -130,7 +130,7 @@ def _rate(
         "iterations": found.steps,
         "gradient": found.gradient / inside.total if inside.total else 0.0,
         "pairs": len(inside.first),
-        "components": weak_components(inside),
+        "components": 1 if len(groups) == 1 and not several else weak_components(inside),
     }
     if len(groups) > 1:
         notes["groups"] = [list(group) for group in _named(inside.models, groups)]

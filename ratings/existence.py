@@ -53,6 +53,8 @@ def strong_groups(wins: NDArray[np.float64]) -> list[NDArray[np.intp]]:
 def groups_of(counts: WinCounts, fixed: NDArray[np.bool_] | None = None) -> list[NDArray[np.intp]]:
     """The same from `WinCounts`; the models marked in `fixed` (n,) are held and so belong to one group."""
     up, down = counts.won > 0.0, counts.lost > 0.0
+    if _plainly_joined(counts, up & down):
+        return [np.arange(len(counts.models))]
     winner = np.concatenate([counts.first[up], counts.second[down]])
     loser = np.concatenate([counts.second[up], counts.first[down]])
     if fixed is not None and np.count_nonzero(fixed) > 1:
@@ -110,6 +112,18 @@ def tie_parameter_exists(
             return False
         height = raised
     return True
+
+
+def _plainly_joined(counts: WinCounts, both: NDArray[np.bool_]) -> bool:
+    """Whether a few steps along pairs with wins `both` ways lead to every model: so it is on well connected boards."""
+    reached = np.zeros(len(counts.models), dtype=np.bool_)
+    reached[:1] = True
+    for _ in range(4):
+        across = both & (reached[counts.first] != reached[counts.second])
+        reached[counts.first[across]] = reached[counts.second[across]] = True
+        if reached.all():
+            return True
+    return False
 
 
 def _ordered_groups(size: int, winner: NDArray[np.intp], loser: NDArray[np.intp]) -> list[NDArray[np.intp]]:

@@ -29,6 +29,8 @@ _DIRECT = 200
 """Up to so many models a step is solved by Cholesky's method at once."""
 _PRODUCTS = 60
 """Products with the matrix after which conjugate gradients count as stalled."""
+_BLOCK = 1 << 15
+"""Numbers worked on at a time."""
 _SPAN = 300.0
 """Ratings within this many logits of 0 have exponentials whose products double precision holds."""
 
@@ -60,27 +62,39 @@ class Curve(Protocol):
 
 
 class DensePairs:
-    """The Bradley-Terry likelihood of a matrix of pair counts."""
+    """The Bradley-Terry likelihood of a matrix of pair counts; `coupling` holds until the next call of `at`."""
 
     def __init__(self, counts: WinCounts) -> None:
         self.size = len(counts.models)
         self._wins = counts.matrix()
         self._played = self._wins + self._wins.T
+        self._coupling = np.empty_like(self._wins)
 
     def at(self, logits: NDArray[np.float64]) -> Local:
-        """Wins less expected wins, term by term: one total taken from the other would drown a rare loss in rounding."""
+        """Wins less expected wins, term by term: one total taken from the other would drown a rare loss in rounding.
+
+        A few rows at a time, so that what is computed of them stays in the processor's cache.
+        """
         if self.size and np.abs(logits).max() > _SPAN:
             return self._far(logits)
         power = np.exp(logits)
-        share = power[:, None] + power
-        np.divide(1.0, share, out=share)
-        surprise = self._wins * share
-        gains, losses = surprise @ power, power * surprise.sum(axis=0)
-        coupling = np.multiply(share, share, out=share)
-        coupling *= self._played
-        coupling *= power
-        coupling *= power[:, None]
-        return Local(gains - losses, gains + losses, coupling.sum(axis=1), coupling)
+        gains, losses = np.empty(self.size), np.zeros(self.size)
+        rows = max(1, _BLOCK // max(self.size, 1))
+        share, surprise = np.empty((rows, self.size)), np.empty((rows, self.size))
+        for start in range(0, self.size, rows):
+            part = slice(start, min(start + rows, self.size))
+            inverse, surprised = share[: part.stop - start], surprise[: part.stop - start]
+            np.add(power[part, None], power, out=inverse)
+            np.divide(1.0, inverse, out=inverse)
+            np.multiply(self._wins[part], inverse, out=surprised)
+            gains[part] = surprised @ power
+            losses += surprised.sum(axis=0)
+            inverse *= inverse
+            inverse *= power
+            inverse *= power[part, None]
+            np.multiply(self._played[part], inverse, out=self._coupling[part])
+        losses *= power
+        return Local(gains - losses, gains + losses, self._coupling.sum(axis=1), self._coupling)
 
     def _far(self, logits: NDArray[np.float64]) -> Local:
         share = expit(logits[:, None] - logits)

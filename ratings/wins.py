@@ -103,43 +103,76 @@ def count_matrix(wins: ArrayLike, models: Sequence[str]) -> WinCounts:
 
 
 def _pairs(models: tuple[str, ...], wins: NDArray[np.float64]) -> WinCounts:
-    first, second = np.nonzero(np.triu((wins > 0.0) | (wins.T > 0.0), 1))
-    return WinCounts(models, first, second, wins[first, second], wins[second, first])
+    met = wins > 0.0
+    met |= met.T
+    cells = np.flatnonzero(np.triu(met, 1))
+    first, second = np.divmod(cells, max(len(models), 1))
+    return WinCounts(models, first, second, wins.ravel()[cells], wins.ravel()[second * len(models) + first])
 
 
 def _count_cells(data: Comparisons, size: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The weight by which the model in A won and lost, for each cell (A, B) of a flat table.
 
-    Losses are summed on their own: taken from the total they would leave rounding where there was no loss at all.
+    Wins, ties and losses without weights are counted in whole numbers; other shares are summed. Losses are summed on
+    their own: taken from the total they would leave rounding where there was no loss at all.
     """
     cells = size * size
-    won, lost = np.zeros(cells), np.zeros(cells)
-    ternary = np.zeros(3 * cells, dtype=np.int64)
-    for rows in _chunks(len(data), max(_CHUNK, 4 * cells)):
-        key = data.a[rows].astype(np.int64)
-        key *= size
+    won: NDArray[np.float64] | None = None
+    lost: NDArray[np.float64] | None = None
+    whole: NDArray[np.int64] | None = None
+    block = max(_CHUNK, 16 * cells)
+    keys = np.empty(min(block, len(data)), dtype=np.int64)
+    for rows in _chunks(0, len(data), block):
+        key = keys[: rows.stop - rows.start]
+        if data.weight is None and _whole_keys(data, rows, size, key):
+            whole = _added(whole, np.bincount(key, minlength=3 * cells))
+            continue
+        np.multiply(data.a[rows], size, out=key, dtype=np.int64)
         key += data.b[rows]
-        y = data.y[rows]
-        if data.weight is None:
-            halves = y + y
-            outcome = halves.astype(np.int64)
-            if np.array_equal(halves, outcome):
-                key *= 3
-                key += outcome
-                ternary += np.bincount(key, minlength=3 * cells)
-                continue
-        weight = None if data.weight is None else data.weight[rows]
-        won += _sums(key, _times(y, weight), cells)
-        lost += _sums(key, _times(1.0 - y, weight), cells)
-    losses, ties, victories = ternary.reshape(cells, 3).T
-    won += victories + 0.5 * ties
-    lost += losses + 0.5 * ties
-    return won, lost
+        y, weight = data.y[rows], None if data.weight is None else data.weight[rows]
+        won = _added(won, _sums(key, _times(y, weight), cells))
+        lost = _added(lost, _sums(key, _times(1.0 - y, weight), cells))
+    if whole is not None:
+        losses, ties, victories = whole.reshape(cells, 3).T
+        half = 0.5 * ties
+        won, lost = _added(won, victories + half), _added(lost, losses + half)
+    return np.zeros(cells) if won is None else won, np.zeros(cells) if lost is None else lost
 
 
-def _chunks(rows: int, size: int) -> Iterator[slice]:
-    for start in range(0, rows, size):
-        yield slice(start, min(start + size, rows))
+def _whole_keys(data: Comparisons, rows: slice, size: int, keys: NDArray[np.int64]) -> bool:
+    """Fill `keys` with three times the cell, plus 0 for a loss, 1 for a tie, 2 for a win; False for another share."""
+    narrow = np.int32 if 3 * size * size < 1 << 31 else np.int64
+    for part in _chunks(rows.start, rows.stop, _CHUNK):
+        doubled = data.y[part] + data.y[part]
+        halves = doubled.astype(narrow)
+        if not bool((halves == doubled).all()):
+            return False
+        key = np.multiply(data.a[part], size, dtype=narrow)
+        key += data.b[part]
+        key *= 3
+        key += halves
+        keys[part.start - rows.start : part.stop - rows.start] = key
+    return True
+
+
+def _added(sums: NDArray[Any] | None, more: NDArray[Any]) -> NDArray[Any]:
+    """The sum of both, in the memory of the first; large tables are best not filled with zeros before they are."""
+    if sums is None:
+        return more
+    sums += more
+    return sums
+
+
+def _halves(y: NDArray[np.float64], dtype: Any) -> NDArray[Any] | None:
+    """Outcomes in halves as integers, or None where one is another share."""
+    doubled = y + y
+    halves = doubled.astype(dtype)
+    return halves if bool((halves == doubled).all()) else None
+
+
+def _chunks(start: int, stop: int, size: int) -> Iterator[slice]:
+    for place in range(start, stop, size):
+        yield slice(place, min(place + size, stop))
 
 
 def _times(share: NDArray[np.float64], weight: NDArray[np.float64] | None) -> NDArray[np.float64]:

@@ -134,7 +134,7 @@ def bootstrap_battles(
         return weights.reshape(2 * len(high), BLOCK)
 
     found = _replicate(system, draw, replicates, seed)
-    return _result(data, logits, found, "battle", int(counts.sum()), seed)
+    return _result(data, logits, fixed, found, "battle", int(counts.sum()), seed)
 
 
 def bootstrap_clusters(
@@ -173,7 +173,7 @@ def bootstrap_clusters(
         return weights
 
     found = _replicate(system, draw, replicates, seed)
-    return _result(data, logits, found, "cluster", units, seed)
+    return _result(data, logits, fixed, found, "cluster", units, seed)
 
 
 def _prepare(
@@ -190,7 +190,11 @@ def _prepare(
         if given.shape != (size,):
             raise InputError(f"{argument} has shape {given.shape}; give one value a model, {size} of them")
     rated = np.isfinite(logits)
-    return rated_rows(data, logits), logits[rated], ~held[rated]
+    at, free = logits[rated], ~held[rated]
+    if np.count_nonzero(~free) == 1:
+        # One held model is no more than a gauge: all move about their mean, and are shifted at the end.
+        return rated_rows(data, logits), at - at.mean(), np.ones_like(free)
+    return rated_rows(data, logits), at, free
 
 
 def _pairs(rows: Comparisons) -> tuple[Places, Places, Places, Vector]:
@@ -269,9 +273,20 @@ def _replicate(system: Refits, draw: Draw, replicates: int, seed: int) -> Matrix
 
 
 def _result(
-    data: Comparisons, logits: Vector, found: Matrix, unit: Literal["battle", "cluster"], units: int, seed: int
+    data: Comparisons,
+    logits: Vector,
+    fixed: NDArray[np.bool_] | None,
+    found: Matrix,
+    unit: Literal["battle", "cluster"],
+    units: int,
+    seed: int,
 ) -> Replicates:
-    """Back to all models, with NaN for those without an estimate."""
+    """Back to all models and their gauge, with NaN for those without an estimate."""
     everyone = np.full((len(found), len(data.models)), np.nan)
     everyone[:, np.isfinite(logits)] = found
+    if fixed is not None:
+        held = np.flatnonzero(fixed & np.isfinite(logits))
+        if len(held) == 1:
+            everyone += logits[held] - everyone[:, held]
+            everyone[np.isfinite(everyone[:, held[0]]), held[0]] = logits[held]
     return Replicates(data.models, everyone, logits, unit, units, seed)

@@ -13,20 +13,18 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 
 from venire.arena.errors import InputError
 from venire.ratings.comparisons import Comparisons
+from venire.ratings.information import inverse_information
 
 __all__ = [
     "Covariance",
     "Errors",
     "PairErrors",
     "bradley_terry_covariance",
-    "inverse_information",
     "model_covariance",
     "rated_rows",
 ]
@@ -40,7 +38,6 @@ FEW_CLUSTERS = 20
 _CHUNK = 1 << 16
 _DENSE = 1 << 22
 _NO_SCATTER = 1e-20
-_SINGULAR = "the ratings are too far apart for an error in double precision: give a ridge"
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -140,47 +137,6 @@ def rated_rows(data: Comparisons, logits: Vector) -> Comparisons:
     )
 
 
-def inverse_information(
-    totals: Matrix, logits: Vector, *, ridge: float, free: NDArray[np.bool_], models: tuple[str, ...]
-) -> Matrix:
-    """Inverse (n, n) of the information at `logits` (n,), from the weight of all comparisons of each pair (n, n).
-
-    With every model `free` equal shifts are taken out; otherwise rows and columns of fixed models are 0. Raises
-    `InputError` where models hang on no comparison with the rest.
-    """
-    size = len(logits)
-    found = np.zeros((size, size))
-    if not free.any():
-        return found
-    if ridge == 0.0:
-        _refuse_islands(totals, free, models)
-    gap = logits[:, None] - logits[None, :]
-    information = -totals * expit(gap) * expit(-gap)
-    np.fill_diagonal(information, 0.0)
-    np.fill_diagonal(information, ridge - information.sum(axis=1))
-    shifts = bool(free.all())
-    inside = free.copy()
-    if shifts and ridge > 0.0:
-        information += np.trace(information) / size**2
-    elif shifts:
-        # Any one model may be held; the one that is known best costs the fewest digits.
-        inside[np.argmax(np.diagonal(information))] = False
-    inner = information[np.ix_(inside, inside)]
-    if not bool(np.all(np.diagonal(inner) > 0.0)):
-        raise InputError(_SINGULAR)
-    # Ratings far apart make diagonals of unlike sizes: scaled to ones, they cost no digits.
-    scale = 1.0 / np.sqrt(np.diagonal(inner))
-    try:
-        factor = cho_factor(inner * scale[:, None] * scale[None, :], lower=True, overwrite_a=True)
-    except LinAlgError as error:
-        raise InputError(_SINGULAR) from error
-    found[np.ix_(inside, inside)] = cho_solve(factor, np.diag(scale)) * scale[:, None]
-    if shifts:
-        found -= found.mean(axis=0)[None, :]
-        found -= found.mean(axis=1)[:, None]
-    return 0.5 * (found + found.T)
-
-
 def _check(data: Comparisons, logits: Vector, held: NDArray[np.bool_], ridge: float, errors: str) -> None:
     for argument, given in (("logits", logits), ("fixed", held)):
         if given.shape != (len(data.models),):
@@ -250,21 +206,6 @@ def _cluster_scores(rows: Comparisons, residuals: Vector, count: int) -> Any:
     scores = np.bincount(base + rows.a, residuals, count * size)
     scores -= np.bincount(base + rows.b, residuals, count * size)
     return scores.reshape(count, size)
-
-
-def _refuse_islands(totals: Matrix, free: NDArray[np.bool_], models: tuple[str, ...]) -> None:
-    """Without a ridge, comparisons must lead from every free model to every other, or to a fixed one."""
-    graph = totals > 0.0
-    held = np.flatnonzero(~free)
-    graph[np.ix_(held, held)] = True
-    count, part = connected_components(graph.astype(np.float64), directed=False)
-    if count > 1:
-        counts = np.bincount(part)
-        alone = [
-            models[code] for code in np.flatnonzero(part != part[held[0]] if len(held) else part != counts.argmax())
-        ]
-        shown = ", ".join(alone[:5]) + (f" and {len(alone) - 5} more" if len(alone) > 5 else "")
-        raise InputError(f"{shown}: never compared with the others; rate them apart, or give a ridge")
 
 
 def _blank_without_scatter(rows: Comparisons, matrix: Matrix, bread: Matrix, free: NDArray[np.bool_]) -> str | None:

@@ -169,6 +169,17 @@ def test_a_held_model_does_not_move_and_a_ridge_always_has_an_estimate(bootstrap
 
 
 @BOTH
+@pytest.mark.parametrize("ridge", [0.0, 3.0])
+def test_one_held_model_is_no_more_than_a_gauge(bootstrap: Bootstrap, ridge: float) -> None:
+    data = board(11)
+    free = bootstrap(data, estimate(data), replicates=70, ridge=ridge).logits
+    held = np.arange(5) == 3
+    anchored = bootstrap(data, estimate(data) + 7.0, replicates=70, ridge=ridge, fixed=held).logits
+    assert anchored - anchored[:, [3]] == pytest.approx(free - free[:, [3]], abs=1e-9)
+    assert np.unique(anchored[:, 3]).tolist() == [(estimate(data) + 7.0)[3]]
+
+
+@BOTH
 def test_a_model_without_an_estimate_is_left_out(bootstrap: Bootstrap) -> None:
     data = board(6)
     keep = (data.a != 4) & (data.b != 4)

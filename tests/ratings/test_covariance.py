@@ -60,7 +60,8 @@ def textbook(data: Comparisons, logits: Vector, ridge: float, errors: PairErrors
     weight = np.ones(rows) if data.weight is None else data.weight
     share = 1.0 / (1.0 + np.exp(-(design @ logits)))
     information = design.T @ ((weight * share * (1.0 - share))[:, None] * design) + ridge * np.eye(size)
-    left = [code for code in range(size) if code not in (held or [] if ridge else held or [0])]
+    several = held if len(held) > 1 else []
+    left = [code for code in range(size) if code not in (several or ([] if ridge else [0]))]
     bread = np.zeros((size, size))
     bread[np.ix_(left, left)] = np.linalg.inv(information[np.ix_(left, left)])
     scores = (weight * (data.y - share))[:, None] * design
@@ -69,10 +70,10 @@ def textbook(data: Comparisons, logits: Vector, ridge: float, errors: PairErrors
         scores = np.array([scores[data.cluster == code].sum(axis=0) for code in np.unique(data.cluster)])
     units = len(scores)
     found = bread if errors == "hessian" else bread @ (scores.T @ scores) @ bread * units / (units - 1)
-    if held:
+    if several:
         return found
-    centre = np.eye(size) - 1.0 / size
-    return np.asarray(centre @ found @ centre)
+    centre = np.eye(size) - (np.arange(size) == held[0] if held else 1.0 / size)
+    return np.asarray(centre @ found @ centre.T)
 
 
 @settings(deadline=None, max_examples=30)
@@ -305,3 +306,12 @@ def test_one_instruction_feeds_many_battles_and_widens_the_errors(
     assert clustered.clusters == 80
     assert ratio.min() > 1.7
     assert ratio.max() < 2.4
+
+
+def test_nothing_compared_has_no_error() -> None:
+    nothing = comparisons(np.zeros(0, int), np.zeros(0, int), np.zeros(0), models=["a"], cluster=np.zeros(0, int))
+    found = bradley_terry_covariance(nothing, np.zeros(1))
+    assert np.isnan(found.matrix).all()
+    assert found.clusters == 0
+    nobody = bradley_terry_covariance(board(13), np.full(5, np.nan), errors="sandwich")
+    assert np.isnan(nobody.matrix).all()

@@ -1,0 +1,84 @@
+"""The inverse of the Bradley-Terry information, in an exact gauge."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.sparse.csgraph import connected_components
+from scipy.special import expit
+
+from venire.arena.errors import InputError
+
+__all__ = ["inverse_information"]
+
+_SINGULAR = "the ratings are too far apart for an error in double precision: give a ridge"
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+def inverse_information(
+    totals: Matrix, logits: Vector, *, ridge: float, free: NDArray[np.bool_], models: tuple[str, ...]
+) -> Matrix:
+    """Inverse (n, n) of the information at `logits` (n,), from the weight of all comparisons of each pair (n, n).
+
+    With every model `free` equal shifts are taken out; otherwise rows and columns of fixed models are 0. One fixed
+    model is no more than a gauge: a ridge pulls towards the mean as if none were. Several are held where they are, and
+    a ridge pulls the others towards 0. Raises `InputError` where models hang on no comparison with the rest.
+    """
+    if np.count_nonzero(~free) == 1:
+        everyone = np.ones_like(free)
+        centred = inverse_information(totals, logits, ridge=ridge, free=everyone, models=models)
+        anchor = int(np.argmin(free))
+        found: Matrix = centred - centred[anchor] - centred[:, anchor, None] + centred[anchor, anchor]
+        found[anchor], found[:, anchor] = 0.0, 0.0
+        return found
+    size = len(logits)
+    inverse = np.zeros((size, size))
+    if not free.any():
+        return inverse
+    if ridge == 0.0:
+        _refuse_islands(totals, free, models)
+    gap = logits[:, None] - logits[None, :]
+    information = -totals * expit(gap) * expit(-gap)
+    np.fill_diagonal(information, 0.0)
+    np.fill_diagonal(information, ridge - information.sum(axis=1))
+    shifts = bool(free.all())
+    inside = free.copy()
+    if shifts and ridge > 0.0:
+        information += np.trace(information) / size**2
+    elif shifts:
+        # Any one model may be held; the one that is known best costs the fewest digits.
+        inside[np.argmax(np.diagonal(information))] = False
+    if not inside.any():
+        return inverse
+    inner = information[np.ix_(inside, inside)]
+    if not bool(np.all(np.diagonal(inner) > 0.0)):
+        raise InputError(_SINGULAR)
+    # Ratings far apart make diagonals of unlike sizes: scaled to ones, they cost no digits.
+    scale = 1.0 / np.sqrt(np.diagonal(inner))
+    try:
+        factor = cho_factor(inner * scale[:, None] * scale[None, :], lower=True, overwrite_a=True)
+    except LinAlgError as error:
+        raise InputError(_SINGULAR) from error
+    inverse[np.ix_(inside, inside)] = cho_solve(factor, np.diag(scale)) * scale[:, None]
+    if shifts:
+        inverse -= inverse.mean(axis=0)[None, :]
+        inverse -= inverse.mean(axis=1)[:, None]
+    return 0.5 * (inverse + inverse.T)
+
+
+def _refuse_islands(totals: Matrix, free: NDArray[np.bool_], models: tuple[str, ...]) -> None:
+    """Without a ridge, comparisons must lead from every free model to every other, or to a fixed one."""
+    graph = totals > 0.0
+    held = np.flatnonzero(~free)
+    graph[np.ix_(held, held)] = True
+    count, part = connected_components(graph.astype(np.float64), directed=False)
+    if count > 1:
+        counts = np.bincount(part)
+        alone = [
+            models[code] for code in np.flatnonzero(part != part[held[0]] if len(held) else part != counts.argmax())
+        ]
+        shown = ", ".join(alone[:5]) + (f" and {len(alone) - 5} more" if len(alone) > 5 else "")
+        raise InputError(f"{shown}: never compared with the others; rate them apart, or give a ridge")

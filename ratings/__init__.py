@@ -88,11 +88,23 @@ from venire.ratings.ties import NoTieParameterError, TieRatings, davidson, rao_k
 from venire.ratings.trueskill import TrueSkill, trueskill
 from venire.ratings.win_rate import BaselineRates, WinRates, against_baseline, win_rate, win_rate_balanced
 from venire.ratings.wins import WinCounts, win_counts
+from venire.ratings.leave_one_out import Accuracy, LeaveOneOut, Placed, leave_one_out
+from venire.ratings.merging import Judgments, Merge, merge_orders
+from venire.ratings.regression import CovariateSeparatedError
+from venire.ratings.reliability import Reliability, reliability
+from venire.ratings.result import Ratings
+from venire.ratings.scale import to_elo, to_logits
+from venire.ratings.smoothing import Baselines, baselines, smoothed
+from venire.ratings.soft_elo import SoftElo, hard_elo, human_elo, soft_elo
+from venire.ratings.splits import Coverage, split_coverage
+from venire.ratings.wins import WinCounts, win_counts
 
 __all__ = [
     "STYLE_NAMES",
     "Accuracy",
     "Agreement",
+    "Baselines",
+    "Beta",
     "BaselineRates",
     "Baselines",
     "BattleAudit",
@@ -120,6 +132,7 @@ __all__ = [
     "Discrimination",
     "EloFromConsistency",
     "Evaluation",
+    "Coverage",
     "JudgeConsistency",
     "Judgments",
     "LeaveOneOut",
@@ -148,13 +161,20 @@ __all__ = [
     "TopK",
     "TrueSkill",
     "WinCounts",
+    "Placed",
+    "Ratings",
+    "Reliability",
+    "SeparatedError",
+    "SoftElo",
     "WinRates",
     "against_baseline",
+    "WinCounts",
     "agreement",
     "any_time_interval",
     "any_time_radius",
     "baselines",
     "battles_needed",
+    "baselines",
     "bootstrap",
     "bootstrap_battles",
     "bootstrap_clusters",
@@ -163,6 +183,9 @@ __all__ = [
     "bradley_terry_wins",
     "calibration",
     "cohen_kappa",
+    "bootstrap_battles",
+    "bootstrap_clusters",
+    "bradley_terry_covariance",
     "comparisons",
     "conformal_rank",
     "consistency",
@@ -208,6 +231,16 @@ __all__ = [
     "ranking",
     "rao_kupper",
     "rate_by_kind",
+    "fit_beta",
+    "hard_elo",
+    "human_elo",
+    "jackknife_plus",
+    "krippendorff_alpha",
+    "leave_one_out",
+    "leave_one_out_conformal",
+    "leave_two_out",
+    "merge_orders",
+    "position",
     "reliability",
     "same_family",
     "separated_groups",

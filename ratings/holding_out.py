@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
 
 from venire.arena.errors import InputError
 from venire.ratings.beta import HumanTies, ScoreGrid, beta_of, label_column, score_column, score_grid
@@ -104,13 +103,16 @@ class Field:
         """
         told = clipped(targets[own.rows], self.parity)
         outcome = np.where(own.first, told, 1.0 - told)
-        known = ~np.isnan(outcome)
-        rows, outcome = own.rows[known], outcome[known]
-        weight = np.ones(len(rows)) if self.data.weight is None else self.data.weight[rows]
-        present, slot = np.unique(own.opponent[known], return_inverse=True)
-        shape, cell = (len(present), len(counts)), (slot, unit[known])
-        won = np.asarray(csr_array((weight * outcome, cell), shape) @ counts)
-        lost = np.asarray(csr_array((weight * (1.0 - outcome), cell), shape) @ counts)
+        order = np.argsort(own.opponent, kind="stable")
+        order = order[~np.isnan(outcome[order])]
+        present, starts = np.unique(own.opponent[order], return_index=True)
+        if not len(present):
+            return np.full(counts.shape[1], np.nan)
+        drawn, outcome = counts[unit[order]], outcome[order]
+        if self.data.weight is not None:
+            drawn *= self.data.weight[own.rows[order], None]
+        won = np.add.reduceat(drawn * outcome[:, None], starts, axis=0)
+        lost = np.add.reduceat(drawn * (1.0 - outcome)[:, None], starts, axis=0)
         return place(anchors[present], won, lost, self.ridge, start)
 
 

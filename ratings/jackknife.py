@@ -19,6 +19,7 @@ from venire.ratings.comparisons import Comparisons
 from venire.ratings.conformal import Calibrated, Conformal, Scale, conformal_rank
 from venire.ratings.exchangeability import shortage
 from venire.ratings.holding_out import Field, field_of
+from venire.ratings.placing import place
 from venire.ratings.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.soft_elo import RIDGE
 
@@ -62,8 +63,7 @@ def leave_two_out(
     people, judge = np.full((count, count), np.nan), np.full((count, count), np.nan)
     for one in range(count):
         for two in range(one, count):
-            for place, (first, second) in enumerate(_pair(field, one, two, signal)):
-                table = people if place == 0 else judge
+            for table, (first, second) in zip((people, judge), _pair(field, one, two, signal), strict=True):
                 table[one, two], table[two, one] = first, second
     people[~field.anchor] = np.nan
     return LeaveTwoOut(data.models, people, judge, field.anchor)
@@ -73,15 +73,14 @@ def _pair(field: Field, one: int, two: int, signal: str) -> list[tuple[float, fl
     """Elo of `one` and of `two` by people, then by the judge, where both are left out."""
     out, found = (one, two), []
     for name in ("human", signal):
-        targets = field.soft(field.beta(*out)) if name == "soft" else field.targets[name]
-        wins = field.wins_of(targets) if name == "soft" else field.wins[name]
+        wins = field.wins_of(field.soft(field.beta(*out))) if name == "soft" else field.wins[name]
         near = field.start["human" if name == "soft" else name]
-        anchors = field.rate(wins, out, near)
+        anchors, table = field.rate(wins, out, near), wins.matrix()
+        rest = np.flatnonzero(np.isfinite(anchors))
         placed = []
         for code in out:
-            own = field.own(code, *out)
-            once = np.ones((len(own.rows), 1))
-            logit = field.place(own, targets, anchors, np.arange(len(own.rows)), once, float(near[code]))[0]
+            won, lost = table[code, rest, None], table[rest, code, None]
+            logit = place(anchors[rest], won, lost, field.ridge, float(near[code]))[0]
             placed.append(ELO_MEAN + POINTS_PER_LOGIT * float(logit))
         found.append((placed[0], placed[1]))
     return found

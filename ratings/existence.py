@@ -75,6 +75,8 @@ def count_components(wins: NDArray[np.float64]) -> int:
 
 def weak_components(counts: WinCounts) -> int:
     """How many sets of models were never compared with one another."""
+    if _has_hub(counts):
+        return 1
     return int(connected_components(_edges(len(counts.models), counts.first, counts.second), directed=False)[0])
 
 

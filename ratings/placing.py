@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from venire.ratings.comparisons import Comparisons
 from venire.ratings.solvers import NotConvergedError
@@ -16,6 +15,8 @@ __all__ = ["clipped", "place", "with_targets"]
 _STEPS = 200
 _TOLERANCE = 1e-11
 _CLIP = 1e-6
+_SPAN = 700.0
+"""Logits within which an exponential is a number of double precision."""
 
 
 def clipped(targets: NDArray[np.float64], parity: bool) -> NDArray[np.float64]:
@@ -59,8 +60,9 @@ def place(
     rating = np.full(len(live), start)
     low, high = np.full(len(live), -np.inf), np.full(len(live), np.inf)
     for _ in range(_STEPS):
-        gap = rating - anchors[:, None]
-        share, missed = expit(gap), expit(-gap)  # 1 - share has no digits left where share is almost 1
+        odds = np.exp(np.clip(anchors[:, None] - rating, -_SPAN, _SPAN))
+        share = 1.0 / (1.0 + odds)
+        missed = odds * share  # 1 - share has no digits left where share is almost 1
         slope = (won * missed - lost * share).sum(axis=0) - ridge * rating
         curve = (played * share * missed).sum(axis=0) + ridge
         low, high = np.where(slope > 0.0, rating, low), np.where(slope > 0.0, high, rating)

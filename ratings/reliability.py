@@ -82,36 +82,45 @@ def reliability_of(
         nothing = np.empty(0)
         reason = ("reliability: no battle was decided by people and judge alike",)
         return Reliability(nothing, nothing, nothing, np.empty(0, np.int64), np.nan, np.nan, np.nan, 0, reason)
-    size, share = grid.size[code], grid.favoured(beta)[code]
+    share = grid.favoured(beta)
     sided = np.where(grid.negative[used], 1.0 - human[used], human[used])
     mass = np.ones(len(code)) if weight is None else weight[used]
     rank = code if beta >= 0.0 else len(grid.size) - 1 - code
     order = np.argsort(rank.astype(np.uint16) if len(grid.size) < 2**16 else rank, kind="stable")
     parts = [part for part in np.array_split(order, bins) if len(part)]
-    total = np.array([mass[part].sum() for part in parts])
-    predicted = np.array([mass[part] @ share[part] for part in parts]) / total
-    observed = np.array([mass[part] @ sided[part] for part in parts]) / total
-    trend = _trend(size, sided, mass)
+    starts = np.cumsum([0, *(len(part) for part in parts[:-1])])
+    code, sided, mass = code[order], sided[order], mass[order]
+    total, won = np.add.reduceat(mass, starts), np.add.reduceat(mass * sided, starts)
+    predicted, observed = np.add.reduceat(mass * share[code], starts) / total, won / total
+    trend = _trend(grid.size, code, sided, mass)
+    middle = float(grid.size[code[(len(code) - 1) // 2]])
     return Reliability(
         predicted=predicted,
         observed=observed,
-        size=np.array([mass[part] @ size[part] for part in parts]) / total,
+        size=np.add.reduceat(mass * grid.size[code], starts) / total,
         count=np.array([len(part) for part in parts], dtype=np.int64),
         ece=float(total @ np.abs(predicted - observed) / total.sum()),
-        agreement=float(mass @ sided / mass.sum()),
+        agreement=float(won.sum() / total.sum()),
         trend=trend,
         battles=len(code),
-        warnings=_warnings(beta, float(np.median(size)), trend),
+        warnings=_warnings(beta, middle, trend),
     )
 
 
-def _trend(size: NDArray[np.float64], sided: NDArray[np.float64], mass: NDArray[np.float64]) -> float:
+def _trend(
+    sizes: NDArray[np.float64], code: NDArray[np.intp], sided: NDArray[np.float64], mass: NDArray[np.float64]
+) -> float:
     """Correlation of |score| with agreement, in units of its standard error where there is none."""
-    across, along = size - np.average(size, weights=mass), sided - np.average(sided, weights=mass)
-    spread = float((mass @ (across * across)) * (mass @ (along * along)))
+    total = float(mass.sum())
+    battles = np.bincount(code, mass, len(sizes))
+    agreed = np.bincount(code, mass * sided, len(sizes))
+    share = float(agreed.sum()) / total
+    across = sizes - float(battles @ sizes) / total
+    along = float(mass @ (sided - share) ** 2)
+    spread = float(battles @ (across * across)) * along
     if spread <= 0.0:
         return 0.0
-    return float(mass @ (across * along)) / float(np.sqrt(spread)) * float(np.sqrt(len(size)))
+    return float(across @ (agreed - share * battles)) / float(np.sqrt(spread)) * float(np.sqrt(len(code)))
 
 
 def _warnings(beta: float, median: float, trend: float) -> tuple[str, ...]:

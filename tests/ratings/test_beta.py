@@ -151,3 +151,25 @@ def test_bad_columns_are_refused_by_row(score: Any, human: Any, said: str) -> No
 def test_an_unknown_way_with_ties_is_refused() -> None:
     with pytest.raises(InputError, match="'drop' or 'half'"):
         fit_beta([1.0], [1.0], ties="keep")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "score",
+    [
+        np.arange(-60, 61) / 12,
+        np.r_[np.arange(600) % 5 / 7, 0.1],
+        np.array([0.0, 1e-9, 1.0, -1.0]),
+        np.random.default_rng(0).normal(0, 1, 700),
+        np.round(np.random.default_rng(1).normal(0, 1, 2000) * 12) / 12 * 1e-200,
+        np.zeros(3),
+        np.full(3, -2.5),
+        np.empty(0),
+    ],
+)
+def test_every_score_keeps_its_size_and_side_on_any_grid(score: Any) -> None:
+    grid = score_grid(score)
+    assert np.where(grid.negative, -1, 1) * grid.size[grid.code] == pytest.approx(
+        score, abs=1e-12 * float(np.abs(score).max(initial=0.0)) + 1e-300
+    )
+    assert np.all(np.diff(grid.size) > 0)
+    assert len(np.unique(grid.code)) == len(grid.size)

@@ -21,7 +21,7 @@ from venire.arena.errors import InputError
 from venire.ratings.bradley_terry import bradley_terry
 from venire.ratings.clusters import grouped, products
 from venire.ratings.comparisons import Comparisons
-from venire.ratings.regression import Design, design, gauge, maximise, outer, residuals, totals
+from venire.ratings.regression import Design, design, gauge, largest, maximise, outer, residuals, totals
 from venire.ratings.result import Ratings
 
 __all__ = ["CovariateRatings", "Errors", "covariates", "position"]
@@ -88,7 +88,7 @@ def covariates(
     used = np.ones(len(data), dtype=np.bool_) if data.weight is None else data.weight > 0.0
     if not used.all():
         data, table = data.select(used), table[used]
-    kept = np.flatnonzero((table != 0.0).any(axis=0))
+    kept = np.flatnonzero(largest(table))
     if len(kept) < len(labels):
         table = table[:, kept]
     plain = bradley_terry(data, ridge=ridge, errors=kind)
@@ -223,8 +223,8 @@ def _table(x: ArrayLike, names: Sequence[str], rows: int) -> NDArray[np.float64]
         raise InputError(f"x has shape {table.shape}; give {rows} rows and one column for each of {len(names)} names")
     if len(set(names)) != len(names):
         raise InputError("names: a covariate is listed twice; give every column its own name")
-    wrong = ~np.isfinite(table)
-    if wrong.any():
+    if not np.isfinite(largest(table)).all():
+        wrong = ~np.isfinite(table)
         row, column = (int(place[0]) for place in np.nonzero(wrong))
         raise InputError(f"covariate {names[column]}, row {row}: {table[row, column]} is not possible: give a number")
     return table

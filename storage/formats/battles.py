@@ -192,6 +192,8 @@ def _refuse_bad_row(
         problem = f'"{column}" is "{(cell or "")[:60]}"; accepted: {_ACCEPTED[place]}'
     else:
         problem = f'"{column}" is "{cell[:60]}"; accepted: {", ".join(words)}, a name of the two models, or nothing'
+        if place == "winner" and cell in ("1", "0", "0.5", "1.0", "0.0"):
+            problem += f"; shares of the first named, from 0 to 1, are read with --map {_SHARE}={column}"
     raise InputError(f"{table.path}: row {row}: {problem}")
 
 

@@ -94,6 +94,12 @@ def test_comparisons_count_models_judges_and_clusters_anew(table: Table) -> None
     assert (some.models, some.judges, some.clusters) == (("c", "a"), ("j",), ("z",))
     assert (some.a.tolist(), some.b.tolist(), some.y.tolist()) == ([1], [0], [0.5])
     assert some.a.dtype == some.b.dtype == np.int32
+    assert some.judge is not None
+    assert some.cluster is not None
+    assert (some.judge.tolist(), some.cluster.tolist()) == ([0], [0])
+    later = merged.of_judge("k").comparisons()
+    assert later.judge is not None
+    assert later.judge.tolist() == [0]
     assert merged.of_judge("k").comparisons().judges == ("k",)
     for call in (lambda: merged.comparisons(["a", "d"]), lambda: merged.of_judge("l")):
         with pytest.raises(InputError, match="there are: "):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -64,6 +65,16 @@ def test_a_share_stands_for_the_winner(read: Read) -> None:
     assert np.array_equal(found.outcome, [1.0, 0.5, 0.9, np.nan], equal_nan=True)
     assert (found.label.tolist(), found.status.tolist()) == ([1, 0, 1, 0], [0, 0, 0, 1])
     assert merge_orders(found).y.tolist() == pytest.approx([0.1, 0.5, 1.0])
+
+
+def test_a_share_that_is_no_number_in_a_typed_file_was_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "b.parquet"
+    with duckdb.connect() as connection:
+        connection.sql(
+            "select 'a' as model_a, 'b' as model_b, unnest([0.25, 'nan'::double, null]) as score"
+        ).write_parquet(str(path))
+    found = read_battles(path)
+    assert (found.label.tolist(), found.status.tolist()) == ([-1, 0, 0], [0, 1, 1])
 
 
 def test_a_score_beside_a_winner_is_left_alone_unless_it_is_mapped(read: Read) -> None:
@@ -197,6 +208,22 @@ def test_conditions_take_our_name_of_a_mapped_column(read: Read) -> None:
 def test_a_mapping_of_two_forms_is_refused(read: Read, mapping: dict[str, str], words: str) -> None:
     with pytest.raises(InputError, match=words):
         read("w,s,x,y\n1,1,a,b\n", mapping)
+
+
+def test_people_of_soft_elo_are_turned_as_its_judge_is(tmp_path: Path) -> None:
+    path = tmp_path / "b.csv"
+    rows = ["0.1,0.0,1,2", "0.9,1,2,1", "0.5,0.52,1,1", "0.2,,2,2"]
+    lines = [
+        f"a,b,{judge},{people},{{'x': {one}}},{{'x': {two}}}"
+        for judge, people, one, two in (r.split(",") for r in rows)
+    ]
+    path.write_text("\n".join(["model_a,model_b,judge_pref,human_pref,scores_a,scores_b", *lines]), encoding="utf-8")
+    found = read_verdicts([path], None)
+    assert found is not None
+    assert found.format == "soft-elo"
+    assert found.battles.label.tolist() == [1, -1, 0, 1]
+    assert found.battles.human is not None
+    assert np.array_equal(found.battles.human, [1.0, 0.0, 0.5, np.nan], equal_nan=True)
 
 
 def test_softelo_keeps_scores_and_people_as_a_format_and_as_a_table(shared_data: Path) -> None:

@@ -61,7 +61,7 @@ from venire.ratings.contrasts import (
 )
 from venire.ratings.covariance import Covariance, bradley_terry_covariance, model_covariance
 from venire.ratings.covariates import CovariateRatings, covariates, position
-from venire.ratings.discrimination import Discrimination, discrimination
+from venire.ratings.discrimination import Discrimination, discrimination, score_reliability
 from venire.ratings.elo import OnlineElo, online_elo
 from venire.ratings.elo_from_consistency import EloFromConsistency, elo_from_consistency, elo_from_scores
 from venire.ratings.evaluation import Evaluation, evaluate
@@ -207,6 +207,7 @@ __all__ = [
     "rate_by_kind",
     "reliability",
     "same_family",
+    "score_reliability",
     "separated_groups",
     "simultaneous",
     "simultaneous_differences",

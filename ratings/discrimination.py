@@ -17,7 +17,7 @@ from venire.arena.errors import InputError
 from venire.ratings.matchup_shares import dense_codes
 from venire.ratings.slopes import GapRows, clustered_errors, empirical_bayes, fit_slopes
 
-__all__ = ["Discrimination", "alone", "discrimination", "fit_discrimination", "gap_rows", "reliability"]
+__all__ = ["Discrimination", "alone", "discrimination", "fit_discrimination", "gap_rows", "score_reliability"]
 
 _FEW = 5
 _FIXED = (1.5, 1.0)
@@ -60,8 +60,8 @@ class Discrimination:
 
     @property
     def reliability(self) -> float | None:
-        """Share of the spread of the maximum-likelihood slopes that is not error; see `reliability`."""
-        return reliability(self.ml, self.ml_se)
+        """Share of the spread of the maximum-likelihood slopes that is not error; see `score_reliability`."""
+        return score_reliability(self.ml, self.ml_se)
 
     def summary(self) -> str:
         """The slopes as a text table, steepest first."""
@@ -82,7 +82,7 @@ class Discrimination:
         return "\n".join([*lines, *(f"every verdict is against the gap: {name}" for name in self.floor)])
 
 
-def reliability(values: ArrayLike, errors: ArrayLike) -> float | None:
+def score_reliability(values: ArrayLike, errors: ArrayLike) -> float | None:
     """1 - mean(se^2) / var of values (n,) with standard errors (n,), over those that have both; None with fewer than 3.
 
     No correlation with these values is expected beyond its square root. Below 0 the values differ by less than their

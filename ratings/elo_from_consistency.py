@@ -16,7 +16,7 @@ from scipy.stats import kendalltau, rankdata
 
 from venire.arena.errors import InputError
 from venire.ratings.consistency import Consistency
-from venire.ratings.discrimination import reliability
+from venire.ratings.discrimination import score_reliability
 
 __all__ = ["EloFromConsistency", "Line", "Score", "elo_from_consistency", "elo_from_scores"]
 
@@ -159,7 +159,7 @@ def _spread(errors: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _line(judges: list[str], x: NDArray[np.float64], y: NDArray[np.float64], se: NDArray[np.float64]) -> Line:
     names = tuple(judges)
-    share = reliability(x, se)
+    share = score_reliability(x, se)
     if len(x) < _FEWEST or np.ptp(x) == 0.0:
         return Line(names, None, None, None, None, None, None, None, None, share)
     slope, intercept, residual = _fit(x, y)

@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
-from venire.ratings.bradley_terry import NotConvergedError, maximise, strong_groups
+from venire.ratings.bradley_terry import bradley_terry_wins
+from venire.ratings.existence import strong_groups
 from venire.ratings.matchup_shares import Coded, MatchupShares
 from venire.ratings.scale import POINTS_PER_LOGIT
+from venire.ratings.solvers import NotConvergedError
 
 __all__ = ["Weights", "gaps_from_elo", "gaps_from_other_judges", "importance"]
 
@@ -57,7 +59,8 @@ def _gaps(wins: NDArray[np.float64], group: NDArray[np.intp]) -> NDArray[np.floa
     """Gaps (models, models) between the models of one group, from pair counts; NaN elsewhere, or if no fit is had."""
     logits = np.full(len(wins), np.nan)
     with suppress(NotConvergedError):
-        logits[group] = maximise(wins[np.ix_(group, group)])[0]
+        names = [str(code) for code in group]
+        logits[group] = bradley_terry_wins(wins[np.ix_(group, group)], names).logits
     gaps: NDArray[np.float64] = logits[:, None] - logits
     return gaps
 

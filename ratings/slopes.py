@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 
-from venire.ratings.bradley_terry import NotConvergedError
+from venire.ratings.solvers import NotConvergedError
 
 __all__ = ["GapRows", "Slopes", "clustered_errors", "empirical_bayes", "fit_slopes", "log_posterior"]
 

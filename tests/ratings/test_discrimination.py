@@ -16,7 +16,7 @@ from scipy.special import expit, log_expit
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.ratings.consistency import consistency
-from venire.ratings.discrimination import Discrimination, discrimination, gap_rows, reliability
+from venire.ratings.discrimination import Discrimination, discrimination, gap_rows, score_reliability
 from venire.ratings.slopes import derivatives, fit_slopes, log_posterior
 
 Table = Callable[..., Battles]
@@ -185,12 +185,12 @@ def test_extreme_gaps_and_counts_still_settle() -> None:
 
 
 def test_reliability_by_hand() -> None:
-    assert reliability([1.0, 2.0, 3.0], [0.5, 0.5, 0.5]) == pytest.approx(0.75)
-    assert reliability([1.0, 2.0, np.inf], [0.5, 0.5, np.nan]) is None
-    assert reliability([1.0, 1.0, 1.0], [0.5, 0.5, 0.5]) is None
+    assert score_reliability([1.0, 2.0, 3.0], [0.5, 0.5, 0.5]) == pytest.approx(0.75)
+    assert score_reliability([1.0, 2.0, np.inf], [0.5, 0.5, np.nan]) is None
+    assert score_reliability([1.0, 1.0, 1.0], [0.5, 0.5, 0.5]) is None
     values, errors = np.random.default_rng(0).normal(size=(2, 2000))
-    assert reliability(values, np.ones(2000)) == pytest.approx(0.0, abs=0.1)
-    assert reliability(values * 3 + errors, np.ones(2000)) == pytest.approx(0.9, abs=0.02)
+    assert score_reliability(values, np.ones(2000)) == pytest.approx(0.0, abs=0.1)
+    assert score_reliability(values * 3 + errors, np.ones(2000)) == pytest.approx(0.9, abs=0.02)
 
 
 @pytest.mark.parametrize(

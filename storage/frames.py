@@ -176,9 +176,13 @@ def _plain(column: Any) -> NDArray[Any]:
 
 
 def _encode(numbers: NDArray[Any], names: Mapping[int, str]) -> tuple[tuple[str, ...], NDArray[np.int32]]:
-    """The names that occur, sorted, and each row's position among them."""
-    found = np.unique(numbers)
-    ordered = sorted(found.tolist(), key=names.__getitem__)
-    position = np.empty(len(ordered), dtype=np.int32)
-    position[np.searchsorted(found, np.array(ordered, dtype=found.dtype))] = np.arange(len(ordered), dtype=np.int32)
-    return tuple(names[number] for number in ordered), position[np.searchsorted(found, numbers)]
+    """The names that occur, sorted, and each row's position among them.
+
+    Ids count from 1 without gaps, so that a table by id costs far less than sorting the rows.
+    """
+    occurs = np.zeros(int(numbers.max(initial=0)) + 1, dtype=np.bool_)
+    occurs[numbers] = True
+    ordered = sorted(np.flatnonzero(occurs).tolist(), key=names.__getitem__)
+    position = np.zeros(len(occurs), dtype=np.int32)
+    position[ordered] = np.arange(len(ordered), dtype=np.int32)
+    return tuple(names[number] for number in ordered), position[numbers]

@@ -96,16 +96,16 @@ def test_discrimination_tells_good_judges_apart_where_consistency_cannot() -> No
 @pytest.mark.parametrize(
     ("places", "expected"),
     [
-        (False, [[0.943, 0.447, 35.6], [0.932, 0.748, 41.4], [0.979, 0.760, 21.5]]),
-        (True, [[0.936, 0.497, 39.7], [0.896, 0.455, 50.3], [0.974, 0.729, 23.6]]),
+        (False, [[0.940, 0.456, 35.9], [0.933, 0.809, 41.0], [0.981, 0.822, 20.2]]),
+        (True, [[0.933, 0.494, 40.2], [0.895, 0.469, 50.2], [0.976, 0.773, 21.8]]),
     ],
 )
 def test_the_study_of_twenty_seeds(places: bool, expected: list[list[float]]) -> None:
     """r over all, r in the top 8 and leave-one-out error of plain, decisive and discrimination; docs/ratings.md."""
     found = np.mean([study(seed, places=places) for seed in range(20)], axis=0)
-    assert found[:, 0] == pytest.approx([row[0] for row in expected], abs=0.02)
-    assert found[:, 1] == pytest.approx([row[1] for row in expected], abs=0.15)
-    assert found[:, 2] == pytest.approx([row[2] for row in expected], abs=5.0)
+    assert found[:, 0] == pytest.approx([row[0] for row in expected], abs=0.001)
+    assert found[:, 1] == pytest.approx([row[1] for row in expected], abs=0.001)
+    assert found[:, 2] == pytest.approx([row[2] for row in expected], abs=0.1)
 
 
 def covered(items: int, slope: float, runs: int) -> float:
@@ -136,5 +136,5 @@ def test_intervals_hold_the_truth_with_few_instructions() -> None:
 @pytest.mark.parametrize("items", [3, 10, 30, 100])
 @pytest.mark.parametrize("slope", [0.5, 1.5, 3.0])
 def test_intervals_cover_what_they_say(items: int, slope: float) -> None:
-    """Of 200 runs each; the shares that were seen stand in docs/ratings.md, none below 0.87."""
+    """Of 200 runs each; the shares that were seen stand in docs/ratings.md, from 0.905 to 1."""
     assert covered(items, slope, runs=200) > 0.85

@@ -101,7 +101,7 @@ def joined(
         groups=tuple(tuple(data.models[code] for code in codes) for codes in groups),
         reasons=reasons,
         figures=figures,
-        fits=tuple({"group": number, **fit} for number, part in found.items() for fit in part.fits),
+        fits=tuple({**fit, "group": number} for number, part in found.items() for fit in part.fits),
         without_estimate=max((part.without_estimate for part in found.values()), default=0),
     )
 

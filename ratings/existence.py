@@ -75,7 +75,7 @@ def count_components(wins: NDArray[np.float64]) -> int:
 
 def weak_components(counts: WinCounts) -> int:
     """How many sets of models were never compared with one another."""
-    if _has_hub(counts):
+    if _plainly_joined(counts, np.ones(len(counts.first), dtype=np.bool_)):
         return 1
     return int(connected_components(_edges(len(counts.models), counts.first, counts.second), directed=False)[0])
 
@@ -117,7 +117,7 @@ def tie_parameter_exists(
 
 
 def _plainly_joined(counts: WinCounts, both: NDArray[np.bool_]) -> bool:
-    """Whether a few steps along pairs with wins `both` ways lead to every model: so it is on well connected boards."""
+    """Whether a few steps along pairs marked in `both` lead to every model: so it is on well connected boards."""
     reached = np.zeros(len(counts.models), dtype=np.bool_)
     reached[:1] = True
     for _ in range(4):

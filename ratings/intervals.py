@@ -158,4 +158,4 @@ def _replicates(ratings: Ratings, data: Comparisons, options: Options, ridge: fl
 
 def _fit(ratings: Ratings, data: Comparisons) -> dict[str, Any]:
     facts = {key: value for key, value in ratings.diagnostics.items() if key != "no_estimate"}
-    return {"models": int(np.count_nonzero(np.isfinite(ratings.logits))), "judgments": len(data), **facts}
+    return {"group": 1, "models": int(np.count_nonzero(np.isfinite(ratings.logits))), "judgments": len(data), **facts}

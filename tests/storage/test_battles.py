@@ -86,7 +86,7 @@ def test_another_winner_is_refused_with_its_row_and_value(tmp_path: Path, winner
 
 
 def test_numbers_in_place_of_winners_are_pointed_to_their_column(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="read with --map score=winner$"):
+    with pytest.raises(InputError, match=r"read with --map score=winner$"):
         battles(tmp_path / "b.csv", f"{HEADER}\na,b,1\na,b,0.5\n")
     assert battles(tmp_path / "b.csv", f"{HEADER}\na,b,1\na,b,0\n", {"score": "winner"}).label.tolist() == [1, -1]
 

@@ -27,6 +27,8 @@ _ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
 _STEPS = 200
 _DIRECT = 200
 """Up to so many models a step is solved by Cholesky's method at once."""
+_SQUARE = 4000
+"""Beyond so many models a matrix of all pairs takes too much memory."""
 _PRODUCTS = 60
 """Products with the matrix after which conjugate gradients count as stalled."""
 _BLOCK = 1 << 15
@@ -133,7 +135,8 @@ class SparsePairs:
 def curve_of(counts: WinCounts) -> Curve:
     """The likelihood of pair counts, as a matrix, or as a list of pairs where few of many models met."""
     size = len(counts.models)
-    return SparsePairs(counts) if size > _DIRECT and 10 * len(counts.first) < size * size else DensePairs(counts)
+    few = size > _DIRECT and (10 * len(counts.first) < size * size or size > _SQUARE)
+    return SparsePairs(counts) if few else DensePairs(counts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -204,7 +207,7 @@ class _Solver:
             raise NotConvergedError("the information matrix is singular in double precision")
         held = int(np.argmax(diagonal)) if self._floating and len(diagonal) else None
         if not self._direct:
-            step = _conjugate(diagonal, coupling, gradient, held)
+            step = _conjugate(diagonal, coupling, gradient)
             if step is not None:
                 return step
             self._direct = True
@@ -217,12 +220,9 @@ def _conjugate(
     diagonal: NDArray[np.float64],
     coupling: NDArray[np.float64] | csr_array,
     gradient: NDArray[np.float64],
-    held: int | None,
 ) -> NDArray[np.float64] | None:
     """The step by conjugate gradients, as exact as this far from the maximum is worth; None where they stall."""
     step, rest = np.zeros(len(gradient)), gradient.copy()
-    if held is not None:
-        rest[held] -= rest.sum()
     scaled = rest / diagonal
     direction, energy = scaled, float(rest @ scaled)
     enough = energy * min(0.05, float(np.abs(scaled).max())) ** 2

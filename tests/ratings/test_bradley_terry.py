@@ -330,15 +330,15 @@ def test_weights_of_any_size_give_the_same_ratings(weight: float) -> None:
 
 
 def test_an_upset_between_models_far_apart_ends_at_rounding() -> None:
-    """What one model gains and loses is a whole battle each, and its information next to nothing: no gradient of
-    1e-12 of that can be had in double precision."""
+    """What c gains and loses is a battle each, and its information next to nothing: a gradient of 1e-12 of that is
+    rounding, and is met by luck alone, some dozen steps later."""
     wins = np.zeros((5, 5))
-    wins[0, 1], wins[1, 0], wins[3, 4], wins[4, 3] = 1.0, 1.0, 1.0, 1.0
-    wins[2, 0], wins[4, 2] = 1.0, 1.0
-    wins[0, 4], wins[4, 0] = 1e13, 1.0
+    wins[0, 1], wins[1, 0], wins[3, 4], wins[4, 3] = 1.1, 0.9, 1.3, 0.7
+    wins[2, 0], wins[4, 2], wins[0, 4], wins[4, 0] = 1.0, 1.0, 1e13, 1.0
+    wins[[2, 1, 3, 2], [1, 2, 2, 3]] = 0.1
     found = bradley_terry_wins(wins, list("abcde"))
     assert found.diagnostics["gradient"] < 1e-12
-    assert found.logits[2] == pytest.approx((found.logits[0] + found.logits[4]) / 2, abs=1e-3)
+    assert found.diagnostics["iterations"] < 40
 
 
 def test_counts_and_a_start_give_the_same_ratings() -> None:

@@ -196,3 +196,17 @@ def test_a_finite_maximum_is_found_exactly_when_there_is_one(method: Method, out
     else:
         with pytest.raises((SeparatedError, NoTieParameterError)):
             method(data)
+
+
+@METHODS
+@pytest.mark.slow
+def test_intervals_hold_the_truth_as_often_as_they_say(method: Method) -> None:
+    """1,000 tables of 500 battles of 5 models; seen: 0.944 and 0.946 of ratings, 0.940 and 0.941 of tie parameters."""
+    truth = np.array([0.9, 0.4, 0.0, -0.5, -0.8])
+    held, tie_held = 0, 0
+    for seed in range(1000):
+        found = method(drawn(method, truth, 1.5, 500, seed=seed))
+        held += int(np.count_nonzero(np.abs(found.ratings.logits - truth) < 1.96 * found.ratings.se))
+        tie_held += abs(found.tie - 1.5) < 1.96 * found.tie_se
+    assert 0.935 < held / 5000 < 0.965
+    assert 0.925 < tie_held / 1000 < 0.975

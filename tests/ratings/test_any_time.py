@@ -114,6 +114,14 @@ def test_the_top_is_decided_up_to_the_indifference() -> None:
     assert decide_top_k(rated([1.0, 0.5, 0.0], [0.0, 0.0, math.nan]), 1).decided
 
 
+def test_the_top_shares_its_chance_of_a_miss_among_all_pairs_across_the_boundary() -> None:
+    se = math.sqrt(2e-4)
+    one, four = (float(any_time_radius(se, alpha=0.05 / among, tau=PAIR_SCALE)) for among in (1, 4))
+    ratings = rated([5.0, (one + four) / 2.0 * se, 0.0, -5.0], 1e-4)
+    assert decide_pair(ratings, "b", "c").answer == "above"
+    assert decide_top_k(ratings, 2, indifference=0.0).open == (("b", "c"),)
+
+
 def test_a_wrong_top_is_decided_no_more_often_than_promised() -> None:
     """Four models, 60 looks as data grow; the second and third are 20 points apart. Seen: 0 wrong of 146
     decided in 400 runs."""

@@ -251,6 +251,16 @@ def test_ties_alone_never_make_an_error_of_zero(errors: PairErrors) -> None:
     assert "do not scatter" in found.reason
 
 
+def test_a_model_without_scatter_is_blank_and_the_others_are_not() -> None:
+    data = comparisons(["a", "d"] * 6, ["b", "a"] * 6, [1.0, 0.5, 0.0, 0.5] * 3, cluster=np.arange(12))
+    found = bradley_terry_covariance(data, np.zeros(3), fixed=np.array([True, False, False]))
+    assert data.models == ("a", "b", "d")
+    assert np.isfinite(found.se[:2]).all()
+    assert found.se[1] > 0.0
+    assert np.isnan(found.matrix[2]).all()
+    assert np.isnan(found.matrix[:, 2]).all()
+
+
 def test_outcomes_that_cancel_within_each_cluster_never_make_an_error_of_zero() -> None:
     data = comparisons(["a", "b"] * 9, ["b", "a"] * 9, [1.0] * 18, cluster=np.repeat(np.arange(9), 2))
     found = bradley_terry_covariance(data, np.zeros(2))

@@ -181,6 +181,30 @@ def test_looking_at_the_extremes_alone_misses_no_pair(anchored: bool) -> None:
     assert found[sure] == pytest.approx(module._largest_of_all(joint.errors, inverse)[sure], rel=1e-12)
 
 
+def test_a_pair_whose_errors_hang_together_is_not_missed_among_many() -> None:
+    """Both near their mean, and yet far apart for what little their difference scatters."""
+    rng = np.random.default_rng(6)
+    root = np.sqrt(0.02) * np.eye(100)
+    for code in range(0, 100, 2):
+        root[code + 1] = root[code]
+        root[code + 1, code + 1] = 0.001
+    joint = module.spread(rated(rng.normal(size=100), root @ root.T), draws=400)
+    pairs = np.triu_indices(100, 1)
+    ratio = np.abs(joint.errors[:, pairs[0]] - joint.errors[:, pairs[1]]) / joint.differences[pairs]
+    assert module.largest(joint, 0.5) == pytest.approx(np.quantile(ratio.max(axis=1), 0.5), rel=1e-12)
+
+
+def test_what_replicates_lean_by_counts_as_error() -> None:
+    point = np.zeros(2)
+    drawn = point + np.random.default_rng(2).normal(size=(2000, 2)) * 0.1
+    leaning = drawn + np.array([0.2, -0.2])
+    plain, leant = (
+        ranking(rated(point), replicates=Replicates(("a", "b"), logits, point, "cluster", 50, 0))
+        for logits in (drawn, leaning)
+    )
+    assert leant.critical > plain.critical + 1.5
+
+
 def test_many_models_stay_within_memory() -> None:
     ratings = rated(np.linspace(1.0, -1.0, 300), centred(300, 0.02))
     tracemalloc.start()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -137,14 +135,19 @@ def test_a_table_without_an_estimate_is_refused() -> None:
         ready(np.array([0.0, 0.0, 3.0, 3.0, 3.0, 3.0]), 3, held=(1,))
 
 
+def pair_at(gap: float) -> Refits:
+    """Two models with a win each, as if their estimate were `gap` logits to either side."""
+    free, weights = np.ones(2, dtype=np.bool_), np.array([1.0, 1.0])
+    start = np.array([gap, -gap])
+    return refits(np.array([0]), np.array([1]), weights, weights, start, ridge=0.0, free=free, models=("a", "b"))
+
+
 def test_ratings_hundreds_of_logits_apart_do_not_overflow() -> None:
-    size = 2
-    start = np.array([350.0, -350.0])
-    free = np.ones(size, dtype=np.bool_)
-    weights = np.array([1.0, 1.0])
-    at = np.array([[350.0], [-350.0]])
-    system = refits(
-        np.array([0]), np.array([1]), weights, weights, start / 350.0, ridge=0.0, free=free, models=("a", "b")
-    )
-    assert system.gradient(weights[:, None], at)[:, 0].tolist() == pytest.approx([-1.0, 1.0])
-    assert math.isfinite(float(system.solve(weights[:, None])[0, 0]))
+    at = np.array([[800.0], [-800.0]])
+    assert pair_at(1.0).gradient(np.ones((2, 1)), at)[:, 0].tolist() == pytest.approx([-1.0, 1.0])
+
+
+@pytest.mark.parametrize("gap", [2.0, 4.0, 8.0])
+def test_a_start_far_from_the_maximum_does_not_run_away(gap: float) -> None:
+    """Where the curve is all but flat, a whole step of Newton's leads thousands of logits too far."""
+    assert pair_at(gap).solve(np.ones((2, 1)))[0] == pytest.approx([0.0, 0.0], abs=1e-9)

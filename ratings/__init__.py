@@ -92,11 +92,23 @@ from venire.ratings.ties import NoTieParameterError, TieRatings, davidson, rao_k
 from venire.ratings.trueskill import TrueSkill, trueskill
 from venire.ratings.win_rate import BaselineRates, WinRates, against_baseline, win_rate, win_rate_balanced
 from venire.ratings.wins import WinCounts, win_counts
+from venire.ratings.leave_one_out import Accuracy, LeaveOneOut, Placed, leave_one_out
+from venire.ratings.merging import Judgments, Merge, merge_orders
+from venire.ratings.regression import CovariateSeparatedError
+from venire.ratings.reliability import Reliability, reliability
+from venire.ratings.result import Ratings
+from venire.ratings.scale import to_elo, to_logits
+from venire.ratings.smoothing import Baselines, baselines, smoothed
+from venire.ratings.soft_elo import SoftElo, hard_elo, human_elo, soft_elo
+from venire.ratings.splits import Coverage, split_coverage
+from venire.ratings.wins import WinCounts, win_counts
 
 __all__ = [
     "STYLE_NAMES",
     "Accuracy",
     "Agreement",
+    "Baselines",
+    "Beta",
     "BaselineRates",
     "Baselines",
     "BattleAudit",
@@ -124,6 +136,7 @@ __all__ = [
     "Discrimination",
     "EloFromConsistency",
     "Evaluation",
+    "Coverage",
     "JudgeConsistency",
     "Judgments",
     "LeaveOneOut",
@@ -152,13 +165,20 @@ __all__ = [
     "TopK",
     "TrueSkill",
     "WinCounts",
+    "Placed",
+    "Ratings",
+    "Reliability",
+    "SeparatedError",
+    "SoftElo",
     "WinRates",
     "against_baseline",
+    "WinCounts",
     "agreement",
     "any_time_interval",
     "any_time_radius",
     "baselines",
     "battles_needed",
+    "baselines",
     "bootstrap",
     "bootstrap_battles",
     "bootstrap_clusters",
@@ -167,6 +187,9 @@ __all__ = [
     "bradley_terry_wins",
     "calibration",
     "cohen_kappa",
+    "bootstrap_battles",
+    "bootstrap_clusters",
+    "bradley_terry_covariance",
     "comparisons",
     "conformal_rank",
     "consistency",
@@ -212,6 +235,16 @@ __all__ = [
     "ranking",
     "rao_kupper",
     "rate_by_kind",
+    "fit_beta",
+    "hard_elo",
+    "human_elo",
+    "jackknife_plus",
+    "krippendorff_alpha",
+    "leave_one_out",
+    "leave_one_out_conformal",
+    "leave_two_out",
+    "merge_orders",
+    "position",
     "reliability",
     "same_family",
     "score_reliability",

@@ -22,6 +22,8 @@ from venire.ratings.any_time import (
     stopping_half_width,
 )
 from venire.ratings.beta import Beta, fit_beta
+from venire.ratings.beta import Beta, fit_beta
+from venire.ratings.beta import Beta, fit_beta
 from venire.ratings.bias import (
     FamilyExcess,
     LengthBias,
@@ -93,6 +95,7 @@ from venire.ratings.trueskill import TrueSkill, trueskill
 from venire.ratings.win_rate import BaselineRates, WinRates, against_baseline, win_rate, win_rate_balanced
 from venire.ratings.wins import WinCounts, win_counts
 from venire.ratings.leave_one_out import Accuracy, LeaveOneOut, Placed, leave_one_out
+from venire.ratings.m_elo import m_elo
 from venire.ratings.merging import Judgments, Merge, merge_orders
 from venire.ratings.regression import CovariateSeparatedError
 from venire.ratings.reliability import Reliability, reliability
@@ -101,12 +104,15 @@ from venire.ratings.scale import to_elo, to_logits
 from venire.ratings.smoothing import Baselines, baselines, smoothed
 from venire.ratings.soft_elo import SoftElo, hard_elo, human_elo, soft_elo
 from venire.ratings.splits import Coverage, split_coverage
+from venire.ratings.trueskill import TrueSkill, trueskill
+from venire.ratings.win_rate import BaselineRates, WinRates, against_baseline, win_rate, win_rate_balanced
 from venire.ratings.wins import WinCounts, win_counts
 
 __all__ = [
     "STYLE_NAMES",
     "Accuracy",
     "Agreement",
+    "BaselineRates",
     "Baselines",
     "Beta",
     "BaselineRates",
@@ -137,6 +143,8 @@ __all__ = [
     "EloFromConsistency",
     "Evaluation",
     "Coverage",
+    "Evaluation",
+    "FamilyExcess",
     "JudgeConsistency",
     "Judgments",
     "LeaveOneOut",
@@ -165,14 +173,18 @@ __all__ = [
     "TopK",
     "TrueSkill",
     "WinCounts",
+    "Partial",
     "Placed",
+    "PositionBias",
     "Ratings",
     "Reliability",
+    "Replicates",
     "SeparatedError",
     "SoftElo",
+    "TrueSkill",
+    "WinCounts",
     "WinRates",
     "against_baseline",
-    "WinCounts",
     "agreement",
     "any_time_interval",
     "any_time_radius",
@@ -187,9 +199,6 @@ __all__ = [
     "bradley_terry_wins",
     "calibration",
     "cohen_kappa",
-    "bootstrap_battles",
-    "bootstrap_clusters",
-    "bradley_terry_covariance",
     "comparisons",
     "conformal_rank",
     "consistency",
@@ -238,13 +247,19 @@ __all__ = [
     "fit_beta",
     "hard_elo",
     "human_elo",
+    "human_kappa",
     "jackknife_plus",
     "krippendorff_alpha",
     "leave_one_out",
     "leave_one_out_conformal",
     "leave_two_out",
+    "length_bias",
+    "m_elo",
     "merge_orders",
+    "online_elo",
+    "partial_correlation",
     "position",
+    "position_bias",
     "reliability",
     "same_family",
     "score_reliability",

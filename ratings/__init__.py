@@ -22,8 +22,6 @@ from venire.ratings.any_time import (
     stopping_half_width,
 )
 from venire.ratings.beta import Beta, fit_beta
-from venire.ratings.beta import Beta, fit_beta
-from venire.ratings.beta import Beta, fit_beta
 from venire.ratings.bias import (
     FamilyExcess,
     LengthBias,
@@ -94,27 +92,11 @@ from venire.ratings.ties import NoTieParameterError, TieRatings, davidson, rao_k
 from venire.ratings.trueskill import TrueSkill, trueskill
 from venire.ratings.win_rate import BaselineRates, WinRates, against_baseline, win_rate, win_rate_balanced
 from venire.ratings.wins import WinCounts, win_counts
-from venire.ratings.leave_one_out import Accuracy, LeaveOneOut, Placed, leave_one_out
-from venire.ratings.m_elo import m_elo
-from venire.ratings.merging import Judgments, Merge, merge_orders
-from venire.ratings.regression import CovariateSeparatedError
-from venire.ratings.reliability import Reliability, reliability
-from venire.ratings.result import Ratings
-from venire.ratings.scale import to_elo, to_logits
-from venire.ratings.smoothing import Baselines, baselines, smoothed
-from venire.ratings.soft_elo import SoftElo, hard_elo, human_elo, soft_elo
-from venire.ratings.splits import Coverage, split_coverage
-from venire.ratings.trueskill import TrueSkill, trueskill
-from venire.ratings.win_rate import BaselineRates, WinRates, against_baseline, win_rate, win_rate_balanced
-from venire.ratings.wins import WinCounts, win_counts
 
 __all__ = [
     "STYLE_NAMES",
     "Accuracy",
     "Agreement",
-    "BaselineRates",
-    "Baselines",
-    "Beta",
     "BaselineRates",
     "Baselines",
     "BattleAudit",
@@ -145,6 +127,7 @@ __all__ = [
     "Coverage",
     "Evaluation",
     "FamilyExcess",
+    "FilteredModels",
     "JudgeConsistency",
     "Judgments",
     "LeaveOneOut",
@@ -173,16 +156,6 @@ __all__ = [
     "TopK",
     "TrueSkill",
     "WinCounts",
-    "Partial",
-    "Placed",
-    "PositionBias",
-    "Ratings",
-    "Reliability",
-    "Replicates",
-    "SeparatedError",
-    "SoftElo",
-    "TrueSkill",
-    "WinCounts",
     "WinRates",
     "against_baseline",
     "agreement",
@@ -190,7 +163,6 @@ __all__ = [
     "any_time_radius",
     "baselines",
     "battles_needed",
-    "baselines",
     "bootstrap",
     "bootstrap_battles",
     "bootstrap_clusters",
@@ -244,22 +216,6 @@ __all__ = [
     "ranking",
     "rao_kupper",
     "rate_by_kind",
-    "fit_beta",
-    "hard_elo",
-    "human_elo",
-    "human_kappa",
-    "jackknife_plus",
-    "krippendorff_alpha",
-    "leave_one_out",
-    "leave_one_out_conformal",
-    "leave_two_out",
-    "length_bias",
-    "m_elo",
-    "merge_orders",
-    "online_elo",
-    "partial_correlation",
-    "position",
-    "position_bias",
     "reliability",
     "same_family",
     "score_reliability",

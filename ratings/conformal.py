@@ -53,7 +53,7 @@ class Conformal:
 def conformal_rank(n: int, alpha: float) -> int:
     """Which of n sorted scores bounds the next with probability 1 - alpha at least; n + 1 stands for infinity.
 
-    The 1e-12 keeps (9 + 1) * 0.9 at 9, where floating point says a little more. Raises `InputError`.
+    The 1e-12 keeps (99 + 1) * 0.55 at 55, where floating point says a little more. Raises `InputError`.
     """
     if not 0.0 < alpha < 1.0:
         raise InputError(f"alpha is {alpha}; give a share between 0 and 1, such as 0.1")

@@ -64,7 +64,7 @@ def test_intervals_of_simulated_arenas_hold_nine_times_in_ten(last: float) -> No
 
 @pytest.mark.slow
 def test_the_paper_s_scale_covers_too_little_where_the_new_model_is_known_better() -> None:
-    """Seen: 0.91 at equal errors, 0.72 at half and 0.44 at a quarter; scale "total" stays at 0.91, 0.89 and 0.88."""
+    """In 10,000 draws: 0.91 at equal errors, 0.72 at half, 0.46 at a quarter; "total" stays at 0.91, 0.89 and 0.88."""
 
     def coverage(scale: Scale, factor: float) -> float:
         rng, covered = np.random.default_rng(0), []
@@ -84,5 +84,5 @@ def test_the_paper_s_scale_covers_too_little_where_the_new_model_is_known_better
             covered.append(found.covers(1000.0 + residual[20:])[0])
         return float(np.mean(covered))
 
-    assert [coverage("se", factor) for factor in (1.0, 0.5, 0.25)] == pytest.approx([0.91, 0.72, 0.44], abs=0.03)
+    assert [coverage("se", factor) for factor in (1.0, 0.5, 0.25)] == pytest.approx([0.91, 0.72, 0.46], abs=0.03)
     assert [coverage("total", factor) for factor in (1.0, 0.5, 0.25)] == pytest.approx([0.91, 0.89, 0.88], abs=0.03)

@@ -25,7 +25,7 @@ def test_the_same_seed_splits_alike() -> None:
     residual = np.random.default_rng(1).normal(0, 20, 41)
     first, second, other = (split_coverage(residual, 5.0, residual, seed=seed) for seed in (1, 1, 2))
     assert first == second != other
-    assert first.n == 20
+    assert (first.n, first.expected) == (20, pytest.approx(19 / 21))
 
 
 def test_recorded_battles_are_too_few_for_a_split_at_nine_in_ten(arena_sample: dict[str, Any]) -> None:

@@ -66,10 +66,6 @@ from venire.ratings.elo import OnlineElo, online_elo
 from venire.ratings.elo_from_consistency import EloFromConsistency, elo_from_consistency, elo_from_scores
 from venire.ratings.evaluation import Evaluation, evaluate
 from venire.ratings.filtering import FilteredModels, filter_models
-from venire.ratings.discrimination import Discrimination, discrimination
-from venire.ratings.elo import OnlineElo, online_elo
-from venire.ratings.elo_from_consistency import EloFromConsistency, elo_from_consistency, elo_from_scores
-from venire.ratings.evaluation import Evaluation, evaluate
 from venire.ratings.inference import Bootstrap, bootstrap
 from venire.ratings.jackknife import LeaveTwoOut, jackknife_plus, leave_two_out
 from venire.ratings.kappa import cohen_kappa, fleiss_kappa, fleiss_kappa_counts, unanimity
@@ -118,13 +114,6 @@ __all__ = [
     "DirectAccuracy",
     "Discrimination",
     "EloFromConsistency",
-    "Evaluation",
-    "FamilyExcess",
-    "FilteredModels",
-    "Discrimination",
-    "EloFromConsistency",
-    "Evaluation",
-    "Coverage",
     "Evaluation",
     "FamilyExcess",
     "FilteredModels",

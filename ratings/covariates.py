@@ -168,7 +168,6 @@ def _covariance(
     inverse = cho_solve(cho_factor(fixed, lower=True), np.eye(len(fixed)))
     if kind == "hessian":
         # The common shift was held by the gauge alone: it has no error.
-        inverse[: rows.size] -= inverse[: rows.size].mean(axis=0)
         inverse[:, : rows.size] -= inverse[:, : rows.size].mean(axis=1)[:, None]
         return inverse, np.inf, None
     if kind == "sandwich" or data.cluster is None:

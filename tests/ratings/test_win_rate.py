@@ -57,6 +57,18 @@ def test_errors_are_those_of_drawing_whole_clusters(method: type) -> None:
     )
 
 
+def test_errors_of_rows_on_their_own_by_hand() -> None:
+    # a: four battles with b, two with c.
+    data = comparisons(list("aaaaaa"), list("bbbbcc"), [1, 1, 0, 1, 0.5, 0])
+    raw, balanced = win_rate(data), win_rate_balanced(data)
+    assert raw.se[0] == pytest.approx(np.std(data.y, ddof=1) / np.sqrt(6))
+    assert raw.se[1] == pytest.approx(np.std([0, 0, 1, 0], ddof=1) / 2)
+    # Each opponent counts a half; each row leans from the share against its own opponent.
+    with_b, with_c = np.sum((data.y[:4] - 0.75) ** 2) / 8**2, np.sum((data.y[4:] - 0.25) ** 2) / 4**2
+    assert balanced.se[0] == pytest.approx(np.sqrt((with_b + with_c) * 6 / 5))
+    assert balanced.se[1] == pytest.approx(raw.se[1])
+
+
 @settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([win_rate, win_rate_balanced]))
 def test_neither_row_order_nor_names_nor_sides_nor_halved_doubles_matter(seed: int, method: type) -> None:

@@ -34,7 +34,9 @@ class CovariateRatings:
     """Ratings with covariates beside those without, on the same rows.
 
     `coefficients` (k,) are in logits a unit of their column, `covariance` (k, k) is theirs; NaN is a column left out,
-    and `ratings.diagnostics["left_out"]` says why. `kendall` is tau-b between the two orders of models: 1 where the
+    and `ratings.diagnostics["left_out"]` says why. Its `own_information` is, for each column, the share of what it says
+    that neither the models nor other columns say as well: near 0, ratings and coefficient can hardly be told apart.
+    `kendall` is tau-b between the two orders of models: 1 where the
     covariates change no place.
     """
 
@@ -120,22 +122,26 @@ class _Fit:
     gradient: float
     absent: NDArray[np.intp]
     no_errors: str | None
+    own: dict[str, float]
 
 
 def _fit(data: Comparisons, x: NDArray[np.float64], names: tuple[str, ...], ridge: float, kind: Errors) -> _Fit:
     played = np.bincount(data.a, minlength=len(data.models)) + np.bincount(data.b, minlength=len(data.models)) > 0
     present = np.flatnonzero(played)
-    place = np.cumsum(played) - 1
     size, k = len(present), x.shape[1]
     if not size:
         raise InputError("there is no comparison with a weight above 0: nothing can be rated")
-    codes = place.astype(np.int32)
+    codes = (np.cumsum(played) - 1).astype(np.int32)
     rows = design(size, codes[data.a], codes[data.b], np.ascontiguousarray(x), data.y, data.weight)
     penalty = np.concatenate([np.full(size, ridge), np.zeros(k)])
     point, information, iterations = maximise(rows, names, penalty)
     surprise, likelihood = residuals(rows, point)
     slope = totals(rows, surprise) - penalty * point
-    covariance, degrees, reason = _covariance(rows, data, information, penalty, surprise, kind)
+    fixed = gauge(information, size)
+    fixed[np.diag_indices_from(fixed)] += penalty
+    inverse = cho_solve(cho_factor(fixed, lower=True), np.eye(len(fixed)))
+    own = 1.0 / (np.diagonal(inverse) * np.diagonal(fixed))[size:]
+    covariance, degrees, reason = _covariance(rows, data, inverse, surprise, kind)
     kept = np.concatenate([present, len(data.models) + np.arange(k)])
     everything = len(data.models) + k
     wide = np.full(everything, np.nan)
@@ -149,27 +155,24 @@ def _fit(data: Comparisons, x: NDArray[np.float64], names: tuple[str, ...], ridg
         gradient=float(np.abs(slope).max()) / data.total,
         absent=np.flatnonzero(~played),
         no_errors=reason,
+        own=dict(zip(names, own.tolist(), strict=True)),
     )
 
 
 def _covariance(
     rows: Design,
     data: Comparisons,
-    information: NDArray[np.float64],
-    penalty: NDArray[np.float64],
+    inverse: NDArray[np.float64],
     surprise: NDArray[np.float64],
     kind: Errors,
 ) -> tuple[NDArray[np.float64] | None, float, str | None]:
     """Covariance of ratings (mean 0) and coefficients, its degrees of freedom, and why there is none."""
     if kind == "none":
         return None, np.inf, None
-    fixed = gauge(information, rows.size)
-    fixed[np.diag_indices_from(fixed)] += penalty
-    inverse = cho_solve(cho_factor(fixed, lower=True), np.eye(len(fixed)))
     if kind == "hessian":
         # The common shift was held by the gauge alone: it has no error.
-        inverse[:, : rows.size] -= inverse[:, : rows.size].mean(axis=1)[:, None]
-        return inverse, np.inf, None
+        common = inverse[:, : rows.size].mean(axis=1)[:, None]
+        return inverse - np.where(np.arange(len(inverse)) < rows.size, common, 0.0), np.inf, None
     if kind == "sandwich" or data.cluster is None:
         count, middle = len(data), outer(rows, surprise * surprise)
     else:
@@ -200,6 +203,7 @@ def _ratings(data: Comparisons, fit: _Fit, kind: Errors, left_out: dict[str, str
         "gradient": fit.gradient,
         "no_estimate": {data.models[code]: "it has no comparison with a weight above 0" for code in fit.absent},
         "left_out": left_out,
+        "own_information": fit.own,
     }
     if fit.no_errors:
         notes["errors_reason"] = fit.no_errors

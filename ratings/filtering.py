@@ -36,9 +36,8 @@ def filter_models(
     """Apply the three rules of SPEC 5 in their order, on shares from 0 to 1 (models,).
 
     First a parse rate above `least_parse_rate`, then an accuracy above `baseline`. The rest are sorted by accuracy; of
-    two neighbours closer than `least_gap` the one with the lower parse rate falls, then the less accurate, then one at
-    random from the seed. The last rule makes correlations with accuracy higher than they are among all models: say
-    what was dropped beside any such figure. Raises `InputError` for shares outside [0, 1] and names listed twice.
+    two closer than `least_gap` the one that parses worse falls, then the less accurate, then one at random. The last
+    rule raises correlations with accuracy. Raises `InputError` for shares outside [0, 1] and names listed twice.
     """
     right, parsed = _shares("accuracy", accuracy, len(models)), _shares("parse_rate", parse_rate, len(models))
     if len(set(models)) != len(models):

@@ -211,6 +211,19 @@ def test_a_column_that_follows_from_models_or_columns_is_refused_by_name() -> No
     assert np.isfinite(covariates(data, np.ones((500, 1)), ["one"]).coefficients[0])
 
 
+def test_a_column_that_almost_follows_from_the_models_is_told_by_its_own_share() -> None:
+    data, x, _, _ = simulated(3000, k=1)
+    fixed = np.array([3.0, 1.0, 4.0, 1.0, 5.0, 9.0])
+    near = fixed[data.a] - fixed[data.b] + 0.1 * np.random.default_rng(2).normal(size=3000)
+    found = covariates(data, np.column_stack([x, near]), ["free", "near"], errors="hessian")
+    share = found.ratings.diagnostics["own_information"]
+    assert share["free"] > 0.95
+    assert share["near"] == pytest.approx(0.01 / np.mean(near**2), rel=0.2)
+    # The other column is as well known as it would be alone.
+    alone = covariates(data, x, ["free"], errors="hessian")
+    assert alone.se[0] == pytest.approx(found.se[0], rel=0.05)
+
+
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 def test_a_covariate_that_separates_is_named_and_not_returned(scale: float) -> None:
     data, x, _, _ = simulated(500)

@@ -282,18 +282,21 @@ def _of_slopes(slopes: Discrimination | None) -> dict[str, NDArray[np.float64] |
 def _note(figures: Mapping[str, float | None], slopes: Discrimination | None, judge: str) -> str | None:
     """What a reader must know of one judge's figures, or None."""
     said = []
-    for score in ("consistency", "decisive"):
-        point, hi = figures[score], figures[f"{score}_hi"]
-        if point is not None and hi is not None and point > hi + 1e-9:
-            said.append(
-                f"{score} leans high with so few instructions a matchup and stands above its interval, "
-                "which allows for that, as corrected does"
-            )
+    above = [score for score in ("consistency", "decisive") if _above(figures[score], figures[f"{score}_hi"])]
+    if above:
+        said.append(
+            f"so few instructions a matchup make {' and '.join(above)} lean high, above the interval, "
+            "which allows for that as corrected does"
+        )
     if slopes is not None and judge in slopes.ceiling:
         said.append("every decisive verdict follows the gap: discrimination is at its ceiling, bounded by its prior")
     if slopes is not None and judge in slopes.floor:
         said.append("every decisive verdict goes against the gap: discrimination is at its floor")
     return "; ".join(said) or None
+
+
+def _above(point: float | None, hi: float | None) -> bool:
+    return point is not None and hi is not None and point > hi + 1e-9
 
 
 def _known(value: float) -> float | None:

@@ -277,7 +277,7 @@ def test_matchups_are_weighed_by_their_gap(table: Table, weights: Any, power: in
 def test_the_optimal_weight_is_that_of_the_definition(table: Table) -> None:
     """n * gap / (2 pbar - 1), pbar with all judges; matchups that the judges decide against the gap are left out."""
     elo = {"a": 1200.0, "b": 1100.0, "c": 1110.0, "d": 900.0}
-    rows = [row for row in wide("jk") if row[3] == "k" or row[4] < "i06"]
+    rows = [row for row in wide("jk") if row[3] == "k" or row[4] < ("i03" if "d" in row[:2] else "i06")]
     found = consistency(table(rows), weights="optimal", elo=elo, replicates=0).judges[0]
     mine, others = in_loops(rows, "j", ties=True), in_loops(rows, "k", ties=True)
     above = below = 0.0
@@ -353,7 +353,7 @@ def test_a_figure_above_its_interval_says_why(table: Table) -> None:
     assert found.consistency_hi is not None
     assert found.consistency > 0.3 > found.consistency_hi
     assert found.note is not None
-    assert "leans high with so few instructions a matchup" in found.note
+    assert "lean high" in found.note
     assert only(table(wide("j", items=40))).note is None
 
 

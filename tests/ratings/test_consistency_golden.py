@@ -75,4 +75,4 @@ def test_a_sparse_crowd_table_says_that_its_plain_figure_leans_high(shared_data:
         assert row.corrected_lo is not None
         assert row.consistency > row.consistency_hi
         assert row.corrected_lo < row.corrected < row.consistency_hi
-        assert "leans high" in str(row.note)
+        assert "consistency and decisive lean high" in str(row.note)

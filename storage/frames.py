@@ -23,6 +23,7 @@ __all__ = [
     "Progress",
     "accounts",
     "battles",
+    "battles_and_texts",
     "campaigns",
     "elos",
     "families",
@@ -140,7 +141,18 @@ def families(store: Store) -> dict[str, str]:
 
 def battles(store: Store, campaign: int) -> Battles:
     """The verdicts of a campaign as arrays, names in alphabetical order so that no estimate depends on numbering."""
+    return _battles(store, campaign, store.arrays("battles", campaign=campaign))
+
+
+def battles_and_texts(store: Store, campaign: int) -> tuple[Battles, list[str], list[str]]:
+    """The same with the texts of A and of B, one a verdict; a text that is shown often is held once."""
     columns = store.arrays("battles", campaign=campaign)
+    texts: dict[int, str] = dict(store.read("battle_texts", campaign=campaign))
+    text_a, text_b = ([texts[one] for one in _plain(columns[f"completion_{side}"]).tolist()] for side in "ab")
+    return _battles(store, campaign, columns), text_a, text_b
+
+
+def _battles(store: Store, campaign: int, columns: Mapping[str, Any]) -> Battles:
     model_names: dict[int, str] = dict(store.read("model_names"))
     instruction_names: dict[int, str] = dict(store.read("instruction_names"))
     judge_names = {row.respondent: row.name for row in judges(store, campaign)}

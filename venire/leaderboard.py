@@ -129,8 +129,9 @@ def _errors(facts: Mapping[str, Any]) -> str:
     """How the errors of ratings were found."""
     if facts["errors"] != "cluster":
         return str(facts["errors"])
-    counts = sorted({fit["clusters"] for fit in facts["fits"] if "clusters" in fit})
-    return f"sandwich over {' and '.join(map(str, counts))} instructions"
+    if facts["degrees"] is None:
+        return "none: there is one instruction alone"
+    return f"sandwich over {facts['degrees'] + 1:.0f} instructions"
 
 
 _NARROW = 105

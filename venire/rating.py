@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from venire.answer_style import battles_with_covariates
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import GENERATE, Origin, Shape
@@ -135,8 +136,11 @@ def read(source: Source, features: Sequence[str] = ()) -> Verdicts:
     if not stores:
         return _read_files(source, features)
     _refuse_for_store(source)
+    if source.cluster not in (None, "none", "instruction_id"):
+        raise InputError(f"{source.paths[0]} is a store: --cluster takes instruction_id, the default, or none")
     with open_store(source.paths[0], create=False) as store:
-        return read_campaign(store, choose_campaign(store, source.campaign), features)
+        found = read_campaign(store, choose_campaign(store, source.campaign), features)
+    return replace(found, battles=replace(found.battles, clustered=source.cluster != "none"))
 
 
 def _refuse_for_store(source: Source) -> None:
@@ -195,12 +199,19 @@ def read_campaign(store: Store, campaign: frames.CampaignRow, features: Sequence
             f"campaign {campaign.name!r} has no judge of pairs to rate models from: what its judges said is in the "
             "views grade (answers one by one) and ballot (answers ranked): venire sql STORE 'select * from ballot'"
         )
+    families = frames.families(store)
+    judge_families = {judge.name: judge.family for judge in judges if judge.family is not None}
+    battles = (
+        battles_with_covariates(store, campaign.id, features, families=families, judge_families=judge_families)
+        if features
+        else frames.battles(store, campaign.id)
+    )
     return Verdicts(
-        frames.battles(store, campaign.id),
+        battles,
         origins={judge.origin for judge in judges},
         reference=frames.elos(store),
-        families=frames.families(store),
-        judge_families={judge.name: judge.family for judge in judges if judge.family is not None},
+        families=families,
+        judge_families=judge_families,
         seed=campaign.seed,
     )
 

@@ -84,6 +84,7 @@ from venire.ratings.smoothing import Baselines, baselines, smoothed
 from venire.ratings.soft_elo import SoftElo, hard_elo, human_elo, soft_elo
 from venire.ratings.splits import Coverage, split_coverage
 from venire.ratings.style import STYLE_NAMES, Style, same_family, style, style_covariates
+from venire.ratings.targets import hard, soft
 from venire.ratings.ties import NoTieParameterError, TieRatings, davidson, rao_kupper
 from venire.ratings.trueskill import TrueSkill, trueskill
 from venire.ratings.win_rate import BaselineRates, WinRates, against_baseline, win_rate, win_rate_balanced
@@ -180,6 +181,7 @@ __all__ = [
     "fit_beta",
     "fleiss_kappa",
     "fleiss_kappa_counts",
+    "hard",
     "hard_elo",
     "human_elo",
     "human_kappa",
@@ -212,6 +214,7 @@ __all__ = [
     "simultaneous",
     "simultaneous_differences",
     "smoothed",
+    "soft",
     "soft_elo",
     "split_conformal",
     "split_coverage",

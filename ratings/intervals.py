@@ -14,7 +14,7 @@ from venire.ratings.apart import Rated
 from venire.ratings.bootstrapping import Replicates, bootstrap_battles, bootstrap_clusters
 from venire.ratings.comparisons import Comparisons
 from venire.ratings.options import Options
-from venire.ratings.ranking import ranking
+from venire.ratings.ranking import Ranking, ranking
 from venire.ratings.result import Ratings
 from venire.ratings.scale import ELO_MEAN, POINTS_PER_LOGIT
 
@@ -57,17 +57,15 @@ def finished(
             ratings, covariance=drawn.covariance, errors=f"bootstrap over {drawn.units} {unit}", degrees=np.inf
         )
     rated = np.isfinite(ratings.logits)
-    ranks = ranking(ratings, level=options.level, seed=options.seed, replicates=drawn)
+    known = ratings.covariance is not None
+    ranks = ranking(ratings, level=options.level, seed=options.seed, replicates=drawn) if known else None
     reasons = dict(ratings.diagnostics.get("no_estimate", {}))
     return Rated(
         ratings=ratings,
         lo=lo,
         hi=hi,
         se=POINTS_PER_LOGIT * ratings.se,
-        rank_lo=ranks.lo,
-        rank_hi=ranks.hi,
-        tier=ranks.tier,
-        best=ranks.best,
+        **_places(ratings, ranks),
         group=rated.astype(np.int64),
         groups=(tuple(name for name, known in zip(ratings.models, rated.tolist(), strict=True) if known),),
         reasons=reasons,
@@ -107,6 +105,14 @@ def redrawn(data: Comparisons, refit: Refit, point: Ratings, *, replicates: int,
         units=size,
         seed=seed,
     )
+
+
+def _places(ratings: Ratings, ranks: Ranking | None) -> dict[str, Any]:
+    """Ranks, tiers and chances to be best; unknown where ratings have no errors."""
+    if ranks is not None:
+        return {"rank_lo": ranks.lo, "rank_hi": ranks.hi, "tier": ranks.tier, "best": ranks.best}
+    nothing = np.zeros(len(ratings.models), dtype=np.int64)
+    return {"rank_lo": nothing, "rank_hi": nothing, "tier": nothing, "best": np.full(len(nothing), np.nan)}
 
 
 def _anchor(ratings: Ratings, anchors: Mapping[str, float]) -> tuple[int, float] | None:

@@ -246,7 +246,7 @@ def _known(value: float) -> float | None:
 
 def _rounded(value: Any) -> Any:
     if isinstance(value, float):
-        return round(value, 6) + 0.0
+        return round(value, 6) + 0.0 if math.isfinite(value) else None
     if isinstance(value, Mapping):
         return {key: _rounded(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):

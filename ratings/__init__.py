@@ -35,14 +35,10 @@ from venire.ratings.bias import (
 )
 from venire.ratings.bootstrapping import Replicates, bootstrap_battles, bootstrap_clusters
 from venire.ratings.bradley_terry import (
-    BradleyTerry,
     NotConvergedError,
     SeparatedError,
     bradley_terry,
     bradley_terry_wins,
-    fit,
-    separated_groups,
-    win_matrix,
 )
 from venire.ratings.calibration import Calibration, calibration
 from venire.ratings.coefficient import Coefficient
@@ -99,8 +95,6 @@ __all__ = [
     "BattleAudit",
     "BattlesNeeded",
     "Beta",
-    "Bootstrap",
-    "BradleyTerry",
     "Calibration",
     "Coefficient",
     "Comparisons",
@@ -153,7 +147,6 @@ __all__ = [
     "any_time_radius",
     "baselines",
     "battles_needed",
-    "bootstrap",
     "bootstrap_battles",
     "bootstrap_clusters",
     "bradley_terry",
@@ -177,7 +170,6 @@ __all__ = [
     "evaluate",
     "family_excess",
     "filter_models",
-    "fit",
     "fit_beta",
     "fleiss_kappa",
     "fleiss_kappa_counts",
@@ -226,7 +218,6 @@ __all__ = [
     "trueskill",
     "unanimity",
     "win_counts",
-    "win_matrix",
     "win_rate",
     "win_rate_balanced",
     "without_each_judge",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,12 +21,11 @@ from venire.arena.errors import InputError
 from venire.ratings.bradley_terry import bradley_terry
 from venire.ratings.clusters import grouped, products
 from venire.ratings.comparisons import Comparisons
+from venire.ratings.covariance import Errors
 from venire.ratings.regression import Design, design, gauge, largest, maximise, outer, residuals, totals
 from venire.ratings.result import Ratings
 
-__all__ = ["CovariateRatings", "Errors", "covariates", "position"]
-
-Errors = Literal["cluster", "sandwich", "hessian", "none"]
+__all__ = ["CovariateRatings", "covariates", "position"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field, fields
 from typing import Literal, get_args
 
 from venire.arena.errors import InputError
-from venire.ratings.merging import Merge
+from venire.ratings.covariance import PairErrors
+from venire.ratings.merging import Flips, Merge
 
-__all__ = ["Errors", "Flips", "Options", "Ties"]
+__all__ = ["Options", "Ties"]
 
 Ties = Literal["half", "drop", "rao-kupper", "davidson"]
-Flips = Literal["tie", "drop"]
-Errors = Literal["cluster", "sandwich", "hessian"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +30,14 @@ class Options:
     ties: Ties = "half"
     ridge: float | None = None
     anchors: Mapping[str, float] = field(default_factory=dict)
-    errors: Errors | None = None
+    errors: PairErrors | None = None
     replicates: int = 0
     seed: int = 0
     level: float = 0.95
     covariates: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name, choices in (("merge", Merge), ("flips", Flips), ("ties", Ties), ("errors", Errors)):
+        for name, choices in (("merge", Merge), ("flips", Flips), ("ties", Ties), ("errors", PairErrors)):
             given = getattr(self, name)
             if given is not None and given not in get_args(choices):
                 raise InputError(f"{name} is {given!r}; choose one of {', '.join(get_args(choices))}")

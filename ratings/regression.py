@@ -15,7 +15,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse import csc_array
 
 from venire.arena.errors import InputError, VenireError
-from venire.ratings.bradley_terry import NotConvergedError
+from venire.ratings.solvers import NotConvergedError
 
 __all__ = [
     "CovariateSeparatedError",

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
 from venire.ratings.beta import Beta, HumanTies, beta_of, label_column, score_column, score_grid
-from venire.ratings.bradley_terry import Errors, bradley_terry
+from venire.ratings.bradley_terry import bradley_terry
 from venire.ratings.comparisons import Comparisons
+from venire.ratings.covariance import Errors
 from venire.ratings.placing import clipped, with_targets
 from venire.ratings.reliability import Reliability, reliability_of
 from venire.ratings.result import Ratings

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from venire.arena.errors import InputError
 from venire.ratings import bootstrapping as module
 from venire.ratings.bootstrapping import Replicates, bootstrap_battles, bootstrap_clusters
-from venire.ratings.bradley_terry import maximise
+from venire.ratings.bradley_terry import bradley_terry_wins
 from venire.ratings.comparisons import Comparisons, comparisons
 from venire.ratings.covariance import bradley_terry_covariance
 from venire.ratings.refitting import Refits
 from venire.ratings.scale import POINTS_PER_LOGIT
+from venire.ratings.wins import win_counts
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -42,12 +43,7 @@ def board(
 
 
 def estimate(data: Comparisons) -> Vector:
-    size = len(data.models)
-    weight = np.ones(len(data)) if data.weight is None else data.weight
-    wins = np.zeros((size, size))
-    np.add.at(wins, (data.a, data.b), weight * data.y)
-    np.add.at(wins, (data.b, data.a), weight * (1.0 - data.y))
-    return maximise(wins)[0]
+    return bradley_terry_wins(win_counts(data)).logits
 
 
 @BOTH
@@ -68,7 +64,7 @@ def test_every_replicate_is_at_its_own_maximum(
     assert np.abs(gradient / weights.sum(axis=0)).max() < 1e-7
     wins = np.zeros((5, 5))
     wins[system.high, system.low], wins[system.low, system.high] = weights[:10, 7], weights[10:, 7]
-    assert found.logits[7] == pytest.approx(maximise(wins)[0], abs=1e-6)
+    assert found.logits[7] == pytest.approx(bradley_terry_wins(wins, data.models).logits, abs=1e-6)
     assert found.logits.sum(axis=1) == pytest.approx(0.0, abs=1e-12)
 
 
@@ -142,6 +138,17 @@ def test_clusters_are_drawn_whole_and_as_many_as_there_are(monkeypatch: pytest.M
     assert np.array_equal(times, drawn[0][6:])
     assert times.sum(axis=0).tolist() == [6.0] * 64
     assert (found.unit, found.units) == ("cluster", 6)
+
+
+def test_a_replicate_is_the_fit_of_its_clusters_repeated() -> None:
+    """The sums by pair and the shared steps must give what a fit of the drawn rows gives; the draws are the seed's."""
+    data = board(11, rows=300, clusters=40)
+    found = bootstrap_clusters(data, estimate(data), replicates=5, seed=11)
+    rng = np.random.Generator(np.random.SFC64(np.random.SeedSequence([11, 0])))
+    assert data.cluster is not None
+    for logits in found.logits:
+        rows = np.concatenate([np.flatnonzero(data.cluster == code) for code in rng.integers(0, 40, 40)])
+        assert logits == pytest.approx(estimate(data.select(rows)), abs=1e-6)
 
 
 @BOTH
@@ -218,6 +225,7 @@ def test_one_unit_or_no_replicate_has_no_interval() -> None:
     assert none.logits.shape == (0, 5)
     assert np.isnan(none.interval()[1]).all()
     assert none.without_estimate == 0
+    assert np.isnan(bootstrap_battles(data, estimate(data), replicates=1).interval()[0]).all()
 
 
 @BOTH

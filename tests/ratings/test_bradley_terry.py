@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -16,25 +15,21 @@ from scipy.optimize import minimize_scalar
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
+from venire.ratings import solvers
 from venire.ratings.bradley_terry import (
     NotConvergedError,
     SeparatedError,
     bradley_terry,
     bradley_terry_wins,
-    count_components,
-    derivatives,
-    fit,
-    fit_wins,
-    log_likelihood,
-    maximise,
-    separated_groups,
-    strong_groups,
-    win_matrix,
+    counts_log_likelihood,
 )
-from venire.ratings.comparisons import comparisons
+from venire.ratings.comparisons import Comparisons, comparisons
+from venire.ratings.existence import count_components, groups_of, strong_groups, weak_components
 from venire.ratings.merging import merge_orders
 from venire.ratings.result import Ratings
 from venire.ratings.scale import to_elo
+from venire.ratings.solvers import curve_of
+from venire.ratings.wins import count_matrix, win_counts
 
 Table = Callable[..., Battles]
 Matrix = NDArray[np.float64]
@@ -58,6 +53,18 @@ def ladder(size: int, reach: int) -> tuple[Matrix, Matrix]:
     return wins, truth
 
 
+def judged(table: Table, rows: list[tuple[Any, ...]]) -> Comparisons:
+    """The two orders of verdicts merged, as every board sees them."""
+    return merge_orders(table(rows)).comparisons()
+
+
+def slopes(wins: Matrix, at: Matrix) -> tuple[Matrix, Matrix]:
+    """Gradient (n,) of the log-likelihood and the information matrix (n, n)."""
+    local = curve_of(count_matrix(wins, names(len(wins)))).at(at)
+    assert isinstance(local.coupling, np.ndarray)
+    return local.gradient, np.diag(local.diagonal) - local.coupling
+
+
 @st.composite
 def connected(draw: st.DrawFn) -> Matrix:
     """Pair counts in quarters, with a cycle of wins through all models."""
@@ -70,26 +77,27 @@ def connected(draw: st.DrawFn) -> Matrix:
 
 
 def test_two_models_are_apart_by_the_log_of_their_odds() -> None:
-    found = fit_wins(np.array([[0.0, 30.0], [10.0, 0.0]]), ["a", "b"])
-    assert found.ratings == pytest.approx([math.log(3) / 2, -math.log(3) / 2], abs=1e-12)
-    assert found.log_likelihood == pytest.approx(30 * math.log(0.75) + 10 * math.log(0.25))
-    assert (found.pairs, found.battles.tolist()) == (1, [40.0, 40.0])
+    found = bradley_terry_wins([[0.0, 30.0], [10.0, 0.0]], ["a", "b"])
+    assert found.logits == pytest.approx([math.log(3) / 2, -math.log(3) / 2], abs=1e-12)
+    assert found.diagnostics["log_likelihood"] == pytest.approx(30 * math.log(0.75) + 10 * math.log(0.25))
+    assert (found.diagnostics["pairs"], found.battles.tolist()) == (1, [40.0, 40.0])
 
 
 def test_all_ties_are_all_equal(table: Table) -> None:
-    found = fit(merge_orders(table([("a", "b", "tie"), ("b", "c", "tie"), ("c", "a", "tie")])))
-    assert found.ratings.tolist() == [0.0, 0.0, 0.0]
+    found = bradley_terry(judged(table, [("a", "b", "tie"), ("b", "c", "tie"), ("c", "a", "tie")]))
+    assert found.logits.tolist() == [0.0, 0.0, 0.0]
 
 
 def test_one_tie_between_two_models_is_enough(table: Table) -> None:
-    assert fit(merge_orders(table([("a", "b", "tie")]))).ratings.tolist() == [0.0, 0.0]
+    assert bradley_terry(judged(table, [("a", "b", "tie")])).logits.tolist() == [0.0, 0.0]
 
 
 def test_judgments_become_counts_with_ties_as_half(table: Table) -> None:
     rows = [("a", "b", "first"), ("b", "a", "tie"), ("c", "b", "first"), ("b", "c", "second")]
-    wins = win_matrix(merge_orders(table(rows)))
+    wins = win_counts(judged(table, rows)).matrix()
     assert wins.tolist() == [[0.0, 0.75, 0.0], [0.25, 0.0, 0.0], [0.0, 1.0, 0.0]]
-    assert win_matrix(merge_orders(table(rows)), ["c", "b"]).tolist() == [[0.0, 1.0], [0.0, 0.0]]
+    some = merge_orders(table(rows)).comparisons(["c", "b"])
+    assert win_counts(some).matrix().tolist() == [[0.0, 1.0], [0.0, 0.0]]
 
 
 @settings(deadline=None, max_examples=50)
@@ -97,11 +105,12 @@ def test_judgments_become_counts_with_ties_as_half(table: Table) -> None:
 def test_gradient_and_information_agree_with_finite_differences(wins: Matrix, data: st.DataObject) -> None:
     size, step = len(wins), 1e-5
     at = np.array(data.draw(st.lists(st.floats(-3, 3), min_size=size, max_size=size)))
-    gradient, information = derivatives(wins, at)
+    counts = count_matrix(wins, names(size))
+    gradient, information = slopes(wins, at)
     for place, offset in enumerate(np.eye(size) * step):
-        slope = (log_likelihood(wins, at + offset) - log_likelihood(wins, at - offset)) / (2 * step)
-        assert gradient[place] == pytest.approx(slope, abs=1e-5)
-        bend = (derivatives(wins, at + offset)[0] - derivatives(wins, at - offset)[0]) / (2 * step)
+        rise = counts_log_likelihood(counts, at + offset) - counts_log_likelihood(counts, at - offset)
+        assert gradient[place] == pytest.approx(rise / (2 * step), abs=1e-5)
+        bend = (slopes(wins, at + offset)[0] - slopes(wins, at - offset)[0]) / (2 * step)
         assert information[:, place] == pytest.approx(-bend, abs=1e-5)
 
 
@@ -109,14 +118,15 @@ def test_gradient_and_information_agree_with_finite_differences(wins: Matrix, da
 @given(wins=connected(), data=st.data())
 def test_a_fit_is_centred_at_its_maximum_and_follows_its_labels(wins: Matrix, data: st.DataObject) -> None:
     size = len(wins)
-    found = fit_wins(wins, names(size))
-    assert abs(found.ratings.mean()) < 1e-12
-    assert np.abs(derivatives(wins, found.ratings)[0]).max() <= 1e-12 * wins.sum()
-    assert found.gradient <= 1e-12
+    found = bradley_terry_wins(wins, names(size))
+    assert abs(found.logits.mean()) < 1e-12
+    assert np.abs(slopes(wins, found.logits)[0]).max() <= 1e-12 * wins.sum()
+    assert found.diagnostics["gradient"] <= 1e-12
     order = data.draw(st.permutations(range(size)))
-    assert fit_wins(wins[np.ix_(order, order)], names(size)).ratings == pytest.approx(found.ratings[order], abs=1e-9)
-    assert fit_wins(wins.T, names(size)).ratings == pytest.approx(-found.ratings, abs=1e-9)
-    assert fit_wins(3 * wins, names(size)).ratings == pytest.approx(found.ratings, abs=1e-9)
+    turned = bradley_terry_wins(wins[np.ix_(order, order)], names(size))
+    assert turned.logits == pytest.approx(found.logits[order], abs=1e-9)
+    assert bradley_terry_wins(wins.T, names(size)).logits == pytest.approx(-found.logits, abs=1e-9)
+    assert bradley_terry_wins(3 * wins, names(size)).logits == pytest.approx(found.logits, abs=1e-9)
 
 
 def test_truth_is_recovered_within_its_standard_error() -> None:
@@ -128,7 +138,7 @@ def test_truth_is_recovered_within_its_standard_error() -> None:
         for b in range(a + 1, 12):
             wins[a, b] = rng.binomial(400, 1 / (1 + math.exp(truth[b] - truth[a])))
             wins[b, a] = 400 - wins[a, b]
-    error = np.abs(to_elo(fit_wins(wins, names(12)).ratings) - to_elo(truth))
+    error = np.abs(bradley_terry_wins(wins, names(12)).elo - to_elo(truth))
     assert error.max() < 44
     assert error.mean() < 11
 
@@ -137,52 +147,53 @@ def test_truth_is_recovered_within_its_standard_error() -> None:
 def test_long_ladders_are_exact(size: int, reach: int) -> None:
     """Optimisers that stop early are wrong by thousands of points on graphs of neighbours."""
     wins, truth = ladder(size, reach)
-    found = fit_wins(wins, names(size))
-    assert np.abs(to_elo(found.ratings) - to_elo(truth)).max() < 1e-6
-    assert found.iterations <= 10
+    found = bradley_terry_wins(wins, names(size))
+    assert np.abs(found.elo - to_elo(truth)).max() < 1e-6
+    assert found.diagnostics["iterations"] <= 10
 
 
 @pytest.mark.parametrize("odds", [1e6, 1e13, 1e20])
 def test_lopsided_counts_still_reach_the_maximum(odds: float) -> None:
     """A gradient that is small beside all the wins may still be large beside the one loss."""
     wins = np.array([[0.0, odds, 0.0], [1.0, 0.0, odds], [0.0, 1.0, 0.0]])
-    assert np.diff(fit_wins(wins, names(3)).ratings) == pytest.approx([-math.log(odds)] * 2, rel=1e-10)
+    assert np.diff(bradley_terry_wins(wins, names(3)).logits) == pytest.approx([-math.log(odds)] * 2, rel=1e-10)
 
 
 def test_a_start_far_from_the_maximum_does_not_run_away() -> None:
     """A replicate starts at the estimate of all the data, where its own curve may be all but flat."""
-    ratings, steps, _ = maximise(np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([8.0, -8.0]))
-    assert ratings == pytest.approx([0.0, 0.0], abs=1e-12)
-    assert steps < 60
+    found = bradley_terry_wins([[0.0, 1.0], [1.0, 0.0]], ["a", "b"], start=np.array([8.0, -8.0]))
+    assert found.logits == pytest.approx([0.0, 0.0], abs=1e-12)
+    assert found.diagnostics["iterations"] < 60
 
 
 def test_a_model_without_a_win_and_one_without_a_loss_are_named(table: Table) -> None:
     rows = [("top", "a", "first"), ("a", "b", "tie"), ("b", "bottom", "first"), ("top", "bottom", "first")]
-    judgments = merge_orders(table(rows))
+    data = judged(table, rows)
     with pytest.raises(SeparatedError, match=r"3 groups.*top; a, b; bottom") as caught:
-        fit(judgments)
+        bradley_terry(data)
     assert caught.value.groups == (("top",), ("a", "b"), ("bottom",))
-    assert separated_groups(judgments) == caught.value.groups
-    assert fit(judgments, ["a", "b"]).ratings.tolist() == [0.0, 0.0]
+    found = [tuple(data.models[code] for code in group) for group in groups_of(win_counts(data))]
+    assert tuple(found) == caught.value.groups
+    assert bradley_terry(merge_orders(table(rows)).comparisons(["a", "b"])).logits.tolist() == [0.0, 0.0]
 
 
 def test_two_islands_are_named_and_no_offset_is_invented(table: Table) -> None:
-    judgments = merge_orders(table([("a", "b", "tie"), ("c", "d", "tie"), ("d", "e", "tie")]))
+    counts = win_counts(judged(table, [("a", "b", "tie"), ("c", "d", "tie"), ("d", "e", "tie")]))
     with pytest.raises(SeparatedError) as caught:
-        fit(judgments)
+        bradley_terry_wins(counts)
     assert caught.value.groups == (("c", "d", "e"), ("a", "b"))
-    assert count_components(win_matrix(judgments)) == 2
+    assert weak_components(counts) == count_components(counts.matrix()) == 2
 
 
 def test_a_battle_won_is_no_estimate(table: Table) -> None:
     with pytest.raises(SeparatedError) as caught:
-        fit(merge_orders(table([("b", "a", "first")])))
+        bradley_terry(judged(table, [("b", "a", "first")]))
     assert caught.value.groups == (("b",), ("a",))
 
 
 def test_many_groups_are_not_all_spelt_out() -> None:
     with pytest.raises(SeparatedError, match="40 groups") as caught:
-        fit_wins(np.triu(np.ones((40, 40)), 1), names(40))
+        bradley_terry_wins(np.triu(np.ones((40, 40)), 1), names(40))
     assert len(str(caught.value)) < 250
     assert caught.value.groups == tuple((name,) for name in names(40))
 
@@ -205,19 +216,19 @@ def test_groups_are_exactly_what_can_be_rated_together(beats: list[bool]) -> Non
 
 def test_nothing_to_rate_is_an_input_error() -> None:
     with pytest.raises(InputError, match="no model"):
-        fit_wins(np.zeros((0, 0)), [])
-    assert fit_wins(np.zeros((1, 1)), ["a"]).ratings.tolist() == [0.0]
+        bradley_terry_wins(np.zeros((0, 0)), [])
+    assert np.isnan(bradley_terry_wins(np.zeros((1, 1)), ["a"]).logits).tolist() == [True]
 
 
 def test_a_fit_that_stops_short_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["venire.ratings.bradley_terry"], "_STEPS", 2)
+    monkeypatch.setattr(solvers, "_STEPS", 2)
     with pytest.raises(NotConvergedError, match="after 2 steps"):
-        fit_wins(np.array([[0.0, 30.0], [10.0, 0.0]]), ["a", "b"])
+        bradley_terry_wins([[0.0, 30.0], [10.0, 0.0]], ["a", "b"])
 
 
 def test_counts_beyond_double_precision_are_refused() -> None:
     with pytest.raises(NotConvergedError):
-        fit_wins(np.array([[0.0, 1e300], [1e-300, 0.0]]), ["a", "b"])
+        bradley_terry_wins([[0.0, 1e300], [1e-300, 0.0]], ["a", "b"])
 
 
 def chained(anchors: dict[str, float] | None = None, ridge: float = 0.0) -> Ratings:
@@ -233,7 +244,7 @@ def test_the_order_of_rows_and_models_and_sides_do_not_matter(wins: Matrix, data
     a, b = np.nonzero(wins)
     weight, y = wins[a, b], np.ones(len(a))
     wanted = bradley_terry(comparisons(a, b, y, models=names(size), weight=weight))
-    assert wanted.logits == pytest.approx(fit_wins(wins, names(size)).ratings, abs=1e-9)
+    assert wanted.logits == pytest.approx(bradley_terry_wins(wins, names(size)).logits, abs=1e-9)
     assert wanted.diagnostics["gradient"] <= 1e-12
     order = np.array(data.draw(st.permutations(range(len(a)))))
     label = np.array(data.draw(st.permutations(range(size))))
@@ -259,7 +270,8 @@ def test_one_anchor_shifts_and_says_so() -> None:
 def test_several_anchors_are_held_and_the_others_fitted_around_them() -> None:
     found = chained({"a": 1100.0, "c": 900.0})
     assert found.elo[[0, 2]] == pytest.approx([1100.0, 900.0], abs=1e-10)
-    lone = minimize_scalar(lambda rating: -log_likelihood(CYCLE, np.array([found.logits[0], rating, found.logits[2]])))
+    counts, (one, _, other) = count_matrix(CYCLE, list("abc")), found.logits
+    lone = minimize_scalar(lambda rating: -counts_log_likelihood(counts, np.array([one, rating, other])))
     assert found.logits[1] == pytest.approx(lone.x, abs=1e-6)
     assert found.gauge == "anchored: a = 1100, c = 900"
     own = chained()

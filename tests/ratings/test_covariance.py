@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.ratings import covariance as module
-from venire.ratings.bradley_terry import maximise
+from venire.ratings.bradley_terry import bradley_terry_wins
 from venire.ratings.comparisons import Comparisons, comparisons
 from venire.ratings.covariance import PairErrors, bradley_terry_covariance
 from venire.ratings.merging import merge_orders
+from venire.ratings.wins import win_counts
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -38,17 +39,8 @@ def board(seed: int, size: int = 5, rows: int = 400, clusters: int = 30, hard: b
     return comparisons(a, b, y, weight=weight, cluster=rng.integers(0, clusters, rows))
 
 
-def wins(data: Comparisons) -> Matrix:
-    size = len(data.models)
-    weight = np.ones(len(data)) if data.weight is None else data.weight
-    found = np.zeros((size, size))
-    np.add.at(found, (data.a, data.b), weight * data.y)
-    np.add.at(found, (data.b, data.a), weight * (1.0 - data.y))
-    return found
-
-
 def estimate(data: Comparisons) -> Vector:
-    return maximise(wins(data))[0]
+    return bradley_terry_wins(win_counts(data)).logits
 
 
 def textbook(data: Comparisons, logits: Vector, ridge: float, errors: PairErrors, held: list[int]) -> Matrix:

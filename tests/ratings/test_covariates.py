@@ -15,7 +15,8 @@ from scipy.optimize import minimize
 from venire.arena.errors import InputError
 from venire.ratings.bradley_terry import SeparatedError
 from venire.ratings.comparisons import Comparisons, comparisons
-from venire.ratings.covariates import Errors, covariates, position
+from venire.ratings.covariance import Errors
+from venire.ratings.covariates import covariates, position
 from venire.ratings.regression import CovariateSeparatedError, derivatives, design, residuals
 
 Floats = NDArray[np.float64]

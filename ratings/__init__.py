@@ -202,7 +202,6 @@ __all__ = [
     "reliability",
     "same_family",
     "score_reliability",
-    "separated_groups",
     "simultaneous",
     "simultaneous_differences",
     "smoothed",

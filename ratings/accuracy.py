@@ -14,6 +14,7 @@ from scipy.stats import norm
 
 from venire.arena.errors import InputError
 from venire.ratings.bradley_terry import bradley_terry
+from venire.ratings.checks import check_level
 from venire.ratings.comparisons import Comparisons
 from venire.ratings.existence import SeparatedError
 from venire.ratings.result import Ratings
@@ -144,8 +145,7 @@ def preference_shift(
     for preferred, total in ((preferred_on_a, total_on_a), (preferred_on_b, total_on_b)):
         if not (total > 0 and 0 <= preferred <= total):
             raise InputError(f"{preferred} of {total} is not possible: give how often A was preferred, and of how many")
-    if not 0.0 < level < 1.0:
-        raise InputError(f"level is {level}; give a share between 0 and 1, such as 0.95")
+    check_level(level)
     quantile = float(norm.ppf(0.5 + level / 2.0))
     on_a, low_a, high_a = _score_interval(preferred_on_a, total_on_a, quantile)
     on_b, low_b, high_b = _score_interval(preferred_on_b, total_on_b, quantile)

@@ -11,6 +11,7 @@ from scipy.stats import kendalltau, norm, pearsonr, spearmanr
 from scipy.stats import t as student
 
 from venire.arena.errors import InputError
+from venire.ratings.checks import check_level
 
 __all__ = ["MINIMUM_MODELS", "Agreement", "agreement"]
 
@@ -47,8 +48,7 @@ def agreement(estimated: Mapping[str, float], reference: Mapping[str, float], *,
     Intervals speak of other models of the same kind, not of the errors of the ratings themselves. Raises
     `InputError` for a level outside (0, 1) and for a rating that is not finite.
     """
-    if not 0.0 < level < 1.0:
-        raise InputError(f"level is {level}; give a share between 0 and 1, such as 0.95")
+    check_level(level)
     shared = sorted(estimated.keys() & reference.keys())
     if len(shared) < MINIMUM_MODELS:
         reason = f"{len(shared)} models have both ratings; agreement needs at least {MINIMUM_MODELS}"

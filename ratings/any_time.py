@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import t as student
 
 from venire.arena.errors import InputError
+from venire.ratings.checks import check_level
 from venire.ratings.contrasts import difference
 from venire.ratings.result import Ratings
 from venire.ratings.scale import POINTS_PER_LOGIT
@@ -114,7 +115,7 @@ def any_time_interval(
 
     `estimate` and `se` are in logits. For a difference of two models give `tau=PAIR_SCALE`.
     """
-    _level(level)
+    check_level(level)
     if among < 1:
         raise InputError(f"among is {among}; give the number of quantities that are watched, at least 1")
     middle, errors = np.asarray(estimate, dtype=np.float64), np.asarray(se, dtype=np.float64)
@@ -146,7 +147,7 @@ def decide_top_k(
     Only pairs across the true boundary can lead to a wrong answer, so the chance of a miss is shared among k (n - k).
     Models without an estimate or an error are left out. Raises `InputError` for a `k` that leaves none on either side.
     """
-    _level(level)
+    check_level(level)
     if not indifference >= 0.0:
         raise InputError(f"indifference is {indifference}; give Elo points, 0 or more")
     found = spread(ratings, draws=0, level=level)
@@ -169,16 +170,11 @@ def stopping_half_width(se: ArrayLike, model_se: ArrayLike, clusters: int, *, le
     Who stops when an interval is narrow stops when its error is underestimated. So the error counts as no less than
     the model's own (`model_covariance`), with Student's quantile, and with fewer than 20 clusters it is infinite.
     """
-    _level(level)
+    check_level(level)
     errors = np.maximum(np.asarray(se, dtype=np.float64), np.asarray(model_se, dtype=np.float64))
     if clusters < LEAST_CLUSTERS:
         return np.full(errors.shape, np.inf)
     return np.asarray(np.where(np.isnan(errors), np.inf, student.ppf(0.5 + level / 2.0, clusters - 1) * errors))
-
-
-def _level(level: float) -> None:
-    if not 0.0 < level < 1.0:
-        raise InputError(f"level is {level}; give a share between 0 and 1, such as 0.95")
 
 
 def _bounds(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from venire.arena.errors import InputError
+from venire.ratings.checks import check_draws, check_level
 from venire.ratings.comparisons import Comparisons
 from venire.ratings.covariance import rated_rows
 from venire.ratings.poisson import poisson_counts
@@ -83,8 +84,7 @@ class Replicates:
 
         "basic" reflects the percentiles about the estimate. Raises `InputError` for a level or a kind.
         """
-        if not 0.0 < level < 1.0:
-            raise InputError(f"level is {level}; give a share between 0 and 1, such as 0.95")
+        check_level(level)
         if kind not in ("percentile", "basic"):
             raise InputError(f"kind is {kind!r}; give 'percentile' or 'basic'")
         found = self.found
@@ -180,10 +180,7 @@ def _prepare(
     data: Comparisons, logits: Vector, replicates: int, seed: int, fixed: NDArray[np.bool_] | None
 ) -> tuple[Comparisons, Vector, NDArray[np.bool_]]:
     """Rows, ratings and freedom of the models that have an estimate."""
-    if replicates < 0:
-        raise InputError(f"replicates is {replicates}; give 0 or a positive number, such as 1000")
-    if seed < 0:
-        raise InputError(f"seed is {seed}; give a number that is not negative")
+    check_draws(replicates, seed)
     size = len(data.models)
     held = np.zeros(size, dtype=np.bool_) if fixed is None else np.asarray(fixed, dtype=np.bool_)
     for argument, given in (("logits", logits), ("fixed", held)):

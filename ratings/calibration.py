@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
-from venire.ratings.coefficient import Coefficient, resample
+from venire.ratings.coefficient import Coefficient, coefficient_of, resample
 
 __all__ = ["Calibration", "calibration"]
+
+_NAME = "expected calibration error"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,10 +51,10 @@ def calibration(
         raise InputError(f"probability has {len(stated)} rows, outcome {len(true)}; give one of each a row")
     if bins < 1:
         raise InputError(f"bins is {bins}; give 1 or more")
-    name, items = "expected calibration error", len(stated)
+    items = len(stated)
     if not items:
         none = np.zeros(0)
-        missing = Coefficient(name, None, 0, level=level, reason="there is no row")
+        missing = Coefficient(_NAME, None, 0, level=level, reason="there is no row")
         return Calibration(missing, np.nan, none, none, none.astype(np.int64))
     filled = min(bins, items)
     code = np.empty(items, dtype=np.int64)
@@ -64,28 +66,24 @@ def calibration(
     def statistic(weights: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(np.abs(weights @ member).sum(axis=1) / weights.sum(axis=1), dtype=np.float64)
 
-    value = float(statistic(np.ones((1, items)))[0])
     drawn = resample(statistic, items, level=level, replicates=replicates, seed=seed, cluster=cluster)
-    low, high = drawn.percentile(level)
+    error = coefficient_of(_NAME, float(statistic(np.ones((1, items)))[0]), items, drawn, level=level)
     rows = np.bincount(code, minlength=filled)
     return Calibration(
-        Coefficient(
-            name=name,
-            value=value,
-            items=items,
-            lo=None if high is None else min(max(2.0 * value - high, 0.0), 1.0),
-            hi=None if low is None else min(max(2.0 * value - low, 0.0), 1.0),
-            se=drawn.se,
-            level=level,
-            errors="bootstrap" if drawn.replicates else "none",
-            replicates=drawn.replicates,
-            undefined=drawn.undefined,
-        ),
+        error=_reflected(error),
         by_chance=_by_chance(stated, code, filled),
         stated=np.bincount(code, stated, filled) / rows,
         came_true=np.bincount(code, true, filled) / rows,
         rows=rows,
     )
+
+
+def _reflected(error: Coefficient) -> Coefficient:
+    """The basic interval in place of percentiles, within [0, 1]."""
+    if error.value is None or error.lo is None or error.hi is None:
+        return error
+    low, high = (min(max(2.0 * error.value - bound, 0.0), 1.0) for bound in (error.hi, error.lo))
+    return replace(error, lo=low, hi=high)
 
 
 def _by_chance(stated: NDArray[np.float64], code: NDArray[np.int64], bins: int) -> float:

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
+from venire.ratings.checks import check_draws, check_level
 
-__all__ = ["Coefficient", "Resampling", "resample"]
+__all__ = ["Coefficient", "Resampling", "coefficient_of", "resample"]
 
 Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 """Weights (replicates, items) to one value each (replicates,); NaN where it is undefined."""
@@ -71,6 +72,37 @@ class Resampling:
         return float(self.values.std(ddof=1)) if len(self.values) > 1 else None
 
 
+def coefficient_of(
+    name: str,
+    value: float,
+    items: int,
+    found: Resampling,
+    *,
+    level: float,
+    observed: float | None = None,
+    expected: float | None = None,
+    undefined: str = "",
+) -> Coefficient:
+    """A value over `items` with the percentile interval of its draws; NaN becomes None, and `undefined` says why."""
+    known = bool(np.isfinite(value))
+    low, high = found.percentile(level) if known else (None, None)
+    return Coefficient(
+        name=name,
+        value=float(value) if known else None,
+        items=items,
+        observed=observed,
+        expected=expected,
+        lo=low,
+        hi=high,
+        se=found.se if known else None,
+        level=level,
+        errors="bootstrap" if found.replicates else "none",
+        replicates=found.replicates,
+        undefined=found.undefined,
+        reason=None if known else undefined,
+    )
+
+
 def resample(
     statistic: Statistic, items: int, *, level: float, replicates: int, seed: int, cluster: ArrayLike | None = None
 ) -> Resampling:
@@ -79,10 +111,8 @@ def resample(
     The same seed gives the same draws whatever memory allows at once. Raises `InputError` for a level, a number of
     replicates or clusters that cannot be used.
     """
-    if not 0.0 < level < 1.0:
-        raise InputError(f"level is {level}; give a share between 0 and 1, such as 0.95")
-    if replicates < 0:
-        raise InputError(f"replicates is {replicates}; give 0 or more")
+    check_level(level)
+    check_draws(replicates, seed)
     code: NDArray[np.int64] | None = None
     units = items
     if cluster is not None:

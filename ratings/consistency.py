@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Status
+from venire.ratings.checks import check_level
 from venire.ratings.consistency_forms import Drawn, Draws, Interval, Unit, draw_matchups, draw_units, scores
 from venire.ratings.discrimination import Discrimination, alone, fit_discrimination, gap_rows
 from venire.ratings.judge_habits import Habits, habits, own_family_rows
@@ -177,8 +178,7 @@ def _check(unit: str, interval: str, level: float) -> None:
     for name, word, words in (("unit", unit, get_args(Unit)), ("interval", interval, get_args(Interval))):
         if word not in words:
             raise InputError(f"{name} is {word!r}; choose one of {', '.join(words)}")
-    if not 0.0 < level < 1.0:
-        raise InputError(f"level is {level}; give a share between 0 and 1, such as 0.95")
+    check_level(level)
 
 
 def _draw(rows: Coded, interval: Interval, replicates: int, seed: int) -> Drawn:

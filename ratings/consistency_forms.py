@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from venire.arena.errors import InputError
+from venire.ratings.checks import check_draws
 from venire.ratings.matchup_shares import Coded, MatchupShares, dense_codes
 
 __all__ = ["Drawn", "Draws", "Interval", "Unit", "draw_matchups", "draw_units", "scores"]
@@ -65,10 +65,7 @@ def draw_units(rows: Coded, replicates: int, seed: int) -> Drawn:
     The same number of instructions and the same seed give the same draws, whatever else the rows hold. Raises
     `InputError` for a negative number of replicates or a negative seed.
     """
-    if replicates < 0:
-        raise InputError(f"replicates is {replicates}; give 0 for no interval, or a number such as 200")
-    if seed < 0:
-        raise InputError(f"seed is {seed}; give a number that is not negative")
+    check_draws(replicates, seed)
     if rows.instructions:
         counts, unit_of = np.bincount(rows.unit, minlength=rows.instructions), None
         size = (counts > 0).astype(np.float64)

@@ -8,15 +8,15 @@ along equal shifts; that one direction is fixed exactly, never guessed by a pseu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 from scipy.special import expit
 
 from venire.arena.errors import InputError
+from venire.ratings.clusters import grouped, products
 from venire.ratings.comparisons import Comparisons
 from venire.ratings.information import inverse_information
 
@@ -36,7 +36,6 @@ FEW_CLUSTERS = 20
 """Below this many clusters intervals run narrow even with Student's t."""
 
 _CHUNK = 1 << 16
-_DENSE = 1 << 22
 _NO_SCATTER = 1e-20
 
 Vector = NDArray[np.float64]
@@ -125,16 +124,9 @@ def rated_rows(data: Comparisons, logits: Vector) -> Comparisons:
     if rated.all():
         return data
     place = np.cumsum(rated, dtype=np.int32) - np.int32(1)
-    inside = rated[data.a] & rated[data.b]
-    return Comparisons(
-        models=tuple(name for name, known in zip(data.models, rated.tolist(), strict=True) if known),
-        a=place[data.a[inside]],
-        b=place[data.b[inside]],
-        y=data.y[inside],
-        weight=None if data.weight is None else data.weight[inside],
-        cluster=None if data.cluster is None else data.cluster[inside],
-        clusters=data.clusters,
-    )
+    rows = data.select(rated[data.a] & rated[data.b])
+    models = tuple(name for name, known in zip(data.models, rated.tolist(), strict=True) if known)
+    return replace(rows, models=models, a=place[rows.a], b=place[rows.b])
 
 
 def _check(data: Comparisons, logits: Vector, held: NDArray[np.bool_], ridge: float, errors: str) -> None:
@@ -186,26 +178,9 @@ def _scatter(rows: Comparisons, residuals: Vector, clustered: bool) -> tuple[Mat
         square = np.bincount(key, residuals * residuals, size * size).reshape(size, size)
         square = square + square.T
         return np.diag(square.sum(axis=1)) - square, len(rows.y[counted])
-    count = int(rows.cluster.max(initial=-1)) + 1
-    present = np.bincount(rows.cluster[counted], minlength=count) > 0
-    scores = _cluster_scores(rows, residuals, count)
-    meat: Any = scores.T @ scores
-    return np.asarray(meat if isinstance(meat, np.ndarray) else meat.toarray()), int(present.sum())
-
-
-def _cluster_scores(rows: Comparisons, residuals: Vector, count: int) -> Any:
-    """Scores summed within clusters (clusters, n): dense where that is small, else sparse."""
-    assert rows.cluster is not None
-    size = len(rows.models)
-    if count * size > _DENSE:
-        values = np.concatenate([residuals, -residuals])
-        at = (np.concatenate([rows.cluster, rows.cluster]), np.concatenate([rows.a, rows.b]))
-        return csr_array((values, at), shape=(count, size))
-    base = rows.cluster.astype(np.int64)
-    base *= size
-    scores = np.bincount(base + rows.a, residuals, count * size)
-    scores -= np.bincount(base + rows.b, residuals, count * size)
-    return scores.reshape(count, size)
+    group, count = grouped(rows.cluster[counted], len(residuals))
+    told = residuals[counted]
+    return products(group, count, rows.a[counted], told, rows.b[counted], -told, size), count
 
 
 def _blank_without_scatter(rows: Comparisons, matrix: Matrix, bread: Matrix, free: NDArray[np.bool_]) -> str | None:

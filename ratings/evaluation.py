@@ -11,6 +11,7 @@ from scipy.special import expit
 from scipy.stats import rankdata
 
 from venire.arena.errors import InputError
+from venire.ratings.checks import check_seed
 from venire.ratings.comparisons import Comparisons
 from venire.ratings.result import Ratings
 
@@ -51,6 +52,7 @@ def evaluate(data: Comparisons, method: Predict, *, folds: int = 5, seed: int = 
     """
     if not 2 <= folds <= len(data):
         raise InputError(f"folds is {folds}; give 2 or more, and no more than the {len(data)} comparisons")
+    check_seed(seed)
     fold = np.random.default_rng(seed).permutation(np.arange(len(data)) % folds)
     predicted = np.empty(len(data))
     for held in range(folds):

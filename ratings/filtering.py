@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from venire.arena.errors import InputError
+from venire.ratings.checks import check_seed
 
 __all__ = ["FilteredModels", "filter_models"]
 
@@ -50,6 +51,7 @@ def filter_models(
     for name, share, _ in rows:
         if name not in dropped and not share > baseline:
             dropped[name] = f"accuracy {share:.3f} is not above the baseline {baseline:g}"
+    check_seed(seed)
     rng = np.random.default_rng(seed)
     kept: list[tuple[str, float, float]] = []
     for row in (row for row in rows if row[0] not in dropped):

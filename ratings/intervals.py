@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from venire.arena.errors import InputError, VenireError
 from venire.ratings.apart import Rated
 from venire.ratings.bootstrapping import Replicates, bootstrap_battles, bootstrap_clusters
+from venire.ratings.clusters import grouped
 from venire.ratings.comparisons import Comparisons
 from venire.ratings.options import Options
 from venire.ratings.ranking import Ranking, ranking
@@ -82,15 +83,12 @@ def redrawn(data: Comparisons, refit: Refit, point: Ratings, *, replicates: int,
     A draw that cannot be fitted has NaN; a model that a draw leaves out makes it one that has no estimate.
     """
     rng = np.random.default_rng(seed)
-    size = len(data) if data.cluster is None else len(data.clusters)
-    unit = np.arange(len(data)) if data.cluster is None else data.cluster
-    order = np.argsort(unit, kind="stable")
-    ends = np.cumsum(np.bincount(unit, minlength=size))
+    unit, size = grouped(data.cluster, len(data))
+    parts = np.split(np.argsort(unit, kind="stable"), np.cumsum(np.bincount(unit, minlength=size))[:-1])
     known = np.isfinite(point.logits)
     logits = np.full((replicates, len(point.models)), np.nan)
-    for row in logits:
-        drawn = rng.integers(0, size, size)
-        rows = np.concatenate([order[ends[one] - count : ends[one]] for one, count in _sizes(drawn, ends)])
+    for row in logits if size else ():
+        rows = np.concatenate([parts[one] for one in rng.integers(0, size, size)])
         try:
             found = refit(rows).logits
         except VenireError:
@@ -147,11 +145,6 @@ def _shifted(ratings: Ratings, anchor: tuple[int, float] | None) -> Ratings:
         covariance=spread,
         gauge=f"anchored: {ratings.models[place]} = {points:g}",
     )
-
-
-def _sizes(drawn: NDArray[np.int64], ends: NDArray[np.intp]) -> list[tuple[int, int]]:
-    counts = np.diff(ends, prepend=0)
-    return [(one, int(counts[one])) for one in drawn.tolist()]
 
 
 def _replicates(ratings: Ratings, data: Comparisons, options: Options, ridge: float, refit: Refit | None) -> Replicates:

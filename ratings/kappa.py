@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -12,7 +11,8 @@ from scipy.sparse import csr_array
 from scipy.stats import norm
 
 from venire.arena.errors import InputError
-from venire.ratings.coefficient import Coefficient, Resampling, resample
+from venire.ratings.checks import check_level
+from venire.ratings.coefficient import Coefficient, Resampling, coefficient_of, resample
 from venire.ratings.labels import labels
 
 __all__ = ["Errors", "Weighting", "cohen_kappa", "fleiss_kappa", "fleiss_kappa_counts", "unanimity"]
@@ -147,8 +147,7 @@ def unanimity(
         seed=seed,
         cluster=kept,
     )
-    whole = _coefficient("unanimous share", same.mean(), 0.0, len(same), found, level)
-    return replace(whole, observed=None, expected=None)
+    return coefficient_of("unanimous share", float(same.mean()), len(same), found, level=level)
 
 
 def _closeness(size: int, weighting: Weighting) -> NDArray[np.float64]:
@@ -189,29 +188,15 @@ def _coefficient(
     name: str, observed: float, expected: float, items: int, found: Resampling, level: float
 ) -> Coefficient:
     value = float(_beyond(np.array([observed]), np.array([expected]))[0])
-    reason = None if np.isfinite(value) else "all labels are of one category: chance alone agrees always"
-    low, high = found.percentile(level) if reason is None else (None, None)
-    return Coefficient(
-        name=name,
-        value=None if reason else value,
-        items=items,
-        observed=float(observed),
-        expected=float(expected),
-        lo=low,
-        hi=high,
-        se=found.se if reason is None else None,
-        level=level,
-        errors="bootstrap" if found.replicates else "none",
-        replicates=found.replicates,
-        undefined=found.undefined,
-        reason=reason,
+    none = "all labels are of one category: chance alone agrees always"
+    return coefficient_of(
+        name, value, items, found, level=level, observed=float(observed), expected=float(expected), undefined=none
     )
 
 
 def _asymptotic(table: NDArray[np.float64], close: NDArray[np.float64], items: int, level: float) -> Coefficient:
     """Cohen's kappa with the large-sample variance of Fleiss, Cohen and Everitt (1969)."""
-    if not 0.0 < level < 1.0:
-        raise InputError(f"level is {level}; give a share between 0 and 1, such as 0.95")
+    check_level(level)
     name = "Cohen's kappa"
     share = table / table.sum()
     row, column = share.sum(axis=1), share.sum(axis=0)

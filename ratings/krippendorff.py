@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
-from venire.ratings.coefficient import Coefficient, resample
+from venire.ratings.coefficient import Coefficient, coefficient_of, resample
 from venire.ratings.labels import Labels, labels
 
 __all__ = ["Distance", "krippendorff_alpha"]
@@ -57,23 +57,15 @@ def krippendorff_alpha(
         seed=seed,
         cluster=kept,
     )
-    value = float(_alpha(observed, expected)[0])
-    reason = None if np.isfinite(value) else "all labels are equal: nothing could have disagreed"
-    low, high = drawn.percentile(level) if reason is None else (None, None)
-    return Coefficient(
-        name=f"Krippendorff's alpha ({distance})",
-        value=None if reason else value,
-        items=len(counts),
+    return coefficient_of(
+        f"Krippendorff's alpha ({distance})",
+        float(_alpha(observed, expected)[0]),
+        len(counts),
+        drawn,
+        level=level,
         observed=float(observed[0]),
         expected=float(expected[0]),
-        lo=low,
-        hi=high,
-        se=drawn.se if reason is None else None,
-        level=level,
-        errors="bootstrap" if drawn.replicates else "none",
-        replicates=drawn.replicates,
-        undefined=drawn.undefined,
-        reason=reason,
+        undefined="all labels are equal: nothing could have disagreed",
     )
 
 

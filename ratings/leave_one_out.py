@@ -12,6 +12,7 @@ from scipy.stats import spearmanr
 
 from venire.arena.errors import InputError
 from venire.ratings.beta import HumanTies
+from venire.ratings.checks import check_seed
 from venire.ratings.comparisons import Comparisons
 from venire.ratings.holding_out import Field, Own, field_of, islands
 from venire.ratings.scale import ELO_MEAN, POINTS_PER_LOGIT
@@ -122,6 +123,7 @@ def leave_one_out(
         raise InputError(f"ridge is {ridge}; give a number above 0: a model that wins all its battles needs one")
     if replicates < 0 or replicates == 1:
         raise InputError(f"replicates is {replicates}; give 2 or more, or 0 for no errors")
+    check_seed(seed)
     field = field_of(data, score, human, others or {}, ridge=ridge, ties=ties, parity=parity)
     count = len(data.models)
     logits = {name: np.full((count, replicates + 1), np.nan) for name in (*field.targets, "soft", "scaled-hard")}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Literal, get_args
 
 from venire.arena.errors import InputError
+from venire.ratings.checks import check_draws, check_level
 from venire.ratings.covariance import PairErrors
 from venire.ratings.merging import Flips, Merge
 
@@ -43,12 +44,8 @@ class Options:
                 raise InputError(f"{name} is {given!r}; choose one of {', '.join(get_args(choices))}")
         if self.ridge is not None and not 0.0 <= self.ridge < float("inf"):
             raise InputError(f"ridge is {self.ridge}; give 0 for none, or a number such as 0.01")
-        if self.replicates < 0:
-            raise InputError(f"replicates is {self.replicates}; give 0 for no bootstrap, or a number such as 1000")
-        if self.seed < 0:
-            raise InputError(f"seed is {self.seed}; give a number that is not negative")
-        if not 0.0 < self.level < 1.0:
-            raise InputError(f"level is {self.level}; give a share between 0 and 1, such as 0.95")
+        check_draws(self.replicates, self.seed)
+        check_level(self.level)
 
     def changed(self) -> tuple[str, ...]:
         """Names of the options that differ from their defaults."""

@@ -29,15 +29,7 @@ def with_targets(data: Comparisons, targets: NDArray[np.float64]) -> Comparisons
     known = ~np.isnan(targets)
     if known.all():
         return replace(data, y=targets)
-    return replace(
-        data,
-        a=data.a[known],
-        b=data.b[known],
-        y=targets[known],
-        weight=None if data.weight is None else data.weight[known],
-        cluster=None if data.cluster is None else data.cluster[known],
-        judge=None if data.judge is None else data.judge[known],
-    )
+    return replace(data, y=targets).select(known)
 
 
 def place(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from venire.arena.errors import InputError
+from venire.ratings.checks import check_level
 from venire.ratings.scale import ELO_MEAN, POINTS_PER_LOGIT
 
 __all__ = ["Ratings"]
@@ -58,8 +58,7 @@ class Ratings:
 
     def quantile(self, level: float) -> float:
         """Half the width of a two-sided interval at this level, in standard errors. Raises InputError."""
-        if not 0.0 < level < 1.0:
-            raise InputError(f"level is {level}; give a share between 0 and 1, such as 0.95")
+        check_level(level)
         return float(student.ppf(0.5 + level / 2.0, self.degrees))
 
     def summary(self) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
+from venire.ratings.checks import check_seed
 from venire.ratings.comparisons import Comparisons
 
 __all__ = ["by_name", "orders", "single_battles"]
@@ -27,8 +28,7 @@ def single_battles(data: Comparisons, method: str) -> Comparisons:
             f"weight, row {row}: {data.weight[row]} has no meaning to {method}, which takes one battle after another; "
             "give 1 or 0, or rate with Bradley-Terry"
         )
-    used = data.weight == 1.0
-    return replace(data, a=data.a[used], b=data.b[used], y=data.y[used], weight=None, cluster=None, judge=None)
+    return replace(data.select(data.weight == 1.0), weight=None)
 
 
 def by_name(data: Comparisons) -> tuple[Comparisons, NDArray[np.intp]]:
@@ -56,6 +56,7 @@ def orders(rows: int, shuffles: int, seed: int) -> Iterator[NDArray[np.int32]]:
     """
     if shuffles < 1:
         raise InputError(f"shuffles is {shuffles}; give 1 or more")
+    check_seed(seed)
     streams = np.random.SeedSequence(seed).spawn(shuffles)
     group = max(1, _CELLS // max(rows, 1))
     for start in range(0, shuffles, group):

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from venire.arena.errors import InputError
+from venire.ratings.checks import check_seed
 from venire.ratings.conformal import Calibrated, Scale, split_conformal
 
 __all__ = ["Coverage", "split_coverage"]
@@ -49,6 +50,7 @@ def split_coverage(
     points = np.asarray(elo, dtype=np.float64)
     if splits < 1 or known.n < 2 or points.shape != known.residual.shape:
         raise InputError("give 2 models or more, each with its elo and residual, and 1 split or more")
+    check_seed(seed)
     rng, half = np.random.default_rng(seed), known.n // 2
     held, widths, expected = [], [], None
     for _ in range(splits):

@@ -10,6 +10,7 @@ from scipy.stats import t as student
 
 from venire.arena.errors import InputError
 from venire.ratings.bootstrapping import Replicates
+from venire.ratings.checks import check_level
 from venire.ratings.result import Ratings
 
 __all__ = ["Spread", "largest", "spread"]
@@ -64,8 +65,7 @@ def spread(
     Errors drawn from a covariance are normal, or Student's where it has finite degrees. Raises `InputError` for ratings
     without a covariance, replicates of other models, and impossible numbers.
     """
-    if not 0.0 < level < 1.0:
-        raise InputError(f"level is {level}; give a share between 0 and 1, such as 0.95")
+    check_level(level)
     if draws < 0 or seed < 0:
         raise InputError(f"draws is {draws} and seed {seed}; give numbers that are not negative")
     if replicates is not None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.ratings import covariance as module
+from venire.ratings import clusters
 from venire.ratings.bradley_terry import bradley_terry_wins
 from venire.ratings.comparisons import Comparisons, comparisons
 from venire.ratings.covariance import PairErrors, bradley_terry_covariance
@@ -205,7 +205,7 @@ def test_many_clusters_are_summed_without_a_dense_table(monkeypatch: pytest.Monk
     data = board(8)
     logits = estimate(data)
     dense = bradley_terry_covariance(data, logits).matrix
-    monkeypatch.setattr(module, "_DENSE", 10)
+    monkeypatch.setattr(clusters, "_DENSE", 10)
     assert bradley_terry_covariance(data, logits).matrix == pytest.approx(dense, rel=1e-10)
 
 

@@ -96,3 +96,23 @@ def test_each_group_is_drawn_by_the_instructions_it_was_judged_on(table: Table) 
     assert found.without_estimate == 0
     alone = drawn(table(rows), 100)
     assert found.lo[:4].tolist() == alone.lo.tolist()
+
+
+@pytest.mark.parametrize("method", ["bradley-terry", "elo", "win-rate"])
+def test_nothing_to_draw_is_no_interval(table: Table, method: str) -> None:
+    found = rate(table([("a", "b", None)]), method, Options(replicates=5))
+    assert np.isnan(found.lo).all()
+
+
+def test_draws_with_ties_as_an_outcome_are_of_the_instructions_that_a_group_has(table: Table) -> None:
+    """Codes of the other group's instructions stay in the table; to draw them would draw nothing."""
+    pairs = [("a", "b"), ("b", "c"), ("c", "a")]
+    said = ("first", "second", "tie", "first", "tie", "second", "first")
+    rows = [(*pair, said[(2 * k + item) % 7], "j", f"i{item}") for k, pair in enumerate(pairs) for item in range(6)]
+    told = Options(replicates=20, ties="davidson", merge="strict")
+    alone = rate(table(rows), "bradley-terry", told)
+    others = [("x", "y", ("first", "second", "tie")[item % 3], "j", f"z{item}") for item in range(40)]
+    beside = rate(table([*rows, *others]), "bradley-terry", told)
+    place = [beside.ratings.models.index(name) for name in "abc"]
+    assert alone.lo.tolist() == beside.lo[place].tolist()
+    assert np.isfinite(alone.lo).all()

@@ -34,12 +34,7 @@ from venire.ratings.bias import (
     position_bias,
 )
 from venire.ratings.bootstrapping import Replicates, bootstrap_battles, bootstrap_clusters
-from venire.ratings.bradley_terry import (
-    NotConvergedError,
-    SeparatedError,
-    bradley_terry,
-    bradley_terry_wins,
-)
+from venire.ratings.bradley_terry import NotConvergedError, SeparatedError, bradley_terry, bradley_terry_wins
 from venire.ratings.calibration import Calibration, calibration
 from venire.ratings.coefficient import Coefficient
 from venire.ratings.comparisons import Comparisons, comparisons
@@ -62,7 +57,6 @@ from venire.ratings.elo import OnlineElo, online_elo
 from venire.ratings.elo_from_consistency import EloFromConsistency, elo_from_consistency, elo_from_scores
 from venire.ratings.evaluation import Evaluation, evaluate
 from venire.ratings.filtering import FilteredModels, filter_models
-from venire.ratings.inference import Bootstrap, bootstrap
 from venire.ratings.jackknife import LeaveTwoOut, jackknife_plus, leave_two_out
 from venire.ratings.kappa import cohen_kappa, fleiss_kappa, fleiss_kappa_counts, unanimity
 from venire.ratings.krippendorff import krippendorff_alpha

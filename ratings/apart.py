@@ -56,48 +56,39 @@ def joined(
     rate: Callable[[Comparisons], Rated],
     alone: Callable[[int], str],
 ) -> Rated:
-    """Rate each group of codes apart and put the results side by side; `alone` says why a single model has none."""
-    size = len(data.models)
+    """Rate each group of codes apart and put the results side by side; `alone` says why a single model has none.
+
+    Raises what `rate` raises.
+    """
     found = {number: rate(among(data, codes)) for number, codes in enumerate(groups, start=1) if len(codes) > 1}
-    logits, battles = (
-        np.full(size, np.nan),
-        np.bincount(np.concatenate([data.a, data.b]), None if data.weight is None else np.tile(data.weight, 2), size),
-    )
-    lo, hi, se, best = (np.full(size, np.nan) for _ in range(4))
-    rank_lo, rank_hi, tier, group = (np.zeros(size, dtype=np.int64) for _ in range(4))
+    blank, size = unrated(data, {}), len(data.models)
+    logits = np.full(size, np.nan)
     figures: dict[str, NDArray[np.float64]] = {}
     reasons: dict[str, str] = {}
     for number, codes in enumerate(groups, start=1):
-        group[codes] = number
+        blank.group[codes] = number
         part = found.get(number)
         if part is None:
             reasons[data.models[int(codes[0])]] = alone(int(codes[0]))
             continue
-        logits[codes], lo[codes], hi[codes], se[codes] = part.ratings.logits, part.lo, part.hi, part.se
-        rank_lo[codes], rank_hi[codes], tier[codes], best[codes] = part.rank_lo, part.rank_hi, part.tier, part.best
+        logits[codes] = part.ratings.logits
+        for column in ("lo", "hi", "se", "rank_lo", "rank_hi", "tier", "best"):
+            getattr(blank, column)[codes] = getattr(part, column)
         reasons |= part.reasons
-        for name, column in part.figures.items():
-            figures.setdefault(name, np.full(size, np.nan))[codes] = column
+        for name, figure in part.figures.items():
+            figures.setdefault(name, np.full(size, np.nan))[codes] = figure
     first = next(iter(found.values()), None)
-    whole = Ratings(
+    whole = replace(
+        blank.ratings,
         method="" if first is None else first.ratings.method,
-        models=data.models,
         logits=logits,
-        battles=np.asarray(battles, dtype=np.float64),
         gauge="mean 1000" if len(groups) < 2 else "mean 1000 in each group",
         errors="none" if first is None else first.ratings.errors,
         degrees=np.inf if first is None else first.ratings.degrees,
     )
-    return Rated(
+    return replace(
+        blank,
         ratings=whole,
-        lo=lo,
-        hi=hi,
-        se=se,
-        rank_lo=rank_lo,
-        rank_hi=rank_hi,
-        tier=tier,
-        best=best,
-        group=group,
         groups=tuple(tuple(data.models[code] for code in codes) for codes in groups),
         reasons=reasons,
         figures=figures,
@@ -109,18 +100,17 @@ def joined(
 def unrated(data: Comparisons, reasons: Mapping[str, str]) -> Rated:
     """A table of models without any rating, and why."""
     size = len(data.models)
-    nothing, no_rank = np.full(size, np.nan), np.zeros(size, dtype=np.int64)
-    weight = None if data.weight is None else np.tile(data.weight, 2)
-    battles = np.bincount(np.concatenate([data.a, data.b]), weight, size).astype(np.float64)
+    nothing, lo, hi, se, best = (np.full(size, np.nan) for _ in range(5))
+    rank_lo, rank_hi, tier = (np.zeros(size, dtype=np.int64) for _ in range(3))
     return Rated(
-        ratings=Ratings(method="none", models=data.models, logits=nothing, battles=battles),
-        lo=nothing,
-        hi=nothing,
-        se=nothing,
-        rank_lo=no_rank,
-        rank_hi=no_rank,
-        tier=no_rank,
-        best=nothing,
+        ratings=Ratings(method="none", models=data.models, logits=nothing, battles=data.played),
+        lo=lo,
+        hi=hi,
+        se=se,
+        rank_lo=rank_lo,
+        rank_hi=rank_hi,
+        tier=tier,
+        best=best,
         group=np.ones(size, dtype=np.int64),
         groups=(data.models,) if size else (),
         reasons=reasons,

@@ -45,6 +45,13 @@ class Comparisons:
         """The weight of all rows; their number where each counts once."""
         return float(len(self.y)) if self.weight is None else float(self.weight.sum())
 
+    @property
+    def played(self) -> NDArray[np.float64]:
+        """The weight of each model's rows (models,)."""
+        size = len(self.models)
+        sums = np.bincount(self.a, self.weight, size) + np.bincount(self.b, self.weight, size)
+        return sums.astype(np.float64)
+
     def select(self, rows: NDArray[Any]) -> Comparisons:
         """The same table with some of its rows, by mask or by position; the names keep their codes."""
         columns = {name: getattr(self, name) for name in ("a", "b", "y", "weight", "cluster", "judge")}

@@ -103,11 +103,13 @@ class Consistency:
                 raise InputError(f"there is no judge {name!r}; choose from {', '.join(names)}")
         if score not in self.forms:
             raise InputError(f"score is {score!r}; choose one of {', '.join(SCORES)}")
+        wanted = self.level if level is None else level
+        check_level(wanted)
         found = self.forms[score]
         first, second = names.index(judge), names.index(other)
         point = found.point[first] - found.point[second]
         centre = found.centre[first] - found.centre[second]
-        lo, hi = _bounds(found.errors[:, first] - found.errors[:, second], self.level if level is None else level)
+        lo, hi = _bounds(found.errors[:, first] - found.errors[:, second], wanted)
         return float(point), float(centre - hi), float(centre - lo)
 
 
@@ -139,12 +141,7 @@ def consistency(
     kin = np.zeros(len(rows.status), dtype=np.bool_)
     if not own_family:
         kin = own_family_rows(rows, families, judge_families)
-    readable = rows.status == Status.OK
-    known = code_rows(rows, readable)
-    drawn = _draw(known, interval, replicates, seed)
-    used = code_rows(rows, readable & ~kin) if kin.any() else known
-    if drawn.unit_of is not None:
-        drawn = replace(drawn, unit_of=drawn.unit_of[~kin[readable]])
+    used, drawn = _used(rows, kin, interval, replicates, seed)
     counted = tally(used)
     plain, decisive = matchup_shares(used, counted), matchup_shares(used, counted, decisive=True)
     source, gaps = _gaps(used, plain, elo)
@@ -181,8 +178,15 @@ def _check(unit: str, interval: str, level: float) -> None:
     check_level(level)
 
 
-def _draw(rows: Coded, interval: Interval, replicates: int, seed: int) -> Drawn:
-    return (draw_matchups if interval == "matchups" else draw_units)(rows, replicates, seed)
+def _used(rows: Battles, kin: NDArray[np.bool_], interval: Interval, replicates: int, seed: int) -> tuple[Coded, Drawn]:
+    """The readable rows outside `kin`, and what is drawn of all that are readable."""
+    readable = rows.status == Status.OK
+    known = code_rows(rows, readable)
+    drawn = (draw_matchups if interval == "matchups" else draw_units)(known, replicates, seed)
+    used = code_rows(rows, readable & ~kin) if kin.any() else known
+    if drawn.unit_of is not None:
+        drawn = replace(drawn, unit_of=drawn.unit_of[~kin[readable]])
+    return used, drawn
 
 
 def _gaps(rows: Coded, shares: MatchupShares, elo: Mapping[str, float] | None) -> tuple[str, NDArray[np.float64]]:

@@ -206,12 +206,11 @@ def _ratings(data: Comparisons, fit: _Fit, kind: Errors, left_out: dict[str, str
     }
     if fit.no_errors:
         notes["errors_reason"] = fit.no_errors
-    weight = data.weight
     return Ratings(
         method="bradley-terry with covariates",
         models=data.models,
         logits=fit.point[:size],
-        battles=(np.bincount(data.a, weight, size) + np.bincount(data.b, weight, size)).astype(np.float64),
+        battles=data.played,
         covariance=None if fit.covariance is None else fit.covariance[:size, :size],
         errors="none" if fit.covariance is None else kind,
         degrees=fit.degrees,

@@ -28,12 +28,8 @@ def inverse_information(
     a ridge pulls the others towards 0. Raises `InputError` where models hang on no comparison with the rest.
     """
     if np.count_nonzero(~free) == 1:
-        everyone = np.ones_like(free)
-        centred = inverse_information(totals, logits, ridge=ridge, free=everyone, models=models)
-        anchor = int(np.argmin(free))
-        found: Matrix = centred - centred[anchor] - centred[:, anchor, None] + centred[anchor, anchor]
-        found[anchor], found[:, anchor] = 0.0, 0.0
-        return found
+        centred = inverse_information(totals, logits, ridge=ridge, free=np.ones_like(free), models=models)
+        return _about(centred, int(np.argmin(free)))
     size = len(logits)
     inverse = np.zeros((size, size))
     if not free.any():
@@ -67,6 +63,13 @@ def inverse_information(
         inverse -= inverse.mean(axis=0)[None, :]
         inverse -= inverse.mean(axis=1)[:, None]
     return 0.5 * (inverse + inverse.T)
+
+
+def _about(centred: Matrix, anchor: int) -> Matrix:
+    """The covariance of differences to one model, which itself has none."""
+    found = centred - centred[anchor] - centred[:, anchor, None] + centred[anchor, anchor]
+    found[anchor], found[:, anchor] = 0.0, 0.0
+    return np.asarray(found)
 
 
 def _refuse_islands(totals: Matrix, free: NDArray[np.bool_], models: tuple[str, ...]) -> None:

@@ -41,26 +41,21 @@ def finished(
     Bradley-Terry with this ridge. Else intervals are what the covariance says, and without one there are none. `more`
     goes into the diagnostics. Raises what the refits raise of the whole table.
     """
-    lost, anchor, drawn = 0, _anchor(ratings, options.anchors), None
-    if not options.replicates:
-        ratings = _shifted(ratings, anchor)
+    anchor, drawn = _anchor(ratings, options.anchors), None
+    if options.replicates:
+        drawn = _replicates(ratings, data, options, ridge, refit)
+    ratings = _shifted(ratings, anchor)
+    if drawn is None:
         lo, hi = ratings.interval(options.level)
     else:
-        drawn = _replicates(ratings, data, options, ridge, refit)
-        ratings = _shifted(ratings, anchor)
-        if anchor is not None:
-            moved = drawn.logits - drawn.logits[:, [anchor[0]]] + anchor[1]
-            drawn = replace(drawn, logits=moved, point=ratings.logits)
+        drawn = _moved(drawn, ratings, anchor)
         lo, hi = drawn.interval(options.level)
-        lost = drawn.without_estimate
         unit = "instructions" if drawn.unit == "cluster" else "battles"
-        ratings = replace(
-            ratings, covariance=drawn.covariance, errors=f"bootstrap over {drawn.units} {unit}", degrees=np.inf
-        )
+        errors = f"bootstrap over {drawn.units} {unit}"
+        ratings = replace(ratings, covariance=drawn.covariance, errors=errors, degrees=np.inf)
     rated = np.isfinite(ratings.logits)
     known = ratings.covariance is not None
     ranks = ranking(ratings, level=options.level, seed=options.seed, replicates=drawn) if known else None
-    reasons = dict(ratings.diagnostics.get("no_estimate", {}))
     return Rated(
         ratings=ratings,
         lo=lo,
@@ -69,10 +64,10 @@ def finished(
         **_places(ratings, ranks),
         group=rated.astype(np.int64),
         groups=(tuple(name for name, known in zip(ratings.models, rated.tolist(), strict=True) if known),),
-        reasons=reasons,
+        reasons=dict(ratings.diagnostics.get("no_estimate", {})),
         figures=dict(figures or {}),
         fits=(_fit(ratings, data),),
-        without_estimate=lost,
+        without_estimate=0 if drawn is None else drawn.without_estimate,
         diagnostics=dict(more or {}),
     )
 
@@ -145,6 +140,14 @@ def _shifted(ratings: Ratings, anchor: tuple[int, float] | None) -> Ratings:
         covariance=spread,
         gauge=f"anchored: {ratings.models[place]} = {points:g}",
     )
+
+
+def _moved(drawn: Replicates, ratings: Ratings, anchor: tuple[int, float] | None) -> Replicates:
+    """The same replicates in the gauge of the ratings that they were drawn around."""
+    if anchor is None:
+        return drawn
+    place, logit = anchor
+    return replace(drawn, logits=drawn.logits - drawn.logits[:, [place]] + logit, point=ratings.logits)
 
 
 def _replicates(ratings: Ratings, data: Comparisons, options: Options, ridge: float, refit: Refit | None) -> Replicates:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
-from venire.ratings.beta import Beta, HumanTies, beta_of, label_column, score_column, score_grid
+from venire.ratings.beta import Beta, HumanTies, ScoreGrid, beta_of, label_column, score_column, score_grid
 from venire.ratings.bradley_terry import bradley_terry
 from venire.ratings.comparisons import Comparisons
 from venire.ratings.covariance import Errors
@@ -98,12 +98,7 @@ def soft_elo(
     kept = with_targets(data, np.where(known, data.y, np.nan))
     scores, labels = scores[known], labels[known]
     grid = score_grid(scores)
-    if beta is None:
-        fit = beta_of(grid, labels, weight=kept.weight, cluster=kept.cluster, ties=ties)
-    else:
-        fit = Beta(float(beta), np.nan, 0, np.nan, 0, ties, ("beta was given, not fitted",))
-    if np.isnan(fit.beta):
-        raise InputError(f"{'; '.join(fit.warnings)}: give labels of people in `human`, or `beta` itself")
+    fit = _beta(grid, labels, kept, ties, beta)
     targets = grid.probabilities(fit.beta)
     trust = reliability_of(grid, labels, fit.beta, y=kept.y, weight=kept.weight)
     warnings = (*fit.warnings, *trust.warnings)
@@ -120,6 +115,19 @@ def soft_elo(
     spread[known] = targets
     ratings = replace(found, diagnostics={**found.diagnostics, **said})
     return SoftElo(ratings, fit.beta, fit.n_fit, trust.ece, fit, trust, spread, warnings)
+
+
+def _beta(
+    grid: ScoreGrid, labels: NDArray[np.float64], data: Comparisons, ties: HumanTies, given: float | None
+) -> Beta:
+    """Beta from labels, or the one given. Raises `InputError` where that is no number."""
+    if given is None:
+        fit = beta_of(grid, labels, weight=data.weight, cluster=data.cluster, ties=ties)
+    else:
+        fit = Beta(float(given), np.nan, 0, np.nan, 0, ties, ("beta was given, not fitted",))
+    if np.isnan(fit.beta):
+        raise InputError(f"{'; '.join(fit.warnings)}: give labels of people in `human`, or `beta` itself")
+    return fit
 
 
 def _rated(

@@ -76,7 +76,14 @@ GOOD: dict[str, Any] = {"model_a": ["a", "b", "c"], "model_b": ["b", "c", "a"], 
 def test_what_is_wrong_is_named_by_argument_and_row(
     change: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-
     monkeypatch.setattr(sys.modules["venire.ratings.comparisons"], "_PART", 2)
     with pytest.raises(InputError, match=message):
         comparisons(**GOOD | change)
+
+
+def test_each_row_counts_for_both_of_its_models_by_its_weight() -> None:
+    plain = comparisons(list("aab"), list("bcc"), [1.0, 0.0, 0.5], models=list("abcd"))
+    assert plain.played.tolist() == [2.0, 2.0, 2.0, 0.0]
+    weighted = comparisons(list("aab"), list("bcc"), [1.0, 0.0, 0.5], weight=[0.5, 2.0, 0.0])
+    assert weighted.played.tolist() == [2.5, 0.5, 2.0]
+    assert weighted.select(weighted.y == 1.0).played.tolist() == [0.5, 0.5, 0.0]

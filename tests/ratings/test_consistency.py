@@ -336,6 +336,8 @@ def test_a_difference_of_judges_is_surer_than_their_own_figures(table: Table) ->
     back = found.difference("k", "j")
     assert back == pytest.approx((-point, -hi, -lo))
     assert found.difference("j", "j") == (0.0, 0.0, 0.0)
+    with pytest.raises(InputError, match="level is 95"):
+        found.difference("j", "k", level=95)
     narrow = found.difference("j", "k", "decisive", level=0.5)
     assert narrow[2] - narrow[1] < hi - lo
 

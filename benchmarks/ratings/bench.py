@@ -18,6 +18,8 @@ from rows import ROWS, Bench
 from running import Failed
 
 _DONE, _MISSED, _VOID = 0, 1, 2
+_ALONE = 1.5
+"""The load of the last five minutes up to which the benchmark had the machine to itself."""
 
 
 def measure(bench: Bench, names: list[str]) -> int:
@@ -54,6 +56,12 @@ def main() -> int:
         _say(HEAD)
         ending = measure(Bench(folder, given.scale), given.rows)
     _say(f"\none run on one core in {(time.monotonic() - start) / 60:.1f} minutes\n")
+    load = os.getloadavg()[1]
+    if load > _ALONE:
+        sys.stderr.write(
+            f"bench: other work ran beside this (load {load:.1f}): it takes cache and memory from what reads "
+            "millions of rows, and such ratios come out lower than they are\n"
+        )
     return ending if given.judge or ending == _VOID else _DONE
 
 

@@ -154,7 +154,7 @@ def fit_many(bench: Bench) -> Iterator[Line]:
     ours = run("venire", "fit", folder, repeats=5, seconds=5.0)
     yield _beside(what, ours, folder, "evalica", "fit", 40, beside="evalica, public call", repeats=2)
     yield _beside(what, ours, folder, "fastchat", "fit", 150, repeats=1)
-    yield _beside(what, ours, folder, "arena_rank", "fit", 250, repeats=2, seconds=45.0)
+    yield _beside(what, ours, folder, "arena_rank", "fit", 250, repeats=1)
     yield Line("... largest gradient over the weight", "", _gradient(folder, ours.found), "", most=1e-12)
     yield Line("... peak memory with the input", "", ours.peak_mb, " MB", most=1000)
 

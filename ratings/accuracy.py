@@ -98,7 +98,8 @@ def rate_by_kind(
 ) -> tuple[KindRatings, ...]:
     """Ratings from all pairs, then from each of `PAIR_KINDS` alone; `method` rates a table of comparisons.
 
-    A kind whose models have no common estimate has no ratings and says why. Raises what else the method raises.
+    `grade_a` and `grade_b` (rows,) say whether each completion is right, as in `pair_kinds`. A kind whose models have
+    no common estimate has no ratings and says why. Raises what else the method raises.
     """
     kinds = pair_kinds(grade_a, grade_b)
     if len(kinds) != len(data):

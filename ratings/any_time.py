@@ -83,8 +83,9 @@ class TopK:
 def any_time_radius(se: ArrayLike, *, alpha: float = 0.05, tau: float = SCALE) -> Vector:
     """How many standard errors an interval reaches that holds at all looks: c(s) of SPEC 8, for errors in logits.
 
-    `alpha` is the chance of a miss at any look; share it among the pairs that are watched. `tau` in logits is about
-    how far the estimate may be from 0. Infinite where the error is 0 or unknown.
+    `se` are errors of any shape, which what is returned has too. `alpha` is the chance of a miss at any look; share it
+    among the pairs that are watched. `tau` in logits is about how far the estimate may be from 0. Infinite where the
+    error is 0 or unknown. Raises `InputError` for an alpha or a tau.
     """
     if not 0.0 < alpha < 1.0 or not tau > 0.0:
         raise InputError(f"alpha is {alpha} and tau {tau}; give a chance between 0 and 1, and a positive tau in logits")
@@ -99,7 +100,8 @@ def any_time_radius(se: ArrayLike, *, alpha: float = 0.05, tau: float = SCALE) -
 def looks_radius(looks: int, *, alpha: float = 0.05, degrees: float = np.inf) -> float:
     """How many standard errors an interval reaches that holds at up to ten looks, declared before the first.
 
-    The cheaper way where each look has half as many data again as the one before: alpha / looks at each.
+    The cheaper way where each look has half as many data again as the one before: alpha / looks at each (Bonferroni),
+    two-sided, by Student's t with `degrees` of freedom. Raises `InputError` for a number of looks or an alpha.
     """
     if not 1 <= looks <= MOST_LOOKS:
         raise InputError(f"looks is {looks}; declare 1 to {MOST_LOOKS}, or use any_time_radius")
@@ -113,7 +115,8 @@ def any_time_interval(
 ) -> tuple[Vector, Vector]:
     """Lower and upper bounds in logits that hold at all looks, for each of `among` quantities together.
 
-    `estimate` and `se` are in logits. For a difference of two models give `tau=PAIR_SCALE`.
+    `estimate` and `se` are in logits and of one shape, that of both bounds. For a difference of two models give
+    `tau=PAIR_SCALE`. Raises `InputError` for a level or a number of quantities.
     """
     check_level(level)
     if among < 1:

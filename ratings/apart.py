@@ -98,7 +98,7 @@ def joined(
 
 
 def unrated(data: Comparisons, reasons: Mapping[str, str]) -> Rated:
-    """A table of models without any rating, and why."""
+    """A table of models without any rating; `reasons` says why by the model's name."""
     size = len(data.models)
     nothing, lo, hi, se, best = (np.full(size, np.nan) for _ in range(5))
     rank_lo, rank_hi, tier = (np.zeros(size, dtype=np.int64) for _ in range(3))

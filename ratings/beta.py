@@ -161,7 +161,11 @@ def beta_of(
     cluster: NDArray[np.int32] | None = None,
     ties: HumanTies = "drop",
 ) -> Beta:
-    """What `fit_beta` does, from scores already put on their grid; rows whose label is NaN are left out."""
+    """What `fit_beta` does, from scores already put on their grid.
+
+    `human` (rows,) are labels for A, NaN where nobody was asked: such rows are left out. Raises `InputError` for an
+    unknown way with ties.
+    """
     if ties not in get_args(HumanTies):
         raise InputError(f"ties is {ties!r}; give 'drop' or 'half'")
     used = ~np.isnan(human)
@@ -218,7 +222,7 @@ def maximise_beta(
 def beta_likelihood(
     size: NDArray[np.float64], battles: NDArray[np.float64], sided: NDArray[np.float64], beta: float
 ) -> float:
-    """Log-likelihood at beta of the three tables that `maximise_beta` takes; its limit at an infinite beta."""
+    """Log-likelihood at beta of the three tables (sizes,) that `maximise_beta` takes; its limit at an infinite beta."""
     if not np.isfinite(beta):
         return float(-np.log(2.0) * battles[size == 0.0].sum())
     return float(sided @ log_expit(beta * size) + (battles - sided) @ log_expit(-beta * size))

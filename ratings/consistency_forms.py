@@ -84,7 +84,7 @@ def draw_units(rows: Coded, replicates: int, seed: int) -> Drawn:
 
 
 def draw_matchups(rows: Coded, replicates: int, seed: int) -> Drawn:
-    """Draw the pairs, the same for all judges; raises as `draw_units` does."""
+    """Draw the pairs that met, with all their verdicts, the same for all judges; raises as `draw_units` does."""
     if replicates < 0 or seed < 0:
         return draw_units(rows, replicates, seed)
     number = len(rows.pairs)

@@ -81,7 +81,10 @@ def contrast(ratings: Ratings, coefficients: Mapping[str, float], level: float =
 
 
 def difference(ratings: Ratings, model: str, other: str, level: float = 0.95) -> Contrast:
-    """How far `model` stands above `other`; `above` is the chance that its true rating is the higher one."""
+    """How far `model` stands above `other`, in Elo points; `above` is the chance that its true rating is higher.
+
+    Raises `InputError` as `contrast` does, and for one model twice.
+    """
     if model == other:
         raise InputError(f"{model} cannot be compared with itself: name two models")
     return contrast(ratings, {model: 1.0, other: -1.0}, level)
@@ -96,7 +99,10 @@ def simultaneous(
     seed: int = 0,
     replicates: Replicates | None = None,
 ) -> Simultaneous:
-    """Intervals of several contrasts that all hold at once, by the largest of them in draws of all errors together."""
+    """Intervals of several contrasts that all hold at once, by the largest of them in draws of all errors together.
+
+    Each contrast is as in `contrast`; errors are drawn as in `ranking`. Raises `InputError` as these two do.
+    """
     found = spread(ratings, replicates=replicates, draws=draws, seed=seed, level=level)
     single = found.quantile(level)
     each = [_contrast(ratings, found, chosen, level, single) for chosen in contrasts]

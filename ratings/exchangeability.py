@@ -17,7 +17,7 @@ FEW = 9
 
 
 def shortage(n: int, rank: int, alpha: float) -> tuple[str, ...]:
-    """A sentence where `n` calibration models are too few for this alpha, or few at all."""
+    """A sentence where `n` calibration models are too few for this alpha, or few at all; none is an empty tuple."""
     if rank > n:
         least = math.ceil((1.0 - alpha) / alpha - 1e-12)
         return (
@@ -55,7 +55,10 @@ def strangers(
 
 
 def drift(residual: NDArray[np.float64], rating: ArrayLike | None) -> tuple[str, ...]:
-    """A sentence where residuals (n,) hang on the rating (n,): correlation beyond 2 / sqrt(n)."""
+    """A sentence where residuals (n,) hang on the rating (n,): correlation beyond 2 / sqrt(n).
+
+    Raises `InputError` for columns of two lengths.
+    """
     if rating is None or len(residual) < 3:
         return ()
     elo = np.asarray(rating, dtype=np.float64)

@@ -31,7 +31,11 @@ class Habits:
 def own_family_rows(
     rows: Battles, families: Mapping[str, str] | None, judge_families: Mapping[str, str] | None
 ) -> NDArray[np.bool_]:
-    """Which rows show a judge a model of its own family; a judge is of the family of the model of its name."""
+    """Which rows (rows,) show a judge a model of its own family.
+
+    `families` maps models to their family, `judge_families` judges; a judge that it does not name is of the family of
+    the model of its name.
+    """
     of_model = dict(families or {})
     of_judge = {**of_model, **(judge_families or {})}
     codes = {family: code for code, family in enumerate({*of_model.values(), *of_judge.values()})}

@@ -15,10 +15,10 @@ from venire.ratings.checks import check_level
 from venire.ratings.coefficient import Coefficient, Resampling, coefficient_of, resample
 from venire.ratings.labels import labels
 
-__all__ = ["Errors", "Weighting", "cohen_kappa", "fleiss_kappa", "fleiss_kappa_counts", "unanimity"]
+__all__ = ["KappaErrors", "Weighting", "cohen_kappa", "fleiss_kappa", "fleiss_kappa_counts", "unanimity"]
 
 Weighting = Literal["none", "linear", "quadratic"]
-Errors = Literal["bootstrap", "asymptotic", "none"]
+KappaErrors = Literal["bootstrap", "asymptotic", "none"]
 
 
 def cohen_kappa(
@@ -27,7 +27,7 @@ def cohen_kappa(
     *,
     weighting: Weighting = "none",
     categories: Sequence[object] | None = None,
-    errors: Errors = "bootstrap",
+    errors: KappaErrors = "bootstrap",
     level: float = 0.95,
     replicates: int = 1000,
     seed: int = 0,
@@ -90,7 +90,10 @@ def fleiss_kappa_counts(
     seed: int = 0,
     cluster: ArrayLike | None = None,
 ) -> Coefficient:
-    """Fleiss' kappa of `counts` (items, categories): how many judges gave each item each category."""
+    """Fleiss' kappa of `counts` (items, categories): how many judges gave each item each category.
+
+    Raises `InputError` for numbers below 0, and for items with different numbers of judges.
+    """
     table = np.asarray(counts, dtype=np.float64)
     if table.ndim != 2 or not np.isfinite(table).all() or (table < 0).any():
         raise InputError("counts: give a table of items by categories, of numbers that are 0 or more")

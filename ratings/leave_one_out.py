@@ -76,7 +76,10 @@ class LeaveOneOut:
 
 
 def accuracy(human: NDArray[np.float64], judge: NDArray[np.float64]) -> Accuracy:
-    """Error, order and stretch of `judge` (n,) against `human` (n,), in Elo points of one gauge; NaN is left out."""
+    """Error, order and stretch of `judge` (n,) against `human` (n,), in Elo points of one gauge; NaN is left out.
+
+    Raises `InputError` where no model has both ratings.
+    """
     both = np.isfinite(human) & np.isfinite(judge)
     people, excess = human[both], (judge - human)[both]
     count = len(people)

@@ -104,7 +104,10 @@ def rank_interval(
     seed: int = 0,
     replicates: Replicates | None = None,
 ) -> RankInterval:
-    """Bounds of the rank of one named model: tighter than `ranking`, since it answers for that model alone."""
+    """Bounds of the rank of one named model: tighter than `ranking`, since it answers for that model alone.
+
+    Ranks count from 1. Raises `InputError` as `ranking` does, and for a model that is unknown or has no estimate.
+    """
     found = spread(ratings, replicates=replicates, draws=draws, seed=seed, level=level)
     code = _place(ratings.models, model)
     if code not in found.known:

@@ -42,7 +42,11 @@ _FEW_SHUFFLES = 10
 
 
 def by_bradley_terry(battles: Battles, judgments: Judgments, options: Options) -> Rated:
-    """Ties by choice; models that no chain of wins joins are rated apart, unless a ridge joins them."""
+    """Ties by choice; models that no chain of wins joins are rated apart, unless a ridge joins them.
+
+    Raises `InputError` for ties as an outcome on judgments that are neither win, tie nor loss, and
+    `NoTieParameterError` where such ties have no finite parameter.
+    """
     data = judgments.comparisons()
     if options.ties == "drop":
         data = data.select(data.y != 0.5)
@@ -113,7 +117,10 @@ def by_m_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated:
 
 
 def with_covariates(battles: Battles, judgments: Judgments, options: Options) -> Rated:
-    """One row a verdict, so that position can be a covariate; flips stay as the two verdicts that they are."""
+    """One row a verdict, so that position can be a covariate; flips stay as the two verdicts that they are.
+
+    Raises `InputError` for a covariate that is not there, and as `covariates` does.
+    """
     rows = merge_orders(battles, "none")
     data, names, ridge = rows.comparisons(), options.covariates, options.ridge or 0.0
     table = np.column_stack([_column(rows, name) for name in names])
@@ -181,12 +188,12 @@ def by_trueskill(battles: Battles, judgments: Judgments, options: Options) -> Ra
 
 
 def by_win_rate(battles: Battles, judgments: Judgments, options: Options) -> Rated:
-    """Shares of battles won."""
+    """Shares of battles won, with their errors, and log odds of these as ratings."""
     return _rates(win_rate, judgments, options)
 
 
 def by_win_rate_balanced(battles: Battles, judgments: Judgments, options: Options) -> Rated:
-    """Means over opponents of the shares won against each."""
+    """Means over opponents of the shares won against each, and log odds of these as ratings."""
     return _rates(win_rate_balanced, judgments, options)
 
 

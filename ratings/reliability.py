@@ -69,7 +69,10 @@ def reliability_of(
     weight: NDArray[np.float64] | None = None,
     bins: int = 10,
 ) -> Reliability:
-    """What `reliability` does, from scores already put on their grid; rows whose label is NaN are left out."""
+    """What `reliability` does, from scores already put on their grid; rows whose label is NaN are left out.
+
+    `human`, `y` and `weight` are columns (rows,). Raises `InputError` for fewer than one bin.
+    """
     if bins < 1:
         raise InputError(f"bins is {bins}; give 1 or more")
     used = (grid.size > 0.0)[grid.code] & (human != 0.5) & ~np.isnan(human)

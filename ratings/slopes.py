@@ -14,7 +14,7 @@ from scipy.special import expit, log_expit
 
 from venire.ratings.solvers import NotConvergedError
 
-__all__ = ["GapRows", "Slopes", "clustered_errors", "empirical_bayes", "fit_slopes", "log_posterior"]
+__all__ = ["GapRows", "Slopes", "clustered_errors", "derivatives", "empirical_bayes", "fit_slopes", "log_posterior"]
 
 POSITION_SD = 5.0
 """Standard deviation of the prior of b: wide enough for any judge but one that always says the same."""

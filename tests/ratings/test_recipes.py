@@ -95,7 +95,8 @@ def test_each_group_is_drawn_by_the_instructions_it_was_judged_on(table: Table) 
     assert found.groups == (("m000", "m001", "m002", "m003"), ("x", "y"))
     assert found.without_estimate == 0
     alone = drawn(table(rows), 100)
-    assert found.lo[:4].tolist() == alone.lo.tolist()
+    for column in ("lo", "hi", "se", "rank_lo", "rank_hi", "tier", "best"):
+        assert getattr(found, column)[:4].tolist() == getattr(alone, column).tolist(), column
 
 
 @pytest.mark.parametrize("method", ["bradley-terry", "elo", "win-rate"])

@@ -2,11 +2,37 @@
 
 from __future__ import annotations
 
-from venire.ratings.accuracy import DirectAccuracy, PreferenceShift, direct_accuracy, pair_kinds, preference_shift, rate_by_kind
+from venire.ratings.accuracy import (
+    DirectAccuracy,
+    PreferenceShift,
+    direct_accuracy,
+    pair_kinds,
+    preference_shift,
+    rate_by_kind,
+)
 from venire.ratings.agreement import Agreement, agreement
-from venire.ratings.any_time import Decision, TopK, any_time_interval, any_time_radius, decide_pair, decide_top_k, looks_radius, stopping_half_width
+from venire.ratings.any_time import (
+    Decision,
+    TopK,
+    any_time_interval,
+    any_time_radius,
+    decide_pair,
+    decide_top_k,
+    looks_radius,
+    stopping_half_width,
+)
 from venire.ratings.beta import Beta, fit_beta
-from venire.ratings.bias import FamilyExcess, LengthBias, Partial, PositionBias, family_excess, human_kappa, length_bias, partial_correlation, position_bias
+from venire.ratings.bias import (
+    FamilyExcess,
+    LengthBias,
+    Partial,
+    PositionBias,
+    family_excess,
+    human_kappa,
+    length_bias,
+    partial_correlation,
+    position_bias,
+)
 from venire.ratings.bootstrapping import Replicates, bootstrap_battles, bootstrap_clusters
 from venire.ratings.bradley_terry import NotConvergedError, SeparatedError, bradley_terry, bradley_terry_wins
 from venire.ratings.calibration import Calibration, calibration
@@ -14,7 +40,16 @@ from venire.ratings.coefficient import Coefficient
 from venire.ratings.comparisons import Comparisons, comparisons
 from venire.ratings.conformal import Conformal, conformal_rank, leave_one_out_conformal, split_conformal
 from venire.ratings.consistency import Consistency, JudgeConsistency, consistency
-from venire.ratings.contrasts import BattlesNeeded, Contrast, Simultaneous, battles_needed, contrast, difference, simultaneous, simultaneous_differences
+from venire.ratings.contrasts import (
+    BattlesNeeded,
+    Contrast,
+    Simultaneous,
+    battles_needed,
+    contrast,
+    difference,
+    simultaneous,
+    simultaneous_differences,
+)
 from venire.ratings.covariance import Covariance, bradley_terry_covariance, model_covariance
 from venire.ratings.covariates import CovariateRatings, covariates, position
 from venire.ratings.discrimination import Discrimination, discrimination, score_reliability
@@ -30,7 +65,7 @@ from venire.ratings.leave_out import LeftOut, without_each_judge, without_each_m
 from venire.ratings.m_elo import m_elo
 from venire.ratings.merging import Judgments, Merge, merge_orders
 from venire.ratings.position_audit import BattleAudit, PositionAudit, position_audit, position_audits
-from venire.ratings.ranking import RankInterval, Ranking, rank_interval, ranking
+from venire.ratings.ranking import Ranking, RankInterval, rank_interval, ranking
 from venire.ratings.regression import CovariateSeparatedError
 from venire.ratings.reliability import Reliability, reliability
 from venire.ratings.result import Ratings
@@ -46,6 +81,7 @@ from venire.ratings.win_rate import BaselineRates, WinRates, against_baseline, w
 from venire.ratings.wins import WinCounts, win_counts
 
 __all__ = [
+    "STYLE_NAMES",
     "Accuracy",
     "Agreement",
     "BaselineRates",
@@ -90,7 +126,6 @@ __all__ = [
     "Ratings",
     "Reliability",
     "Replicates",
-    "STYLE_NAMES",
     "SeparatedError",
     "Simultaneous",
     "SoftElo",

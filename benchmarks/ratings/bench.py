@@ -60,7 +60,7 @@ def main() -> int:
     if load > _ALONE:
         sys.stderr.write(
             f"bench: other work ran beside this (load {load:.1f}): it takes cache and memory from what reads "
-            "millions of rows, and such ratios come out lower than they are\n"
+            "millions of rows, so the ratios say less\n"
         )
     return ending if given.judge or ending == _VOID else _DONE
 

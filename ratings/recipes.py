@@ -21,7 +21,7 @@ from venire.ratings.intervals import finished
 from venire.ratings.m_elo import m_elo
 from venire.ratings.merging import Judgments, merge_orders
 from venire.ratings.options import Options
-from venire.ratings.ties import davidson, rao_kupper
+from venire.ratings.ties import NoTieParameterError, davidson, rao_kupper
 from venire.ratings.trueskill import trueskill
 from venire.ratings.win_rate import WinRates, win_rate, win_rate_balanced
 from venire.ratings.wins import win_counts
@@ -83,7 +83,7 @@ def _apart(data: Comparisons, options: Options, rate_group: Callable[[Comparison
     def rate_one(part: Comparisons) -> Rated:
         try:
             return rate_group(part, options)
-        except NotConvergedError as error:
+        except (NotConvergedError, NoTieParameterError) as error:
             return unrated(part, dict.fromkeys(part.models, str(error)))
 
     facts = {"components": weak_components(counts), "between_groups": 0}

@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Origin, Status
-from venire.ratings.agreement import Agreement, agreement
+from venire.ratings.agreement import MINIMUM_MODELS, Agreement, agreement
 from venire.ratings.apart import Rated, unrated
 from venire.ratings.consistency import Consistency, JudgeConsistency, consistency
+from venire.ratings.elo_from_consistency import Score, elo_from_consistency
 from venire.ratings.merging import Judgments
 from venire.ratings.methods import merged, rate
 from venire.ratings.options import Options
@@ -88,14 +89,15 @@ def build(
     options: Options | None = None,
     families: Mapping[str, str] | None = None,
     judge_families: Mapping[str, str] | None = None,
+    judge_elo: Mapping[str, float] | None = None,
 ) -> Board:
     """Rate the models and measure the judges of one table of verdicts.
 
     `reference` holds known Elo points by model, `origins` where the verdicts come from, `families` and
-    `judge_families` the family of each model and judge. Where no common estimate exists, each group of models is
-    rated apart and the diagnostics name the groups; a model alone in its group has no Elo. Raises `InputError` for
-    verdicts of several origins, of none, for an unknown method, an option that it does not take or a column that it
-    lacks, and for a table that cannot be read.
+    `judge_families` the family of each model and judge, `judge_elo` what is known of the judges themselves. Where
+    no common estimate exists, each group of models is rated apart and the diagnostics name the groups; a model alone in
+    its group has no Elo. Raises `InputError` for verdicts of several origins, of none, for an unknown method, an option
+    that it does not take or a column that it lacks, and for a table that cannot be read.
     """
     told = options or Options()
     origin = _one_origin(battles, origins)
@@ -127,6 +129,7 @@ def build(
             **rated.diagnostics,
             "agreement": _agreement_json(met, origin, rated),
             "agreement_reason": met.reason,
+            **_judges_by_elo(judges, judge_elo or {}, origin),
         },
     )
 
@@ -238,6 +241,14 @@ def _agreement_json(met: Agreement, origin: str | None, rated: Rated) -> dict[st
     if len(rated.groups) > 1 and largest is not None:
         figures["group"] = largest
     return {**figures, "verdicts": origin}
+
+
+def _judges_by_elo(judges: Consistency, elo: Mapping[str, float], origin: str | None) -> dict[str, Any]:
+    """How well each score of the judges predicts their own Elo; nothing where too few judges have one."""
+    if sum(row.judge in elo for row in judges.judges) < MINIMUM_MODELS:
+        return {}
+    found = [elo_from_consistency(judges, elo, score=score) for score in get_args(Score)]
+    return {"elo_from_consistency": [{**asdict(one), "verdicts": origin} for one in found]}
 
 
 def _known(value: float) -> float | None:

@@ -26,6 +26,7 @@ def show_board(screen: Console, board: Board) -> None:
         _show_source(screen, source)
     _show_doubts(screen, board)
     _show_judges(screen, board)
+    _show_predictions(screen, board)
 
 
 def _show_models(screen: Console, board: Board) -> None:
@@ -191,6 +192,25 @@ def _signed(value: float | None) -> str:
 
 def _between_signed(effect: Mapping[str, Any]) -> str:
     return "" if effect["lo"] is None else f"{effect['lo']:.3f} to {effect['hi']:.3f}"
+
+
+def _show_predictions(screen: Console, board: Board) -> None:
+    """How well each score of the judges predicts their own Elo."""
+    head = ["Elo of judges from", "judges", "Pearson", "Spearman", "MAE left out", "over sd", "limit"]
+    rows = []
+    for one in board.diagnostics.get("elo_from_consistency", ()):
+        for name, line in ((one["score"], one["all"]), (f"{one['score']}, {one['cluster']}", one["top"])):
+            if line["pearson"] is None:
+                continue
+            left, sd, share = line["mae_left_out"], line["sd"], line["reliability"]
+            over = None if left is None or not sd else left / sd
+            limit = None if share is None else max(share, 0.0) ** 0.5
+            figures = [_number(value) for value in (line["pearson"], line["spearman"])]
+            error = "" if left is None else f"{left:.0f}"
+            rows.append([name, f"{len(line['judges'])}", *figures, error, _number(over), _number(limit)])
+    if rows:
+        screen.print()
+        tabulate(screen, head, rows, title=f"Judges by their own Elo   verdicts: {board.verdicts}")
 
 
 def _number(value: float | None) -> str:

@@ -55,6 +55,7 @@ class Verdicts:
     reference: Mapping[str, float] = field(default_factory=dict)
     families: Mapping[str, str] = field(default_factory=dict)
     judge_families: Mapping[str, str] = field(default_factory=dict)
+    judge_elo: Mapping[str, float] = field(default_factory=dict)
     seed: int = 0
     told: Mapping[str, Any] | None = None
 
@@ -68,6 +69,7 @@ class Verdicts:
             options=options or Options(seed=self.seed),
             families=self.families,
             judge_families=self.judge_families,
+            judge_elo=self.judge_elo,
         )
         return board if self.told is None else replace(board, diagnostics={**board.diagnostics, "source": self.told})
 
@@ -212,6 +214,7 @@ def read_campaign(store: Store, campaign: frames.CampaignRow, features: Sequence
         reference=frames.elos(store),
         families=families,
         judge_families=judge_families,
+        judge_elo={judge.name: judge.elo for judge in judges if judge.elo is not None},
         seed=campaign.seed,
     )
 

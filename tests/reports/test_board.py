@@ -231,3 +231,24 @@ def test_recorded_peers_come_out_as_published(shared_data: Path, table: Table) -
     assert all(row["lo"] < row["elo"] < row["hi"] for row in found["models"])
     assert found["verdicts"] == "recorded"
     assert found["diagnostics"]["flips"] == 115
+
+
+def test_scores_of_judges_are_held_to_their_own_elo_where_three_are_known(table: Table) -> None:
+    rng = np.random.default_rng(8)
+    rows = []
+    for name, slope in (("keen", 2.0), ("fair", 1.0), ("dull", 0.3)):
+        for item in range(40):
+            for place, first in enumerate("abcd"):
+                for other, second in enumerate("abcd"):
+                    if first != second:
+                        share = 1.0 / (1.0 + math.exp(slope * (place - other)))
+                        rows.append((first, second, "first" if rng.random() < share else "second", name, f"i{item}"))
+    elo = {"keen": 1300.0, "fair": 1100.0, "dull": 950.0}
+    found = board(table(rows), judge_elo=elo)["diagnostics"]["elo_from_consistency"]
+    assert [one["score"] for one in found] == ["consistency", "decisive", "corrected", "discrimination"]
+    for one in found:
+        assert one["verdicts"] == "simulated"
+        assert one["all"]["spearman"] == 1.0
+        assert one["all"]["slope"] > 0
+    few = board(table(rows), judge_elo={"keen": 1300.0, "fair": 1100.0})["diagnostics"]
+    assert "elo_from_consistency" not in few

@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	if $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$p; break; fi; done)
 
-.PHONY: help install demo test test-slow torture bench bench-peers bench-peers-lock bench-ratings bench-ratings-peers bench-ratings-peers-lock bench-resume bench-lag bench-prefixes bench-limiter fuzz agreement lint lock clean
+.PHONY: help install demo test test-slow torture bench bench-peers bench-peers-lock bench-ratings bench-ratings-peers bench-ratings-peers-lock bench-resume bench-lag bench-prefixes bench-limiter fuzz agreement figures lint lock clean
 
 help:
 	@echo "make demo       set up and run a complete campaign without any key"
@@ -19,6 +19,7 @@ help:
 	@echo "make bench-peers   set up those other tools, each in an environment of its own; without one its row is left out"
 	@echo "make bench-ratings  ratings from pairs beside other libraries: docs/performance.md; bench-ratings-peers sets those up"
 	@echo "make bench-resume, bench-lag, bench-prefixes, bench-limiter   measurements, see benchmarks/README.md"
+	@echo "make figures    draw docs/figures/*.svg again, each from battles simulated with a seed"
 	@echo "make lock       renew requirements.lock (needs uv)"
 	@echo "make clean      remove the virtual environment and caches"
 
@@ -119,6 +120,9 @@ bench-prefixes: install
 
 bench-limiter: install
 	$(BIN)/python benchmarks/limiter.py
+
+figures: install
+	$(BIN)/python docs/figures/make.py
 
 # One resolution for Python 3.11 to 3.13 and every platform, with hashes and without an index's address.
 lock:

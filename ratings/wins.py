@@ -24,6 +24,12 @@ _CHUNK = 1 << 16
 _CELLS = 1 << 22
 """The largest table (models, models) that is always counted as such; beyond it pairs are sorted where that is less."""
 
+_CACHED = 1 << 15
+"""The largest table whose wins, ties and losses are counted side by side: three whole numbers a cell stay in cache."""
+
+_MOST = 1 << 26
+"""Rows below which a count and twice as many half wins, shifted above it, are one exact number of double precision."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WinCounts:
@@ -119,13 +125,14 @@ def _count_cells(data: Comparisons, size: int) -> tuple[NDArray[np.float64], NDA
     cells = size * size
     won: NDArray[np.float64] | None = None
     lost: NDArray[np.float64] | None = None
-    whole: NDArray[np.int64] | None = None
-    block = max(_CHUNK, 16 * cells)
+    whole: NDArray[Any] | None = None
+    count = _count_packed if cells > _CACHED and len(data) < _MOST else _count_outcomes
+    block = max(_CHUNK, 4 * cells)
     keys = np.empty(min(block, len(data)), dtype=np.int64)
     for rows in _chunks(0, len(data), block):
         key = keys[: rows.stop - rows.start]
-        if data.weight is None and _whole_keys(data, rows, size, key):
-            whole = _added(whole, np.bincount(key, minlength=3 * cells))
+        if data.weight is None and (counted := count(data, rows, size, key)) is not None:
+            whole = _added(whole, counted)
             continue
         np.multiply(data.a[rows], size, out=key, dtype=np.int64)
         key += data.b[rows]
@@ -133,26 +140,62 @@ def _count_cells(data: Comparisons, size: int) -> tuple[NDArray[np.float64], NDA
         won = _added(won, _sums(key, _times(y, weight), cells))
         lost = _added(lost, _sums(key, _times(1.0 - y, weight), cells))
     if whole is not None:
-        losses, ties, victories = whole.reshape(cells, 3).T
-        half = 0.5 * ties
-        won, lost = _added(won, victories + half), _added(lost, losses + half)
+        more = _unpacked(whole) if count is _count_packed else _halved(whole)
+        won, lost = _added(won, more[0]), _added(lost, more[1])
     return np.zeros(cells) if won is None else won, np.zeros(cells) if lost is None else lost
 
 
-def _whole_keys(data: Comparisons, rows: slice, size: int, keys: NDArray[np.int64]) -> bool:
-    """Fill `keys` with three times the cell, plus 0 for a loss, 1 for a tie, 2 for a win; False for another share."""
+def _count_outcomes(data: Comparisons, rows: slice, size: int, keys: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    """Losses, ties and wins of each cell (3 * cells,), or None where there is another share; `keys` is overwritten."""
     narrow = np.int32 if 3 * size * size < 1 << 31 else np.int64
     for part in _chunks(rows.start, rows.stop, _CHUNK):
         doubled = data.y[part] + data.y[part]
         halves = doubled.astype(narrow)
         if not bool((halves == doubled).all()):
-            return False
-        key = np.multiply(data.a[part], size, dtype=narrow)
-        key += data.b[part]
+            return None
+        key = _cell(data, part, size, narrow)
         key *= 3
         key += halves
         keys[part.start - rows.start : part.stop - rows.start] = key
-    return True
+    return np.bincount(keys, minlength=3 * size * size)
+
+
+def _halved(counts: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    losses, ties, victories = counts.reshape(-1, 3).T
+    half = 0.5 * ties
+    return victories + half, losses + half
+
+
+def _count_packed(data: Comparisons, rows: slice, size: int, keys: NDArray[np.int64]) -> NDArray[np.float64] | None:
+    """Rows of each cell plus `_MOST` times its half wins (cells,), exact in one number; None for another share.
+
+    A table beyond the cache costs by its size, and this one is a third of that of `_count_outcomes`.
+    """
+    packed = np.empty(len(keys))
+    narrow = np.int32 if size * size < 1 << 31 else np.int64
+    for part in _chunks(rows.start, rows.stop, _CHUNK):
+        place = slice(part.start - rows.start, part.stop - rows.start)
+        doubled = np.add(data.y[part], data.y[part], out=packed[place])
+        if not bool((np.rint(doubled) == doubled).all()):
+            return None
+        doubled *= _MOST
+        doubled += 1.0
+        keys[place] = _cell(data, part, size, narrow)
+    return _sums(keys, packed, size * size)
+
+
+def _unpacked(packed: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    won = np.floor(packed * (1.0 / _MOST))
+    lost = packed - _MOST * won
+    won *= 0.5
+    lost -= won
+    return won, lost
+
+
+def _cell(data: Comparisons, rows: slice, size: int, dtype: Any) -> NDArray[Any]:
+    key = np.multiply(data.a[rows], size, dtype=dtype)
+    key += data.b[rows]
+    return key
 
 
 def _added(sums: NDArray[Any] | None, more: NDArray[Any]) -> NDArray[Any]:
@@ -161,13 +204,6 @@ def _added(sums: NDArray[Any] | None, more: NDArray[Any]) -> NDArray[Any]:
         return more
     sums += more
     return sums
-
-
-def _halves(y: NDArray[np.float64], dtype: Any) -> NDArray[Any] | None:
-    """Outcomes in halves as integers, or None where one is another share."""
-    doubled = y + y
-    halves = doubled.astype(dtype)
-    return halves if bool((halves == doubled).all()) else None
 
 
 def _chunks(start: int, stop: int, size: int) -> Iterator[slice]:

@@ -44,8 +44,8 @@ _FEW_SHUFFLES = 10
 def by_bradley_terry(battles: Battles, judgments: Judgments, options: Options) -> Rated:
     """Ties by choice; models that no chain of wins joins are rated apart, unless a ridge joins them.
 
-    Raises `InputError` for ties as an outcome on judgments that are neither win, tie nor loss, and
-    `NoTieParameterError` where such ties have no finite parameter.
+    A group whose ties have no finite parameter is not rated, with the reason. Raises `InputError` for ties as an
+    outcome on judgments that are neither win, tie nor loss.
     """
     data = judgments.comparisons()
     if options.ties == "drop":

@@ -56,77 +56,44 @@ class Errors(StrEnum):
     HESSIAN = "hessian"
 
 
-_READING = "Reading"
-_RATING = "Rating"
-
-
 def rate(
     paths: list[Path] = typer.Argument(
         ..., metavar="PATH...", help="A store, a table (model_a, model_b, winner[, judge, instruction_id]), or files."
     ),
     method: list[str] = typer.Option(
-        [],
-        "--method",
-        help="Default bradley-terry; docs/ratings.md lists them; several with --compare.",
-        rich_help_panel=_RATING,
+        [], "--method", help="Default bradley-terry; docs/ratings.md lists them; several with --compare."
     ),
-    compare: bool = typer.Option(
-        False, "--compare", help="Methods side by side: those named, or all that apply.", rich_help_panel=_RATING
-    ),
-    bootstrap: int = typer.Option(
-        0, "--bootstrap", min=0, help="Replicates for intervals; 0: by formula.", rich_help_panel=_RATING
-    ),
+    compare: bool = typer.Option(False, "--compare", help="Methods side by side: those named, or all that apply."),
+    bootstrap: int = typer.Option(0, "--bootstrap", min=0, help="Replicates for intervals; 0: by formula."),
     cluster: str | None = typer.Option(
-        None,
-        "--cluster",
-        help="Column whose rows share their noise; default instruction_id, or none.",
-        rich_help_panel=_RATING,
+        None, "--cluster", help="Column whose rows share their noise; default instruction_id, or none."
     ),
     errors: Errors | None = typer.Option(
-        None, "--errors", help="Standard errors; default: cluster, where there are any.", rich_help_panel=_RATING
+        None, "--errors", help="Standard errors; default: cluster, where there are any."
     ),
-    level: float = typer.Option(0.95, "--level", help="Of the intervals.", rich_help_panel=_RATING),
-    ridge: float | None = typer.Option(
-        None, "--ridge", help="lambda of lambda/2 |R|^2; default: the method's.", rich_help_panel=_RATING
-    ),
-    anchor: list[str] = typer.Option(
-        [], "--anchor", help="MODEL=ELO: hold this model at this rating.", rich_help_panel=_RATING
-    ),
-    merge: Merge = typer.Option(
-        Merge.MEAN, "--merge", help="A tie and a win of both orders: half a win, or a tie.", rich_help_panel=_RATING
-    ),
-    flips: Flips = typer.Option(Flips.TIE, "--flips", help="Orders with opposite winners.", rich_help_panel=_RATING),
-    ties: Ties = typer.Option(Ties.HALF, "--ties", help="What a tie counts as.", rich_help_panel=_RATING),
+    level: float = typer.Option(0.95, "--level", help="Of the intervals."),
+    ridge: float | None = typer.Option(None, "--ridge", help="lambda of lambda/2 |R|^2; default: the method's."),
+    anchor: list[str] = typer.Option([], "--anchor", help="MODEL=ELO: hold this model at this rating."),
+    merge: Merge = typer.Option(Merge.MEAN, "--merge", help="A tie and a win of both orders: half a win, or a tie."),
+    flips: Flips = typer.Option(Flips.TIE, "--flips", help="Orders with opposite winners."),
+    ties: Ties = typer.Option(Ties.HALF, "--ties", help="What a tie counts as."),
     covariate: list[str] = typer.Option(
-        [], "--covariate", help="For --method covariates: a column's NAME, or position.", rich_help_panel=_RATING
+        [], "--covariate", help="For --method covariates: a column's NAME, or position."
     ),
-    seed: int | None = typer.Option(
-        None, "--seed", help="Of all random draws; default: the campaign's own, or 0.", rich_help_panel=_RATING
-    ),
-    campaign: str | None = typer.Option(
-        None, "--campaign", help="Which campaign of a store that has several.", rich_help_panel=_READING
-    ),
-    mapping: list[str] = typer.Option(
-        [], "--map", help="OURS=THEIRS: a column that is called otherwise in the table.", rich_help_panel=_READING
-    ),
-    where: list[str] = typer.Option(
-        [], "--where", help="COLUMN=VALUE: keep these rows of a table.", rich_help_panel=_READING
-    ),
+    seed: int | None = typer.Option(None, "--seed", help="Of all random draws; default: the campaign's own, or 0."),
+    campaign: str | None = typer.Option(None, "--campaign", help="Which campaign of a store that has several."),
+    mapping: list[str] = typer.Option([], "--map", help="OURS=THEIRS: a column that is called otherwise in the table."),
+    where: list[str] = typer.Option([], "--where", help="COLUMN=VALUE: keep these rows of a table."),
     origin: TableOrigin | None = typer.Option(
-        None, "--origin", help="Where a table's verdicts come from; default: recorded.", rich_help_panel=_READING
+        None, "--origin", help="Where a table's verdicts come from; default: recorded."
     ),
     form: str | None = typer.Option(
-        None,
-        "--format",
-        help="What the files are; default: told by their columns. docs/formats.md lists formats.",
-        rich_help_panel=_READING,
+        None, "--format", help="What the files are; default: told by their columns. docs/formats.md lists formats."
     ),
     both_bad: BothBad | None = typer.Option(
-        None, "--both-bad", help="What a verdict that both are bad counts as; default: tie.", rich_help_panel=_READING
+        None, "--both-bad", help="What a verdict that both are bad counts as; default: tie."
     ),
-    baseline: str | None = typer.Option(
-        None, "--baseline", help="Whom all models met, where the files do not say.", rich_help_panel=_READING
-    ),
+    baseline: str | None = typer.Option(None, "--baseline", help="Whom all models met, where the files do not say."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON on standard output and nothing else."),
 ) -> None:
     """Rate the models and measure the judges.

@@ -20,7 +20,7 @@ from venire.ratings.covariance import Errors, bradley_terry_covariance
 from venire.ratings.existence import SeparatedError, groups_of, weak_components
 from venire.ratings.result import Ratings
 from venire.ratings.scale import ELO_MEAN, POINTS_PER_LOGIT
-from venire.ratings.solvers import NotConvergedError, climb, curve_of
+from venire.ratings.solvers import Maximum, NotConvergedError, climb, curve_of
 from venire.ratings.wins import WinCounts, count_matrix, win_counts
 
 __all__ = [
@@ -93,10 +93,8 @@ def _rate(
     groups = groups_of(inside, held if several else None)
     if ridge == 0.0 and len(groups) > 1:
         raise SeparatedError(_named(inside.models, groups))
-    begin = np.zeros(len(inside.models)) if start is None else np.nan_to_num(start[known])
-    if several:
-        begin = np.where(held, anchored[known], begin + anchored[known][held].mean())
-    found = climb(curve_of(inside), begin, ridge=ridge, fixed=held if several else None)
+    begin = inside.guess() if start is None else np.nan_to_num(start[known])
+    found = _climb(inside, begin, anchored[known] if several else None, ridge)
     logits = anchored.copy()
     logits[known] = found.logits
     if np.count_nonzero(held) == 1:
@@ -113,6 +111,21 @@ def _rate(
     if not known.all():
         notes["no_estimate"] = {counts.models[code]: "no comparison" for code in np.flatnonzero(~known).tolist()}
     return Ratings("bradley-terry", counts.models, logits, battles, _gauge(anchors), diagnostics=notes)
+
+
+def _climb(
+    counts: WinCounts, begin: NDArray[np.float64], anchored: NDArray[np.float64] | None, ridge: float
+) -> Maximum:
+    """From `begin` (n,), or from equal ratings where that leads nowhere; anchors (n,), NaN for the others, are held."""
+    curve, fixed = curve_of(counts), None if anchored is None else np.isfinite(anchored)
+    for start in (begin, np.zeros(len(begin))) if begin.any() else (begin,):
+        if anchored is not None and fixed is not None:
+            start = np.where(fixed, anchored, start + anchored[fixed].mean())
+        try:
+            return climb(curve, start, ridge=ridge, fixed=fixed)
+        except NotConvergedError as error:
+            failed = error
+    raise failed
 
 
 def counts_log_likelihood(counts: WinCounts, logits: NDArray[np.float64]) -> float:

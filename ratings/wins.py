@@ -30,6 +30,12 @@ _CACHED = 1 << 15
 _MOST = 1 << 26
 """Rows below which a count and twice as many half wins, shifted above it, are one exact number of double precision."""
 
+_LITTLE = 0.01
+"""The share of a model's comparisons by which its wins and losses are drawn together in a first guess."""
+
+_FAR = 8.0
+"""Logits between the strongest and the weakest beyond which a first guess is none."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WinCounts:
@@ -54,6 +60,19 @@ class WinCounts:
     def total(self) -> float:
         """The weight of all comparisons."""
         return float(self.won.sum() + self.lost.sum())
+
+    def guess(self) -> NDArray[np.float64]:
+        """Ratings in logits (models,) to start from: the log odds of each model's share of wins, drawn in a little.
+
+        They spare Newton's method about two steps. Where they lie far apart they are no guide, and are 0 instead.
+        """
+        size = len(self.models)
+        won = _sums(self.first, self.won, size) + _sums(self.second, self.lost, size)
+        lost = _sums(self.first, self.lost, size) + _sums(self.second, self.won, size)
+        little = _LITTLE * (won + lost)
+        odds = np.divide(won + little, lost + little, out=np.ones(size), where=little > 0.0)
+        logits = np.asarray(np.log(odds))
+        return logits if not size or np.ptp(logits) < _FAR else np.zeros(size)
 
     def matrix(self) -> NDArray[np.float64]:
         """The counts as a matrix (models, models): entry [i, j] is the weight by which i beat j."""

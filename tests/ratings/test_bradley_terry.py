@@ -29,7 +29,7 @@ from venire.ratings.merging import merge_orders
 from venire.ratings.result import Ratings
 from venire.ratings.scale import to_elo
 from venire.ratings.solvers import curve_of
-from venire.ratings.wins import count_matrix, win_counts
+from venire.ratings.wins import WinCounts, count_matrix, win_counts
 
 Table = Callable[..., Battles]
 Matrix = NDArray[np.float64]
@@ -351,6 +351,12 @@ def test_an_upset_between_models_far_apart_ends_at_rounding() -> None:
     found = bradley_terry_wins(wins, list("abcde"))
     assert found.diagnostics["gradient"] < 1e-12
     assert found.diagnostics["iterations"] < 40
+
+
+def test_a_first_guess_that_leads_nowhere_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = chained()
+    monkeypatch.setattr(WinCounts, "guess", lambda counts: np.array([1e5, 0.0, -1e5]))
+    assert bradley_terry_wins(CYCLE, list("abc")).logits == pytest.approx(wanted.logits, abs=1e-12)
 
 
 def test_counts_and_a_start_give_the_same_ratings() -> None:

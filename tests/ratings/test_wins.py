@@ -106,3 +106,28 @@ def test_counts_of_nothing_are_empty() -> None:
     counts = win_counts(comparisons(np.zeros(0, dtype=int), np.zeros(0, dtype=int), [], models=["a"]))
     assert isinstance(counts, WinCounts)
     assert (counts.total, counts.played.tolist(), counts.matrix().tolist()) == (0.0, [0.0], [[0.0]])
+
+
+def test_a_first_guess_is_near_the_ratings_and_is_none_where_models_lie_far_apart() -> None:
+    """Where every model met every other, shares of wins order the models as their ratings do."""
+    strength = np.array([1.0, 0.2, -0.4, -0.8])
+    share = 1.0 / (1.0 + np.exp(strength - strength[:, None]))
+    np.fill_diagonal(share, 0.0)
+    guess = count_matrix(1000.0 * share, list("abcd")).guess()
+    assert guess - guess.mean() == pytest.approx(strength, abs=0.3)
+    assert not count_matrix([[0.0, 1e9], [1.0, 0.0]], ["a", "b"]).guess().any()
+    assert not count_matrix(np.zeros((2, 2)), ["a", "b"]).guess().any()
+
+
+@settings(deadline=None, max_examples=50)
+@given(data=tables())
+def test_tables_beyond_the_cache_have_the_same_counts(data: Comparisons) -> None:
+    """They are counted another way."""
+    near = win_counts(data)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_CACHED", 0)
+        patch.setattr(module, "_CHUNK", 4)
+        far = win_counts(data)
+    assert far.matrix() == pytest.approx(near.matrix(), rel=1e-14, abs=0.0)
+    if data.weight is None and bool((2.0 * data.y % 1.0 == 0.0).all()):
+        assert np.array_equal(far.matrix(), near.matrix())

@@ -19,7 +19,7 @@ from venire.ratings.ranking import Ranking, ranking
 from venire.ratings.result import Ratings
 from venire.ratings.scale import ELO_MEAN, POINTS_PER_LOGIT
 
-__all__ = ["Refit", "finished", "redrawn"]
+__all__ = ["Refit", "anchor_shift", "finished", "redrawn"]
 
 Refit = Callable[[NDArray[np.intp]], Ratings]
 """The ratings of some rows of the table, by position; a row may be there several times."""
@@ -70,6 +70,14 @@ def finished(
         without_estimate=0 if drawn is None else drawn.without_estimate,
         diagnostics=dict(more or {}),
     )
+
+
+def anchor_shift(ratings: Ratings, anchors: Mapping[str, float]) -> float:
+    """Elo points to add to all ratings of this gauge so that a single anchor stands where it belongs; 0 without one."""
+    there = [name for name in ratings.models if name in anchors]
+    if len(there) != 1:
+        return 0.0
+    return float(anchors[there[0]] - ratings.elo[ratings.models.index(there[0])])
 
 
 def redrawn(data: Comparisons, refit: Refit, point: Ratings, *, replicates: int, seed: int) -> Replicates:

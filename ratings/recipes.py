@@ -17,7 +17,7 @@ from venire.ratings.comparisons import Comparisons
 from venire.ratings.covariates import covariates
 from venire.ratings.elo import online_elo
 from venire.ratings.existence import groups_of, weak_components
-from venire.ratings.intervals import finished
+from venire.ratings.intervals import anchor_shift, finished
 from venire.ratings.m_elo import m_elo
 from venire.ratings.merging import Judgments, merge_orders
 from venire.ratings.options import Options
@@ -141,7 +141,7 @@ def with_covariates(battles: Battles, judgments: Judgments, options: Options) ->
         data,
         options,
         refit=lambda drawn: covariates(data.select(drawn), table[drawn], names, ridge=ridge, errors="none").ratings,
-        figures={"elo_without": found.plain.elo},
+        figures={"elo_without": found.plain.elo + anchor_shift(found.plain, options.anchors)},
         more=told,
     )
 

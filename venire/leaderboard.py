@@ -85,9 +85,10 @@ def _show_doubts(screen: Console, board: Board) -> None:
     flips = f"{facts['flips']} flipped with the order"
     flips += f", {facts['one_order']} seen in one order only" if facts["one_order"] else ""
     without = f", {boot['without_estimate']} without a finite estimate" if boot["without_estimate"] else ""
+    rated = f"{board.gauge}; errors: {_errors(facts)}{without}; " if board.models else ""
     screen.print(
         f"{facts['merge']} of both orders; {facts['judgments']} judgments, {facts['ties']} ties, {flips}; "
-        f"{board.gauge}; errors: {_errors(facts)}{without}; judges: {boot['replicates']} draws of {boot['unit']}s",
+        f"{rated}judges: {boot['replicates']} draws of {boot['unit']}s",
         style="dim",
     )
     for note in [*facts.get("notes", ()), *dict.fromkeys(fit.get("errors_reason") for fit in facts["fits"])]:
@@ -146,9 +147,11 @@ def _show_judges(screen: Console, board: Board) -> None:
     wide, level = screen.width >= _NARROW, _percent(board.diagnostics["level"])
     judges = sorted(board.judges, key=lambda row: -row.verdicts)[:_JUDGES]
     rows = sorted(judges, key=lambda row: row.judge)
+    notes = list(dict.fromkeys(row.note for row in rows if row.note))
+    marks: dict[str | None, str] = {note: "*" * number for number, note in enumerate(notes, start=1)}
     columns: list[tuple[str, list[str]]] = [
         ("judge", [plain(row.judge) for row in rows]),
-        ("consistency", [_number(row.consistency) + ("*" if row.note else "") for row in rows]),
+        ("consistency", [_number(row.consistency) + marks.get(row.note, "") for row in rows]),
         (level, [_span(row.consistency_lo, row.consistency_hi) if wide else "" for row in rows]),
         ("decisive", [_number(row.decisive) for row in rows]),
         (level, [_span(row.decisive_lo, row.decisive_hi) if wide else "" for row in rows]),
@@ -166,8 +169,8 @@ def _show_judges(screen: Console, board: Board) -> None:
     if len(board.judges) > _JUDGES:
         left = len(board.judges) - _JUDGES
         screen.print(f"and {left} judges with fewer verdicts: all of them in `venire rate --json`", style="dim")
-    for note in dict.fromkeys(row.note for row in rows if row.note):
-        screen.print(f"* {note}", style="dim")
+    for note in notes:
+        screen.print(f"{marks[note]} {note}", style="dim")
     if not wide and rows:
         screen.print("narrow terminal: intervals and 1st in `venire rate --json`", style="dim")
 

@@ -102,6 +102,19 @@ def test_several_anchors_hold_bradley_terry_and_are_refused_elsewhere(venire: Ve
     assert "one anchor" in refused.err
 
 
+def test_an_anchor_moves_every_elo_of_a_row(venire: Venire, shared_data: Path) -> None:
+    table = shared_data / "softelo_sample" / "battles.parquet"
+    name = "gpt-4o-2024-05-13"
+    free, held = (
+        {row["model"]: row for row in venire("rate", table, "--method", "soft-elo", *words, "--json").json()["models"]}
+        for words in ((), ("--anchor", f"{name}=1200"))
+    )
+    shift = 1200.0 - free[name]["elo"]
+    for model, row in free.items():
+        for figure in ("elo", "human_elo", "placed_elo", "conformal_lo", "conformal_hi"):
+            assert held[model][figure] == pytest.approx(row[figure] + shift, abs=1e-4)
+
+
 def test_soft_elo_says_how_far_it_may_be_believed(venire: Venire, scored: Path) -> None:
     board = venire("rate", scored, "--method", "soft-elo", "--json").json()
     facts = board["diagnostics"]

@@ -11,7 +11,10 @@ from venire.ratings.checks import check_draws, check_level
 from venire.ratings.covariance import PairErrors
 from venire.ratings.merging import Flips, Merge
 
-__all__ = ["Options", "Ties"]
+__all__ = ["MOST_REPLICATES", "Options", "Ties"]
+
+MOST_REPLICATES = 100_000
+"""More would take memory and hours, and move no bound that is printed."""
 
 Ties = Literal["half", "drop", "rao-kupper", "davidson"]
 
@@ -44,6 +47,10 @@ class Options:
                 raise InputError(f"{name} is {given!r}; choose one of {', '.join(get_args(choices))}")
         if self.ridge is not None and not 0.0 <= self.ridge < float("inf"):
             raise InputError(f"ridge is {self.ridge}; give 0 for none, or a number such as 0.01")
+        if self.replicates == 1 or self.replicates > MOST_REPLICATES:
+            raise InputError(
+                f"replicates is {self.replicates}; give 0 for no bootstrap, or 2 to {MOST_REPLICATES}, such as 1000"
+            )
         check_draws(self.replicates, self.seed)
         check_level(self.level)
 

@@ -201,7 +201,7 @@ def _errors(rated: Rated, options: Options, judges: Consistency) -> dict[str, An
     return {
         "errors": rated.ratings.errors,
         "level": options.level,
-        "degrees": None if math.isinf(degrees) else degrees,
+        "degrees": _known(degrees),
         "bootstrap": {
             "unit": judges.drawn,
             "units": judges.units,

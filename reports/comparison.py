@@ -85,7 +85,10 @@ def compare(battles: Battles, methods: Sequence[str], options: Options) -> Compa
         }
         chosen = [name for name in METHODS if name not in left_out]
     if len(chosen) < 2:
-        raise InputError(f"a comparison needs two methods or more; there are: {', '.join(METHODS)}")
+        raise InputError(
+            f"a comparison needs two methods or more; there are: {', '.join(METHODS)}"
+            + "".join(f"\nleft out: {name} {why}" for name, why in left_out.items())
+        )
     found = [rate(battles, name, options) for name in chosen]
     elo = np.array([one.ratings.elo for one in found])
     rank = np.array([_ranks(row) for row in elo])

@@ -94,6 +94,10 @@ def _show_doubts(screen: Console, board: Board) -> None:
     for note in [*facts.get("notes", ()), *dict.fromkeys(fit.get("errors_reason") for fit in facts["fits"])]:
         if note:
             screen.print(f"note: {note}")
+    for reason in dict.fromkeys(facts["no_estimate"].values()):
+        names = [plain(name) for name, why in facts["no_estimate"].items() if why == reason]
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        screen.print(f"no rating: {', '.join(names[:_NAMED])}{more}: {reason}")
     if effects := facts.get("covariates"):
         _show_covariates(screen, effects, facts["level"])
     bad = {name: count for name, count in facts["statuses"].items() if count and name != "ok"}
@@ -135,6 +139,9 @@ def _errors(facts: Mapping[str, Any]) -> str:
         return "none: there is one instruction alone"
     return f"sandwich over {facts['degrees'] + 1:.0f} instructions"
 
+
+_NAMED = 5
+"""Models without a rating that are named for one reason; all of them stand in `venire rate --json`."""
 
 _NARROW = 105
 """Columns below which the judges' intervals and the share of first places are left out, so that no figure is cut."""

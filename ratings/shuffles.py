@@ -52,7 +52,7 @@ def orders(rows: int, shuffles: int, seed: int) -> Iterator[NDArray[np.int32]]:
     """Random orders of `rows` battles, several side by side: arrays (rows, group) that hold `shuffles` in all.
 
     Each has a stream of its own, so that neither the size of a group nor the number of shuffles changes it. Raises
-    `InputError` for fewer than one shuffle.
+    `InputError` for fewer than one shuffle and a negative seed.
     """
     if shuffles < 1:
         raise InputError(f"shuffles is {shuffles}; give 1 or more")

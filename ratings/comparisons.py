@@ -111,7 +111,8 @@ def _sides(
 
 
 def _within(argument: str, codes: NDArray[Any], size: int) -> None:
-    if len(codes) and (codes.min() < 0 or codes.max() >= size):
+    # Read without a sign, a negative code is a very large one.
+    if len(codes) and int(codes.view(codes.dtype.str.replace("i", "u")).max()) >= size:
         row = int(np.argmax((codes < 0) | (codes >= size)))
         raise InputError(f"{argument}, row {row}: {codes[row]} is not possible: models count from 0 to {size - 1}")
 

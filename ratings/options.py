@@ -53,6 +53,10 @@ class Options:
             )
         check_draws(self.replicates, self.seed)
         check_level(self.level)
+        if self.replicates == 1 or self.replicates > MOST_REPLICATES:
+            raise InputError(
+                f"replicates is {self.replicates}; give 0 for no bootstrap, or 2 to {MOST_REPLICATES}, such as 1000"
+            )
 
     def changed(self) -> tuple[str, ...]:
         """Names of the options that differ from their defaults."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from venire.arena.errors import InputError
+from venire.ratings import regression
 from venire.ratings.bradley_terry import SeparatedError
 from venire.ratings.comparisons import Comparisons, comparisons
 from venire.ratings.covariance import Errors
@@ -101,6 +102,11 @@ def test_gradient_and_information_are_the_derivatives_of_the_log_likelihood() ->
 def test_many_rows_start_from_a_sample_and_end_at_the_same_maximum() -> None:
     data, x, _, _ = simulated(30_000)
     found = covariates(data, x, NAMES)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(regression, "_STRIDES", ())
+        whole = covariates(data, x, NAMES)
+    assert found.ratings.logits == pytest.approx(whole.ratings.logits, abs=1e-11)
+    assert found.ratings.diagnostics["iterations"] < whole.ratings.diagnostics["iterations"]
     surprise = residuals(
         design(6, data.a, data.b, x, data.y), np.concatenate([found.ratings.logits, found.coefficients])
     )

@@ -87,13 +87,14 @@ def tie_parameter_exists(
     tied: NDArray[np.float64],
     *,
     ridged: bool,
+    fixed: NDArray[np.bool_] | None = None,
 ) -> bool:
     """Whether ties as an outcome have a finite parameter, where the ratings themselves exist and there is a tie.
 
     They have none when ratings exist in which each win is by a step or more and each tie within a step: all of them
     stretched, with the tie parameter, fit ever better. That is a set of bounds on differences, which can be met exactly
-    when no cycle has more wins than ties. Wins that contradict one another are such a cycle at once. A ridge holds the
-    ratings, so any win is enough.
+    when no cycle has more wins than ties. Wins that contradict one another are such a cycle at once. Models marked in
+    `fixed` (n,) cannot be stretched apart: they stand at one height. A ridge holds the ratings, so any win is enough.
     """
     size, up, down = len(counts.models), won > 0.0, lost > 0.0
     winner = np.concatenate([counts.first[up], counts.second[down]])
@@ -103,9 +104,10 @@ def tie_parameter_exists(
     if connected_components(_edges(size, winner, loser), directed=True, connection="strong")[0] < size:
         return True
     tie = tied > 0.0
-    above = np.concatenate([winner, counts.first[tie], counts.second[tie]])
-    below = np.concatenate([loser, counts.second[tie], counts.first[tie]])
-    step = np.where(np.arange(len(above)) < len(winner), 1, -1)
+    held = np.zeros(0, dtype=np.intp) if fixed is None else np.flatnonzero(fixed)
+    above = np.concatenate([winner, counts.first[tie], counts.second[tie], held])
+    below = np.concatenate([loser, counts.second[tie], counts.first[tie], np.roll(held, 1)])
+    step = np.repeat([1, -1, 0], [len(winner), 2 * np.count_nonzero(tie), len(held)])
     height = np.zeros(size, dtype=np.int64)
     for _ in range(size):
         raised = height.copy()

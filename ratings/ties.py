@@ -189,7 +189,8 @@ def _rate(form: _Form, data: Comparisons, ridge: float, anchors: Mapping[str, fl
     ties = float(pairs.tied.sum())
     if ties == 0.0:
         return TieRatings(half, form.bound, np.nan, 0.0, half.diagnostics["log_likelihood"])
-    if not tie_parameter_exists(pairs.counts, pairs.won, pairs.lost, pairs.tied, ridged=ridge > 0.0):
+    anchored = np.isin(data.models, list(anchors or ()))
+    if not tie_parameter_exists(pairs.counts, pairs.won, pairs.lost, pairs.tied, ridged=ridge > 0.0, fixed=anchored):
         raise NoTieParameterError(
             "the wins contradict one another nowhere, and every tie fits between them: the more ties are expected, "
             "the better the fit, without end; compare more, or rate with ties as halves"

@@ -124,6 +124,16 @@ def test_one_anchor_shifts_and_has_no_error(method: Method) -> None:
 
 
 @METHODS
+def test_anchors_bound_the_tie_parameter_where_wins_contradict_nothing(method: Method) -> None:
+    data = comparisons(["a"] * 5, ["b"] * 5, [1, 1, 1, 0.5, 0.5])
+    found = method(data, anchors={"a": 1050.0, "b": 1000.0})
+    around = [found.tie + step for step in (-0.01, 0.0, 0.01)]
+    below, here, above = (likelihood(method, data, found.ratings.logits, tie) for tie in around)
+    assert here > max(below, above)
+    assert 2.0 * here - below - above == pytest.approx((0.01 / found.tie_se) ** 2, rel=0.01)
+
+
+@METHODS
 def test_sides_orders_and_doubled_rows_do_not_matter(method: Method) -> None:
     data = drawn(method, np.array([0.7, 0.0, -0.9]), 1.5, 200, seed=2)
     wanted = method(data)

@@ -82,7 +82,8 @@ def bradley_terry_covariance(
     _check(data, logits, held, ridge, errors)
     rows = rated_rows(data, logits)
     rated = np.flatnonzero(np.isfinite(logits))
-    if errors == "hessian" and not bool(np.all((rows.y == 0.0) | (rows.y == 1.0))):
+    outcomes = rows.y if rows.weight is None else rows.y[rows.weight > 0.0]
+    if errors == "hessian" and not bool(np.all((outcomes == 0.0) | (outcomes == 1.0))):
         raise InputError(
             "errors='hessian' holds only where every outcome is 0 or 1: a tie or a probability scatters less than the "
             "model says; use errors='sandwich' or 'cluster'"

@@ -83,12 +83,12 @@ def covariates(
     the coefficients have none, and `NotConvergedError`.
     """
     table, labels = _table(x, names, len(data)), tuple(names)
-    kind = _kind(errors, data)
     if not (np.isfinite(ridge) and ridge >= 0.0):
         raise InputError(f"ridge is {ridge}; give a finite number, 0 or more")
     used = np.ones(len(data), dtype=np.bool_) if data.weight is None else data.weight > 0.0
     if not used.all():
         data, table = data.select(used), table[used]
+    kind = _kind(errors, data)
     kept = np.flatnonzero(largest(table))
     if len(kept) < len(labels):
         table = table[:, kept]

@@ -21,6 +21,7 @@ from scipy.special import expit, log_expit
 from venire.arena.errors import InputError, VenireError
 from venire.ratings.bradley_terry import bradley_terry
 from venire.ratings.comparisons import Comparisons
+from venire.ratings.covariance import Errors
 from venire.ratings.existence import tie_parameter_exists
 from venire.ratings.result import Ratings
 from venire.ratings.solvers import Local, climb
@@ -185,8 +186,9 @@ class _Curve:
 def _rate(form: _Form, data: Comparisons, ridge: float, anchors: Mapping[str, float] | None) -> TieRatings:
     """Bradley-Terry with halved ties checks the table, says who stands where, and is where the search begins."""
     pairs = _counted(data)
-    half = replace(bradley_terry(data, ridge=ridge, anchors=anchors, errors="none"), method=form.method)
     ties = float(pairs.tied.sum())
+    errors: Errors = "none" if ties else "hessian"
+    half = replace(bradley_terry(data, ridge=ridge, anchors=anchors, errors=errors), method=form.method)
     if ties == 0.0:
         return TieRatings(half, form.bound, np.nan, 0.0, half.diagnostics["log_likelihood"])
     anchored = np.isin(data.models, list(anchors or ()))

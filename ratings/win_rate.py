@@ -101,15 +101,17 @@ def mean_and_error(
 ) -> tuple[float, float]:
     """The mean of values (n,), by weight, and its standard error with n - 1; clusters are drawn as a whole.
 
-    NaN for a mean of nothing, and for the error of a mean of one.
+    NaN for a mean of nothing, and for the error of a mean of one. Values of no weight are as if they were not there.
     """
     data = np.asarray(values, dtype=np.float64)
     size = np.ones(len(data)) if weight is None else np.asarray(weight, dtype=np.float64)
     total = float(size.sum())
     if total == 0.0:
         return float("nan"), float("nan")
+    used = size > 0.0
+    data, size = data[used], size[used]
     mean = float(data @ size) / total
-    group, count = grouped(cluster, len(data))
+    group, count = grouped(None if cluster is None else cluster[used], len(data))
     if count < 2:
         return mean, float("nan")
     lean = np.bincount(group, size * (data - mean), count)

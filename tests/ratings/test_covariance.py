@@ -317,3 +317,10 @@ def test_nothing_compared_has_no_error() -> None:
     assert found.clusters == 0
     nobody = bradley_terry_covariance(board(13), np.full(5, np.nan), errors="sandwich")
     assert np.isnan(nobody.matrix).all()
+
+
+def test_a_tie_of_no_weight_does_not_forbid_the_errors_of_the_model() -> None:
+    decided = comparisons(["a", "b", "a"], ["b", "a", "b"], [1.0, 1.0, 0.0])
+    more = comparisons(["a", "b", "a", "a"], ["b", "a", "b", "b"], [1.0, 1.0, 0.0, 0.5], weight=[1.0, 1.0, 1.0, 0.0])
+    found, wanted = (bradley_terry_covariance(data, np.zeros(2), errors="hessian").matrix for data in (more, decided))
+    assert np.array_equal(found, wanted)

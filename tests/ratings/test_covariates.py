@@ -347,3 +347,11 @@ def test_clustered_intervals_cover_a_coefficient_where_rows_of_an_instruction_sw
     by_cluster, by_row = inside.mean(axis=0)
     assert by_cluster == pytest.approx([0.928 if clusters == 20 else 0.948, 0.95], abs=0.03)
     assert by_row[0] < 0.88
+
+
+def test_a_tie_of_no_weight_does_not_forbid_the_errors_of_the_model() -> None:
+    a, b, y = list("abcabcabca"), list("bcabcabcab"), [1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.5]
+    x = np.array([[0.1], [0.5], [-0.3], [-0.2], [0.7], [0.2], [-0.6], [0.4], [-0.1], [0.3]])
+    found = covariates(comparisons(a, b, y, weight=[1.0] * 9 + [0.0]), x, ["length"], errors="hessian")
+    decided = comparisons(a[:9], b[:9], y[:9])
+    assert found.se == pytest.approx(covariates(decided, x[:9], ["length"], errors="hessian").se)

@@ -153,7 +153,10 @@ def test_sides_orders_and_doubled_rows_do_not_matter(method: Method) -> None:
 def test_without_ties_it_is_bradley_terry(method: Method) -> None:
     data = comparisons(list("abca"), list("bcac"), [1.0, 1.0, 1.0, 0.0], models=["a", "b", "c", "nobody"])
     found = method(data)
-    assert found.ratings.logits[:3] == pytest.approx(bradley_terry(data).logits[:3])
+    plain = bradley_terry(data, errors="hessian")
+    assert found.ratings.logits[:3] == pytest.approx(plain.logits[:3])
+    assert found.ratings.se[:3] == pytest.approx(plain.se[:3])
+    assert found.ratings.errors == "hessian"
     assert (found.tie, found.ties) == (1.0 if method is rao_kupper else 0.0, 0.0)
     assert math.isnan(found.tie_se)
 

@@ -130,6 +130,10 @@ def test_a_mean_and_its_error() -> None:
     )
     assert np.isnan(mean_and_error([])[0])
     assert np.isnan(mean_and_error([0.3])[1])
+    # What has no weight is no second unit: it would make the one cluster that is there look certain.
+    two = np.array([0, 0, 1], dtype=np.int32)
+    assert np.isnan(mean_and_error([1.0, 0.0, 0.5], [1.0, 1.0, 0.0], two)[1])
+    assert mean_and_error([*values, 9.0], [1.0, 1.0, 1.0, 1.0, 0.0]) == pytest.approx(mean_and_error(values))
 
 
 def test_a_baseline_that_is_not_there_is_named() -> None:

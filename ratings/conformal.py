@@ -87,6 +87,8 @@ def split_conformal(
     known = Calibrated.of(residual, se, human_se, scale)
     points = np.atleast_1d(np.asarray(elo, dtype=np.float64))
     errors, people = _column("elo_se", elo_se, points), _column("elo_human_se", elo_human_se, points)
+    if calibration_elo is not None:
+        calibration_elo = _column("calibration_elo", calibration_elo, known.residual)
     rank = conformal_rank(known.n, alpha)
     tau = known.tau()
     width = known.width(errors, people, tau)

@@ -39,7 +39,7 @@ def strangers(
     `elo` (models,) and `calibration_elo` (n,) are ratings by the judge. Raises `InputError` for a family too few.
     """
     said = []
-    if calibration_elo is not None:
+    if calibration_elo is not None and np.size(calibration_elo):
         known = np.asarray(calibration_elo, dtype=np.float64)
         outside = (elo < known.min()) | (elo > known.max())
         said += [

@@ -54,6 +54,12 @@ def test_too_few_calibration_models_give_infinite_intervals_and_say_so(n: int) -
     assert "infinite; 9 would do" in found.warnings[0]
 
 
+def test_no_calibration_model_has_no_range_to_be_outside_of() -> None:
+    found = split_conformal([], [], [1000.0], [1.0], calibration_elo=[])
+    assert np.isinf(found.high).all()
+    assert [sentence for sentence in found.warnings if "outside" in sentence] == []
+
+
 def test_few_calibration_models_are_warned_of_where_the_interval_is_finite() -> None:
     residual, se, _, _ = field(5, 2)
     found = split_conformal(residual, se, [1000.0], [10.0], alpha=0.2)
@@ -148,7 +154,8 @@ def test_nine_in_ten_new_models_are_covered(scale: Any) -> None:
         ("residual: give one finite", {"residual": [1.0, np.nan, 1.0]}),
         ("divides by the error", {"se": [1.0, 0.0, 1.0], "scale": "se"}),
         ("family has 2 names", {"family": ["x", "y"], "calibration_family": ["x"] * 3}),
-        ("calibration_elo has shape", {"calibration_elo": [1.0, 2.0]}),
+        ("calibration_elo: give one number a model", {"calibration_elo": [1.0, 2.0]}),
+        ("calibration_elo: give one number a model", {"calibration_elo": [1.0, np.nan, 2.0]}),
     ],
 )
 def test_bad_input_is_named(said: str, arguments: dict[str, Any]) -> None:

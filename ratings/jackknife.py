@@ -98,17 +98,18 @@ def jackknife_plus(
 
     `se` and `human_se` (n,) are the errors of the ratings by judge and people, as in `split_conformal`. `elo` of the
     result is the rating with the model alone left out; `quantile` is NaN, since the two ends are found apart. A model
-    that people did not rate is placed by every anchor. Raises `InputError`.
+    that people did not rate is placed by every anchor; NaN in `human_se`, as `leave_one_out` has it there, is unknown
+    and counts as 0. Raises `InputError`.
     """
     count = len(ratings.models)
-    own, people = (np.broadcast_to(np.asarray(column, dtype=np.float64), (count,)) for column in (se, human_se))
+    own, people = _errors("se", se, count), np.nan_to_num(_errors("human_se", human_se, count))
     low, high = np.full(count, -np.inf), np.full(count, np.inf)
     tau, width = np.full(count, np.nan), np.full(count, np.nan)
     fewest = int(np.count_nonzero(ratings.anchor)) - int(ratings.anchor.any())
     for code in range(count):
         others = np.flatnonzero(ratings.anchor & (np.arange(count) != code))
         residual = ratings.human[others, code] - ratings.judge[others, code]
-        known = Calibrated.of(residual, own[others], np.nan_to_num(people[others]), scale)
+        known = Calibrated.of(residual, own[others], people[others], scale)
         tau[code] = known.tau()
         width[code] = known.width(own[code], people[code], float(tau[code]))
         reach = known.scores(float(tau[code])) * width[code]
@@ -121,3 +122,10 @@ def jackknife_plus(
     said = shortage(fewest, rank, alpha)
     blank, elo = np.full(count, math.nan), np.diagonal(ratings.judge).copy()
     return Conformal(elo, low, high, blank, width, tau, fewest, rank, alpha, expected, "jackknife+", said)
+
+
+def _errors(argument: str, values: ArrayLike, count: int) -> NDArray[np.float64]:
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim and array.shape != (count,):
+        raise InputError(f"{argument} has shape {array.shape}; give one number a model ({count}), or one for all")
+    return np.broadcast_to(array, (count,))

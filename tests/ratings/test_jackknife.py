@@ -62,6 +62,9 @@ def test_a_model_that_nobody_rated_is_calibrated_on_all_others() -> None:
     assert np.isfinite(found.high[10])
     assert found.low[10] < found.elo[10] < found.high[10]
     assert found.n == 9
+    # What leave_one_out says of its error by people is NaN; unknown is 0, not an interval of NaN.
+    unknown = jackknife_plus(ratings, 10.0, human_se=np.where(np.arange(11) == 10, np.nan, 0.0))
+    assert unknown.high.tolist() == found.high.tolist()
 
 
 def test_too_few_anchors_are_infinite_and_said() -> None:
@@ -92,3 +95,6 @@ def test_bad_input_is_named() -> None:
         leave_two_out(data, score, human)
     with pytest.raises(InputError, match="signal is 'other'"):
         leave_two_out(data, score, human, signal="other")  # type: ignore[arg-type]
+    ratings = LeaveTwoOut(tuple("abcd"), np.zeros((4, 4)), np.zeros((4, 4)), np.ones(4, dtype=bool))
+    with pytest.raises(InputError, match=r"human_se has shape \(3,\)"):
+        jackknife_plus(ratings, 1.0, human_se=[1.0, 2.0, 3.0])

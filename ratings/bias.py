@@ -18,7 +18,7 @@ from scipy.stats import t as student
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Status
-from venire.ratings.coefficient import Coefficient
+from venire.ratings.coefficient import Coefficient, kept_clusters
 from venire.ratings.kappa import cohen_kappa
 from venire.ratings.matchup_shares import outcomes
 from venire.ratings.merging import canonical, merge_orders
@@ -125,7 +125,7 @@ def length_bias(
     *,
     human: ArrayLike | None = None,
     near: float = 0.5,
-    cluster: NDArray[Any] | None = None,
+    cluster: ArrayLike | None = None,
 ) -> LengthBias:
     """How often the longer answer wins, and where |score| <= `near`, so that the judge itself sees little between them.
 
@@ -143,7 +143,7 @@ def length_bias(
 
     def longer(said: NDArray[np.float64], rows: NDArray[np.bool_]) -> Share:
         kept = rows & (said != 0.5) & ~np.isnan(said) & (gap != 0.0) & ~np.isnan(gap)
-        return _share((said[kept] > 0.5) == (gap[kept] > 0.0), None if cluster is None else cluster[kept])
+        return _share((said[kept] > 0.5) == (gap[kept] > 0.0), kept_clusters(cluster, kept))
 
     every = np.ones(len(gap), dtype=np.bool_)
     return LengthBias(longer(outcome, np.abs(scores) <= near), longer(outcome, every), longer(people, every))
@@ -185,7 +185,7 @@ def human_kappa(
     if judge.shape != people.shape or judge.ndim != 1:
         raise InputError(f"y has shape {judge.shape}, human {people.shape}; give two columns of one length")
     both = ~(np.isnan(judge) | np.isnan(people))
-    groups = None if cluster is None else np.asarray(cluster)[both]
+    groups = kept_clusters(cluster, both)
     return cohen_kappa(
         judge[both].astype(int), people[both].astype(int), cluster=groups, replicates=replicates, seed=seed
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from venire.arena.errors import InputError
 from venire.ratings.checks import check_draws, check_level
 
-__all__ = ["Coefficient", "Resampling", "coefficient_of", "resample"]
+__all__ = ["Coefficient", "Resampling", "coefficient_of", "kept_clusters", "resample"]
 
 Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 """Weights (replicates, items) to one value each (replicates,); NaN where it is undefined."""
@@ -103,6 +104,16 @@ def coefficient_of(
     )
 
 
+def kept_clusters(cluster: ArrayLike | None, kept: NDArray[np.bool_]) -> NDArray[Any] | None:
+    """The clusters of the items `kept` (items,), None without clusters; raises `InputError` for another length."""
+    if cluster is None:
+        return None
+    names = np.asarray(cluster)
+    if names.shape != kept.shape:
+        raise InputError(f"cluster has shape {names.shape}; give one name or number for each of {len(kept)} items")
+    return np.asarray(names[kept])
+
+
 def resample(
     statistic: Statistic, items: int, *, level: float, replicates: int, seed: int, cluster: ArrayLike | None = None
 ) -> Resampling:
@@ -116,9 +127,7 @@ def resample(
     code: NDArray[np.int64] | None = None
     units = items
     if cluster is not None:
-        names = np.asarray(cluster)
-        if names.shape != (items,):
-            raise InputError(f"cluster has shape {names.shape}; give one name or number for each of {items} items")
+        names = kept_clusters(cluster, np.ones(items, dtype=np.bool_))
         found, places = np.unique(names, return_inverse=True)
         code, units = places.astype(np.int64), len(found)
     rng = np.random.default_rng(seed)

@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 from venire.arena.errors import InputError
 from venire.ratings.checks import check_level
-from venire.ratings.coefficient import Coefficient, Resampling, coefficient_of, resample
+from venire.ratings.coefficient import Coefficient, Resampling, coefficient_of, kept_clusters, resample
 from venire.ratings.labels import labels
 
 __all__ = ["KappaErrors", "Weighting", "cohen_kappa", "fleiss_kappa", "fleiss_kappa_counts", "unanimity"]
@@ -61,7 +61,7 @@ def cohen_kappa(
     observed, expected = _chances(table, close)
     if errors == "asymptotic":
         return _asymptotic(table[0], close, len(pairs), level)
-    kept = None if cluster is None else np.asarray(cluster)[both]
+    kept = kept_clusters(cluster, both)
     drawn = replicates if errors == "bootstrap" else 0
     found = resample(statistic, len(pairs), level=level, replicates=drawn, seed=seed, cluster=kept)
     return _coefficient("Cohen's kappa", observed[0], expected[0], len(pairs), found, level)
@@ -141,7 +141,7 @@ def unanimity(
     same = (codes[full] == codes[full][:, :1]).all(axis=1).astype(np.float64)
     if not len(same):
         return Coefficient("unanimous share", None, 0, level=level, reason="no item has a label of every judge")
-    kept = None if cluster is None else np.asarray(cluster)[full]
+    kept = kept_clusters(cluster, full)
     found = resample(
         lambda weights: (weights @ same) / weights.sum(axis=1),
         len(same),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
-from venire.ratings.coefficient import Coefficient, coefficient_of, resample
+from venire.ratings.coefficient import Coefficient, coefficient_of, kept_clusters, resample
 from venire.ratings.labels import Labels, labels
 
 __all__ = ["Distance", "krippendorff_alpha"]
@@ -48,7 +48,7 @@ def krippendorff_alpha(
         return _nominal(counts, weights) if points is None else _distances(counts, weights, points, distance)
 
     observed, expected = parts(np.ones((1, len(counts))))
-    kept = None if cluster is None else np.asarray(cluster)[paired]
+    kept = kept_clusters(cluster, paired)
     drawn = resample(
         lambda weights: _alpha(*parts(weights)),
         len(counts),
@@ -115,4 +115,6 @@ def _distances(
     within = squares.sum(axis=1) - ((weights * share).T * (sums * sums)).sum(axis=0)
     mean = (marginal * place).sum(axis=1)
     between = 2.0 * (total * (marginal * place * place).sum(axis=1) - mean * mean)
+    # Labels of one value only: rounding must not pass for a spread, or a draw of them gets an alpha of noise.
+    between = np.where(np.count_nonzero(marginal, axis=1) > 1, between, 0.0)
     return within / total, between / (total * (total - 1.0))

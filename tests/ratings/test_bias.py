@@ -145,6 +145,8 @@ def test_correlations_that_do_not_exist_are_none() -> None:
         ("one number a row", lambda: length_bias([1.0], [1.0], [1.0, 2.0])),
         ("scores has shape", lambda: family_excess([[1.0]], ["x"], ["a"], ["a", "b"])),
         ("y has shape", lambda: human_kappa([1.0], [1.0, 0.0])),
+        ("cluster has shape", lambda: human_kappa([1.0, 0.0], [1.0, 0.0], cluster=["x"])),
+        ("cluster has shape", lambda: length_bias([1.0, 0.0], [1.0, 2.0], cluster=["x"])),
         ("one number a model", lambda: partial_correlation([1.0], [1.0, 2.0], [1.0])),
     ],
 )

@@ -113,6 +113,12 @@ def test_large_numbers_lose_no_digits() -> None:
     assert near.value == pytest.approx(0.8491, abs=1e-4)
 
 
+def test_draws_of_one_value_are_undefined_whatever_rounding_leaves_of_it() -> None:
+    found = krippendorff_alpha([[0.1, 0.1], [0.1, 0.1], [0.7, 0.7]], distance="interval")
+    assert found.undefined == pytest.approx(1000 * (8 + 1) / 27, abs=60)
+    assert (found.lo, found.hi) == (pytest.approx(1.0), pytest.approx(1.0))
+
+
 def test_ordered_names_are_taken_in_their_order() -> None:
     names = np.array(["low", "mid", "high"])
     codes = np.array([[0, 0], [1, 2], [2, 2], [0, 1], [1, 1], [0, 2]])
@@ -131,3 +137,5 @@ def test_what_has_no_alpha_says_why() -> None:
         krippendorff_alpha([["a", "b"]], distance="ratio")  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"labels have shape \(2,\)"):
         krippendorff_alpha(["a", "b"])
+    with pytest.raises(InputError, match=r"cluster has shape \(1,\)"):
+        krippendorff_alpha([["a", "b"], ["a", None]], cluster=["x"])

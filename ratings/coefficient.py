@@ -108,10 +108,14 @@ def kept_clusters(cluster: ArrayLike | None, kept: NDArray[np.bool_]) -> NDArray
     """The clusters of the items `kept` (items,), None without clusters; raises `InputError` for another length."""
     if cluster is None:
         return None
+    return np.asarray(_cluster_names(cluster, len(kept))[kept])
+
+
+def _cluster_names(cluster: ArrayLike, items: int) -> NDArray[Any]:
     names = np.asarray(cluster)
-    if names.shape != kept.shape:
-        raise InputError(f"cluster has shape {names.shape}; give one name or number for each of {len(kept)} items")
-    return np.asarray(names[kept])
+    if names.shape != (items,):
+        raise InputError(f"cluster has shape {names.shape}; give one name or number for each of {items} items")
+    return names
 
 
 def resample(
@@ -127,8 +131,7 @@ def resample(
     code: NDArray[np.int64] | None = None
     units = items
     if cluster is not None:
-        names = kept_clusters(cluster, np.ones(items, dtype=np.bool_))
-        found, places = np.unique(names, return_inverse=True)
+        found, places = np.unique(_cluster_names(cluster, items), return_inverse=True)
         code, units = places.astype(np.int64), len(found)
     rng = np.random.default_rng(seed)
     share = np.full(units, 1.0 / units) if units else np.zeros(0)

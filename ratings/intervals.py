@@ -14,12 +14,16 @@ from venire.ratings.apart import Rated
 from venire.ratings.bootstrapping import Replicates, bootstrap_battles, bootstrap_clusters
 from venire.ratings.clusters import grouped
 from venire.ratings.comparisons import Comparisons
+from venire.ratings.covariance import Errors
 from venire.ratings.options import Options
 from venire.ratings.ranking import Ranking, ranking
 from venire.ratings.result import Ratings
 from venire.ratings.scale import ELO_MEAN, POINTS_PER_LOGIT
 
-__all__ = ["Refit", "anchor_shift", "finished", "redrawn"]
+__all__ = ["MOST_MODELS", "Refit", "anchor_shift", "errors_for", "finished", "redrawn"]
+
+MOST_MODELS = 2_000
+"""Above it errors and ranks of all models at once are tables that take minutes: they are made where asked for."""
 
 Refit = Callable[[NDArray[np.intp]], Ratings]
 """The ratings of some rows of the table, by position; a row may be there several times."""
@@ -54,7 +58,7 @@ def finished(
         errors = f"bootstrap over {drawn.units} {unit}"
         ratings = replace(ratings, covariance=drawn.covariance, errors=errors, degrees=np.inf)
     rated = np.isfinite(ratings.logits)
-    known = ratings.covariance is not None
+    known = ratings.covariance is not None and (len(rated) <= MOST_MODELS or options.errors is not None)
     ranks = ranking(ratings, level=options.level, seed=options.seed, replicates=drawn) if known else None
     return Rated(
         ratings=ratings,
@@ -66,10 +70,17 @@ def finished(
         groups=(tuple(name for name, known in zip(ratings.models, rated.tolist(), strict=True) if known),),
         reasons=dict(ratings.diagnostics.get("no_estimate", {})),
         figures=dict(figures or {}),
-        fits=(_fit(ratings, data),),
+        fits=({**_fit(ratings, data), **_without_errors(ratings, options, drawn)},),
         without_estimate=0 if drawn is None else drawn.without_estimate,
         diagnostics=dict(more or {}),
     )
+
+
+def errors_for(data: Comparisons, options: Options) -> Errors | None:
+    """The errors to fit with: none where replicates give them, or where a board is too large to have them unasked."""
+    if options.replicates or (options.errors is None and len(data.models) > MOST_MODELS):
+        return "none"
+    return options.errors
 
 
 def anchor_shift(ratings: Ratings, anchors: Mapping[str, float]) -> float:
@@ -106,6 +117,20 @@ def redrawn(data: Comparisons, refit: Refit, point: Ratings, *, replicates: int,
         units=size,
         seed=seed,
     )
+
+
+def _without_errors(ratings: Ratings, options: Options, drawn: Replicates | None) -> dict[str, str]:
+    """Why there are no errors, where there are none."""
+    if drawn is not None and drawn.units < 2:
+        return {"errors_reason": "no errors: all judgments are of one cluster, so nothing can be drawn again"}
+    if ratings.covariance is not None:
+        return {}
+    if options.errors is None and len(ratings.models) > MOST_MODELS:
+        return {
+            "errors_reason": f"no errors: for more than {MOST_MODELS} models at once they take minutes; ask for them "
+            "with --errors or --bootstrap"
+        }
+    return {"errors_reason": f"no errors: {ratings.method} has none by formula here; --bootstrap 200 draws them"}
 
 
 def _places(ratings: Ratings, ranks: Ranking | None) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from venire.ratings.comparisons import Comparisons
 from venire.ratings.covariates import covariates
 from venire.ratings.elo import online_elo
 from venire.ratings.existence import groups_of, weak_components
-from venire.ratings.intervals import anchor_shift, finished
+from venire.ratings.intervals import anchor_shift, errors_for, finished
 from venire.ratings.m_elo import m_elo
 from venire.ratings.merging import Judgments, merge_orders
 from venire.ratings.options import Options
@@ -71,8 +71,8 @@ def _bradley_terry_of(data: Comparisons, options: Options) -> Rated:
             refit=lambda rows: fit(data.select(rows), ridge=ridge, anchors=anchors).ratings,
             more=more,
         )
-    errors = "none" if options.replicates else options.errors
-    return finished(bradley_terry(data, ridge=ridge, anchors=anchors, errors=errors), data, options, ridge=ridge)
+    ratings = bradley_terry(data, ridge=ridge, anchors=anchors, errors=errors_for(data, options))
+    return finished(ratings, data, options, ridge=ridge)
 
 
 def _apart(data: Comparisons, options: Options, rate_group: Callable[[Comparisons, Options], Rated]) -> Rated:
@@ -111,9 +111,11 @@ def _alone(won: float, played: float) -> str:
 
 def by_m_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated:
     """m-ELO: Bradley-Terry on halved ties, without ridge."""
-    return _apart(
-        judgments.comparisons(), options, lambda part, told: finished(m_elo(part, errors=told.errors), part, told)
-    )
+
+    def rate_group(part: Comparisons, told: Options) -> Rated:
+        return finished(m_elo(part, errors=errors_for(part, told)), part, told)
+
+    return _apart(judgments.comparisons(), options, rate_group)
 
 
 def with_covariates(battles: Battles, judgments: Judgments, options: Options) -> Rated:
@@ -124,7 +126,7 @@ def with_covariates(battles: Battles, judgments: Judgments, options: Options) ->
     rows = merge_orders(battles, "none")
     data, names, ridge = rows.comparisons(), options.covariates, options.ridge or 0.0
     table = np.column_stack([_column(rows, name) for name in names])
-    found = covariates(data, table, names, ridge=ridge, errors="none" if options.replicates else options.errors)
+    found = covariates(data, table, names, ridge=ridge, errors=errors_for(data, options))
     lo, hi = found.interval(options.level)
     figures = (found.coefficients, found.se, lo, hi, found.p_values)
     told: dict[str, Any] = {

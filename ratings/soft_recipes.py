@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from venire.arena.battles import Battles
 from venire.ratings.apart import Rated
 from venire.ratings.conformal import leave_one_out_conformal
-from venire.ratings.intervals import anchor_shift, finished
+from venire.ratings.intervals import anchor_shift, errors_for, finished
 from venire.ratings.leave_one_out import LeaveOneOut, accuracy, leave_one_out
 from venire.ratings.merging import Judgments
 from venire.ratings.options import Options
@@ -27,7 +27,7 @@ def by_human_elo(battles: Battles, judgments: Judgments, options: Options) -> Ra
     """Bradley-Terry with a slight ridge on what people said."""
     data, human, ridge = judgments.comparisons(), _known(judgments.human), _ridge(options)
     return finished(
-        human_elo(data, human, ridge=ridge, errors=options.errors),
+        human_elo(data, human, ridge=ridge, errors=errors_for(data, options)),
         data,
         options,
         refit=lambda rows: human_elo(data.select(rows), human[rows], ridge=ridge, errors="none"),
@@ -37,7 +37,7 @@ def by_human_elo(battles: Battles, judgments: Judgments, options: Options) -> Ra
 def by_hard_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated:
     """Bradley-Terry with a slight ridge on a judge's verdicts."""
     data, ridge = judgments.comparisons(), _ridge(options)
-    found = hard_elo(data, ridge=ridge, errors=options.errors)
+    found = hard_elo(data, ridge=ridge, errors=errors_for(data, options))
     return finished(found, data, options, ridge=ridge)
 
 
@@ -45,7 +45,7 @@ def by_soft_elo(battles: Battles, judgments: Judgments, options: Options) -> Rat
     """Soft-Elo, with each model placed among the others and its conformal interval."""
     data, ridge = judgments.comparisons(), _ridge(options)
     score, human = _known(judgments.score), _known(judgments.human)
-    found = soft_elo(data, score, human, ridge=ridge, errors=options.errors)
+    found = soft_elo(data, score, human, ridge=ridge, errors=errors_for(data, options))
     held = leave_one_out(
         data, score, human, ridge=ridge, seed=options.seed, cluster="battle" if data.cluster is None else "instruction"
     )

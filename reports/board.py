@@ -122,7 +122,7 @@ def build(
         diagnostics={
             "reason": None if len(judgments) else "there is no readable verdict to rate from",
             **_counts(battles, judgments, told),
-            **_errors(rated, told, judges),
+            **_errors(rated, told, judges, "clusters" if judgments.clusters else "instructions"),
             "groups": [list(group) for group in rated.groups],
             "fits": list(rated.fits),
             "no_estimate": dict(rated.reasons),
@@ -195,11 +195,12 @@ def _counts(battles: Battles, judgments: Judgments, options: Options) -> dict[st
     }
 
 
-def _errors(rated: Rated, options: Options, judges: Consistency) -> dict[str, Any]:
-    """How intervals were found: of the ratings, and of the judges, for which instructions are drawn again."""
+def _errors(rated: Rated, options: Options, judges: Consistency, units: str) -> dict[str, Any]:
+    """How intervals were found: of the ratings, over which `units`; of the judges, by drawing instructions again."""
     degrees = rated.ratings.degrees
     return {
-        "errors": rated.ratings.errors,
+        "errors": rated.ratings.errors.replace("instructions", units),
+        "cluster": units,
         "level": options.level,
         "degrees": _known(degrees),
         "bootstrap": {

@@ -136,8 +136,8 @@ def _errors(facts: Mapping[str, Any]) -> str:
     if facts["errors"] != "cluster":
         return str(facts["errors"])
     if facts["degrees"] is None:
-        return "none: there is one instruction alone"
-    return f"sandwich over {facts['degrees'] + 1:.0f} instructions"
+        return "none"
+    return f"sandwich over {facts['degrees'] + 1:.0f} {facts['cluster']}"
 
 
 _NAMED = 5

@@ -15,6 +15,7 @@ from scipy.special import expit, log_expit
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
+from venire.ratings import slopes
 from venire.ratings.consistency import consistency
 from venire.ratings.discrimination import Discrimination, discrimination, gap_rows, score_reliability
 from venire.ratings.slopes import derivatives, fit_slopes, log_posterior
@@ -229,3 +230,34 @@ def test_a_judge_is_never_measured_by_its_own_verdicts(table: Table) -> None:
     assert known.gaps == "elo"
     assert known.slopes is not None
     assert known.slopes.verdicts.tolist() == [60]
+
+
+def test_judges_who_hardly_differ_settle_in_a_few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their variance goes to 0, which the plain iteration approaches for hours."""
+    rounds = 0
+    plain = slopes.fit_slopes
+
+    def counted(*words: Any, **named: Any) -> Any:
+        nonlocal rounds
+        rounds += 1
+        return plain(*words, **named)
+
+    monkeypatch.setattr(slopes, "fit_slopes", counted)
+    found = fitted(planted([0.4] * 20, seed=3, pairs=10, items=5), 20)
+    assert rounds < 300
+    assert found.tau < 0.3
+    assert found.theta == pytest.approx(np.full(20, found.mu), abs=0.5)
+
+
+def test_the_mean_and_variance_of_slopes_are_the_fixed_point_of_their_definition() -> None:
+    columns = planted([-0.5, 0.5, 1.0, 1.5, 2.5], seed=7)
+    found = fitted(columns, 5)
+    judge, gap, won, item = columns
+    gaps, value = np.unique(gap, return_inverse=True)
+    rows = gap_rows(
+        judge, value, gaps, item, np.ones(len(gap), dtype=np.intp), won.astype(np.intp), judges=5, ordered=True
+    )
+    shrunk = fit_slopes(rows, mean=found.mu, precision=found.tau**-2)
+    assert shrunk.theta.mean() == pytest.approx(found.mu, abs=1e-6)
+    spread = np.mean((shrunk.theta - shrunk.theta.mean()) ** 2 + shrunk.covariance[:, 1, 1])
+    assert spread == pytest.approx(found.tau**2, abs=1e-6)

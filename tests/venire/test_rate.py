@@ -235,6 +235,18 @@ def test_a_ladder_of_thousands_of_models_is_rated(venire: Venire, tmp_path: Path
     assert np.diff(elo) == pytest.approx(np.full(2000, -400 * math.log10(2.0)), abs=1e-4)
 
 
+def test_boards_of_thousands_have_errors_where_asked_and_say_so(
+    venire: Venire, scored: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("venire.ratings.intervals.MOST_MODELS", 4)
+    plain = venire("rate", scored, "--json").json()
+    assert {row["se"] for row in plain["models"]} == {None}
+    assert "more than 4 models" in plain["diagnostics"]["fits"][0]["errors_reason"]
+    assert "more than 4 models" in venire("rate", scored).out
+    asked = venire("rate", scored, "--errors", "sandwich", "--json").json()
+    assert all(row["se"] > 0 and row["rank_lo"] for row in asked["models"])
+
+
 def test_the_document_is_valid_where_nothing_is_known(venire: Venire, tmp_path: Path) -> None:
     one = tmp_path / "one.csv"
     one.write_text("model_a,model_b,winner\na,b,tie\n", encoding="utf-8")

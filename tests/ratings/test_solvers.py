@@ -151,3 +151,17 @@ def test_a_start_far_from_the_maximum_does_not_run_away(form: type[DensePairs] |
     found = climb(form(count_matrix([[0.0, 1.0], [1.0, 0.0]], ["a", "b"])), np.array([8.0, -8.0]))
     assert found.logits == pytest.approx([0.0, 0.0], abs=1e-12)
     assert found.steps < 60
+
+
+@pytest.mark.parametrize("held", [None, 1])
+def test_a_step_solves_its_system_and_leaves_the_tables_as_they_were(held: int | None) -> None:
+    coupling = np.array([[0.0, 2.0, 1.0], [2.0, 0.0, 0.5], [1.0, 0.5, 0.0]])
+    diagonal, gradient = coupling.sum(axis=1) + (held is None), np.array([1.0, -3.0, 2.0])
+    before = coupling.copy(), gradient.copy()
+    step = solvers._factor(diagonal, coupling, gradient, held)
+    assert diagonal * step - coupling @ step == pytest.approx(gradient, abs=1e-14)
+    assert np.array_equal(coupling, before[0])
+    assert np.array_equal(gradient, before[1])
+    assert held is None or step[held] == 0.0
+    with pytest.raises(NotConvergedError):
+        solvers._factor(np.full(3, 0.1), coupling, gradient, None)

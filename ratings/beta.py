@@ -68,6 +68,10 @@ class ScoreGrid:
             return np.full(len(self.size), 0.5)
         return np.asarray(expit(np.multiply(self.size, beta, out=np.zeros_like(self.size), where=self.size > 0.0)))
 
+    def sided(self, human: NDArray[np.float64], rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """The share of people who side with the score in each of some `rows`, from what they said of A (all rows,)."""
+        return np.abs(human.take(rows) - self.negative.take(rows))
+
     def probabilities(self, beta: float) -> NDArray[np.float64]:
         """sigma(beta * score) of each row, as `favoured` has it for the side that the score favours."""
         share = self.favoured(beta)
@@ -173,13 +177,13 @@ def beta_of(
         used &= human != 0.5
     if weight is not None:
         used &= weight > 0.0
-    code, labels = grid.code[used], human[used]
-    share = np.where(grid.negative[used], 1.0 - labels, labels)
-    mass = None if weight is None else weight[used]
+    rows = np.flatnonzero(used)  # found once: each column is then taken without looking at the marks again
+    code, share = grid.code.take(rows), grid.sided(human, rows)
+    mass = None if weight is None else weight.take(rows)
     battles = np.bincount(code, mass, len(grid.size)).astype(np.float64)
     sided = np.bincount(code, share if mass is None else mass * share, len(grid.size)).astype(np.float64)
     beta, iterations = maximise_beta(grid.size, battles, sided)
-    error = _error(grid.size, code, share, mass, None if cluster is None else cluster[used], beta)
+    error = _error(grid.size, code, share, mass, None if cluster is None else cluster.take(rows), beta)
     likelihood = beta_likelihood(grid.size, battles, sided, beta)
     return Beta(beta, error, len(code), likelihood, iterations, ties, _said(beta))
 

@@ -80,14 +80,15 @@ def reliability_of(
         used &= y != 0.5
     if weight is not None:
         used &= weight > 0.0
-    code = grid.code[used]
+    rows = np.flatnonzero(used)
+    code = grid.code.take(rows)
     if not len(code):
         nothing = np.empty(0)
         reason = ("reliability: no battle was decided by people and judge alike",)
         return Reliability(nothing, nothing, nothing, np.empty(0, np.int64), np.nan, np.nan, np.nan, 0, reason)
     share = grid.favoured(beta)
-    sided = np.where(grid.negative[used], 1.0 - human[used], human[used])
-    mass = np.ones(len(code)) if weight is None else weight[used]
+    sided = grid.sided(human, rows)
+    mass = np.ones(len(code)) if weight is None else weight.take(rows)
     rank = code if beta >= 0.0 else len(grid.size) - 1 - code
     order = np.argsort(rank.astype(np.uint16) if len(grid.size) < 2**16 else rank, kind="stable")
     parts = [part for part in np.array_split(order, bins) if len(part)]

@@ -107,7 +107,7 @@ def tie_parameter_exists(
     held = np.zeros(0, dtype=np.intp) if fixed is None else np.flatnonzero(fixed)
     above = np.concatenate([winner, counts.first[tie], counts.second[tie], held])
     below = np.concatenate([loser, counts.second[tie], counts.first[tie], np.roll(held, 1)])
-    step = np.repeat([1, -1, 0], [len(winner), 2 * int(np.count_nonzero(tie)), len(held)])
+    step = np.repeat([1, -1, 0], [len(winner), len(above) - len(winner) - len(held), len(held)])
     height = np.zeros(size, dtype=np.int64)
     for _ in range(size):
         raised = height.copy()

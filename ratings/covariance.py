@@ -8,6 +8,7 @@ along equal shifts; that one direction is fixed exactly, never guessed by a pseu
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -24,6 +25,7 @@ __all__ = [
     "Covariance",
     "Errors",
     "PairErrors",
+    "blank_without_scatter",
     "bradley_terry_covariance",
     "model_covariance",
     "rated_rows",
@@ -99,7 +101,9 @@ def bradley_terry_covariance(
         unit = "cluster" if errors == "cluster" else "comparison"
         return _spread(data, rated, nothing, np.nan, errors, units, f"errors cannot be told from one {unit}")
     matrix = bread @ meat @ bread * (units / (units - 1))
-    reason = _blank_without_scatter(rows, matrix, bread, free) or _few(units, int(free.sum()), errors)
+    heaviest = 1.0 if rows.weight is None else float(rows.weight.max(initial=0.0))
+    reason = blank_without_scatter(rows.models, matrix, np.where(free, np.diagonal(bread) * heaviest, np.nan))
+    reason = reason or _few(units, int(free.sum()), errors)
     return _spread(data, rated, matrix, float(units - 1), errors, units, reason)
 
 
@@ -184,16 +188,19 @@ def _scatter(rows: Comparisons, residuals: Vector, clustered: bool) -> tuple[Mat
     return products(group, count, rows.a[counted], told, rows.b[counted], -told, size), count
 
 
-def _blank_without_scatter(rows: Comparisons, matrix: Matrix, bread: Matrix, free: NDArray[np.bool_]) -> str | None:
-    """NaN, in place, for models whose scores do not scatter at all: an error of 0 would be a lie."""
-    largest = 1.0 if rows.weight is None else float(rows.weight.max(initial=0.0))
-    silent = free & (np.diagonal(matrix) <= _NO_SCATTER * (np.diagonal(bread) * largest) ** 2)
+def blank_without_scatter(names: Sequence[str], matrix: Matrix, reach: Vector) -> str | None:
+    """NaN, in place, where a covariance (n, n) is that of scores that do not scatter at all: 0 would be a lie.
+
+    `reach` (n,) is how far one row of the largest weight may move each estimate, NaN for what was held. Returns the
+    reason, with the `names` it is about, or None.
+    """
+    silent = np.diagonal(matrix) <= _NO_SCATTER * reach**2
     if not silent.any():
         return None
     matrix[silent, :] = np.nan
     matrix[:, silent] = np.nan
-    names = [rows.models[code] for code in np.flatnonzero(silent)]
-    shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    named = [names[code] for code in np.flatnonzero(silent).tolist()]
+    shown = ", ".join(named[:5]) + (f" and {len(named) - 5} more" if len(named) > 5 else "")
     return f"outcomes do not scatter between units, so that no error can be told: {shown}"
 
 

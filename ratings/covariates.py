@@ -21,7 +21,7 @@ from venire.arena.errors import InputError
 from venire.ratings.bradley_terry import bradley_terry
 from venire.ratings.clusters import grouped, products
 from venire.ratings.comparisons import Comparisons
-from venire.ratings.covariance import Errors
+from venire.ratings.covariance import Errors, blank_without_scatter
 from venire.ratings.regression import Design, design, gauge, largest, maximise, outer, residuals, totals
 from venire.ratings.result import Ratings
 
@@ -140,7 +140,8 @@ def _fit(data: Comparisons, x: NDArray[np.float64], names: tuple[str, ...], ridg
     fixed[np.diag_indices_from(fixed)] += penalty
     inverse = cho_solve(cho_factor(fixed, lower=True), np.eye(len(fixed)))
     own = 1.0 / (np.diagonal(inverse) * np.diagonal(fixed))[size:]
-    covariance, degrees, reason = _covariance(rows, data, inverse, surprise, kind)
+    labels = [*(data.models[code] for code in present), *names]
+    covariance, degrees, reason = _covariance(rows, data, labels, inverse, surprise, kind)
     kept = np.concatenate([present, len(data.models) + np.arange(k)])
     everything = len(data.models) + k
     wide = np.full(everything, np.nan)
@@ -161,6 +162,7 @@ def _fit(data: Comparisons, x: NDArray[np.float64], names: tuple[str, ...], ridg
 def _covariance(
     rows: Design,
     data: Comparisons,
+    labels: Sequence[str],
     inverse: NDArray[np.float64],
     surprise: NDArray[np.float64],
     kind: Errors,
@@ -179,7 +181,10 @@ def _covariance(
     if count < 2:
         unit = "comparison" if kind == "sandwich" else "cluster"
         return None, np.inf, f"there is one {unit} only: nothing shows how much another would differ"
-    return inverse @ middle @ inverse * (count / (count - 1.0)), count - 1.0, None
+    covariance = inverse @ middle @ inverse * (count / (count - 1.0))
+    heaviest = 1.0 if rows.weight is None else float(rows.weight.max())
+    reach = np.diagonal(inverse) * heaviest * np.concatenate([np.ones(rows.size), rows.reach])
+    return covariance, count - 1.0, blank_without_scatter(labels, covariance, reach)
 
 
 def _cluster_middle(

@@ -355,3 +355,16 @@ def test_a_tie_of_no_weight_does_not_forbid_the_errors_of_the_model() -> None:
     found = covariates(comparisons(a, b, y, weight=[1.0] * 9 + [0.0]), x, ["length"], errors="hessian")
     decided = comparisons(a[:9], b[:9], y[:9])
     assert found.se == pytest.approx(covariates(decided, x[:9], ["length"], errors="hessian").se)
+
+
+@pytest.mark.parametrize("kind", ["cluster", "sandwich"])
+def test_outcomes_that_do_not_scatter_have_no_error_rather_than_none_at_all(kind: Errors) -> None:
+    data = comparisons(list("abcabc"), list("bcabca"), [0.5] * 6, cluster=list(range(6)))
+    x = np.array([[0.1], [0.5], [-0.3], [-0.2], [0.7], [0.2]])
+    found = covariates(data, x, ["length"], errors=kind)
+    assert np.isnan(found.se).all()
+    assert np.isnan(found.ratings.se).all()
+    assert np.isnan(found.p_values).all()
+    assert found.ratings.diagnostics["errors_reason"] == (
+        "outcomes do not scatter between units, so that no error can be told: a, b, c, length"
+    )

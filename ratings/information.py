@@ -25,8 +25,12 @@ def inverse_information(
 
     With every model `free` equal shifts are taken out; otherwise rows and columns of fixed models are 0. One fixed
     model is no more than a gauge: a ridge pulls towards the mean as if none were. Several are held where they are, and
-    a ridge pulls the others towards 0. Raises `InputError` where models hang on no comparison with the rest.
+    a ridge pulls the others towards 0. A fixed model that met nobody, beside others that did, holds nothing. Raises
+    `InputError` where models hang on no comparison with the rest.
     """
+    met = free | (totals.sum(axis=1) > 0.0)
+    if not met.all() and not free[met].all():
+        return _among(met, totals, logits, ridge=ridge, free=free, models=models)
     if np.count_nonzero(~free) == 1:
         centred = inverse_information(totals, logits, ridge=ridge, free=np.ones_like(free), models=models)
         return _about(centred, int(np.argmin(free)))
@@ -63,6 +67,22 @@ def inverse_information(
         inverse -= inverse.mean(axis=0)[None, :]
         inverse -= inverse.mean(axis=1)[:, None]
     return 0.5 * (inverse + inverse.T)
+
+
+def _among(
+    met: NDArray[np.bool_],
+    totals: Matrix,
+    logits: Vector,
+    *,
+    ridge: float,
+    free: NDArray[np.bool_],
+    models: tuple[str, ...],
+) -> Matrix:
+    """The inverse of the models in `met` alone, and zeros for the others, which are fixed and idle."""
+    inside, inverse = np.ix_(met, met), np.zeros_like(totals)
+    names = tuple(name for name, stays in zip(models, met.tolist(), strict=True) if stays)
+    inverse[inside] = inverse_information(totals[inside], logits[met], ridge=ridge, free=free[met], models=names)
+    return inverse
 
 
 def _about(centred: Matrix, anchor: int) -> Matrix:

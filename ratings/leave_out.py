@@ -60,7 +60,10 @@ def without_each_model(wins: WinCounts, *, ridge: float = 0.0, anchors: Mapping[
 
 
 def without_each_judge(data: Comparisons, *, ridge: float = 0.0, anchors: Mapping[str, float] | None = None) -> LeftOut:
-    """Refit without each judge in turn; raises as `without_each_model` does, and `InputError` without judges."""
+    """Refit without each judge in turn; raises as `without_each_model` does, and `InputError` without judges.
+
+    Where no other judge saw an anchor, nothing hangs on the anchors, and the mean is 1000.
+    """
     if data.judge is None:
         raise InputError("the comparisons name no judge: give `judge` to `comparisons`")
     everything = bradley_terry_wins(win_counts(data), ridge=ridge, anchors=anchors)
@@ -78,7 +81,10 @@ def _refit(
     without: dict[str, Ratings] = {}
     separated: dict[str, tuple[tuple[str, ...], ...]] = {}
     for name, counts, kept in rest:
-        held = {model: points for model, points in (anchors or {}).items() if model in counts.models}
+        battles = dict(zip(counts.models, counts.played.tolist(), strict=True))
+        held = {model: points for model, points in (anchors or {}).items() if model in battles}
+        if not any(battles[model] for model in held):
+            held = {}
         try:
             without[name] = bradley_terry_wins(
                 counts, ridge=ridge, anchors=held, start=np.nan_to_num(everything.logits[kept])

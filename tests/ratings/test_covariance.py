@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.ratings import clusters
-from venire.ratings.bradley_terry import bradley_terry_wins
+from venire.ratings.bradley_terry import bradley_terry, bradley_terry_wins
 from venire.ratings.comparisons import Comparisons, comparisons
 from venire.ratings.covariance import PairErrors, bradley_terry_covariance
 from venire.ratings.merging import merge_orders
@@ -324,3 +324,12 @@ def test_a_tie_of_no_weight_does_not_forbid_the_errors_of_the_model() -> None:
     more = comparisons(["a", "b", "a", "a"], ["b", "a", "b", "b"], [1.0, 1.0, 0.0, 0.5], weight=[1.0, 1.0, 1.0, 0.0])
     found, wanted = (bradley_terry_covariance(data, np.zeros(2), errors="hessian").matrix for data in (more, decided))
     assert np.array_equal(found, wanted)
+
+
+def test_an_anchor_that_met_nobody_holds_nothing() -> None:
+    one = comparisons(list("abcabc"), list("bcabca"), [1.0, 0.0, 1.0, 0.5, 1.0, 0.0], models=["a", "b", "c", "z"])
+    errors = [
+        bradley_terry(one, ridge=5.0, anchors=anchors).se[:3] for anchors in ({"a": 1100.0}, {"a": 1100.0, "z": 1300.0})
+    ]
+    assert errors[0] == pytest.approx(errors[1])
+    assert errors[0][0] == 0.0

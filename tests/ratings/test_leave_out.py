@@ -88,8 +88,8 @@ def test_names_that_are_not_there_are_refused() -> None:
 
 
 def test_without_the_only_judge_of_the_anchor_the_mean_is_the_gauge() -> None:
-    a, b, y = list("ababcaca"), list("babaacac"), [1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0]
-    found = without_each_judge(comparisons(a, b, y, judge=list("jjjkkkkk")), anchors={"c": 1000.0}).without
+    a, b, y = list("abaabca"), list("babbaac"), [1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0]
+    found = without_each_judge(comparisons(a, b, y, judge=list("jjjkkkk")), anchors={"c": 1000.0}).without
     assert (found["k"].gauge, found["j"].gauge) == ("mean 1000", "anchored: c = 1000")
     assert np.isnan(found["k"].logits[2])
     assert found["k"].logits[:2].sum() == pytest.approx(0.0)

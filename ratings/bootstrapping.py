@@ -134,7 +134,8 @@ def bootstrap_battles(
         return weights.reshape(2 * len(high), BLOCK)
 
     found = _replicate(system, draw, replicates, seed)
-    return _result(data, logits, fixed, found, "battle", int(counts.sum()), seed)
+    units = int(counts[cell_weight > 0.0].sum())
+    return _result(data, logits, fixed, found, "battle", units, seed)
 
 
 def bootstrap_clusters(

@@ -85,6 +85,8 @@ def _rate(
         raise InputError("there is no model to rate")
     if not (ridge >= 0.0 and np.isfinite(ridge)):
         raise InputError(f"ridge is {ridge}; give a number that is 0 or more")
+    if start is not None and start.shape != (len(counts.models),):
+        raise InputError(f"start has shape {start.shape}; give one rating for each of {len(counts.models)} models")
     battles = counts.played
     known, anchored = battles > 0.0, _anchored(counts.models, battles, anchors)
     inside = counts if known.all() else counts.only(known)

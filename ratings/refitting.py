@@ -171,6 +171,8 @@ def refits(
     `weights` (2 * pairs,) are those of the table, `chances` (2 * pairs,) say how many units stand behind each: the
     more, the less likely that a replicate loses it. Raises `InputError` where the table itself has no finite estimate.
     """
+    if not (ridge >= 0.0 and np.isfinite(ridge)):
+        raise InputError(f"ridge is {ridge}; give a number that is 0 or more")
     size, pairs = len(logits), len(high)
     totals = np.zeros((size, size))
     totals[high, low] = totals[low, high] = weights[:pairs] + weights[pairs:]

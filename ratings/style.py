@@ -65,11 +65,16 @@ def style(text: str) -> Style:
 def relative(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
     """(a - b) / (a + b) elementwise for counts of any one shape, within [-1, 1]; 0 where both are 0.
 
-    Raises `InputError` for a negative count.
+    Raises `InputError` for a count that is negative, infinite or unknown (NaN).
     """
     first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    if bool((first < 0.0).any()) or bool((second < 0.0).any()):
-        raise InputError("a count is negative; relative differences are of numbers that are 0 or more")
+    for side, counts in (("a", first), ("b", second)):
+        wrong = ~((counts >= 0.0) & np.isfinite(counts))
+        if wrong.any():
+            row = np.unravel_index(int(np.argmax(wrong)), counts.shape)[0] if counts.ndim else 0
+            raise InputError(
+                f"{side}, row {row}: {counts[wrong].flat[0]} is not possible: give counts, finite numbers of 0 or more"
+            )
     total = first + second
     return np.asarray(np.divide(first - second, total, out=np.zeros_like(total), where=total > 0.0))
 

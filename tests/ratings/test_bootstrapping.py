@@ -234,12 +234,21 @@ def test_one_unit_or_no_replicate_has_no_interval() -> None:
     [
         ({"replicates": -1}, "replicates is -1"),
         ({"seed": -1}, "seed is -1"),
+        ({"ridge": -1.0}, "ridge is -1.0"),
+        ({"ridge": float("nan")}, "ridge is nan"),
         ({"fixed": np.array([True])}, r"fixed has shape \(1,\)"),
     ],
 )
 def test_what_is_not_possible_is_refused_by_name(bootstrap: Bootstrap, change: dict[str, object], words: str) -> None:
     with pytest.raises(InputError, match=words):
         bootstrap(board(9), np.zeros(5), **change)
+
+
+def test_a_battle_of_no_weight_is_no_unit() -> None:
+    data = comparisons(["a", "a"], ["b", "b"], [0.5, 1.0], weight=[1.0, 0.0])
+    found = bootstrap_battles(data, np.zeros(2), replicates=20)
+    assert found.units == 1
+    assert np.isnan(found.se).all()
 
 
 def test_other_refusals_say_what_to_do() -> None:

@@ -218,6 +218,8 @@ def test_nothing_to_rate_is_an_input_error() -> None:
     with pytest.raises(InputError, match="no model"):
         bradley_terry_wins(np.zeros((0, 0)), [])
     assert np.isnan(bradley_terry_wins(np.zeros((1, 1)), ["a"]).logits).tolist() == [True]
+    with pytest.raises(InputError, match=r"start has shape \(3,\); give one rating for each of 2 models"):
+        bradley_terry_wins([[0.0, 1.0], [1.0, 0.0]], ["a", "b"], start=np.zeros(3))
 
 
 def test_a_fit_that_stops_short_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,8 +64,9 @@ def test_a_long_text_of_openings_takes_no_longer_than_any_other(part: str) -> No
 def test_relative_differences() -> None:
     assert relative([3, 0, 0, 5], [1, 0, 2, 5]).tolist() == [0.5, 0.0, -1.0, 0.0]
     assert relative([[2.0]], [[6.0]]).tolist() == [[-0.5]]
-    with pytest.raises(InputError, match="a count is negative"):
-        relative([1], [-1])
+    for count, shown in ((-1, "-1.0"), (float("nan"), "nan"), (float("inf"), "inf")):
+        with pytest.raises(InputError, match=f"b, row 1: {shown} is not possible"):
+            relative([1, 1], [2, count])
 
 
 def test_columns_have_unit_deviation_about_zero_and_turn_sign_with_the_sides() -> None:

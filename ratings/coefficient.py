@@ -106,12 +106,10 @@ def coefficient_of(
 
 def kept_clusters(cluster: ArrayLike | None, kept: NDArray[np.bool_]) -> NDArray[Any] | None:
     """The clusters of the items `kept` (items,), None without clusters; raises `InputError` for another length."""
-    if cluster is None:
-        return None
-    return np.asarray(_cluster_names(cluster, len(kept))[kept])
+    return None if cluster is None else np.asarray(_clusters(cluster, len(kept))[kept])
 
 
-def _cluster_names(cluster: ArrayLike, items: int) -> NDArray[Any]:
+def _clusters(cluster: ArrayLike, items: int) -> NDArray[Any]:
     names = np.asarray(cluster)
     if names.shape != (items,):
         raise InputError(f"cluster has shape {names.shape}; give one name or number for each of {items} items")
@@ -131,7 +129,7 @@ def resample(
     code: NDArray[np.int64] | None = None
     units = items
     if cluster is not None:
-        found, places = np.unique(_cluster_names(cluster, items), return_inverse=True)
+        found, places = np.unique(_clusters(cluster, items), return_inverse=True)
         code, units = places.astype(np.int64), len(found)
     rng = np.random.default_rng(seed)
     share = np.full(units, 1.0 / units) if units else np.zeros(0)

@@ -61,7 +61,7 @@ def cohen_kappa(
     observed, expected = _chances(table, close)
     if errors == "asymptotic":
         return _asymptotic(table[0], close, len(pairs), level)
-    kept = kept_clusters(cluster, np.asarray(both, dtype=np.bool_))
+    kept = kept_clusters(cluster, np.asarray(both))
     drawn = replicates if errors == "bootstrap" else 0
     found = resample(statistic, len(pairs), level=level, replicates=drawn, seed=seed, cluster=kept)
     return _coefficient("Cohen's kappa", observed[0], expected[0], len(pairs), found, level)
@@ -137,11 +137,11 @@ def unanimity(
 ) -> Coefficient:
     """Share of the items (items, judges) on which all judges agree, of those that all of them labelled."""
     codes = labels(table).codes
-    full = np.asarray((codes >= 0).all(axis=1), dtype=np.bool_)
+    full = (codes >= 0).all(axis=1)
     same = (codes[full] == codes[full][:, :1]).all(axis=1).astype(np.float64)
     if not len(same):
         return Coefficient("unanimous share", None, 0, level=level, reason="no item has a label of every judge")
-    kept = kept_clusters(cluster, full)
+    kept = kept_clusters(cluster, np.asarray(full))
     found = resample(
         lambda weights: (weights @ same) / weights.sum(axis=1),
         len(same),

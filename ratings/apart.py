@@ -14,6 +14,8 @@ from venire.ratings.result import Ratings
 
 __all__ = ["Rated", "among", "joined", "unrated"]
 
+_MEAN = "mean 1000"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rated:
@@ -82,7 +84,7 @@ def joined(
         blank.ratings,
         method="" if first is None else first.ratings.method,
         logits=logits,
-        gauge="mean 1000" if len(groups) < 2 else "mean 1000 in each group",
+        gauge=_MEAN if len(groups) < 2 else _gauge(found),
         errors="none" if first is None else first.ratings.errors,
         degrees=np.inf if first is None else first.ratings.degrees,
     )
@@ -95,6 +97,12 @@ def joined(
         fits=tuple({**fit, "group": number} for number, part in found.items() for fit in part.fits),
         without_estimate=max((part.without_estimate for part in found.values()), default=0),
     )
+
+
+def _gauge(found: Mapping[int, Rated]) -> str:
+    """What ratings of groups are counted from: an anchor holds its own group alone."""
+    held = [f"; group {number} {part.ratings.gauge}" for number, part in found.items() if part.ratings.gauge != _MEAN]
+    return f"{_MEAN} in each group{''.join(held)}"
 
 
 def unrated(data: Comparisons, reasons: Mapping[str, str]) -> Rated:

@@ -105,6 +105,9 @@ def test_groups_are_rated_with_their_own_rows_and_put_where_they_belong() -> Non
     assert found.ratings.battles.tolist() == [3.0, 2.0, 3.0, 3.0, 1.0]
     assert [fit["judgments"] for fit in found.fits] == [2, 3]
     assert found.ratings.gauge == "mean 1000 in each group"
+    held = Options(anchors={"c": 1200.0})
+    found = joined(data, groups, lambda part: finished(bradley_terry(part), part, held), lambda code: "")
+    assert found.ratings.gauge == "mean 1000 in each group; group 2 anchored: c = 1200"
 
 
 def test_rows_among_some_models_keep_their_clusters_and_weights() -> None:

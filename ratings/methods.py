@@ -17,19 +17,20 @@ __all__ = ["METHODS", "Method", "merged", "missing", "rate", "untaken"]
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One method: `takes` names options beyond those that all take, `needs` columns that a table must have.
+    """One method: `takes` names options beyond those that most take, `deaf` those of these that it does not hear.
 
-    `rates` says whether models get ratings; else judges alone are measured.
+    `needs` are columns that a table must have. `rates` says whether models get ratings; else judges alone are measured.
     """
 
     run: Callable[[Battles, Judgments, Options], Rated]
     purpose: str
     takes: frozenset[str] = frozenset()
     needs: tuple[str, ...] = ()
+    deaf: frozenset[str] = frozenset()
     rates: bool = True
 
 
-_EVERYBODY = frozenset({"merge", "flips", "seed", "level", "replicates", "anchors"})
+_MOST = frozenset({"merge", "flips", "seed", "level", "replicates", "anchors"})
 _COLUMNS = {
     "score": "the judge's score difference (a column score_difference, or a protocol that scores)",
     "human": "what people said (a column human_winner)",
@@ -51,7 +52,9 @@ def missing(battles: Battles, method: str, options: Options | None = None) -> st
 
 def untaken(method: str, options: Options) -> tuple[str, ...]:
     """Options that were changed and mean nothing to a method."""
-    return tuple(name for name in options.changed() if name not in METHODS[method].takes | _EVERYBODY)
+    chosen = METHODS[method]
+    heard = (chosen.takes | _MOST) - chosen.deaf
+    return tuple(name for name in options.changed() if name not in heard)
 
 
 def rate(battles: Battles, method: str, options: Options) -> Rated:
@@ -79,6 +82,7 @@ METHODS: dict[str, Method] = {
         recipes.with_covariates,
         "the same, with length, style or position accounted for",
         frozenset({"ridge", "errors", "covariates"}),
+        deaf=frozenset({"merge", "flips"}),
     ),
     "soft-elo": Method(
         soft_recipes.by_soft_elo,
@@ -97,5 +101,10 @@ METHODS: dict[str, Method] = {
     "trueskill": Method(recipes.by_trueskill, "TrueSkill without draws, mean over shuffled orders"),
     "win-rate": Method(recipes.by_win_rate, "share of battles won, a tie counting half"),
     "win-rate-balanced": Method(recipes.by_win_rate_balanced, "mean over opponents of the share won against each"),
-    "consistency": Method(recipes.by_consistency, "judges alone: how firmly each decides", rates=False),
+    "consistency": Method(
+        recipes.by_consistency,
+        "judges alone: how firmly each decides",
+        deaf=frozenset({"merge", "flips", "anchors"}),
+        rates=False,
+    ),
 }

@@ -201,6 +201,11 @@ def test_methods_stand_side_by_side(venire: Venire, scored: Path) -> None:
     [
         (("--method", "elon"), "choose one of bradley-terry"),
         (("--method", "elo", "--ridge", "1"), "elo does not take ridge"),
+        (
+            ("--method", "covariates", "--covariate", "length", "--flips", "drop", "--merge", "strict"),
+            "covariates does not take merge, flips",
+        ),
+        (("--method", "consistency", "--anchor", "a=1200"), "consistency does not take anchors"),
         (("--method", "covariates"), "--covariate NAME"),
         (("--anchor", "z=1000"), "no model 'z'"),
         (("--anchor", "a"), "MODEL=ELO"),

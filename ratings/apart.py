@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from venire.ratings.comparisons import Comparisons
 from venire.ratings.result import Ratings
 
-__all__ = ["Rated", "among", "joined", "unrated"]
+__all__ = ["Rated", "among", "joined", "largest", "unrated"]
 
 _MEAN = "mean 1000"
 
@@ -103,6 +103,13 @@ def _gauge(found: Mapping[int, Rated]) -> str:
     """What ratings of groups are counted from: an anchor holds its own group alone."""
     held = [f"; group {number} {part.ratings.gauge}" for number, part in found.items() if part.ratings.gauge != _MEAN]
     return f"{_MEAN} in each group{''.join(held)}"
+
+
+def largest(rated: Rated) -> int | None:
+    """Number of the rated group with the most models; of equals, the first. None where no model is rated."""
+    there = np.isfinite(rated.ratings.logits)
+    sizes = np.bincount(rated.group[there], minlength=1)
+    return int(np.argmax(sizes)) if sizes.any() else None
 
 
 def unrated(data: Comparisons, reasons: Mapping[str, str]) -> Rated:

@@ -13,7 +13,7 @@ from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Origin, Status
 from venire.ratings.agreement import MINIMUM_MODELS, Agreement, agreement
-from venire.ratings.apart import Rated, unrated
+from venire.ratings.apart import Rated, largest, unrated
 from venire.ratings.consistency import Consistency, JudgeConsistency, consistency
 from venire.ratings.elo_from_consistency import Score, elo_from_consistency
 from venire.ratings.merging import Judgments
@@ -214,23 +214,16 @@ def _errors(rated: Rated, options: Options, judges: Consistency, units: str) -> 
     }
 
 
-def _largest(rated: Rated) -> int | None:
-    """Number of the rated group with the most models; of equals, the first."""
-    there = np.isfinite(rated.ratings.logits)
-    sizes = np.bincount(rated.group[there], minlength=1)
-    return int(np.argmax(sizes)) if sizes.any() else None
-
-
 def _agreement(rated: Rated, reference: Mapping[str, float] | None) -> Agreement:
     """Agreement with the reference within the largest rated group: differences between groups are not known."""
-    largest = _largest(rated)
+    group = largest(rated)
     if not reference:
         return Agreement(None, None, None, 0, "no reference ratings are known")
-    if largest is None:
+    if group is None:
         return Agreement(None, None, None, 0, "no model could be rated")
-    elo, group = rated.ratings.elo, rated.group
+    elo = rated.ratings.elo
     names = rated.ratings.models
-    inside = np.flatnonzero((group == largest) & np.isfinite(elo))
+    inside = np.flatnonzero((rated.group == group) & np.isfinite(elo))
     return agreement({names[place]: float(elo[place]) for place in inside}, reference)
 
 
@@ -238,9 +231,9 @@ def _agreement_json(met: Agreement, origin: str | None, rated: Rated) -> dict[st
     if met.mae is None:
         return None
     figures: dict[str, Any] = {"pearson": met.pearson, "spearman": met.spearman, "mae": met.mae, "models": met.models}
-    largest = _largest(rated)
-    if len(rated.groups) > 1 and largest is not None:
-        figures["group"] = largest
+    group = largest(rated)
+    if len(rated.groups) > 1 and group is not None:
+        figures["group"] = group
     return {**figures, "verdicts": origin}
 
 

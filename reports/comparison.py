@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.ratings.agreement import agreement
+from venire.ratings.apart import Rated, largest
 from venire.ratings.methods import METHODS, missing, rate, untaken
 from venire.ratings.options import Options
 
@@ -23,7 +24,8 @@ __all__ = ["Comparison", "Standing", "compare"]
 class Standing:
     """One model under every method: Elo points and rank (1 is best, equals share the better), None where unrated.
 
-    `moved` is the rank under each method less that under the first: positive is a worse place.
+    A model outside the largest group of a method that rated groups apart has no rank there. `moved` is the
+    rank under each method less that under the first: positive is a worse place.
     """
 
     model: str
@@ -36,13 +38,14 @@ class Standing:
 class Comparison:
     """The methods compared, the models by rank under the first, and Kendall's tau-b of each method with the first.
 
-    `left_out` says of each method that was not run what it lacks.
+    `left_out` says of each method that was not run what it lacks, `apart` which methods rated models in groups.
     """
 
     methods: tuple[str, ...]
     models: tuple[Standing, ...]
     kendall: tuple[float | None, ...]
     left_out: dict[str, str]
+    apart: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The comparison as plain JSON values, floats rounded to six decimals."""
@@ -64,6 +67,7 @@ class Comparison:
             ],
             "kendall": by_method(self.kendall),
             "left_out": self.left_out,
+            "apart": list(self.apart),
         }
 
 
@@ -91,7 +95,7 @@ def compare(battles: Battles, methods: Sequence[str], options: Options) -> Compa
         )
     found = [rate(battles, name, options) for name in chosen]
     elo = np.array([one.ratings.elo for one in found])
-    rank = np.array([_ranks(row) for row in elo])
+    rank = np.array([_ranks(_together(one)) for one in found])
     rows = []
     for place, model in enumerate(found[0].ratings.models):
         ranks = [int(value) or None for value in rank[:, place]]
@@ -105,7 +109,14 @@ def compare(battles: Battles, methods: Sequence[str], options: Options) -> Compa
             )
         )
     rows.sort(key=lambda row: (row.rank[0] or math.inf, row.model))
-    return Comparison(tuple(chosen), tuple(rows), tuple(_kendall(elo[0], row) for row in elo), left_out)
+    kendall = tuple(_kendall(_together(found[0]), _together(one)) for one in found)
+    apart = tuple(name for name, one in zip(chosen, found, strict=True) if len(one.groups) > 1)
+    return Comparison(tuple(chosen), tuple(rows), kendall, left_out, apart)
+
+
+def _together(rated: Rated) -> NDArray[np.float64]:
+    """Elo points (models,) of the largest group that was rated together, NaN elsewhere: only these can be ranked."""
+    return np.where(rated.group == (largest(rated) or 0), rated.ratings.elo, np.nan)
 
 
 def _ranks(elo: NDArray[np.float64]) -> NDArray[np.int64]:

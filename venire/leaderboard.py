@@ -61,6 +61,9 @@ def show_comparison(screen: Console, comparison: Comparison) -> None:
         rows.append(cells)
     rows.append(["Kendall's tau-b", *("" if one is None else f"{one:.3f}" for one in comparison.kendall)])
     tabulate(screen, head, rows, title=f"Rank by method, and places moved from {comparison.methods[0]}")
+    if comparison.apart:
+        methods = ", ".join(comparison.apart)
+        screen.print(f"note: no common estimate exists under {methods}: the largest group of models alone is ranked")
     for name, reason in comparison.left_out.items():
         screen.print(f"left out: {name} {reason}", style="dim")
 

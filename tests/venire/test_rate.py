@@ -196,6 +196,20 @@ def test_methods_stand_side_by_side(venire: Venire, scored: Path) -> None:
     assert venire("rate", scored, "--method", "elo", "--method", "win-rate").code == 2
 
 
+def test_models_that_nothing_joins_are_not_ranked_against_each_other(venire: Venire, tmp_path: Path) -> None:
+    battles = ["a,b,model_a", "a,b,model_a", "a,b,model_b", "b,c,model_a", "b,c,model_b"]
+    battles += ["p,q,model_a"] * 9 + ["p,q,model_b"]
+    table = tmp_path / "battles.csv"
+    table.write_text("\n".join(["model_a,model_b,winner", *battles]))
+    found = venire("rate", table, "--compare", "--method", "bradley-terry", "--method", "elo", "--json").json()
+    ranks = {row["model"]: row["rank"] for row in found["models"]}
+    assert [ranks[name]["bradley-terry"] for name in "abcpq"] == [1, 2, 2, None, None]
+    assert None not in [ranks[name]["elo"] for name in "abcpq"]
+    assert found["apart"] == ["bradley-terry"]
+    shown = venire("rate", table, "--compare", "--method", "bradley-terry", "--method", "elo").out
+    assert "no common estimate exists under bradley-terry" in " ".join(shown.split())
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

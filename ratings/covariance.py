@@ -27,6 +27,7 @@ __all__ = [
     "PairErrors",
     "blank_without_scatter",
     "bradley_terry_covariance",
+    "largest_score",
     "model_covariance",
     "rated_rows",
 ]
@@ -101,8 +102,8 @@ def bradley_terry_covariance(
         unit = "cluster" if errors == "cluster" else "comparison"
         return _spread(data, rated, nothing, np.nan, errors, units, f"errors cannot be told from one {unit}")
     matrix = bread @ meat @ bread * (units / (units - 1))
-    heaviest = 1.0 if rows.weight is None else float(rows.weight.max(initial=0.0))
-    reason = blank_without_scatter(rows.models, matrix, np.where(free, np.diagonal(bread) * heaviest, np.nan))
+    reach = np.where(free, np.diagonal(bread), np.nan) * largest_score(residuals, rows.y, rows.weight)
+    reason = blank_without_scatter(rows.models, matrix, reach)
     reason = reason or _few(units, int(free.sum()), errors)
     return _spread(data, rated, matrix, float(units - 1), errors, units, reason)
 
@@ -188,11 +189,21 @@ def _scatter(rows: Comparisons, residuals: Vector, clustered: bool) -> tuple[Mat
     return products(group, count, rows.a[counted], told, rows.b[counted], -told, size), count
 
 
+def largest_score(residuals: Vector, y: Vector, weight: Vector | None) -> float:
+    """The most that a row's residual (rows,) is the difference of, to which its rounding is relative.
+
+    A heavy win that was expected is all but no residual and has all but no rounding; a heavy tie has it in full.
+    """
+    if weight is None:
+        return 1.0
+    return float((np.abs(residuals) + 2.0 * weight * np.minimum(y, 1.0 - y)).max(initial=0.0))
+
+
 def blank_without_scatter(names: Sequence[str], matrix: Matrix, reach: Vector) -> str | None:
     """NaN, in place, where a covariance (n, n) is that of scores that do not scatter at all: 0 would be a lie.
 
-    `reach` (n,) is how far one row of the largest weight may move each estimate, NaN for what was held. Returns the
-    reason, with the `names` it is about, or None.
+    `reach` (n,) is how far a row of the `largest_score` moves each estimate, NaN for what was held. Returns the reason,
+    with the `names` it is about, or None.
     """
     silent = np.diagonal(matrix) <= _NO_SCATTER * reach**2
     if not silent.any():

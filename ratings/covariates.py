@@ -21,7 +21,7 @@ from venire.arena.errors import InputError
 from venire.ratings.bradley_terry import bradley_terry
 from venire.ratings.clusters import grouped, products
 from venire.ratings.comparisons import Comparisons
-from venire.ratings.covariance import Errors, blank_without_scatter
+from venire.ratings.covariance import Errors, blank_without_scatter, largest_score
 from venire.ratings.regression import Design, design, gauge, largest, maximise, outer, residuals, totals
 from venire.ratings.result import Ratings
 
@@ -182,8 +182,8 @@ def _covariance(
         unit = "comparison" if kind == "sandwich" else "cluster"
         return None, np.inf, f"there is one {unit} only: nothing shows how much another would differ"
     covariance = inverse @ middle @ inverse * (count / (count - 1.0))
-    heaviest = 1.0 if rows.weight is None else float(rows.weight.max())
-    reach = np.diagonal(inverse) * heaviest * np.concatenate([np.ones(rows.size), rows.reach])
+    score = largest_score(surprise, rows.y, rows.weight)
+    reach = np.diagonal(inverse) * score * np.concatenate([np.ones(rows.size), rows.reach])
     return covariance, count - 1.0, blank_without_scatter(labels, covariance, reach)
 
 

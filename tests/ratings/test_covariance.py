@@ -333,3 +333,12 @@ def test_an_anchor_that_met_nobody_holds_nothing() -> None:
     ]
     assert errors[0] == pytest.approx(errors[1])
     assert errors[0][0] == 0.0
+
+
+def test_a_heavy_win_that_was_expected_does_not_hide_what_the_rare_losses_tell() -> None:
+    # Four losses of weight 1 beside a win of 1e13.
+    data = comparisons(["a"] * 5, ["b"] * 5, [1.0, 0.0, 0.0, 0.0, 0.0], weight=[1e13, 1.0, 1.0, 1.0, 1.0])
+    found = bradley_terry(data, errors="sandwich")
+    assert found.diagnostics["errors_reason"] is None
+    score = np.array([4.0, -1.0, -1.0, -1.0, -1.0])
+    assert found.se == pytest.approx(np.full(2, np.sqrt(score @ score * 5 / 4) / 4.0 / 2.0), rel=1e-6)

@@ -57,7 +57,7 @@ def agreement(estimated: Mapping[str, float], reference: Mapping[str, float], *,
     theirs = _finite("reference", reference, shared)
     errors = np.abs((ours - ours.mean()) - (theirs - theirs.mean()))
     mae, intervals = float(errors.mean()), {"mae": _mae_interval(errors, level)}
-    if np.ptp(ours) == 0 or np.ptp(theirs) == 0:
+    if _alike(ours) or _alike(theirs):
         reason = "all ratings of one side are equal: no correlation exists"
         return Agreement(None, None, mae, len(shared), reason, intervals=intervals, level=level)
     found = {
@@ -83,6 +83,11 @@ def agreement(estimated: Mapping[str, float], reference: Mapping[str, float], *,
         notes=_notes(found, intervals, len(shared), level),
         level=level,
     )
+
+
+def _alike(ratings: NDArray[np.float64]) -> bool:
+    """Whether ratings differ by no more than the rounding of a fit, whose correlation would be one of noise."""
+    return bool(np.ptp(ratings) <= 1e-12 * np.abs(ratings).max())
 
 
 def _finite(argument: str, ratings: Mapping[str, float], names: list[str]) -> NDArray[np.float64]:

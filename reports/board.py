@@ -224,7 +224,8 @@ def _agreement(rated: Rated, reference: Mapping[str, float] | None) -> Agreement
     elo = rated.ratings.elo
     names = rated.ratings.models
     inside = np.flatnonzero((rated.group == group) & np.isfinite(elo))
-    return agreement({names[place]: float(elo[place]) for place in inside}, reference)
+    # Ratings that print alike are ties, here as in the order of rows.
+    return agreement({names[place]: round(float(elo[place]), 6) for place in inside}, reference)
 
 
 def _agreement_json(met: Agreement, origin: str | None, rated: Rated) -> dict[str, Any] | None:

@@ -140,3 +140,9 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     shares = {name: count / runs for name, count in held.items()}
     least = {"pearson": 0.93, "spearman": 0.92, "kendall": 0.90, "mae": 0.89}
     assert all(least[name] <= shares[name] <= 0.98 for name in truth), shares
+
+
+def test_ratings_that_differ_by_rounding_have_no_correlation() -> None:
+    found = agreement({"a": 1000.0, "b": 1000.0 + 2e-13, "c": 1000.0}, {"a": 1.0, "b": 2.0, "c": 3.0})
+    assert (found.pearson, found.kendall) == (None, None)
+    assert found.reason == "all ratings of one side are equal: no correlation exists"

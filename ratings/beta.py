@@ -145,6 +145,7 @@ def fit_beta(
     """
     rows = len(np.atleast_1d(np.asarray(score)))
     scores, labels = score_column(score, rows), label_column(human, rows)
+    _check_beside(rows, weight, cluster)
     known = ~np.isnan(scores)
     if known.all():
         return beta_of(score_grid(scores), labels, weight=weight, cluster=cluster, ties=ties)
@@ -155,6 +156,18 @@ def fit_beta(
         cluster=None if cluster is None else cluster[known],
         ties=ties,
     )
+
+
+def _check_beside(rows: int, weight: NDArray[np.float64] | None, cluster: NDArray[np.int32] | None) -> None:
+    for name, column in (("weight", weight), ("cluster", cluster)):
+        if column is None:
+            continue
+        if column.shape != (rows,):
+            raise InputError(f"{name} has shape {column.shape}, score has {rows} rows; give one a row")
+        wrong = ~((column >= 0) & np.isfinite(column))
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise InputError(f"{name}, row {row}: {column[row]} is not possible: give a finite number, 0 or more")
 
 
 def beta_of(

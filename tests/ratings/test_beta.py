@@ -148,6 +148,21 @@ def test_bad_columns_are_refused_by_row(score: Any, human: Any, said: str) -> No
         fit_beta(score, human)
 
 
+@pytest.mark.parametrize(
+    ("beside", "said"),
+    [
+        ({"weight": np.ones(3)}, r"weight has shape \(3,\)"),
+        ({"weight": np.array([1.0, -1.0])}, "weight, row 1: -1.0"),
+        ({"weight": np.array([np.nan, 1.0])}, "weight, row 0: nan"),
+        ({"cluster": np.zeros(3, np.int32)}, r"cluster has shape \(3,\)"),
+        ({"cluster": np.array([0, -1], np.int32)}, "cluster, row 1: -1"),
+    ],
+)
+def test_bad_weights_and_clusters_are_refused_by_row(beside: Any, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        fit_beta([1.0, -1.0], [1.0, 1.0], **beside)
+
+
 def test_an_unknown_way_with_ties_is_refused() -> None:
     with pytest.raises(InputError, match="'drop' or 'half'"):
         fit_beta([1.0], [1.0], ties="keep")  # type: ignore[arg-type]

@@ -124,7 +124,11 @@ def _beta(
     if given is None:
         fit = beta_of(grid, labels, weight=data.weight, cluster=data.cluster, ties=ties)
     else:
-        fit = Beta(float(given), np.nan, 0, np.nan, 0, ties, ("beta was given, not fitted",))
+        if np.isnan(given):
+            raise InputError("beta is nan; give a number above 0, or none to fit it")
+        against = (f"beta is {given:g}: the scores of this judge count for nothing, or against themselves",)
+        said = ("beta was given, not fitted", *(against if given <= 0.0 else ()))
+        fit = Beta(float(given), np.nan, 0, np.nan, 0, ties, said)
     if np.isnan(fit.beta):
         raise InputError(f"{'; '.join(fit.warnings)}: give labels of people in `human`, or `beta` itself")
     return fit

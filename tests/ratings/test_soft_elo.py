@@ -140,3 +140,11 @@ def test_bad_input_is_named() -> None:
         soft_elo(data, score, np.full(10, np.nan))
     with pytest.raises(InputError, match="the comparisons have 10 rows"):
         soft_elo(data, score[:9], human)
+    with pytest.raises(InputError, match="beta is nan"):
+        soft_elo(data, score, human, beta=np.nan)
+
+
+def test_a_given_beta_that_turns_scores_about_is_said() -> None:
+    data, score, human, _ = simulated(10, 3)
+    assert any("against themselves" in said for said in soft_elo(data, score, human, beta=-1.0).warnings)
+    assert not any("against themselves" in said for said in soft_elo(data, score, human, beta=1.0).warnings)

@@ -61,7 +61,8 @@ def baselines(
     """
     if not confidences:
         raise InputError("confidences is empty; give at least one, such as 0.8")
-    targets = {f"smoothed {confidence:g}": smoothed(data.y, confidence) for confidence in confidences}
+    confidences = tuple(dict.fromkeys(confidences))
+    targets = {f"smoothed {confidence}": smoothed(data.y, confidence) for confidence in confidences}
     if held_out:
         found = leave_one_out(data, score, human, ridge=ridge, ties=ties, replicates=0, others=targets)
         people, elo = found.human.elo, {name: placed.elo for name, placed in found.judge.items()}
@@ -74,10 +75,10 @@ def baselines(
             "soft": soft_elo(data, score, human, ridge=ridge, ties=ties, errors="none").ratings.elo,
         }
         for confidence in confidences:
-            name, share = f"smoothed {confidence:g}", smoothed(data.y, confidence)
+            name, share = f"smoothed {confidence}", smoothed(data.y, confidence)
             elo[name] = human_elo(data, share, ridge=ridge, errors="none").elo
     judged = {name: accuracy(people, points) for name, points in elo.items()}
-    sweep = {confidence: judged.pop(f"smoothed {confidence:g}") for confidence in confidences}
+    sweep = {confidence: judged.pop(f"smoothed {confidence}") for confidence in confidences}
     best = min(sweep, key=lambda confidence: sweep[confidence].mae)
     judged["smoothed"] = sweep[best]
     return Baselines(judged, {confidence: found.mae for confidence, found in sweep.items()}, best, held_out)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from venire.arena.errors import InputError
+from venire.ratings.comparisons import comparisons
 from venire.ratings.smoothing import CONFIDENCES, baselines, smoothed
 
 
@@ -40,3 +41,9 @@ def test_bad_confidences_are_refused(arena_sample: dict[str, Any]) -> None:
         smoothed([1.0], 0.4)
     with pytest.raises(InputError, match="confidences is empty"):
         baselines(arena_sample["data"], arena_sample["score"], arena_sample["human"], confidences=())
+
+
+def test_confidences_that_look_alike_are_each_tried_once() -> None:
+    data = comparisons(["a", "b", "c"], ["b", "c", "a"], [1.0, 0.0, 1.0])
+    found = baselines(data, [1.0, -1.0, 1.0], [1.0, 1.0, 1.0], confidences=(0.8, 0.8, 0.80000001), held_out=False)
+    assert list(found.sweep) == [0.8, 0.80000001]

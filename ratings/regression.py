@@ -114,7 +114,7 @@ def largest(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def derivatives(design: Design, point: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Gradient (size + k,) of the log-likelihood at ratings and coefficients, and minus its Hessian."""
-    return _gather(design, lambda rows: _terms(design, rows, point))
+    return _gather(design, lambda rows: _terms(design, rows, design.shift(rows, point)))
 
 
 def outer(design: Design, spread: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -162,8 +162,8 @@ def residuals(design: Design, point: NDArray[np.float64]) -> tuple[NDArray[np.fl
     """Each row's weighted outcome less its expectation (rows,), and the log-likelihood."""
     surprise, total = np.empty(len(design.y)), 0.0
     for rows in design.blocks():
-        surprise[rows] = _terms(design, rows, point)[0]
         shift, y = design.shift(rows, point), design.y[rows]
+        surprise[rows] = _terms(design, rows, shift)[0]
         share = y * np.minimum(shift, 0.0) - (1.0 - y) * np.maximum(shift, 0.0) - np.log1p(np.exp(-np.abs(shift)))
         total += float(share.sum() if design.weight is None else share @ design.weight[rows])
     return surprise, total
@@ -264,9 +264,9 @@ class _Climb:
             raise CovariateSeparatedError({self.names[j]: float(self.step[size + j] / largest) for j in kept})
 
 
-def _terms(design: Design, rows: slice, point: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _terms(design: Design, rows: slice, shift: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Weighted surprise and spread of some rows; 1 - p is computed as itself, so that rare losses keep their digits."""
-    shift, y = design.shift(rows, point), design.y[rows]
+    y = design.y[rows]
     rare = np.exp(-np.abs(shift))
     likely = 1.0 / (1.0 + rare)
     rare *= likely

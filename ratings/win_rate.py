@@ -18,11 +18,14 @@ from venire.ratings.result import Ratings
 
 __all__ = ["BaselineRates", "WinRates", "against_baseline", "mean_and_error", "win_rate", "win_rate_balanced"]
 
+_NO_SCATTER = 1e-20
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WinRates:
     """Win rates (n,) from 0 to 1, a tie counting half, with their covariance (n, n); NaN where nothing is known.
 
+    A model of one cluster, or whose outcomes do not scatter between clusters, has no error rather than one of 0.
     `ratings.score` is `rate`; its logits are the log odds of the rate, less their mean, and NaN for a rate of 0 or 1.
     """
 
@@ -132,6 +135,8 @@ def _rates(data: Comparisons, method: str, share_a: NDArray[np.float64], share_b
     units = _units(group, count, a, b, size)
     # Each model by the number of its own clusters, so that one which met few is not held to be known too well.
     factor = np.sqrt(np.where(units > 1, units / np.maximum(units - 1.0, 1.0), np.nan))
+    silent = np.diagonal(covariance) <= _NO_SCATTER
+    factor[silent] = np.nan
     covariance = covariance * factor * factor[:, None]
     played = _by_model(data.a, weight, data.b, weight, size)
     return WinRates(_ratings(data, method, rate, covariance, units, played), rate, covariance)
@@ -169,6 +174,8 @@ def _ratings(
         slope = 1.0 / (rate[kept] * (1.0 - rate[kept]))
         centre = (np.eye(len(kept)) - 1.0 / len(kept)) * slope
         spread[np.ix_(kept, kept)] = centre @ covariance[np.ix_(kept, kept)] @ centre.T
+    unknown = [data.models[code] for code in kept if np.isnan(covariance[code, code])]
+    shown = ", ".join(unknown[:5]) + (f" and {len(unknown) - 5} more" if len(unknown) > 5 else "")
     reasons = {
         data.models[code]: "it has no comparison with a weight above 0"
         if np.isnan(rate[code])
@@ -185,7 +192,13 @@ def _ratings(
         degrees=float(max(units[kept].min() - 1, 1)) if len(kept) else np.inf,
         score=rate,
         unit="win rate",
-        diagnostics={"no_estimate": reasons},
+        diagnostics={
+            "no_estimate": reasons,
+            "errors_reason": f"no rating has an error, since all are against the mean and that of {shown} cannot be "
+            "told: one cluster, or outcomes that do not scatter"
+            if unknown
+            else None,
+        },
     )
 
 

@@ -169,3 +169,15 @@ def test_alpaca_eval_win_rates_and_errors(shared_data: Path) -> None:
     for name, rate, error in published:
         assert figures[name] == pytest.approx([rate / 100, error / 100], abs=1e-11)
     assert np.multiply(figures["alpaca-7b"], 100) == pytest.approx([2.591451, 0.487086], abs=1e-6)
+
+
+def test_what_does_not_scatter_has_no_error_and_the_reason_names_it() -> None:
+    ties = win_rate(comparisons(list("abcabc"), list("bcabca"), [0.5] * 6))
+    assert np.isnan(ties.se).all()
+    assert "that of a, b, c cannot be told" in ties.ratings.diagnostics["errors_reason"]
+    once = comparisons(list("abcadd"), list("bcabab"), [1.0, 1.0, 1.0, 0.0, 0.0, 1.0], cluster=list("pqrstt"))
+    found = win_rate(once)
+    assert np.isnan(found.se).tolist() == [False, False, False, True]
+    assert np.isnan(found.ratings.se).all()
+    assert "that of d cannot be told" in found.ratings.diagnostics["errors_reason"]
+    assert win_rate(battles()).ratings.diagnostics["errors_reason"] is None

@@ -187,12 +187,19 @@ def _prepare(
     for argument, given in (("logits", logits), ("fixed", held)):
         if given.shape != (size,):
             raise InputError(f"{argument} has shape {given.shape}; give one value a model, {size} of them")
-    rated = np.isfinite(logits)
+    rated = np.isfinite(logits) & ~_idle(data, held)
     at, free = logits[rated], ~held[rated]
+    rows = rated_rows(data, np.where(rated, logits, np.nan))
     if np.count_nonzero(~free) == 1:
         # One held model is no more than a gauge: all move about their mean, and are shifted at the end.
-        return rated_rows(data, logits), at - at.mean(), np.ones_like(free)
-    return rated_rows(data, logits), at, free
+        return rows, at - at.mean(), np.ones_like(free)
+    return rows, at, free
+
+
+def _idle(data: Comparisons, held: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Held models (n,) that met nobody, beside others that did: nothing hangs on them."""
+    met = data.played > 0.0
+    return held & ~met if (held & met).any() else np.zeros_like(held)
 
 
 def _pairs(rows: Comparisons) -> tuple[Places, Places, Places, Vector]:
@@ -281,10 +288,13 @@ def _result(
 ) -> Replicates:
     """Back to all models and their gauge, with NaN for those without an estimate."""
     everyone = np.full((len(found), len(data.models)), np.nan)
-    everyone[:, np.isfinite(logits)] = found
+    idle = np.zeros_like(logits, dtype=np.bool_) if fixed is None else _idle(data, fixed)
+    rated = np.isfinite(logits) & ~idle
+    everyone[:, rated] = found
     if fixed is not None:
-        held = np.flatnonzero(fixed & np.isfinite(logits))
+        held = np.flatnonzero(fixed & rated)
         if len(held) == 1:
             everyone += logits[held] - everyone[:, held]
             everyone[np.isfinite(everyone[:, held[0]]), held[0]] = logits[held]
+    everyone[np.ix_(np.isfinite(everyone).any(axis=1), idle)] = logits[idle]
     return Replicates(data.models, everyone, logits, unit, units, seed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from venire.arena.errors import InputError
 from venire.ratings import bootstrapping as module
 from venire.ratings.bootstrapping import Replicates, bootstrap_battles, bootstrap_clusters
-from venire.ratings.bradley_terry import bradley_terry_wins
+from venire.ratings.bradley_terry import bradley_terry, bradley_terry_wins
 from venire.ratings.comparisons import Comparisons, comparisons
 from venire.ratings.covariance import bradley_terry_covariance
 from venire.ratings.refitting import Refits
@@ -242,6 +243,26 @@ def test_one_unit_or_no_replicate_has_no_interval() -> None:
 def test_what_is_not_possible_is_refused_by_name(bootstrap: Bootstrap, change: dict[str, object], words: str) -> None:
     with pytest.raises(InputError, match=words):
         bootstrap(board(9), np.zeros(5), **change)
+
+
+@BOTH
+def test_an_anchor_that_met_nobody_holds_nothing(bootstrap: Bootstrap) -> None:
+    data = replace(board(9), models=(*board(9).models, "idle"))
+    first = data.models[0]
+    one, two = {first: 1100.0}, {first: 1100.0, "idle": 1300.0}
+    found = [
+        bootstrap(
+            data,
+            bradley_terry(data, ridge=5.0, anchors=anchors, errors="none").logits,
+            replicates=40,
+            ridge=5.0,
+            fixed=np.isin(data.models, list(anchors)),
+        )
+        for anchors in (one, two)
+    ]
+    assert np.allclose(found[0].logits[:, :5], found[1].logits[:, :5], atol=1e-6)
+    assert np.isnan(found[0].logits[:, 5]).all()
+    assert found[1].interval()[0][5] == pytest.approx(1300.0)
 
 
 def test_a_battle_of_no_weight_is_no_unit() -> None:

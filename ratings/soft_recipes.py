@@ -58,7 +58,13 @@ def by_soft_elo(battles: Battles, judgments: Judgments, options: Options) -> Rat
         options,
         refit=lambda rows: soft_elo(data.select(rows), score[rows], human[rows], ridge=ridge, errors="none").ratings,
         figures=figures,
-        more={"beta": found.beta, "n_fit": found.n_fit, "ece": found.ece, "notes": list(found.warnings), **said},
+        more={
+            "beta": found.beta,
+            "n_fit": found.n_fit,
+            "ece": found.ece,
+            "notes": [*found.warnings, *held.warnings],
+            **said,
+        },
     )
 
 

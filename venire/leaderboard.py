@@ -101,6 +101,8 @@ def _show_doubts(screen: Console, board: Board) -> None:
         names = [plain(name) for name, why in facts["no_estimate"].items() if why == reason]
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         screen.print(f"no rating: {', '.join(names[:_NAMED])}{more}: {reason}")
+    if conformal := facts.get("conformal"):
+        _show_conformal(screen, conformal)
     if effects := facts.get("covariates"):
         _show_covariates(screen, effects, facts["level"])
     bad = {name: count for name, count in facts["statuses"].items() if count and name != "ok"}
@@ -117,6 +119,18 @@ def _show_doubts(screen: Console, board: Board) -> None:
             f"verdicts: {agreement['verdicts']}"
         )
     screen.print()
+
+
+def _show_conformal(screen: Console, conformal: Mapping[str, Any]) -> None:
+    """What intervals for people's ratings promise, beside what they held; and why one may not be believed."""
+    if conformal["expected"] is not None:
+        screen.print(
+            f"conformal intervals: {conformal['observed']:.0%} of the models that people rated are within, "
+            f"{conformal['expected']:.0%} expected",
+            style="dim",
+        )
+    for warning in conformal["warnings"]:
+        screen.print(f"note: {warning}")
 
 
 def _show_covariates(screen: Console, effects: Sequence[Mapping[str, Any]], level: float) -> None:

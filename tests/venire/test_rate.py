@@ -125,6 +125,18 @@ def test_soft_elo_says_how_far_it_may_be_believed(venire: Venire, scored: Path) 
     assert {row["conformal_lo"] for row in board["models"]} == {None}
 
 
+def test_soft_elo_says_beside_the_board_what_its_intervals_rest_on(venire: Venire, tmp_path: Path) -> None:
+    """Few models have infinite intervals, and parts that never met are placed by the ridge alone: neither is silent."""
+    rows = ["model_a,model_b,winner,score_difference,human_winner"]
+    for a, b in (("a", "b"), ("b", "c"), ("a", "c"), ("d", "e"), ("e", "f"), ("d", "f")):
+        rows += [f"{a},{b},model_a,2,model_a", f"{a},{b},model_b,-1,model_a", f"{a},{b},model_a,1,model_a"]
+    table = tmp_path / "battles.csv"
+    table.write_text("\n".join(rows))
+    shown = " ".join(venire("rate", table, "--method", "soft-elo").out.split())
+    assert "note: 5 calibration models are too few" in shown
+    assert "the anchors fall into 2 parts that never met" in shown
+
+
 def test_soft_elo_of_recorded_votes_has_the_published_temperature(venire: Venire, shared_data: Path) -> None:
     table = shared_data / "softelo_sample" / "battles.parquet"
     for words in ((), ("--map", "winner=judge_winner")):

@@ -10,6 +10,7 @@ import duckdb
 import numpy as np
 import pytest
 from scipy.stats import pearsonr, ttest_ind
+from scipy.stats import t as student
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
@@ -127,6 +128,21 @@ def test_the_partial_correlation_takes_the_rating_out_of_both() -> None:
     assert some.value == pytest.approx(expected)
     assert some.low < some.value < some.high
     assert some.p_value < 1e-6
+
+
+def test_a_partial_correlation_has_one_degree_of_freedom_less_than_a_plain_one() -> None:
+    """The p-value is that of the slope of `length` in a regression with `elo` beside it: n - 3 degrees."""
+    rng = np.random.default_rng(3)
+    elo, length, noise = rng.normal(0, 1, (3, 9))
+    residual = elo + 0.5 * length + noise
+    table = np.column_stack([np.ones(9), length, elo])
+    slope, left = np.linalg.lstsq(table, residual)[:2]
+    error = np.sqrt(left[0] / 6 * np.linalg.inv(table.T @ table)[1, 1])
+    found = partial_correlation(residual, length, elo)
+    assert found.value is not None
+    assert found.low is not None
+    assert found.p_value == pytest.approx(2 * student.sf(abs(slope[1] / error), 6))
+    assert np.arctanh(found.value) - np.arctanh(found.low) == pytest.approx(1.959964 / np.sqrt(9 - 4), rel=1e-6)
 
 
 def test_correlations_that_do_not_exist_are_none() -> None:

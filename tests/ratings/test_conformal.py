@@ -90,6 +90,19 @@ def test_residuals_that_hang_on_the_rating_are_warned_of() -> None:
     assert leave_one_out_conformal((elo - 1000) * 0.5, se, elo).warnings == found.warnings
 
 
+@pytest.mark.parametrize(("correlation", "warned"), [(0.49, False), (0.51, True)])
+def test_the_limit_of_that_correlation_is_two_over_the_root_of_the_models(correlation: float, warned: bool) -> None:
+    rng = np.random.default_rng(0)
+    rating = rng.normal(0, 1, 16)
+    rating -= rating.mean()
+    other = rng.normal(0, 1, 16)
+    other -= other.mean() + rating * (other @ rating) / (rating @ rating)
+    unit = [column / np.sqrt(column @ column) for column in (rating, other)]
+    residual = correlation * unit[0] + np.sqrt(1 - correlation**2) * unit[1]
+    found = split_conformal(residual, 1.0, [0.0], 1.0, calibration_elo=rating)
+    assert any("hang on the rating" in said for said in found.warnings) is warned
+
+
 def test_leaving_one_out_is_a_split_with_one_new_model() -> None:
     residual, se, human_se, elo = field(25, 5)
     found = leave_one_out_conformal(residual, se, elo, human_se=human_se)

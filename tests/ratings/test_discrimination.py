@@ -261,3 +261,13 @@ def test_the_mean_and_variance_of_slopes_are_the_fixed_point_of_their_definition
     assert shrunk.theta.mean() == pytest.approx(found.mu, abs=1e-6)
     spread = np.mean((shrunk.theta - shrunk.theta.mean()) ** 2 + shrunk.covariance[:, 1, 1])
     assert spread == pytest.approx(found.tau**2, abs=1e-6)
+
+
+def test_errors_of_slopes_have_the_factor_of_few_instructions() -> None:
+    """Two instructions, no place: the influences of both cancel, so that the error is twice the size of one."""
+    gap, won = np.array([1.0, 1.0, 2.0, 1.0, 1.0, 2.0]), np.array([1, 1, 0, 1, 0, 1])
+    found = discrimination(np.zeros(6, int), gap, won, judges=["j"], instruction=[0, 0, 0, 1, 1, 1], ordered=False)
+    share = 1.0 / (1.0 + np.exp(-found.ml[0] * gap))
+    influence = ((won - share) * gap)[:3].sum() / (share * (1.0 - share) * gap**2).sum()
+    assert found.ml_se[0] == pytest.approx(2.0 * abs(influence))
+    assert abs(influence) > 0.01

@@ -120,3 +120,12 @@ def test_a_huge_k_and_no_battle_at_all_end_in_numbers_or_reasons() -> None:
     assert np.isfinite(online_elo(battles(), k=10_000.0).ratings.elo).all()
     none = online_elo(comparisons(["a"], ["b"], [1.0], weight=[0.0]))
     assert np.isnan(none.ratings.elo).all()
+
+
+def test_the_scatter_of_two_orders_is_their_distance_over_the_root_of_two() -> None:
+    a, b = [0, 1, 2, 0, 1, 2, 0, 1], [1, 2, 0, 2, 0, 1, 1, 2]
+    data = comparisons(a, b, [1.0, 1.0, 0.0, 0.5, 1.0, 0.0, 0.0, 1.0])
+    one, two = (online_elo(data, k=32.0, shuffles=shuffles, seed=2) for shuffles in (1, 2))
+    assert np.isnan(one.sd).all()
+    assert two.sd.max() > 0.1
+    assert two.sd == pytest.approx(2.0**0.5 * np.abs(one.ratings.elo - two.ratings.elo))

@@ -110,3 +110,12 @@ def test_weights_and_shuffles_are_checked() -> None:
         trueskill(battles(10), shuffles=0)
     lone = trueskill(comparisons(["a", "c"], ["b", "a"], [1.0, 0.5]), shuffles=2)
     assert lone.ratings.diagnostics["no_estimate"].keys() == {"c"}
+
+
+def test_the_scatter_of_two_orders_is_their_distance_over_the_root_of_two() -> None:
+    a, b = [0, 1, 2, 0, 1, 2, 0, 1], [1, 2, 0, 2, 0, 1, 1, 2]
+    data = comparisons(a, b, [1.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0])
+    one, two = (trueskill(data, shuffles=shuffles, seed=2) for shuffles in (1, 2))
+    assert np.isnan(one.sd).all()
+    assert two.sd.max() > 0.1
+    assert two.sd == pytest.approx(2.0**0.5 * np.abs(one.mu - two.mu))

@@ -181,3 +181,8 @@ def test_what_does_not_scatter_has_no_error_and_the_reason_names_it() -> None:
     assert np.isnan(found.ratings.se).all()
     assert "that of d cannot be told" in found.ratings.diagnostics["errors_reason"]
     assert win_rate(battles()).ratings.diagnostics["errors_reason"] is None
+
+
+def test_the_model_of_the_fewest_clusters_gives_the_degrees_of_freedom() -> None:
+    data = comparisons(list("abababcc"), list("bababaab"), [1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 0.0], cluster=range(8))
+    assert win_rate(data).ratings.degrees == 1.0  # c met others in 2 of the 8 clusters

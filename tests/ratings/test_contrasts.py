@@ -11,6 +11,8 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from venire.arena.errors import InputError
+from venire.ratings.bradley_terry import bradley_terry
+from venire.ratings.comparisons import comparisons
 from venire.ratings.contrasts import battles_needed, contrast, difference, simultaneous, simultaneous_differences
 from venire.ratings.result import Ratings
 from venire.ratings.scale import POINTS_PER_LOGIT
@@ -111,3 +113,10 @@ def test_battles_needed_may_be_none_or_never_enough_or_unknown() -> None:
 def test_what_is_not_possible_is_refused_by_name(call: Any, words: str) -> None:
     with pytest.raises(InputError, match=words):
         call(rated([1.0, 0.0, math.nan], [0.1, 0.1, math.nan]))
+
+
+def test_intervals_that_hold_together_are_never_narrower_than_one_alone() -> None:
+    ratings = bradley_terry(comparisons(list("abcabc"), list("bcabca"), [1.0, 1.0, 1.0, 0.0, 1.0, 0.0]))
+    for seed in range(20):  # one draw is a poor quantile, and often far too low
+        found = simultaneous(ratings, [{"a": 1.0, "b": -1.0}], draws=1, seed=seed)
+        assert found.critical >= ratings.quantile(0.95)

@@ -77,7 +77,7 @@ def comparisons(
     """
     names, a, b = _sides(column("model_a", model_a), column("model_b", model_b), models)
     rows = len(a)
-    _in_parts("model_b", (a, b), _meets_itself, "a model meets itself: leave such rows out")
+    _in_parts("model_b", (a, b), _meets_itself, "a model meets itself: leave such rows out", names)
     outcome = _numbers("y", y, rows)
     _in_parts("y", (outcome,), _no_outcome, "give the outcome for A, from 0 to 1")
     weights = None if weight is None else _numbers("weight", weight, rows)
@@ -172,13 +172,19 @@ def _in_parts(
     columns: tuple[NDArray[Any], ...],
     wrong: Callable[..., NDArray[np.bool_] | None],
     what: str,
+    names: Sequence[str] | None = None,
 ) -> None:
-    """Refuse the first wrong row; `wrong` sees rows that stay in cache and answers None where all are right."""
+    """Refuse the first wrong row; `wrong` sees rows that stay in cache and answers None where all are right.
+
+    `names` are those of codes, so that a row is told as it was given.
+    """
     for start in range(0, len(columns[0]), _PART):
         found = wrong(*(values[start : start + _PART] for values in columns))
         if found is not None:
             row = start + int(np.argmax(found))
-            raise InputError(f"{argument}, row {row}: {columns[-1][row]!s} is not possible: {what}")
+            value = columns[-1][row]
+            told = value if names is None else names[value]
+            raise InputError(f"{argument}, row {row}: {told!s} is not possible: {what}")
 
 
 def _meets_itself(a: NDArray[np.int32], b: NDArray[np.int32]) -> NDArray[np.bool_] | None:

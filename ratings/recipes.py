@@ -201,13 +201,15 @@ def by_win_rate_balanced(battles: Battles, judgments: Judgments, options: Option
 
 def _rates(rates: Callable[[Comparisons], WinRates], judgments: Judgments, options: Options) -> Rated:
     data = judgments.comparisons()
-    found = rates(data)
+    found, parts = rates(data), weak_components(win_counts(data))
+    apart = f"the models fall into {parts} parts that never met: rates of different parts do not compare"
     return finished(
         found.ratings,
         data,
         options,
         refit=lambda rows: rates(data.select(rows)).ratings,
         figures={"win_rate": found.rate, "win_rate_se": found.se},
+        more={"notes": [apart]} if parts > 1 else None,
     )
 
 

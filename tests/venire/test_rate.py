@@ -256,6 +256,13 @@ def test_what_does_not_fit_is_one_sentence(venire: Venire, scored: Path, words: 
     assert len(done.err.strip().splitlines()) == 1
 
 
+def test_win_rates_of_models_that_never_met_are_marked(venire: Venire, tmp_path: Path) -> None:
+    path = tmp_path / "islands.csv"
+    rows = [f"{a},{b},{won}" for a, b in ("ab", "cd") for won in ("model_a", "model_b", "model_a")]
+    path.write_text("model_a,model_b,winner\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    assert "2 parts that never met" in venire("rate", path, "--method", "win-rate").out
+
+
 def test_a_method_says_which_column_it_misses(venire: Venire, tmp_path: Path) -> None:
     plain = tmp_path / "plain.csv"
     plain.write_text("model_a,model_b,winner\na,b,model_a\nb,a,model_a\n", encoding="utf-8")

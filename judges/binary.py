@@ -1,4 +1,6 @@
-"""The binary protocol: which of two answers is more surely correct, 1 or 2, without a tie (SPEC 1; paper 002).
+"""The binary protocol: which of two answers is more surely correct, 1 or 2, without a tie.
+
+Source: docs/protocols.md; Remeli and Hardt 2026.
 
 With log-probabilities the verdict has a score as well: how much likelier the judge was to say 1 than 2.
 """

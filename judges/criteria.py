@@ -1,4 +1,6 @@
-"""The criteria protocol: six scores from 1 to 10 for each of two answers and a preference, as JSON (SPEC 1; paper 003).
+"""The criteria protocol: six scores from 1 to 10 for each of two answers and a preference, as JSON.
+
+Source: docs/protocols.md; the Soft-Elo paper.
 
 Scores carry more than a bare preference: the mean difference is what soft ratings are made of. Where a judge's
 preference and its scores point to different sides, both are kept as they are: the preference is the label, and the

@@ -1,4 +1,7 @@
-"""The direct protocol: is one answer correct, incorrect or no attempt (SPEC 1; paper 002); also against a reference."""
+"""The direct protocol: is one answer correct, incorrect or no attempt; also against a reference.
+
+Source: docs/protocols.md; Remeli and Hardt 2026.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The echo protocol: does an answer go on after its final answer (SPEC 1; paper 002)?
+"""The echo protocol: does an answer go on after its final answer (docs/protocols.md; Remeli and Hardt 2026)?
 
 Some models repeat a phrase to their limit, or invent new questions and answer them. Judges are swayed by such answers,
 so that they are told apart before anything is ranked.

@@ -1,4 +1,7 @@
-"""The five-point protocol: reasons, then one of A>>B, A>B, A=B, B>A and B>>A (SPEC 1; in the style of arena-hard)."""
+"""The five-point protocol: reasons, then one of A>>B, A>B, A=B, B>A and B>>A.
+
+Source: docs/protocols.md; in the style of arena-hard.
+"""
 
 from __future__ import annotations
 

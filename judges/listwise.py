@@ -1,4 +1,6 @@
-"""The listwise protocol: all answers to an instruction at once, anonymous, to be ranked (SPEC 1; paper 004).
+"""The listwise protocol: all answers to an instruction at once, anonymous, to be ranked.
+
+Source: docs/protocols.md; arXiv 2510.15746.
 
 The order shown is drawn when the trial is planned. The judge's own answer may be among them; nothing says whose is
 whose. One call ranks a whole field, at the price of a long prompt.

@@ -1,4 +1,6 @@
-"""The two-stage protocol: reasons first, then one character (SPEC 1; paper 000, "two-stage preference elicitation").
+"""The two-stage protocol: reasons first, then one character.
+
+Source: docs/protocols.md; arXiv 2509.23510, "two-stage preference elicitation".
 
 Asking for reasons before a verdict keeps weak judges from answering the instruction instead of judging the answers.
 """

@@ -1,4 +1,4 @@
-"""Which matchups to judge: seeded pure functions from what is known of the models to matchups (SPEC 2)."""
+"""Which matchups to judge: seeded pure functions from what is known of the models to matchups (arXiv 2509.23510)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Policy = Callable[[PlanState, PlanSettings, np.random.Generator], list[Matchup]]
 def widest_gap(state: PlanState, settings: PlanSettings, rng: np.random.Generator) -> list[Matchup]:
     """The matchups with the widest absolute Elo gap, connected, no model in more than its share of them.
 
-    Wide gaps tell good judges from bad ones with the fewest calls (paper 000, mechanism 2). Raises InputError for a
+    Wide gaps tell good judges from bad ones with the fewest calls (arXiv 2509.23510). Raises InputError for a
     model without Elo and for a number of matchups that cannot connect the models.
     """
     return _connected(sorted(_candidates(state), key=lambda matchup: (-(matchup.gap or 0.0), matchup)), state, settings)

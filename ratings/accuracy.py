@@ -1,4 +1,7 @@
-"""Verdicts beside right and wrong answers: kinds of pairs, a judge that grades alone, what an echo does; SPEC 5."""
+"""Verdicts beside right and wrong answers: kinds of pairs, a judge that grades alone, what an echo does.
+
+Source: Remeli and Hardt 2026.
+"""
 
 from __future__ import annotations
 
@@ -110,7 +113,9 @@ def rate_by_kind(
 
 
 def direct_accuracy(model: ArrayLike, grade: ArrayLike, cluster: NDArray[np.int32] | None = None) -> DirectAccuracy:
-    """What a judge that grades answers one by one makes of each model (SPEC 5's direct judge), from rows of answers.
+    """What a judge that grades answers one by one makes of each model, from rows of answers.
+
+    Source: the direct judge of Remeli and Hardt 2026.
 
     Models are sorted by name. The error is that of a mean with n - 1, over clusters where `cluster` codes them; NaN
     below two. Raises `InputError` for columns of unequal length and for what is no `Grade`.

@@ -81,7 +81,7 @@ class TopK:
 
 
 def any_time_radius(se: ArrayLike, *, alpha: float = 0.05, tau: float = SCALE) -> Vector:
-    """How many standard errors an interval reaches that holds at all looks: c(s) of SPEC 8, for errors in logits.
+    """How many standard errors an interval reaches that holds at all looks: c(s), for errors in logits.
 
     `se` are errors of any shape, which what is returned has too. `alpha` is the chance of a miss at any look; share it
     among the pairs that are watched. `tau` in logits is about how far the estimate may be from 0. Infinite where the
@@ -130,7 +130,7 @@ def any_time_interval(
 def decide_pair(
     ratings: Ratings, model: str, other: str, *, level: float = 0.95, among: int = 1, looks: int | None = None
 ) -> Decision:
-    """Whether `model` is above `other`, at any look, or at one of `looks` declared ones; SPEC 8.
+    """Whether `model` is above `other`, at any look, or at one of `looks` declared ones; docs/ratings.md.
 
     `among` is the number of pairs that are watched. Raises `InputError` as `difference` does.
     """
@@ -145,7 +145,7 @@ def decide_pair(
 def decide_top_k(
     ratings: Ratings, k: int, *, indifference: float = 15.0, level: float = 0.95, looks: int | None = None
 ) -> TopK:
-    """Whether the best `k` models are known, up to `indifference` Elo points; SPEC 8.
+    """Whether the best `k` models are known, up to `indifference` Elo points; docs/ratings.md.
 
     Only pairs across the true boundary can lead to a wrong answer, so the chance of a miss is shared among k (n - k).
     Models without an estimate or an error are left out. Raises `InputError` for a `k` that leaves none on either side.
@@ -168,7 +168,7 @@ def decide_top_k(
 
 
 def stopping_half_width(se: ArrayLike, model_se: ArrayLike, clusters: int, *, level: float = 0.95) -> Vector:
-    """Half the width to stop by, in the units of `se`: stop when it is no more than what is wanted; SPEC 8.
+    """Half the width to stop by, in the units of `se`: stop when it is no more than what is wanted; docs/ratings.md.
 
     Who stops when an interval is narrow stops when its error is underestimated. So the error counts as no less than
     the model's own (`model_covariance`), with Student's quantile, and with fewer than 20 clusters it is infinite.

@@ -137,7 +137,9 @@ def fit_beta(
     cluster: NDArray[np.int32] | None = None,
     ties: HumanTies = "drop",
 ) -> Beta:
-    """Maximum likelihood of `human ~ sigma(beta * score)` over battles with a score and a label of people; SPEC 4.
+    """Maximum likelihood of `human ~ sigma(beta * score)` over battles with a score and a label of people.
+
+    Source: the Soft-Elo paper.
 
     `score` (rows,) is A less B, `human` (rows,) is 1, 0.5 or 0 for A; NaN in either leaves the row out. `ties` "drop"
     leaves human ties out as well, "half" takes them as half a win to each, which roughly halves beta. A beta of 0 or

@@ -96,7 +96,9 @@ class Partial:
 
 
 def position_bias(battles: Battles) -> tuple[PositionBias, ...]:
-    """Position habits of each judge, in the order of names, from verdicts that say which side was shown first; SPEC 4.
+    """Position habits of each judge, in the order of names, from verdicts that say which side was shown first.
+
+    Source: the Soft-Elo paper.
 
     Raises `InputError` for a table that does not know orders.
     """
@@ -152,7 +154,9 @@ def length_bias(
 def family_excess(
     scores: ArrayLike, judges: Sequence[str], judge_family: Sequence[str], model_family: Sequence[str]
 ) -> tuple[FamilyExcess, ...]:
-    """What each judge gives models of its own family beyond the other judges' median of the same models; SPEC 4.
+    """What each judge gives models of its own family beyond the other judges' median of the same models.
+
+    Source: the Soft-Elo paper.
 
     `scores` (judges, models) are mean scores, Elo points or residuals, NaN where a judge has none. The deviation from
     that median is compared between own and other models, so that a judge that is generous to all has no excess. Raises

@@ -74,7 +74,9 @@ def split_conformal(
     family: Sequence[str] | None = None,
     calibration_family: Sequence[str] | None = None,
 ) -> Conformal:
-    """Intervals for models that people did not rate, calibrated on some that they did; SPEC 4. All in Elo points.
+    """Intervals for models that people did not rate, calibrated on some that they did. All in Elo points.
+
+    Source: the Soft-Elo paper.
 
     `residual` (n,) is human less judge of the calibration models, `se` (n,) the error of the judge's rating,
     `human_se` (n,) that of people's (0: unknown). `elo` (models,) are the judge's ratings of new models, `elo_se` their

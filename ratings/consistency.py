@@ -127,7 +127,7 @@ def consistency(
     seed: int = 0,
     level: float = 0.95,
 ) -> Consistency:
-    """Consistency and discrimination of each judge, with basic bootstrap intervals; SPEC 2, paper 000.
+    """Consistency and discrimination of each judge, with basic bootstrap intervals; arXiv 2509.23510.
 
     `families` maps a model to its family, `judge_families` a judge; a judge without one has that of the model of its
     name. Matchups with a model of the judge's family are left out unless `own_family`. `elo` are people's ratings by

@@ -74,7 +74,7 @@ def bradley_terry_covariance(
     errors: PairErrors = "cluster",
     fixed: NDArray[np.bool_] | None = None,
 ) -> Covariance:
-    """Covariance of Bradley-Terry ratings `logits` (n,) at their maximum; SPEC 7.
+    """Covariance of Bradley-Terry ratings `logits` (n,) at their maximum; docs/ratings.md.
 
     NaN in `logits` is a model without an estimate: its rows are left out. `fixed` (n,) marks models that were held.
     "cluster" sums scores within clusters, "sandwich" takes each row for itself; both carry the factor C / (C - 1) and

@@ -1,4 +1,4 @@
-"""Online Elo: each battle moves two ratings by K times what it surprised; SPEC 3.
+"""Online Elo: each battle moves two ratings by K times what it surprised; the am-ELO paper.
 
 The result depends on the order of battles, which says nothing about models whose strength does not change. It is
 therefore the mean over random orders. Bradley-Terry has no such dependence and is the better answer; this one is here
@@ -44,7 +44,7 @@ class OnlineElo:
 def online_elo(
     data: Comparisons, *, k: float = 4.0, order: Order = "shuffled", shuffles: int = 100, seed: int = 0
 ) -> OnlineElo:
-    """Elo from 1000, each battle moving both ratings by k points times outcome less expectation; SPEC 3.
+    """Elo from 1000, each battle moving both ratings by k points times outcome less expectation; the am-ELO paper.
 
     `order` "given" takes the rows as they stand, once. Raises `InputError` for a k outside (0, 10000], fewer than one
     shuffle, and weights other than 0 and 1.

@@ -1,4 +1,4 @@
-"""People's ratings of the judges themselves, predicted from how consistently they judge; paper 000, SPEC 2.
+"""People's ratings of the judges themselves, predicted from how consistently they judge; arXiv 2509.23510.
 
 One straight line by least squares, Elo on score. In-sample figures flatter it, so that every judge is also predicted
 from a line through the others; and since errors in points say little by themselves, they stand beside Elo's own spread.

@@ -1,4 +1,7 @@
-"""How well ratings foretell battles not seen, fold by fold: squared error and area under the curve; SPEC 3."""
+"""How well ratings foretell battles not seen, fold by fold: squared error and area under the curve.
+
+Source: the am-ELO paper.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Which models to rank against accuracy: those that answer in form, beat chance, and differ in accuracy; SPEC 5."""
+"""Which models to rank against accuracy: those that answer in form, beat chance, and differ in accuracy.
+
+Source: Remeli and Hardt 2026.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ def filter_models(
     least_gap: float = 0.01,
     seed: int = 0,
 ) -> FilteredModels:
-    """Apply the three rules of SPEC 5 in their order, on shares from 0 to 1 (models,).
+    """Apply the three rules of Remeli and Hardt 2026 in their order, on shares from 0 to 1 (models,).
 
     First a parse rate above `least_parse_rate`, then an accuracy above `baseline`. The rest are sorted by accuracy; of
     two closer than `least_gap` the one that parses worse falls, then the less accurate, then one at random. The last

@@ -110,7 +110,7 @@ def leave_one_out(
     parity: bool = False,
     seed: int = 0,
 ) -> LeaveOneOut:
-    """Leave one model out in the reference gauge; SPEC 4.
+    """Leave one model out in the reference gauge; the Soft-Elo paper.
 
     For each model, people, hard verdicts (`data.y`) and soft targets are fitted apart on the battles of the other
     anchors, each centred over these; its own rating is then one number against fixed anchors with the same `ridge`,

@@ -1,4 +1,4 @@
-"""m-ELO: Elo's likelihood at its maximum instead of one pass of updates, without order and without K; SPEC 3.
+"""m-ELO: Elo's likelihood at its maximum instead of one pass of updates, without order and without K; the am-ELO paper.
 
 Maximising the sum of y ln P + (1 - y) ln(1 - P) over all battles is Bradley-Terry by another name.
 """

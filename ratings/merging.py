@@ -83,7 +83,9 @@ def canonical(battles: Battles) -> Battles:
 
 
 def merge_orders(battles: Battles, merge: Merge = "mean", *, flips: Flips = "tie") -> Judgments:
-    """Bring the two orders of each (pair, instruction, judge, repeat) together; SPEC 1, "Two orders to one judgment".
+    """Bring the two orders of each (pair, instruction, judge, repeat) together.
+
+    Source: docs/ratings.md, "Two orders to one judgment".
 
     Both orders agree: that winner. A tie and a winner: that winner at half strength under `mean`, a tie under
     `strict`. Opposite winners: a tie, kept as a flip, or left out under `flips="drop"`. Outcomes that are shares are

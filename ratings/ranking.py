@@ -72,7 +72,7 @@ def ranking(
     seed: int = 0,
     replicates: Replicates | None = None,
 ) -> Ranking:
-    """Ranks of all models with bounds that hold together; SPEC 7.
+    """Ranks of all models with bounds that hold together; docs/ratings.md.
 
     Errors are drawn from the covariance, or are those of `replicates` where they are given. Raises `InputError` for
     ratings without a covariance, replicates of other models, and impossible numbers.

@@ -47,7 +47,7 @@ def reliability(
     weight: NDArray[np.float64] | None = None,
     bins: int = 10,
 ) -> Reliability:
-    """Compare sigma(beta * |score|) with how often people chose the side that the score favours; SPEC 4.
+    """Compare sigma(beta * |score|) with how often people chose the side that the score favours; the Soft-Elo paper.
 
     `score` (rows,) is A less B, `human` (rows,) 1, 0.5 or 0 for A, NaN unknown. Only battles that both sides decide
     count: no human tie, no score of 0, and no tie of the judge where `y` (rows,) holds its verdicts. Bins are equal

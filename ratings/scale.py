@@ -14,7 +14,7 @@ POINTS_PER_LOGIT = 400.0 / math.log(10.0)
 
 
 def to_elo(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Elo points with mean 1000 over the last axis, from ratings in logits of shape (..., models); SPEC conventions."""
+    """Elo points with mean 1000 over the last axis, from ratings in logits of shape (..., models); docs/ratings.md."""
     centred = logits - logits.mean(axis=-1, keepdims=True)
     return np.asarray(ELO_MEAN + POINTS_PER_LOGIT * centred, dtype=np.float64)
 

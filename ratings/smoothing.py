@@ -54,7 +54,9 @@ def baselines(
     ties: HumanTies = "drop",
     held_out: bool = True,
 ) -> Baselines:
-    """Compare soft-Elo with hard-Elo, hard-Elo times one constant, and label smoothing over `confidences`; SPEC 4.
+    """Compare soft-Elo with hard-Elo, hard-Elo times one constant, and label smoothing over `confidences`.
+
+    Source: the Soft-Elo paper.
 
     Arguments are as in `soft_elo`. With `held_out` each model is left out in turn; without, all are fitted once on all
     battles and the constant of "scaled-hard" is fitted on the very models that it is measured on. Raises `InputError`.

@@ -83,7 +83,7 @@ def soft_elo(
     beta: float | None = None,
     parity: bool = False,
 ) -> SoftElo:
-    """Fit beta to labels of people, replace each verdict by sigma(beta * score), and rate on these; SPEC 4.
+    """Fit beta to labels of people, replace each verdict by sigma(beta * score), and rate on these; the Soft-Elo paper.
 
     `data.y` holds the verdicts of the judge, `score` (rows,) its scores of A less B averaged over both orders, `human`
     (rows,) what people said: 1, 0.5 or 0 for A. NaN in either is unknown; every row with a score is rated, whether

@@ -41,7 +41,7 @@ def split_coverage(
     splits: int = 20,
     seed: int = 0,
 ) -> Coverage:
-    """Calibrate on a random half of the models (the smaller), look at the others, and repeat; SPEC 4.
+    """Calibrate on a random half of the models (the smaller), look at the others, and repeat; the Soft-Elo paper.
 
     Arguments are as in `split_conformal`, of models that people rated; all in Elo points. Splits of the same models
     overlap, so `sd` is no standard error. Raises `InputError`.

@@ -1,4 +1,6 @@
-"""What an answer looks like, in numbers: length and markdown, for ratings that account for style; SPEC 5.
+"""What an answer looks like, in numbers: length and markdown, for ratings that account for style.
+
+Source: Remeli and Hardt 2026.
 
 Text in, counts out, in one pass over its lines. Each difference is relative, (a - b) / (a + b), so that ten words more
 weigh much in a short answer and little in a long one.

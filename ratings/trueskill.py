@@ -1,8 +1,9 @@
 """TrueSkill between two players without draws: a skill is a normal distribution that each battle narrows and moves.
 
-Herbrich, Minka, Graepel 2006. SPEC 5: skills begin at N(25, (25/3)^2), a performance scatters about the skill with
-25/6, and a skill drifts by 25/300 before each battle. As with Elo the order of battles matters, and the result is the
-mean over random orders. One battle moves both skills to the exact moments of their posterior.
+Herbrich, Minka and Graepel 2006, with the constants of Remeli and Hardt 2026: skills begin at N(25, (25/3)^2), a
+performance scatters about the skill with 25/6, and a skill drifts by 25/300 before each battle. As with Elo the order
+of battles matters, and the result is the mean over random orders. One battle moves both skills to the exact moments of
+their posterior.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class TrueSkill:
 
 
 def trueskill(data: Comparisons, *, shuffles: int = 100, seed: int = 0) -> TrueSkill:
-    """TrueSkill with SPEC 5's constants, mean over random orders; rows with outcome 0.5 are left out and counted.
+    """TrueSkill, mean over random orders; rows with outcome 0.5 are left out and counted.
 
     Any other outcome is a win for the side that has more than half. Elo points come from P = Phi(d / (sqrt 2 beta))
     read as a logistic. Raises `InputError` for fewer than one shuffle, and for weights other than 0 and 1.

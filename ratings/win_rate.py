@@ -1,4 +1,6 @@
-"""Win rates: the share of battles won, raw, with opponents of equal weight, or against one baseline; SPEC 5.
+"""Win rates: the share of battles won, raw, with opponents of equal weight, or against one baseline.
+
+Source: Remeli and Hardt 2026.
 
 They need no model of strength and no connected graph, and they depend on whom a model happened to meet: a raw rate
 is as good as its opponents are weak. Equal weight for each opponent mends unequal numbers, not unlike opponents.

@@ -1,4 +1,4 @@
-"""Matchup policies: how many matchups, which ones, and that nobody is left apart (SPEC 2)."""
+"""Matchup policies: how many matchups, which ones, and that nobody is left apart (arXiv 2509.23510)."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ lint: install
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/pytest -q -n 3
+	$(BIN)/pytest -q -n 4 --dist worksteal
 
 test-slow: install
 	$(BIN)/pytest -q -m slow

@@ -40,17 +40,17 @@ def broken(results: list[dict[str, Any]]) -> list[str]:
 
 
 @pytest.mark.timeout(600)
-def test_no_promise_is_broken_in_twelve_rounds() -> None:
-    code, results = torture("--rounds", "12")
+def test_no_promise_is_broken_in_six_rounds() -> None:
+    code, results = torture("--rounds", "6")
     assert broken(results) == []
     assert code == 0
-    assert len(results) == 12
-    assert sum(one["inside"] for one in results) >= 11
+    assert len(results) == 6
+    assert sum(one["inside"] for one in results) >= 5
 
 
 BUILDS = [
     ("announcement-skipped", "SIGKILL", 3),
-    ("reservation-released-twice", "money budget", 3),
+    pytest.param("reservation-released-twice", "money budget", 3, marks=pytest.mark.slow),
     pytest.param("first-reply-wins-off", "late duplicates", 2, marks=pytest.mark.slow),
     pytest.param("replies-dropped", "disk full", 1, marks=pytest.mark.slow),
     pytest.param("recovered-again", "SIGKILL", 4, marks=pytest.mark.slow),

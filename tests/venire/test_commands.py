@@ -170,6 +170,7 @@ def test_what_demo_tells_to_try_next_works(venire: Venire, demo: Demo) -> None:
             assert venire(*words[1:]).code == 0, line
 
 
+@pytest.mark.slow
 def test_a_finished_demo_starts_anew_only_in_a_store_of_its_own(venire: Venire, demo: Demo, tmp_path: Path) -> None:
     folder = tmp_path / "d"
     shutil.copytree(demo.folder, folder)

@@ -19,9 +19,7 @@ from venire.ratings.wins import WinCounts
 
 __all__ = [
     "SeparatedError",
-    "count_components",
     "groups_of",
-    "has_estimate",
     "strong_groups",
     "tie_parameter_exists",
     "weak_components",
@@ -61,16 +59,6 @@ def groups_of(counts: WinCounts, fixed: NDArray[np.bool_] | None = None) -> list
         held = np.flatnonzero(fixed)
         winner, loser = np.concatenate([winner, held]), np.concatenate([loser, np.roll(held, 1)])
     return _ordered_groups(len(counts.models), winner, loser)
-
-
-def has_estimate(wins: NDArray[np.float64]) -> bool:
-    """Whether pair counts (n, n) have a finite maximum: wins lead from every model to every other."""
-    return int(connected_components(_beat_graph(wins), directed=True, connection="strong")[0]) <= 1
-
-
-def count_components(wins: NDArray[np.float64]) -> int:
-    """How many sets of models were never compared with one another, from pair counts (n, n)."""
-    return int(connected_components(_beat_graph(wins), directed=False)[0])
 
 
 def weak_components(counts: WinCounts) -> int:
@@ -150,11 +138,6 @@ def _ordered_groups(size: int, winner: NDArray[np.intp], loser: NDArray[np.intp]
 
 def _edges(size: int, start: NDArray[np.intp], end: NDArray[np.intp]) -> csr_array:
     return coo_array((np.ones(len(start)), (start, end)), shape=(size, size)).tocsr()
-
-
-def _beat_graph(wins: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Ones where there is a win: scipy takes a weight below 1e-8 for no edge at all."""
-    return (wins > 0).astype(np.float64)
 
 
 def _few(group: Sequence[str]) -> str:

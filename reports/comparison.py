@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -83,9 +83,9 @@ def compare(battles: Battles, methods: Sequence[str], options: Options) -> Compa
         left_out = {name: f"needs {lack}" for name in METHODS if (lack := missing(battles, name, options))}
         left_out |= {name: "rates no models" for name, one in METHODS.items() if not one.rates}
         left_out |= {
-            name: f"does not take {', '.join(untaken(name, options))}"
+            name: f"does not take {', '.join(lost)}"
             for name in METHODS
-            if name not in left_out and untaken(name, options)
+            if name not in left_out and (lost := untaken(name, _told(name, options)))
         }
         chosen = [name for name in METHODS if name not in left_out]
     if len(chosen) < 2:
@@ -93,7 +93,9 @@ def compare(battles: Battles, methods: Sequence[str], options: Options) -> Compa
             f"a comparison needs two methods or more; there are: {', '.join(METHODS)}"
             + "".join(f"\nleft out: {name} {why}" for name, why in left_out.items())
         )
-    found = [rate(battles, name, options) for name in chosen]
+    if unknown := [name for name in chosen if name not in METHODS]:
+        raise InputError(f"method is {unknown[0]!r}; choose one of {', '.join(METHODS)}")
+    found = [rate(battles, name, _told(name, options)) for name in chosen]
     elo = np.array([one.ratings.elo for one in found])
     rank = np.array([_ranks(_together(one)) for one in found])
     rows = []
@@ -112,6 +114,11 @@ def compare(battles: Battles, methods: Sequence[str], options: Options) -> Compa
     kendall = tuple(_kendall(_together(found[0]), _together(one)) for one in found)
     apart = tuple(name for name, one in zip(chosen, found, strict=True) if len(one.groups) > 1)
     return Comparison(tuple(chosen), tuple(rows), kendall, left_out, apart)
+
+
+def _told(method: str, options: Options) -> Options:
+    """Covariates are named for the method that takes them, to be seen beside those that do not."""
+    return options if "covariates" in METHODS[method].takes else replace(options, covariates=())
 
 
 def _together(rated: Rated) -> NDArray[np.float64]:

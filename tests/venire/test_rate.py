@@ -209,6 +209,10 @@ def test_methods_stand_side_by_side(venire: Venire, scored: Path) -> None:
     assert found["kendall"]["bradley-terry"] == 1.0
     first = found["models"][0]
     assert (first["model"], first["rank"]["elo"], first["moved"]["elo"]) == ("a", 1, 0)
+    beside = venire("rate", scored, "--compare", "--covariate", "length", "--json").json()
+    assert {"bradley-terry", "covariates", "elo"} <= set(beside["methods"])
+    assert set(beside["left_out"]) == {"consistency"}
+    assert "choose one of" in venire("rate", scored, "--compare", "--method", "elo", "--method", "elon").err
     two = venire("rate", scored, "--compare", "--method", "elo", "--method", "win-rate")
     assert "elo" in two.out
     assert "trueskill" not in two.out

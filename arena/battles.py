@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from venire.arena.ballots import Ballots
+
 __all__ = ["Battles", "PlanState", "Statistics"]
 
 
@@ -26,7 +28,8 @@ class Battles:
     more), `score` (A less B on the judge's own scale), `human` (1, 0.5 or 0: what people said of A). Within these, NaN
     is a row that does not say. `features` are covariates by name, of A less B. `cluster` is a code into `clusters`:
     what rows share in place of their instruction, where a table names it; `clustered` False says that they share
-    nothing.
+    nothing. `peers` says which of the models a judge is, where it goes by another name than the judge's own. `ballots`
+    are the rankings that these verdicts were made from, where they were.
     """
 
     models: tuple[str, ...]
@@ -49,6 +52,8 @@ class Battles:
     cluster: NDArray[np.int32] | None = None
     clusters: tuple[str, ...] = ()
     clustered: bool = True
+    peers: Mapping[str, str] = field(default_factory=dict)
+    ballots: Ballots | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,8 @@ class Rated:
     `best` is the chance that the true rating is the highest, as far as it is known. `group` counts
     from 1 in the order of `groups`; ranks and ratings compare within a group alone. `reasons` says why a model has no
     rating, `figures` are the method's own figures by name, `without_estimate` the bootstrap replicates left out.
+    `position` is the place in the order of a method that gives an order and no ratings (`order.Order`), NaN without
+    one. `judge_figures` are what a method found of `judges`, (judges,) by name.
     """
 
     ratings: Ratings
@@ -42,6 +44,9 @@ class Rated:
     fits: tuple[Mapping[str, Any], ...] = ()
     without_estimate: int = 0
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
+    position: NDArray[np.float64] | None = None
+    judges: tuple[str, ...] = ()
+    judge_figures: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
 
 
 def among(data: Comparisons, codes: Sequence[int] | NDArray[np.intp]) -> Comparisons:

@@ -21,6 +21,7 @@ from venire.ratings.any_time import (
     looks_radius,
     stopping_half_width,
 )
+from venire.ratings.ballots import ballot_votes, ballots, ballots_of, paired
 from venire.ratings.beta import Beta, fit_beta
 from venire.ratings.bias import (
     FamilyExcess,
@@ -139,6 +140,9 @@ __all__ = [
     "agreement",
     "any_time_interval",
     "any_time_radius",
+    "ballot_votes",
+    "ballots",
+    "ballots_of",
     "baselines",
     "battles_needed",
     "bootstrap_battles",
@@ -183,6 +187,7 @@ __all__ = [
     "model_covariance",
     "online_elo",
     "pair_kinds",
+    "paired",
     "partial_correlation",
     "position",
     "position_audit",

@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
+from venire.beside_board import show_reference
 from venire.reports.board import Board
 from venire.reports.comparison import Comparison
 from venire.screen import plain, tabulate
@@ -24,6 +25,8 @@ def show_board(screen: Console, board: Board) -> None:
         _show_models(screen, board)
     if source := facts.get("source"):
         _show_source(screen, source)
+    if reference := facts.get("reference"):
+        show_reference(screen, reference)
     _show_doubts(screen, board)
     _show_judges(screen, board)
     _show_predictions(screen, board)

@@ -12,6 +12,7 @@ from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import GENERATE, Origin, Shape
 from venire.judges import PROTOCOLS
+from venire.known_ratings import known_ratings
 from venire.ratings.options import Options
 from venire.reports.board import Board, build
 from venire.reports.comparison import Comparison, compare
@@ -32,7 +33,7 @@ class Source:
     whose rows share their noise ("none": no column). `origin` says where a file's verdicts come from, recorded unless
     told; a store knows by itself. `form` is the files' format (`storage.formats`), guessed from their columns unless
     told; `both_bad` is what a verdict that both are bad counts as, and `baseline` whom all models met where the files
-    do not say.
+    do not say. `reference` is a file of ratings known before, in place of those that a store has.
     """
 
     paths: tuple[Path, ...]
@@ -44,11 +45,12 @@ class Source:
     form: str | None = None
     both_bad: BothBad | None = None
     baseline: str | None = None
+    reference: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """Verdicts with what is known beside them; `told` is what became of a file's rows."""
+    """Verdicts with what is known beside them; `told` is what became of a file's rows, `reference_told` of ratings."""
 
     battles: Battles
     origins: Collection[Origin]
@@ -58,6 +60,7 @@ class Verdicts:
     judge_elo: Mapping[str, float] = field(default_factory=dict)
     seed: int = 0
     told: Mapping[str, Any] | None = None
+    reference_told: Mapping[str, Any] | None = None
 
     def board(self, method: str = "bradley-terry", options: Options | None = None) -> Board:
         """The board by one method; raises InputError as `reports.board.build` does."""
@@ -71,7 +74,9 @@ class Verdicts:
             judge_families=self.judge_families,
             judge_elo=self.judge_elo,
         )
-        return board if self.told is None else replace(board, diagnostics={**board.diagnostics, "source": self.told})
+        told = {"source": self.told, "reference": self.reference_told}
+        more = {name: facts for name, facts in told.items() if facts is not None}
+        return replace(board, diagnostics={**board.diagnostics, **more}) if more else board
 
     def compare(self, methods: Sequence[str], options: Options) -> Comparison:
         """Several methods on these verdicts; raises InputError as `reports.comparison.compare` does."""
@@ -104,6 +109,7 @@ def rate(
     form: str | None = None,
     both_bad: BothBad | None = None,
     baseline: str | None = None,
+    reference: Path | str | None = None,
 ) -> Board:
     """The board of a store's campaign (the only one, unless named), or of verdicts in one or several files.
 
@@ -121,6 +127,7 @@ def rate(
         form,
         both_bad,
         baseline,
+        None if reference is None else Path(reference),
     )
     return read(source, () if options is None else options.covariates).board(method, options)
 
@@ -130,6 +137,14 @@ def read(source: Source, features: Sequence[str] = ()) -> Verdicts:
 
     Raises InputError for a path that cannot be read, a campaign that is not there, and an argument that does not apply.
     """
+    found = _read(source, features)
+    if source.reference is None:
+        return found
+    ratings, told = known_ratings(source.reference, found.battles.models, found.reference)
+    return replace(found, reference=ratings, reference_told=told)
+
+
+def _read(source: Source, features: Sequence[str]) -> Verdicts:
     if not source.paths:
         raise InputError("nothing was named: name a store or files of verdicts")
     stores = [one for one in source.paths if is_store(one)]

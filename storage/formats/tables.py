@@ -19,7 +19,7 @@ from venire.arena.errors import InputError
 from venire.arena.records import Completion, Instruction, Rating
 from venire.storage.formats.source import Table, open_table
 
-__all__ = ["Kind", "read", "unrated"]
+__all__ = ["LARGEST_ELO", "Kind", "read", "unrated"]
 
 Kind = Literal["instructions", "completions", "elo"]
 _ROWS = 1000
@@ -142,7 +142,7 @@ def _record(
     return Rating(required("model"), _elo(table, number, cell["elo"], theirs["elo"]))
 
 
-_LARGEST_ELO = 100_000.0
+LARGEST_ELO = 100_000.0
 """As in a campaign file: what lies beyond is a mistake, and its gaps would not fit their column."""
 
 
@@ -151,9 +151,9 @@ def _elo(table: Table, number: int, text: str, column: str) -> float:
         elo = float(text)
     except ValueError:
         elo = math.nan
-    if not abs(elo) <= _LARGEST_ELO:
+    if not abs(elo) <= LARGEST_ELO:
         raise InputError(
             f'{table.path}: row {number}: "{column}" is "{text[:40]}"; accepted: a number of Elo points within '
-            f"+-{_LARGEST_ELO:.0f}, or nothing where none is known"
+            f"+-{LARGEST_ELO:.0f}, or nothing where none is known"
         )
     return elo

@@ -94,6 +94,9 @@ def rate(
         None, "--both-bad", help="What a verdict that both are bad counts as; default: tie."
     ),
     baseline: str | None = typer.Option(None, "--baseline", help="Whom all models met, where the files do not say."),
+    reference: Path | None = typer.Option(
+        None, "--reference", help="Ratings to compare with: a table of model and elo, or a board in JSON."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON on standard output and nothing else."),
 ) -> None:
     """Rate the models and measure the judges.
@@ -118,6 +121,7 @@ def rate(
         form=form,
         both_bad=None if both_bad is None else both_bad.value,
         baseline=baseline,
+        reference=reference,
     )
     verdicts = read(source, covariate)
     options = Options(
@@ -132,6 +136,8 @@ def rate(
         level=level,
         covariates=tuple(covariate),
     )
+    if compare and reference is not None:
+        raise InputError("--reference is held against one board: leave out --compare, or --reference")
     if compare:
         comparison = verdicts.compare(method, options)
         if as_json:

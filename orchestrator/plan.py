@@ -21,7 +21,7 @@ from venire.storage import frames, imports, plans
 from venire.storage.plans import Answers
 from venire.storage.store import Store
 
-__all__ = ["PlannedCampaign", "design", "judges_pairs", "plan_campaign", "respondents", "select_models"]
+__all__ = ["PlannedCampaign", "design", "judges_pairs", "plan_campaign", "rates_models", "respondents", "select_models"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +79,11 @@ def _who(judge: JudgeSettings) -> str:
 def judges_pairs(campaign: Campaign) -> bool:
     """Whether any judge of a campaign is shown pairs, so that matchups are chosen."""
     return any(PROTOCOLS[judge.protocol].shape is Shape.PAIR for judge in campaign.judges)
+
+
+def rates_models(campaign: Campaign) -> bool:
+    """Whether any judge of a campaign sets one model above another, so that models can be rated."""
+    return any(PROTOCOLS[judge.protocol].shape in (Shape.PAIR, Shape.LIST) for judge in campaign.judges)
 
 
 def select_models(campaign: Campaign, there: Sequence[imports.Contestant]) -> tuple[PlanState, tuple[LeftOut, ...]]:

@@ -111,8 +111,8 @@ def _gauge(found: Mapping[int, Rated]) -> str:
 
 
 def largest(rated: Rated) -> int | None:
-    """Number of the rated group with the most models; of equals, the first. None where no model is rated."""
-    there = np.isfinite(rated.ratings.logits)
+    """Number of the group with the most models rated or in an order; of equals, the first. None where there is none."""
+    there = np.isfinite(rated.ratings.logits if rated.position is None else rated.position)
     sizes = np.bincount(rated.group[there], minlength=1)
     return int(np.argmax(sizes)) if sizes.any() else None
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.ratings import recipes, soft_recipes
 from venire.ratings.apart import Rated
-from venire.ratings.merging import Judgments, merge_orders
+from venire.ratings.ballots import own_models, without_own
+from venire.ratings.ballots import select as select_ballots
+from venire.ratings.merging import Judgments, merge_orders, select
 from venire.ratings.options import Options
 
-__all__ = ["METHODS", "Method", "merged", "missing", "rate", "untaken"]
+__all__ = ["METHODS", "Method", "heard", "merged", "missing", "rate", "untaken"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,10 @@ class Method:
     rates: bool = True
 
 
-_MOST = frozenset({"merge", "flips", "seed", "level", "replicates", "anchors"})
+_MOST = frozenset({"merge", "flips", "seed", "level", "replicates", "anchors", "own_votes", "judge_weights"})
+_WEIGHTS = frozenset({"judge_weights"})
+_JUDGES = _WEIGHTS | {"own_votes"}
+"""What some are deaf to: one battle after another has no weight, and what people said has no judge."""
 _COLUMNS = {
     "score": "the judge's score difference (a column score_difference, or a protocol that scores)",
     "human": "what people said (a column human_winner)",
@@ -38,8 +45,47 @@ _COLUMNS = {
 
 
 def merged(battles: Battles, options: Options) -> Judgments:
-    """The judgments that an option's merge and treatment of flips make of verdicts; raises as `merge_orders` does."""
-    return merge_orders(battles, options.merge, flips=options.flips)
+    """The judgments that an option's merge and treatment of flips make of the verdicts that are heard.
+
+    Raises as `heard` and `merge_orders` do.
+    """
+    return merge_orders(heard(battles, options), options.merge, flips=options.flips)
+
+
+def heard(battles: Battles, options: Options) -> Battles:
+    """The verdicts, and the ballots behind them, that options let a method hear, with the weights that they give.
+
+    A judge of weight 0 is not heard at all. Raises `InputError` for the weight of a judge that is not there, and where
+    judges are not to be heard on themselves and none of them is a model.
+    """
+    if options.own_votes == "exclude":
+        battles = _without_own(battles)
+    return _weighed(battles, options.judge_weights) if options.judge_weights else battles
+
+
+def _without_own(battles: Battles) -> Battles:
+    own = own_models(battles.judges, battles.models, battles.peers)
+    if not (own >= 0).any():
+        raise InputError(
+            f"no judge is one of the models, so that none has votes on itself to exclude; judges: "
+            f"{', '.join(battles.judges[:10])}; models: {', '.join(battles.models[:10])}"
+        )
+    mine = own[battles.judge]
+    kept = select(battles, (battles.model_a != mine) & (battles.model_b != mine))
+    return kept if kept.ballots is None else replace(kept, ballots=without_own(kept.ballots, battles.peers))
+
+
+def _weighed(battles: Battles, weights: Mapping[str, float]) -> Battles:
+    if strange := sorted(set(weights) - set(battles.judges)):
+        raise InputError(f"there is no judge {strange[0]!r} to weigh; there are: {', '.join(battles.judges[:20])}")
+    factor = np.array([weights.get(name, 1.0) for name in battles.judges])
+    kept = select(battles, factor[battles.judge] > 0.0)
+    weight = factor[kept.judge] * (1.0 if kept.weight is None else kept.weight)
+    votes = kept.ballots
+    if votes is not None:
+        votes = select_ballots(votes, factor[votes.judge] > 0.0)
+        votes = replace(votes, weight=factor[votes.judge] * (1.0 if votes.weight is None else votes.weight))
+    return replace(kept, weight=weight, ballots=votes)
 
 
 def missing(battles: Battles, method: str, options: Options | None = None) -> str | None:
@@ -71,7 +117,8 @@ def rate(battles: Battles, method: str, options: Options) -> Rated:
         raise InputError(f"{method} needs {lacking}")
     if strange := sorted(set(options.anchors) - set(battles.models)):
         raise InputError(f"there is no model {strange[0]!r} to anchor; there are: {', '.join(battles.models[:20])}")
-    return chosen.run(battles, merged(battles, options), options)
+    told = heard(battles, options)
+    return chosen.run(told, merge_orders(told, options.merge, flips=options.flips), options)
 
 
 METHODS: dict[str, Method] = {
@@ -94,17 +141,21 @@ METHODS: dict[str, Method] = {
         soft_recipes.by_hard_elo, "the same on verdicts, with a slight ridge", frozenset({"ridge", "errors"})
     ),
     "human-elo": Method(
-        soft_recipes.by_human_elo, "the same on what people said", frozenset({"ridge", "errors"}), ("human",)
+        soft_recipes.by_human_elo,
+        "the same on what people said",
+        frozenset({"ridge", "errors"}),
+        ("human",),
+        deaf=_JUDGES,
     ),
     "m-elo": Method(recipes.by_m_elo, "Bradley-Terry under its other name", frozenset({"errors"})),
-    "elo": Method(recipes.by_elo, "online Elo, mean over shuffled orders"),
-    "trueskill": Method(recipes.by_trueskill, "TrueSkill without draws, mean over shuffled orders"),
+    "elo": Method(recipes.by_elo, "online Elo, mean over shuffled orders", deaf=_WEIGHTS),
+    "trueskill": Method(recipes.by_trueskill, "TrueSkill without draws, mean over shuffled orders", deaf=_WEIGHTS),
     "win-rate": Method(recipes.by_win_rate, "share of battles won, a tie counting half"),
     "win-rate-balanced": Method(recipes.by_win_rate_balanced, "mean over opponents of the share won against each"),
     "consistency": Method(
         recipes.by_consistency,
         "judges alone: how firmly each decides",
-        deaf=frozenset({"merge", "flips", "anchors"}),
+        deaf=frozenset({"merge", "flips", "anchors"}) | _JUDGES,
         rates=False,
     ),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, get_args
 
@@ -33,7 +33,8 @@ class ModelRow:
     `logit` is the same rating in log odds, `rank_lo` to `rank_hi` the ranks it may have at the board's level (1 is
     best), `battles` the judgments it took part in. Models of one `tier` are not separated from its first, `best` is the
     chance that its true rating is the highest. `group` counts from 1 and is None where all models were rated
-    together; `reference` is a rating known before; `figures` are the method's own.
+    together; `reference` is a rating known before; `figures` are the method's own. `position` is the place in the
+    order of a method that gives an order, equal models at their mean; None elsewhere, and for a model without one.
     """
 
     model: str
@@ -49,12 +50,18 @@ class ModelRow:
     best: float | None = None
     group: int | None = None
     reference: float | None = None
+    position: float | None = None
     figures: Mapping[str, float | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """Models by falling Elo, judges by name; `verdicts` is where the verdicts come from, None where there is none."""
+    """Models by falling Elo or by their position, judges by name.
+
+    `verdicts` is where the verdicts come from, None where there is none. `judge_figures` are what the method found of
+    judges, by figure and by judge: None of a judge that it did not use. `ordered` says that the method gives an order
+    and no ratings.
+    """
 
     method: str
     gauge: str
@@ -62,18 +69,24 @@ class Board:
     models: tuple[ModelRow, ...]
     judges: tuple[JudgeConsistency, ...]
     diagnostics: Mapping[str, Any]
+    judge_figures: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
+    ordered: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The board as plain JSON values, floats rounded to six decimals, so that equal boards have equal bytes.
 
-        A model has `group` only where there are several, and `reference` only where one is known.
+        A model has `group` only where there are several, `reference` only where one is known, and `position` only under
+        a method that gives an order.
         """
         board = {
             "method": self.method,
             "gauge": self.gauge,
             "verdicts": self.verdicts,
-            "models": [_model_json(row) for row in self.models],
-            "judges": [asdict(row) for row in self.judges],
+            "models": [_model_json(row, self.ordered) for row in self.models],
+            "judges": [
+                {**asdict(row), **{name: figure[row.judge] for name, figure in self.judge_figures.items()}}
+                for row in self.judges
+            ],
             "diagnostics": self.diagnostics,
         }
         rounded: dict[str, Any] = _rounded(board)
@@ -113,12 +126,15 @@ def build(
         level=told.level,
     )
     met = _agreement(rated, reference)
+    measured = judges.judges if len(battles.status) else ()
     return Board(
         method=method,
         gauge=rated.ratings.gauge,
         verdicts=origin,
         models=_model_rows(judgments, rated, reference or {}),
-        judges=judges.judges if len(battles.status) else (),
+        judges=measured,
+        judge_figures=_judge_figures(rated, [row.judge for row in measured]),
+        ordered=rated.position is not None,
         diagnostics={
             "reason": None if len(judgments) else "there is no readable verdict to rate from",
             **_counts(battles, judgments, told),
@@ -167,19 +183,38 @@ def _model_rows(judgments: Judgments, rated: Rated, reference: Mapping[str, floa
             best=_known(rated.best[place]),
             group=int(rated.group[place]) if len(rated.groups) > 1 else None,
             reference=reference.get(name),
-            figures={figure: _known(column[place]) for figure, column in rated.figures.items()},
+            position=None if rated.position is None else _known(rated.position[place]),
+            figures={name: _known(column[place]) for name, column in rated.figures.items() if name != "position"},
         )
         for place, name in enumerate(found.models)
     ]
-    # Ratings that print alike are ties: the last bits of a fit must not decide who stands above whom.
-    return tuple(sorted(rows, key=lambda row: (math.inf if row.elo is None else -round(row.elo, 6), row.model)))
+    return tuple(sorted(rows, key=_place))
 
 
-def _model_json(row: ModelRow) -> dict[str, Any]:
+def _place(row: ModelRow) -> tuple[float, float, str]:
+    """Sorts by rating, then by position; what prints alike is tied, since last bits must not decide."""
+    rating = math.inf if row.elo is None else -round(row.elo, 6)
+    return rating, math.inf if row.position is None else round(row.position, 6), row.model
+
+
+def _model_json(row: ModelRow, ordered: bool) -> dict[str, Any]:
     plain = asdict(row)
     figures = plain.pop("figures")
-    optional = ("group", "reference")
-    return {**{key: value for key, value in plain.items() if key not in optional or value is not None}, **figures}
+    left_out = {name for name in ("group", "reference") if plain[name] is None} | (set() if ordered else {"position"})
+    return {**{key: value for key, value in plain.items() if key not in left_out}, **figures}
+
+
+def _judge_figures(rated: Rated, judges: Sequence[str]) -> dict[str, dict[str, float | None]]:
+    """The method's figures of judges, by figure and by judge; infinite ones stay, to be told from unknown ones."""
+    return {
+        name: dict.fromkeys(judges)
+        | {
+            judge: None if math.isnan(value) else value
+            for judge, value in zip(rated.judges, column.tolist(), strict=True)
+            if judge in set(judges)
+        }
+        for name, column in rated.judge_figures.items()
+    }
 
 
 def _counts(battles: Battles, judgments: Judgments, options: Options) -> dict[str, Any]:
@@ -192,6 +227,7 @@ def _counts(battles: Battles, judgments: Judgments, options: Options) -> dict[st
         "flips": judgments.flips,
         "one_order": judgments.one_order,
         "unreadable": judgments.unreadable,
+        **({} if battles.ballots is None else {"ballots": len(battles.ballots)}),
     }
 
 
@@ -215,23 +251,28 @@ def _errors(rated: Rated, options: Options, judges: Consistency, units: str) -> 
 
 
 def _agreement(rated: Rated, reference: Mapping[str, float] | None) -> Agreement:
-    """Agreement with the reference within the largest rated group: differences between groups are not known."""
+    """Agreement with the reference within the largest rated group: differences between groups are not known.
+
+    Of an order it is that of places with the reference, higher being better.
+    """
     group = largest(rated)
     if not reference:
         return Agreement(None, None, None, 0, "no reference ratings are known")
     if group is None:
         return Agreement(None, None, None, 0, "no model could be rated")
-    elo = rated.ratings.elo
+    value = rated.ratings.elo if rated.position is None else -rated.position
     names = rated.ratings.models
-    inside = np.flatnonzero((rated.group == group) & np.isfinite(elo))
+    inside = np.flatnonzero((rated.group == group) & np.isfinite(value))
     # Ratings that print alike are ties, here as in the order of rows.
-    return agreement({names[place]: round(float(elo[place]), 6) for place in inside}, reference)
+    return agreement({names[place]: round(float(value[place]), 6) for place in inside}, reference)
 
 
 def _agreement_json(met: Agreement, origin: str | None, rated: Rated) -> dict[str, Any] | None:
     if met.mae is None:
         return None
     figures: dict[str, Any] = {"pearson": met.pearson, "spearman": met.spearman, "mae": met.mae, "models": met.models}
+    if rated.position is not None:  # places are no ratings: only their order can agree
+        figures = {"pearson": None, "spearman": met.spearman, "kendall": met.kendall, "mae": None, "models": met.models}
     group = largest(rated)
     if len(rated.groups) > 1 and group is not None:
         figures["group"] = group

@@ -24,8 +24,8 @@ __all__ = ["Comparison", "Standing", "compare"]
 class Standing:
     """One model under every method: Elo points and rank (1 is best, equals share the better), None where unrated.
 
-    A model outside the largest group of a method that rated groups apart has no rank there. `moved` is the
-    rank under each method less that under the first: positive is a worse place.
+    A method that gives an order has ranks and no Elo. A model outside the largest group of a method that rated groups
+    apart has no rank there. `moved` is the rank under each method less that under the first: positive is a worse place.
     """
 
     model: str
@@ -95,6 +95,7 @@ def compare(battles: Battles, methods: Sequence[str], options: Options) -> Compa
         )
     if unknown := [name for name in chosen if name not in METHODS]:
         raise InputError(f"method is {unknown[0]!r}; choose one of {', '.join(METHODS)}")
+    _refuse_unheard(chosen, options)
     found = [rate(battles, name, _told(name, options)) for name in chosen]
     elo = np.array([one.ratings.elo for one in found])
     rank = np.array([_ranks(_together(one)) for one in found])
@@ -116,21 +117,48 @@ def compare(battles: Battles, methods: Sequence[str], options: Options) -> Compa
     return Comparison(tuple(chosen), tuple(rows), kendall, left_out, apart)
 
 
+_OF_SOME = frozenset(
+    {
+        "covariates",
+        "restarts",
+        "habits",
+        "ability_ridge",
+        "least_verdicts",
+        "least_ability",
+        "until_stable",
+        "seconds",
+    }
+)
+"""Options that are one method's own: named for it, they say nothing to the methods beside it."""
+
+
 def _told(method: str, options: Options) -> Options:
-    """Covariates are named for the method that takes them, to be seen beside those that do not."""
-    return options if "covariates" in METHODS[method].takes else replace(options, covariates=())
+    """The options as one of several methods is told them: without those that are another's own."""
+    plain = Options()
+    others = {name: getattr(plain, name) for name in _OF_SOME - METHODS[method].takes}
+    return replace(options, **others)
+
+
+def _refuse_unheard(methods: Sequence[str], options: Options) -> None:
+    """Raises `InputError` for an option of one method's own that none of these methods takes."""
+    taken = frozenset[str]().union(*(METHODS[name].takes for name in methods))
+    if lost := [name for name in options.changed() if name in _OF_SOME - taken]:
+        raise InputError(
+            f"none of {', '.join(methods)} takes {', '.join(lost)}: leave it out, or add a method that does"
+        )
 
 
 def _together(rated: Rated) -> NDArray[np.float64]:
-    """Elo points (models,) of the largest group that was rated together, NaN elsewhere: only these can be ranked."""
-    return np.where(rated.group == (largest(rated) or 0), rated.ratings.elo, np.nan)
+    """What the largest group that was rated together is ranked by, higher being better; NaN elsewhere (models,)."""
+    value = rated.ratings.elo if rated.position is None else -rated.position
+    return np.where(rated.group == (largest(rated) or 0), value, np.nan)
 
 
-def _ranks(elo: NDArray[np.float64]) -> NDArray[np.int64]:
-    """1 for the best; ratings that print alike share a rank; 0 where there is no rating."""
-    rounded = np.round(elo, 6)
+def _ranks(value: NDArray[np.float64]) -> NDArray[np.int64]:
+    """1 for the best; what prints alike shares a rank; 0 where there is nothing to rank by."""
+    rounded = np.round(value, 6)
     better = rounded[None, :] > rounded[:, None]
-    return np.where(np.isfinite(elo), 1 + better.sum(axis=1), 0)
+    return np.where(np.isfinite(value), 1 + better.sum(axis=1), 0)
 
 
 def _kendall(first: NDArray[np.float64], other: NDArray[np.float64]) -> float | None:

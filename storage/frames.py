@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from venire.arena.ballots import Ballots
 from venire.arena.battles import Battles
 from venire.arena.records import Origin
 from venire.storage.standing import Standing, respondents, standing
@@ -22,6 +23,7 @@ __all__ = [
     "JudgeRow",
     "Progress",
     "accounts",
+    "ballots",
     "battles",
     "battles_and_texts",
     "campaigns",
@@ -150,6 +152,34 @@ def battles_and_texts(store: Store, campaign: int) -> tuple[Battles, list[str], 
     texts: dict[int, str] = dict(store.read("battle_texts", campaign=campaign))
     text_a, text_b = ([texts[one] for one in _plain(columns[f"completion_{side}"]).tolist()] for side in "ab")
     return _battles(store, campaign, columns), text_a, text_b
+
+
+def ballots(store: Store, campaign: int) -> tuple[Ballots, NDArray[np.int8]]:
+    """What judges of several completions said in a campaign, names in alphabetical order, and each ballot's status.
+
+    A ballot that was not read ranks nothing. A model that was not shown is not on a ballot.
+    """
+    found = store.arrays("campaign_ballots", campaign=campaign)
+    columns = {name: _plain(column) for name, column in found.items()}
+    # Of a reply that was not read there are no places; 0 is a completion that was not ranked.
+    place = np.ma.filled(np.ma.asarray(found["place"], dtype=np.float64), 0.0)
+    _, first, ballot = np.unique(columns["trial"], return_index=True, return_inverse=True)
+    models, model = _encode(columns["model"], dict(store.read("model_names")))
+    heads = {name: column[first] for name, column in columns.items()}
+    judge_names, judge = _encode(heads["respondent"], {row.respondent: row.name for row in judges(store, campaign)})
+    instructions, instruction = _encode(heads["instruction"], dict(store.read("instruction_names")))
+    rank = np.full((len(first), len(models)), np.nan)
+    rank[ballot, model] = np.where(place > 0, place, np.inf)
+    order = np.lexsort([heads["repeat"], instruction, judge])
+    return Ballots(
+        models=models,
+        judges=judge_names,
+        instructions=instructions,
+        judge=judge[order],
+        instruction=instruction[order],
+        repeat=heads["repeat"][order].astype(np.int32),
+        rank=rank[order],
+    ), heads["status"][order].astype(np.int8)
 
 
 def _battles(store: Store, campaign: int, columns: Mapping[str, Any]) -> Battles:

@@ -8,6 +8,8 @@ from typing import Any
 from rich.console import Console
 
 from venire.beside_board import show_reference
+from venire.found import show_found
+from venire.judges_board import number, percent, show_judges, show_predictions
 from venire.reports.board import Board
 from venire.reports.comparison import Comparison
 from venire.screen import plain, tabulate
@@ -28,16 +30,16 @@ def show_board(screen: Console, board: Board) -> None:
     if reference := facts.get("reference"):
         show_reference(screen, reference)
     _show_doubts(screen, board)
-    _show_judges(screen, board)
-    _show_predictions(screen, board)
+    show_judges(screen, board)
+    show_predictions(screen, board)
 
 
 def _show_models(screen: Console, board: Board) -> None:
     columns: dict[str, list[str]] = {
         "": [f"{place}" for place in range(1, len(board.models) + 1)],
         "model": [plain(row.model) for row in board.models],
-        "Elo": ["none" if row.elo is None else f"{row.elo:.0f}" for row in board.models],
-        _percent(board.diagnostics["level"]): [_between(row.lo, row.hi, " to ") for row in board.models],
+        **_standing(board),
+        percent(board.diagnostics["level"]): [_between(row.lo, row.hi, " to ") for row in board.models],
         "rank": [_between(row.rank_lo, row.rank_hi, "-") for row in board.models],
         "battles": [f"{row.battles}" for row in board.models],
     }
@@ -51,6 +53,13 @@ def _show_models(screen: Console, board: Board) -> None:
     shown = {head: cells for head, cells in columns.items() if any(cells)}
     title = f"Leaderboard   {board.method}   verdicts: {board.verdicts}"
     tabulate(screen, list(shown), list(zip(*shown.values(), strict=True)), name=1, title=title)
+
+
+def _standing(board: Board) -> dict[str, list[str]]:
+    """Ratings, or places where the method gives an order and no ratings."""
+    if board.ordered:
+        return {"position": ["none" if row.position is None else f"{row.position:.4g}" for row in board.models]}
+    return {"Elo": ["none" if row.elo is None else f"{row.elo:.0f}" for row in board.models]}
 
 
 def show_comparison(screen: Console, comparison: Comparison) -> None:
@@ -88,15 +97,13 @@ def _show_source(screen: Console, source: Mapping[str, Any]) -> None:
 def _show_doubts(screen: Console, board: Board) -> None:
     facts = board.diagnostics
     boot = facts["bootstrap"]
-    flips = f"{facts['flips']} flipped with the order"
-    flips += f", {facts['one_order']} seen in one order only" if facts["one_order"] else ""
     without = f", {boot['without_estimate']} without a finite estimate" if boot["without_estimate"] else ""
     rated = f"{board.gauge}; errors: {_errors(facts)}{without}; " if board.models else ""
     screen.print(
-        f"{facts['merge']} of both orders; {facts['judgments']} judgments, {facts['ties']} ties, {flips}; "
-        f"{rated}judges: {boot['replicates']} draws of {boot['unit']}s",
+        f"{_judged(facts)}; {rated}judges: {boot['replicates']} draws of {boot['unit']}s",
         style="dim",
     )
+    show_found(screen, facts)
     for note in [*facts.get("notes", ()), *dict.fromkeys(fit.get("errors_reason") for fit in facts["fits"])]:
         if note:
             screen.print(f"note: {note}")
@@ -116,12 +123,27 @@ def _show_doubts(screen: Console, board: Board) -> None:
         for group in facts["groups"]:
             screen.print("  " + plain(", ".join(group)))
     if agreement := facts["agreement"]:
-        screen.print(
-            f"agreement with the reference: Pearson {_number(agreement['pearson']) or 'none'}, "
-            f"Spearman {_number(agreement['spearman']) or 'none'}, MAE {agreement['mae']:.0f} Elo   "
-            f"verdicts: {agreement['verdicts']}"
-        )
+        screen.print(f"agreement with the reference: {_agreed(agreement)}   verdicts: {agreement['verdicts']}")
     screen.print()
+
+
+def _judged(facts: Mapping[str, Any]) -> str:
+    """What the judgments were made from, and what of that decides nothing."""
+    counts = f"{facts['judgments']} judgments, {facts['ties']} ties"
+    if "ballots" in facts:
+        return f"pairs of {facts['ballots']} ballots; {counts}"
+    flips = f"{facts['flips']} flipped with the order"
+    flips += f", {facts['one_order']} seen in one order only" if facts["one_order"] else ""
+    return f"{facts['merge']} of both orders; {counts}, {flips}"
+
+
+def _agreed(agreement: Mapping[str, Any]) -> str:
+    """Correlations with the reference; of an order those of ranks alone, since places are no ratings."""
+    if agreement["mae"] is None:
+        said = [f"{name} {number(agreement[name.lower()]) or 'none'}" for name in ("Spearman", "Kendall")]
+        return ", ".join(said)
+    said = [f"{name} {number(agreement[name.lower()]) or 'none'}" for name in ("Pearson", "Spearman")]
+    return ", ".join([*said, f"MAE {agreement['mae']:.0f} Elo"])
 
 
 def _show_conformal(screen: Console, conformal: Mapping[str, Any]) -> None:
@@ -143,12 +165,12 @@ def _show_covariates(screen: Console, effects: Sequence[Mapping[str, Any]], leve
             plain(one["name"]),
             *(_signed(one[key]) for key in ("coefficient", "se")),
             _between_signed(one),
-            _number(one["p"]),
+            number(one["p"]),
         ]
         for one in effects
     ]
     screen.print()
-    tabulate(screen, ["covariate", "log odds", "se", _percent(level), "p"], rows)
+    tabulate(screen, ["covariate", "log odds", "se", percent(level), "p"], rows)
 
 
 def _errors(facts: Mapping[str, Any]) -> str:
@@ -162,48 +184,6 @@ def _errors(facts: Mapping[str, Any]) -> str:
 
 _NAMED = 5
 """Models without a rating that are named for one reason; all of them stand in `venire rate --json`."""
-
-_NARROW = 105
-"""Columns below which the judges' intervals and the share of first places are left out, so that no figure is cut."""
-
-_JUDGES = 40
-"""Judges shown, those with the most verdicts: a crowd does not push the leaderboard off the screen."""
-
-
-def _show_judges(screen: Console, board: Board) -> None:
-    wide, level = screen.width >= _NARROW, _percent(board.diagnostics["level"])
-    judges = sorted(board.judges, key=lambda row: -row.verdicts)[:_JUDGES]
-    rows = sorted(judges, key=lambda row: row.judge)
-    notes = list(dict.fromkeys(row.note for row in rows if row.note))
-    marks: dict[str | None, str] = {note: "*" * number for number, note in enumerate(notes, start=1)}
-    columns: list[tuple[str, list[str]]] = [
-        ("judge", [plain(row.judge) for row in rows]),
-        ("consistency", [_number(row.consistency) + marks.get(row.note, "") for row in rows]),
-        (level, [_span(row.consistency_lo, row.consistency_hi) if wide else "" for row in rows]),
-        ("decisive", [_number(row.decisive) for row in rows]),
-        (level, [_span(row.decisive_lo, row.decisive_hi) if wide else "" for row in rows]),
-        ("slope", ["" if row.discrimination is None else f"{row.discrimination:.2f}" for row in rows]),
-        ("ties", [_share(row.ties) for row in rows]),
-        ("flips", [_share(row.flips) for row in rows]),
-        ("1st", [_share(row.first) if wide else "" for row in rows]),
-        ("read", [_share(row.readable) for row in rows]),
-        ("verdicts", [f"{row.verdicts}" for row in rows]),
-    ]
-    shown = [(head, cells) for head, cells in columns if any(cells)]
-    if rows:
-        cells = list(zip(*(cells for _, cells in shown), strict=True))
-        tabulate(screen, [head for head, _ in shown], cells, title=f"Judges   verdicts: {board.verdicts}")
-    if len(board.judges) > _JUDGES:
-        left = len(board.judges) - _JUDGES
-        screen.print(f"and {left} judges with fewer verdicts: all of them in `venire rate --json`", style="dim")
-    for note in notes:
-        screen.print(f"{marks[note]} {note}", style="dim")
-    if not wide and rows:
-        screen.print("narrow terminal: intervals and 1st in `venire rate --json`", style="dim")
-
-
-def _percent(level: float) -> str:
-    return f"{100 * level:g} %"
 
 
 def _between(lo: float | None, hi: float | None, word: str) -> str:
@@ -222,34 +202,3 @@ def _signed(value: float | None) -> str:
 
 def _between_signed(effect: Mapping[str, Any]) -> str:
     return "" if effect["lo"] is None else f"{effect['lo']:.3f} to {effect['hi']:.3f}"
-
-
-def _show_predictions(screen: Console, board: Board) -> None:
-    """How well each score of the judges predicts their own Elo."""
-    head = ["Elo of judges from", "judges", "Pearson", "Spearman", "MAE left out", "over sd", "limit"]
-    rows = []
-    for one in board.diagnostics.get("elo_from_consistency", ()):
-        for name, line in ((one["score"], one["all"]), (f"{one['score']}, {one['cluster']}", one["top"])):
-            if line["pearson"] is None:
-                continue
-            left, sd, share = line["mae_left_out"], line["sd"], line["reliability"]
-            over = None if left is None or not sd else left / sd
-            limit = None if share is None else max(share, 0.0) ** 0.5
-            figures = [_number(value) for value in (line["pearson"], line["spearman"])]
-            error = "" if left is None else f"{left:.0f}"
-            rows.append([name, f"{len(line['judges'])}", *figures, error, _number(over), _number(limit)])
-    if rows:
-        screen.print()
-        tabulate(screen, head, rows, title=f"Judges by their own Elo   verdicts: {board.verdicts}")
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"
-
-
-def _span(lo: float | None, hi: float | None) -> str:
-    return "" if lo is None or hi is None else f"{lo:.2f}-{hi:.2f}"
-
-
-def _share(value: float | None) -> str:
-    return "" if value is None else f"{value:.1%}"

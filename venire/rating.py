@@ -11,8 +11,11 @@ from venire.answer_style import battles_with_covariates
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import GENERATE, Origin, Shape
+from venire.ballots import campaign_ballots, file_ballots, left_out, peers_of
 from venire.judges import PROTOCOLS
 from venire.known_ratings import known_ratings
+from venire.ratings.ballots import Unranked
+from venire.ratings.methods import METHODS
 from venire.ratings.options import Options
 from venire.reports.board import Board, build
 from venire.reports.comparison import Comparison, compare
@@ -33,7 +36,8 @@ class Source:
     whose rows share their noise ("none": no column). `origin` says where a file's verdicts come from, recorded unless
     told; a store knows by itself. `form` is the files' format (`storage.formats`), guessed from their columns unless
     told; `both_bad` is what a verdict that both are bad counts as, and `baseline` whom all models met where the files
-    do not say. `reference` is a file of ratings known before, in place of those that a store has.
+    do not say. `reference` is a file of ratings known before, in place of those that a store has. `unranked` is what a
+    model without a row on a ballot is (`ratings.ballots`).
     """
 
     paths: tuple[Path, ...]
@@ -46,11 +50,16 @@ class Source:
     both_bad: BothBad | None = None
     baseline: str | None = None
     reference: Path | None = None
+    unranked: Unranked = "below"
 
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """Verdicts with what is known beside them; `told` is what became of a file's rows, `reference_told` of ratings."""
+    """Verdicts with what is known beside them; `told` is what became of a file's rows, `reference_told` of ratings.
+
+    `ballots` are the verdicts of judges of ballots beside those of pairs, for methods that need ballots; `note` says
+    to the others that they were left out.
+    """
 
     battles: Battles
     origins: Collection[Origin]
@@ -61,11 +70,14 @@ class Verdicts:
     seed: int = 0
     told: Mapping[str, Any] | None = None
     reference_told: Mapping[str, Any] | None = None
+    ballots: Battles | None = None
+    note: str | None = None
 
     def board(self, method: str = "bradley-terry", options: Options | None = None) -> Board:
         """The board by one method; raises InputError as `reports.board.build` does."""
+        needed = self.ballots is not None and method in METHODS and "ballots" in METHODS[method].needs
         board = build(
-            self.battles,
+            self.ballots if self.ballots is not None and needed else self.battles,
             reference=self.reference,
             origins=self.origins,
             method=method,
@@ -74,7 +86,9 @@ class Verdicts:
             judge_families=self.judge_families,
             judge_elo=self.judge_elo,
         )
-        told = {"source": self.told, "reference": self.reference_told}
+        told: dict[str, Any] = {"source": self.told, "reference": self.reference_told}
+        if self.note is not None and not needed:
+            told["notes"] = [*board.diagnostics.get("notes", ()), self.note]
         more = {name: facts for name, facts in told.items() if facts is not None}
         return replace(board, diagnostics={**board.diagnostics, **more}) if more else board
 
@@ -157,7 +171,9 @@ def _read(source: Source, features: Sequence[str]) -> Verdicts:
         raise InputError(f"{source.paths[0]} is a store: --cluster takes instruction_id, the default, or none")
     with open_store(source.paths[0], create=False) as store:
         found = read_campaign(store, choose_campaign(store, source.campaign), features)
-    return replace(found, battles=replace(found.battles, clustered=source.cluster != "none"))
+    clustered = source.cluster != "none"
+    ballots = None if found.ballots is None else replace(found.ballots, clustered=clustered)
+    return replace(found, battles=replace(found.battles, clustered=clustered), ballots=ballots)
 
 
 def _refuse_for_store(source: Source) -> None:
@@ -168,6 +184,7 @@ def _refuse_for_store(source: Source) -> None:
         "--format": source.form,
         "--both-bad": source.both_bad,
         "--baseline": source.baseline,
+        "--unranked": source.unranked != "below",
     }
     if said := [name for name, value in given.items() if value]:
         raise InputError(
@@ -179,6 +196,17 @@ def _read_files(source: Source, features: Sequence[str]) -> Verdicts:
     if source.campaign is not None:
         raise InputError(f"{source.paths[0]} is a table of battles and has no campaigns: leave --campaign out")
     origins = [source.origin or Origin.RECORDED]
+    given = {
+        "--both-bad": source.both_bad,
+        "--baseline": source.baseline,
+        "--covariate": features,
+        "--cluster": source.cluster not in (None, "none", "instruction_id"),
+    }
+    voted = file_ballots(
+        source.paths, source.form, mapping=source.mapping, where=source.where, unranked=source.unranked, given=given
+    )
+    if voted is not None:
+        return Verdicts(replace(voted, clustered=source.cluster != "none"), origins)
     form = TABLE if source.cluster not in (None, "none") or features else source.form
     found: Judged | None = read_verdicts(
         source.paths, form, mapping=source.mapping, baseline=source.baseline, where=source.where
@@ -207,30 +235,43 @@ def _read_files(source: Source, features: Sequence[str]) -> Verdicts:
 def read_campaign(store: Store, campaign: frames.CampaignRow, features: Sequence[str] = ()) -> Verdicts:
     """The verdicts of one campaign of an open store, with what the store knows of its models and judges.
 
-    Raises InputError for a campaign without judges of pairs.
+    Ballots become pairs; where there are judges of pairs as well, they stand apart. Raises InputError for a campaign
+    with judges of neither, and for covariates of ballots.
     """
     judges = frames.judges(store, campaign.id)
-    known = [PROTOCOLS[judge.protocol] for judge in judges if judge.protocol in PROTOCOLS]
-    if known and not any(entry.shape is Shape.PAIR for entry in known):
+    shapes = {judge.name: PROTOCOLS[judge.protocol].shape for judge in judges if judge.protocol in PROTOCOLS}
+    of_lists = [judge for judge in judges if shapes.get(judge.name) is Shape.LIST]
+    pairs = not shapes or Shape.PAIR in shapes.values()
+    if not pairs and not of_lists:
         raise InputError(
-            f"campaign {campaign.name!r} has no judge of pairs to rate models from: what its judges said is in the "
-            "views grade (answers one by one) and ballot (answers ranked): venire sql STORE 'select * from ballot'"
+            f"campaign {campaign.name!r} has no judge of pairs or of lists to rate models from: what its judges said "
+            "is in the view grade: venire sql STORE 'select * from grade'"
         )
+    if features and not pairs:
+        raise InputError(f"campaign {campaign.name!r} has ballots alone, which have no covariates: leave them out")
     families = frames.families(store)
     judge_families = {judge.name: judge.family for judge in judges if judge.family is not None}
-    battles = (
-        battles_with_covariates(store, campaign.id, features, families=families, judge_families=judge_families)
-        if features
-        else frames.battles(store, campaign.id)
-    )
+    ballots = campaign_ballots(store, campaign) if of_lists else None
+    if ballots is not None and not pairs:
+        battles = ballots
+    elif features:
+        battles = battles_with_covariates(
+            store, campaign.id, features, families=families, judge_families=judge_families
+        )
+    else:
+        battles = frames.battles(store, campaign.id)
     return Verdicts(
-        battles,
+        replace(battles, peers=peers_of(store, judges, battles.models)),
         origins={judge.origin for judge in judges},
         reference=frames.elos(store),
         families=families,
         judge_families=judge_families,
         judge_elo={judge.name: judge.elo for judge in judges if judge.elo is not None},
         seed=campaign.seed,
+        ballots=replace(ballots, peers=peers_of(store, judges, ballots.models))
+        if ballots is not None and pairs
+        else None,
+        note=left_out(of_lists) if of_lists and pairs else None,
     )
 
 

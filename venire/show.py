@@ -18,7 +18,7 @@ from venire.judged import show_judged
 from venire.long_input import long_json, show_long
 from venire.orchestrator.ending import CampaignSummary, Ending
 from venire.orchestrator.events import Events, Observer
-from venire.orchestrator.plan import judges_pairs
+from venire.orchestrator.plan import rates_models
 from venire.planned import show_recovered, told_paid
 from venire.screen import console, duration, money, plain, progress, tabulate
 from venire.session import Embedded, Session
@@ -65,7 +65,7 @@ def show_outcome(session: Session, screen: Console, embedded: Embedded, observer
         out.print(f"partial: {standing.settled:,} of {standing.planned:,} trials are settled")
     if session.asked == "contestant":
         _show_generated(out, session)
-    elif judges_pairs(session.campaign):
+    elif rates_models(session.campaign):
         show_judged(screen, session.store, session.planned.id)
         _show_board(out, session)
     else:
@@ -153,7 +153,7 @@ def _show_ending(screen: Console, session: Session, summary: CampaignSummary) ->
         screen.print(f"Raise {table} and go on: {again} --amend")
     elif summary.ending is Ending.INTERRUPTED:
         screen.print(f"\ninterrupted: what was answered is on disk; {left}. Go on: {again}")
-        look = "rate" if verb == "run" and judges_pairs(session.campaign) else "status"
+        look = "rate" if verb == "run" and rates_models(session.campaign) else "status"
         screen.print(f"What is settled so far: venire {look} {shlex.quote(os.path.relpath(session.campaign.store))}")
     for lane, why in summary.closed_lanes.items():
         screen.print(f"\nlane closed: {plain(lane)}: {plain(why)}; {left}. Mend it and go on: {again}")

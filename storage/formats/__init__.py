@@ -110,7 +110,7 @@ def read_verdicts(
     Raises InputError as `guess` and `read_judged` do, and for a format that is not known.
     """
     if form is not None and form not in JUDGED and form != TABLE:
-        raise InputError(f"no format {form!r}; there are: {', '.join([TABLE, *JUDGED])}")
+        raise InputError(f"no format {form!r}; there are: {', '.join([TABLE, 'ballots', *JUDGED])}")
     # A mapping says what the columns are, so that nothing is left to guess.
     chosen = form or (TABLE if mapping else guess(paths[0]))
     if chosen == TABLE:

@@ -87,7 +87,7 @@ def test_what_no_board_can_be_made_of_is_said_with_where_it_is(venire: Venire, w
     assert "direct" in done.out
     rated = venire("rate", path.with_suffix(".duckdb"))
     assert rated.code == 2
-    assert "views grade" in rated.err
+    assert "the view grade" in rated.err
 
 
 def test_the_budget_of_the_generation_ends_it_with_3_and_what_was_written_counts(

@@ -6,22 +6,31 @@ import math
 
 from venire.arena.errors import InputError
 
-__all__ = ["anchors", "column_map", "where", "write_json"]
+__all__ = ["anchors", "column_map", "judge_weights", "where", "write_json"]
 
 
 def anchors(pairs: list[str]) -> dict[str, float]:
     """`--anchor MODEL=ELO` options as Elo points by model; the name may hold an equals sign."""
+    return _numbers(pairs, "--anchor", "MODEL=ELO", "gpt-4=1250", " Elo points")
+
+
+def judge_weights(pairs: list[str]) -> dict[str, float]:
+    """`--judge-weight JUDGE=WEIGHT` options as weights by judge; the name may hold an equals sign."""
+    return _numbers(pairs, "--judge-weight", "JUDGE=WEIGHT", "gpt-4=0.5", "")
+
+
+def _numbers(pairs: list[str], option: str, form: str, example: str, unit: str) -> dict[str, float]:
     found: dict[str, float] = {}
     for pair in pairs:
-        model, _, points = pair.rpartition("=")
+        name, _, text = pair.rpartition("=")
         try:
-            elo = float(points)
+            number = float(text)
         except ValueError:
-            elo = math.nan
-        if not model or not math.isfinite(elo):
-            raise InputError(f"--anchor takes MODEL=ELO, as in --anchor gpt-4=1250, and got {pair!r}")
-        if found.setdefault(model, elo) != elo:
-            raise InputError(f"--anchor gives {model} both {found[model]:g} and {elo:g} Elo points; give it one")
+            number = math.nan
+        if not name or not math.isfinite(number):
+            raise InputError(f"{option} takes {form}, as in {option} {example}, and got {pair!r}")
+        if found.setdefault(name, number) != number:
+            raise InputError(f"{option} gives {name} both {found[name]:g} and {number:g}{unit}; give it one")
     return found
 
 

@@ -1,0 +1,100 @@
+"""`venire rate` on ballots: of a table, of a campaign whose judges rank all answers, and beside judges of pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Venire = Callable[..., Any]
+
+ROWS = [
+    *("ann,1,maple,1", "ann,1,oak,2", "ann,1,cedar,3", "ann,2,oak,1", "ann,2,cedar,2", "ann,2,maple,2"),
+    *("oak,1,maple,1", "oak,1,cedar,2", "bob,1,oak,1", "bob,1,maple,3", "bob,1,cedar,2", "bob,2,maple,"),
+]
+LISTS = """\
+[[judge]]
+name = "{name}"
+model = "simulated/{name}@1"
+protocol = "{protocol}"
+"""
+
+
+@pytest.fixture
+def votes(tmp_path: Path) -> Path:
+    path = tmp_path / "votes.csv"
+    path.write_text("\n".join(["judge,instruction_id,model,rank", *ROWS]) + "\n", encoding="utf-8")
+    return path
+
+
+def test_a_table_of_ballots_is_known_by_its_columns_and_rated_by_pairs(venire: Venire, votes: Path) -> None:
+    board = venire("rate", votes, "--json").json()
+    facts = board["diagnostics"]
+    assert (facts["judgments"], facts["ties"], facts["unreadable"]) == (10, 1, 3)
+    assert facts["ballots"] == 4
+    assert {row["model"] for row in board["models"]} == {"maple", "oak", "cedar"}
+    assert [row["judge"] for row in board["judges"]] == ["ann", "bob", "oak"]
+    said = venire("rate", votes).out
+    assert "4 ballots" in said
+    assert "flipped" not in said
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--both-bad", "drop"), "is a table of ballots: leave --both-bad out"),
+        (("--cluster", "judge"), "is a table of ballots: leave --cluster out"),
+        (("--method", "covariates", "--covariate", "length"), "is a table of ballots: leave --covariate out"),
+        (("--campaign", "x"), "has no campaigns"),
+        (("--format", "table"), 'no column "model_a"'),
+    ],
+)
+def test_what_means_nothing_to_ballots_is_refused(
+    venire: Venire, votes: Path, words: tuple[str, ...], told: str
+) -> None:
+    done = venire("rate", votes, *words)
+    assert done.code == 2
+    assert told in done.err
+
+
+def test_unranked_models_may_be_absent(venire: Venire, votes: Path, tmp_path: Path) -> None:
+    text = votes.read_text(encoding="utf-8").replace("bob,1,cedar,2\n", "")
+    votes.write_text(text, encoding="utf-8")
+    judgments = [
+        venire("rate", votes, "--unranked", word, "--json").json()["diagnostics"]["judgments"]
+        for word in ("below", "absent")
+    ]
+    assert judgments == [10, 8]
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("model_a,model_b,winner\na,b,tie\n", encoding="utf-8")
+    done = venire("rate", pairs, "--unranked", "absent")
+    assert done.code == 2
+    assert "holds no ballots (columns model and rank): leave --unranked out" in done.err
+
+
+def test_judges_of_lists_end_their_run_with_a_board(venire: Venire, write_campaign: Callable[..., Path]) -> None:
+    judges = "".join(LISTS.format(name=name, protocol="listwise") for name in ("gpt-4-0613", "claude-3-opus"))
+    path = write_campaign(judges=judges)
+    done = venire("run", path, "--yes")
+    assert done.code == 0, done.err
+    assert "Leaderboard" in done.out
+    facts = venire("rate", path.with_suffix(".duckdb"), "--json").json()["diagnostics"]
+    assert facts["ballots"] == 8
+    assert facts["judgments"] + facts["unreadable"] == 8 * 15
+    refused = venire("rate", path.with_suffix(".duckdb"), "--method", "covariates", "--covariate", "length")
+    assert refused.code == 2
+    assert "has ballots alone" in refused.err
+
+
+def test_beside_judges_of_pairs_ballots_are_left_out_and_it_is_said(
+    venire: Venire, write_campaign: Callable[..., Path]
+) -> None:
+    judges = LISTS.format(name="gpt-4-0613", protocol="listwise")
+    judges += LISTS.format(name="claude-3-opus", protocol="two-stage")
+    path = write_campaign(judges=judges)
+    assert venire("run", path, "--yes").code == 0
+    board = venire("rate", path.with_suffix(".duckdb"), "--json").json()
+    assert [row["judge"] for row in board["judges"]] == ["claude-3-opus"]
+    assert any("the ballots of gpt-4-0613 left out" in note for note in board["diagnostics"]["notes"])

@@ -1,0 +1,48 @@
+"""What methods found beside ratings, a line each: the cost of an order, the sign of abilities, judges left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+
+from venire.screen import plain
+
+__all__ = ["show_found"]
+
+_NAMED = 5
+"""Judges that are named; all of them stand in `venire rate --json`."""
+
+
+def show_found(screen: Console, facts: Mapping[str, Any]) -> None:
+    """The lines that a board's diagnostics ask for, as far as its method made them."""
+    if "cost" in facts:
+        _show_order(screen, facts)
+    if str(facts.get("sign", "")).startswith("undecided"):
+        screen.print(f"note: which judges go with the models and which against them is {plain(str(facts['sign']))}")
+    if separated := facts.get("separated"):
+        screen.print(
+            f"separated: {_few([plain(name) for name in separated])}: all that was decided goes one way, so that the "
+            "ability has no bound"
+        )
+    dropped = facts.get("dropped", ())
+    for one in dropped[:_NAMED]:
+        screen.print(f"left out: {plain(one['judge'])}: {plain(one['reason'])}")
+    if len(dropped) > _NAMED:
+        screen.print(f"and {len(dropped) - _NAMED} more judges left out: all of them in `venire rate --json`")
+
+
+def _show_order(screen: Console, facts: Mapping[str, Any]) -> None:
+    if facts["proved"]:
+        bound = "proved: no order contradicts less"
+    else:
+        bound = f"not proved: no order contradicts less than {facts['lower_bound']:.10g}"
+    count = facts["optimal_orders"]
+    same = f"; {count:,} orders contradict as little" if count is not None and count > 1 else ""
+    screen.print(f"cost: votes that this order contradicts, {facts['cost']:.10g}; {bound}{same}", style="dim")
+
+
+def _few(names: list[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, get_args
 
 import numpy as np
@@ -17,7 +17,7 @@ from venire.ratings.apart import Rated, largest, unrated
 from venire.ratings.consistency import Consistency, JudgeConsistency, consistency
 from venire.ratings.elo_from_consistency import Score, elo_from_consistency
 from venire.ratings.merging import Judgments
-from venire.ratings.methods import merged, rate
+from venire.ratings.methods import heard, merged, rate
 from venire.ratings.options import Options
 
 __all__ = ["JUDGE_REPLICATES", "Board", "ModelRow", "build"]
@@ -228,7 +228,19 @@ def _counts(battles: Battles, judgments: Judgments, options: Options) -> dict[st
         "one_order": judgments.one_order,
         "unreadable": judgments.unreadable,
         **({} if battles.ballots is None else {"ballots": len(battles.ballots)}),
+        **_voices(battles, options),
     }
+
+
+def _voices(battles: Battles, options: Options) -> dict[str, Any]:
+    """What was not heard, and what counts more or less than one; nothing where every verdict counts once."""
+    found: dict[str, Any] = {}
+    if options.own_votes == "exclude":
+        kept = heard(battles, replace(options, judge_weights={}))
+        found["own_left_out"] = len(battles.status) - len(kept.status)
+    if options.judge_weights:
+        found["judge_weights"] = dict(sorted(options.judge_weights.items()))
+    return found
 
 
 def _errors(rated: Rated, options: Options, judges: Consistency, units: str) -> dict[str, Any]:

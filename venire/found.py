@@ -17,6 +17,10 @@ _NAMED = 5
 
 def show_found(screen: Console, facts: Mapping[str, Any]) -> None:
     """The lines that a board's diagnostics ask for, as far as its method made them."""
+    if "own_left_out" in facts:
+        screen.print(f"left out: {facts['own_left_out']} verdicts of judges on themselves", style="dim")
+    if weights := facts.get("judge_weights"):
+        screen.print(f"weights: {_few([f'{plain(name)} {weight:g}' for name, weight in weights.items()])}", style="dim")
     if "cost" in facts:
         _show_order(screen, facts)
     if str(facts.get("sign", "")).startswith("undecided"):

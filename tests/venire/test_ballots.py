@@ -98,3 +98,40 @@ def test_beside_judges_of_pairs_ballots_are_left_out_and_it_is_said(
     board = venire("rate", path.with_suffix(".duckdb"), "--json").json()
     assert [row["judge"] for row in board["judges"]] == ["claude-3-opus"]
     assert any("the ballots of gpt-4-0613 left out" in note for note in board["diagnostics"]["notes"])
+
+
+PEERS = """\
+name = "peers"
+seed = 1
+[data]
+instructions = "instructions.jsonl"
+[plan]
+policy = "all-pairs"
+instructions = 3
+"""
+PEER = """\
+[[contestant]]
+name = "{0}"
+model = "simulated/{0}@1"
+elo = 1100
+[[judge]]
+name = "judge {0}"
+model = "simulated/{0}@1"
+protocol = "listwise"
+"""
+
+
+def test_a_judge_that_wrote_answers_is_known_by_its_model_and_not_heard_on_itself(venire: Venire, folder: Path) -> None:
+    path = folder / "peers.toml"
+    names = ("gpt-4-0613", "claude-v1", "bard")
+    path.write_text(PEERS + "".join(PEER.format(name) for name in names), encoding="utf-8")
+    assert venire("generate", path, "--yes").code == 0
+    assert venire("run", path, "--yes").code == 0
+    store = path.with_suffix(".duckdb")
+    heard, whole = (
+        venire("rate", store, *words, "--json").json()["diagnostics"] for words in (("--own", "exclude"), ())
+    )
+    assert whole["judgments"] + whole["unreadable"] == 3 * 3 * 3
+    assert heard["judgments"] + heard["unreadable"] == 3 * 3
+    assert heard["own_left_out"] == 3 * 3 * 2
+    assert "own_left_out" not in whole

@@ -60,6 +60,7 @@ from venire.ratings.evaluation import Evaluation, evaluate
 from venire.ratings.filtering import FilteredModels, filter_models
 from venire.ratings.jackknife import LeaveTwoOut, jackknife_plus, leave_two_out
 from venire.ratings.kappa import cohen_kappa, fleiss_kappa, fleiss_kappa_counts, unanimity
+from venire.ratings.kemeny import kemeny_young
 from venire.ratings.krippendorff import krippendorff_alpha
 from venire.ratings.leave_one_out import Accuracy, LeaveOneOut, Placed, leave_one_out
 from venire.ratings.leave_out import LeftOut, without_each_judge, without_each_model, without_judge, without_model
@@ -176,6 +177,7 @@ __all__ = [
     "human_elo",
     "human_kappa",
     "jackknife_plus",
+    "kemeny_young",
     "krippendorff_alpha",
     "leave_one_out",
     "leave_one_out_conformal",

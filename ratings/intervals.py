@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from venire.ratings.ranking import Ranking, ranking
 from venire.ratings.result import Ratings
 from venire.ratings.scale import ELO_MEAN, POINTS_PER_LOGIT
 
-__all__ = ["MOST_MODELS", "Refit", "anchor_shift", "errors_for", "finished", "redrawn"]
+__all__ = ["MOST_MODELS", "Draws", "Refit", "anchor_shift", "errors_for", "finished", "redrawn", "row_draws"]
 
 MOST_MODELS = 2_000
 """Above it errors and ranks of all models at once are tables that take minutes: they are made where asked for."""
@@ -96,13 +96,10 @@ def redrawn(data: Comparisons, refit: Refit, point: Ratings, *, replicates: int,
 
     A draw that cannot be fitted has NaN; a model that a draw leaves out makes it one that has no estimate.
     """
-    rng = np.random.default_rng(seed)
-    unit, size = grouped(data.cluster, len(data))
-    parts = np.split(np.argsort(unit, kind="stable"), np.cumsum(np.bincount(unit, minlength=size))[:-1])
+    drawn = row_draws(data, replicates=replicates, seed=seed)
     known = np.isfinite(point.logits)
     logits = np.full((replicates, len(point.models)), np.nan)
-    for row in logits if size else ():
-        rows = np.concatenate([parts[one] for one in rng.integers(0, size, size)])
+    for row, rows in zip(logits, drawn.rows, strict=False):
         try:
             found = refit(rows).logits
         except VenireError:
@@ -113,10 +110,30 @@ def redrawn(data: Comparisons, refit: Refit, point: Ratings, *, replicates: int,
         models=point.models,
         logits=logits,
         point=point.logits,
-        unit="battle" if data.cluster is None else "cluster",
-        units=size,
+        unit=drawn.unit,
+        units=drawn.units,
         seed=seed,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """Tables drawn again: the `rows` of each, by position; `unit` is what was drawn, `units` how many there are."""
+
+    rows: Iterator[NDArray[np.intp]]
+    unit: Literal["battle", "cluster"]
+    units: int
+
+
+def row_draws(data: Comparisons, *, replicates: int, seed: int) -> Draws:
+    """As many rows or, where there are any, whole clusters as the table has, drawn with replacement; none of none."""
+    rng = np.random.default_rng(seed)
+    unit, size = grouped(data.cluster, len(data))
+    parts = np.split(np.argsort(unit, kind="stable"), np.cumsum(np.bincount(unit, minlength=size))[:-1])
+    rows = (
+        np.concatenate([parts[one] for one in rng.integers(0, size, size)]) for _ in range(replicates if size else 0)
+    )
+    return Draws(rows, "battle" if data.cluster is None else "cluster", size)
 
 
 def _without_errors(ratings: Ratings, options: Options, drawn: Replicates | None) -> dict[str, str]:

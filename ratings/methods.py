@@ -9,7 +9,7 @@ import numpy as np
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.ratings import recipes, soft_recipes
+from venire.ratings import recipes, soft_recipes, vote_recipes
 from venire.ratings.apart import Rated
 from venire.ratings.ballots import own_models, without_own
 from venire.ratings.ballots import select as select_ballots
@@ -23,7 +23,8 @@ __all__ = ["METHODS", "Method", "heard", "merged", "missing", "rate", "untaken"]
 class Method:
     """One method: `takes` names options beyond those that most take, `deaf` those of these that it does not hear.
 
-    `needs` are columns that a table must have. `rates` says whether models get ratings; else judges alone are measured.
+    `needs` are columns that a table must have. `rates` says whether models are rated; else judges alone are measured.
+    `orders` says that models get places in an order, and no ratings.
     """
 
     run: Callable[[Battles, Judgments, Options], Rated]
@@ -32,6 +33,7 @@ class Method:
     needs: tuple[str, ...] = ()
     deaf: frozenset[str] = frozenset()
     rates: bool = True
+    orders: bool = False
 
 
 _MOST = frozenset({"merge", "flips", "seed", "level", "replicates", "anchors", "own_votes", "judge_weights"})
@@ -152,6 +154,13 @@ METHODS: dict[str, Method] = {
     "trueskill": Method(recipes.by_trueskill, "TrueSkill without draws, mean over shuffled orders", deaf=_WEIGHTS),
     "win-rate": Method(recipes.by_win_rate, "share of battles won, a tie counting half"),
     "win-rate-balanced": Method(recipes.by_win_rate_balanced, "mean over opponents of the share won against each"),
+    "kemeny": Method(
+        vote_recipes.by_kemeny,
+        "the order that contradicts the least votes, exact",
+        frozenset({"seconds"}),
+        deaf=frozenset({"anchors"}),
+        orders=True,
+    ),
     "consistency": Method(
         recipes.by_consistency,
         "judges alone: how firmly each decides",

@@ -49,7 +49,10 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("method", METHODS)
+RATING = [name for name, one in METHODS.items() if one.rates and not one.orders]
+
+
+@pytest.mark.parametrize("method", [*RATING, "consistency"])
 def test_every_method_prints_one_document_of_one_interface(venire: Venire, scored: Path, method: str) -> None:
     extra = ("--covariate", "length", "--covariate", "position") if method == "covariates" else ()
     board = venire("rate", scored, "--method", method, *extra, "--json").json()
@@ -64,7 +67,7 @@ def test_every_method_prints_one_document_of_one_interface(venire: Venire, score
         assert np.mean([row["elo"] for row in board["models"]]) == pytest.approx(1000.0, abs=1e-4)
 
 
-@pytest.mark.parametrize("method", [name for name in METHODS if METHODS[name].rates])
+@pytest.mark.parametrize("method", RATING)
 def test_every_method_draws_instructions_again_where_asked(venire: Venire, scored: Path, method: str) -> None:
     extra = ("--covariate", "length") if method == "covariates" else ()
     command = ("rate", scored, "--method", method, *extra, "--bootstrap", 8, "--seed", 3, "--json")
@@ -76,7 +79,7 @@ def test_every_method_draws_instructions_again_where_asked(venire: Venire, score
         assert 1 <= row["rank_lo"] <= row["rank_hi"] <= 5
 
 
-@pytest.mark.parametrize("method", [name for name in METHODS if METHODS[name].rates])
+@pytest.mark.parametrize("method", RATING)
 def test_one_anchor_shifts_any_method_and_has_no_error(venire: Venire, scored: Path, method: str) -> None:
     extra = ("--covariate", "length") if method == "covariates" else ()
     free = venire("rate", scored, "--method", method, *extra, "--json").json()

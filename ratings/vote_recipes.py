@@ -1,0 +1,144 @@
+"""How methods that put models in an order by votes go from judgments to what a leaderboard shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venire.arena.battles import Battles
+from venire.ratings.apart import Rated
+from venire.ratings.comparisons import Comparisons
+from venire.ratings.existence import weak_components
+from venire.ratings.kemeny import kemeny_young
+from venire.ratings.merging import Judgments
+from venire.ratings.options import Options
+from venire.ratings.order import Order, Votes, votes
+from venire.ratings.order_intervals import OrderDraws, OrderRefit, Places, redrawn_positions
+from venire.ratings.result import Ratings
+from venire.ratings.wins import win_counts
+
+__all__ = ["by_kemeny", "by_votes", "ordered"]
+
+_NO_VOTES = "took part in no readable judgment"
+_MOST_COUNTED = 2**53
+"""Numbers of orders up to here are told as they are: JSON's readers hold no larger whole numbers."""
+
+
+def by_kemeny(battles: Battles, judgments: Judgments, options: Options) -> Rated:
+    """Kemeny-Young; rows drawn again share out as many seconds as the order itself may take."""
+    data, unproved = judgments.comparisons(), []
+
+    def refit(rows: NDArray[np.intp]) -> Order:
+        found = kemeny_young(votes(data.select(rows)), seconds=options.seconds / options.replicates)
+        unproved.append(not found.proved)
+        return found
+
+    order = kemeny_young(votes(data), seconds=options.seconds)
+    found = ordered(order, data, options, refit=refit, notes=_kemeny_notes(order, options.seconds))
+    if not any(unproved):
+        return found
+    late = f"the orders of {sum(unproved)} of {len(unproved)} draws are not proved: intervals of ranks may be too wide"
+    return replace(found, diagnostics={**found.diagnostics, "notes": [*found.diagnostics["notes"], late]})
+
+
+def by_votes(method: Callable[[Votes], Order], judgments: Judgments, options: Options) -> Rated:
+    """Any method that takes pairwise votes alone."""
+    data = judgments.comparisons()
+    return ordered(method(votes(data)), data, options, refit=lambda rows: method(votes(data.select(rows))))
+
+
+def ordered(
+    order: Order,
+    data: Comparisons,
+    options: Options,
+    *,
+    refit: OrderRefit | None = None,
+    notes: Sequence[str] = (),
+) -> Rated:
+    """An order as a leaderboard shows it: places and no Elo points, since an order is not a scale.
+
+    Under `options.replicates` rows are drawn again, whole clusters where there are any, and `refit` puts the models in
+    order by each draw; without either there are no intervals of ranks. `notes` join those of the diagnostics.
+    """
+    size, known = len(order.models), np.isfinite(order.position)
+    drawn, places, errors = None, None, "none"
+    if options.replicates and refit is not None:
+        drawn = redrawn_positions(data, refit, order, replicates=options.replicates, seed=options.seed)
+        places = drawn.places(options.level)
+        errors = f"bootstrap over {drawn.units} {'instructions' if drawn.unit == 'cluster' else 'battles'}"
+    nothing, blank = np.zeros(size, dtype=np.int64), np.full(size, np.nan)
+    places = places or Places(nothing, nothing, nothing, blank)
+    figures = {"position": order.position}
+    if order.score is not None:
+        figures[order.unit or "score"] = order.score
+    return Rated(
+        ratings=Ratings(
+            method=order.method,
+            models=order.models,
+            logits=blank,
+            battles=data.played,
+            gauge="order",
+            errors=errors,
+            score=order.score,
+            unit=order.unit,
+        ),
+        lo=blank,
+        hi=blank,
+        se=blank,
+        rank_lo=places.lo,
+        rank_hi=places.hi,
+        tier=places.tier,
+        best=places.best,
+        group=known.astype(np.int64),
+        groups=(tuple(name for name, there in zip(order.models, known.tolist(), strict=True) if there),),
+        reasons={name: _NO_VOTES for name, there in zip(order.models, known.tolist(), strict=True) if not there},
+        figures=figures,
+        fits=({"group": 1, "models": int(known.sum()), "judgments": len(data), **_unsure(order, options, drawn)},),
+        without_estimate=0 if drawn is None else drawn.without_estimate,
+        diagnostics=_facts(order, [*_apart(data, known), *notes]),
+        position=order.position,
+    )
+
+
+def _kemeny_notes(order: Order, seconds: float) -> list[str]:
+    if not order.proved:
+        return [
+            f"not proved within {seconds:g} s: this order contradicts {order.cost:g} of weight, and no order less than "
+            f"{order.lower_bound:g}"
+        ]
+    if order.optimal_orders is None:
+        return ["other orders may cost the same: too many models have majorities in circles, or ties, to count them"]
+    if order.optimal_orders > 1:
+        return ["several orders cost the same: positions are means over all of them"]
+    return []
+
+
+def _apart(data: Comparisons, known: NDArray[np.bool_]) -> list[str]:
+    parts = weak_components(win_counts(data)) - int(np.count_nonzero(~known))
+    apart = f"the models fall into {parts} parts that never met: the order between models of two parts means nothing"
+    return [apart] if parts > 1 else []
+
+
+def _unsure(order: Order, options: Options, drawn: OrderDraws | None) -> dict[str, str]:
+    """Why ranks have no intervals, where they have none."""
+    if drawn is None:
+        return {"errors_reason": f"no rank intervals: {order.method} has none by formula; --bootstrap 200 draws them"}
+    if drawn.units < 2:
+        return {"errors_reason": "no errors: all judgments are of one cluster, so nothing can be drawn again"}
+    return {}
+
+
+def _facts(order: Order, notes: list[str]) -> dict[str, Any]:
+    count = order.optimal_orders
+    return {
+        "order": list(order.order),
+        "cost": order.cost,
+        "lower_bound": order.lower_bound,
+        "proved": order.proved,
+        "optimal_orders": count if count is None or count <= _MOST_COUNTED else None,
+        "notes": notes,
+    }

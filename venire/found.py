@@ -38,13 +38,16 @@ def show_found(screen: Console, facts: Mapping[str, Any]) -> None:
 
 
 def _show_order(screen: Console, facts: Mapping[str, Any]) -> None:
-    if facts["proved"]:
-        bound = "proved: no order contradicts less"
-    else:
-        bound = f"not proved: no order contradicts less than {facts['lower_bound']:.10g}"
+    said = "proved to be the least" if facts["proved"] else "not known to be the least"
     count = facts["optimal_orders"]
-    same = f"; {count:,} orders contradict as little" if count is not None and count > 1 else ""
-    screen.print(f"cost: votes that this order contradicts, {facts['cost']:.10g}; {bound}{same}", style="dim")
+    orders = (
+        "" if count is None else "; no other order costs as little" if count == 1 else f"; {count:,} orders cost it"
+    )
+    screen.print(
+        f"cost {facts['cost']:.10g}, the votes that this order contradicts, lower bound {facts['lower_bound']:.10g}: "
+        f"{said}{orders}",
+        style="dim",
+    )
 
 
 def _few(names: list[str]) -> str:

@@ -99,6 +99,8 @@ def _show_doubts(screen: Console, board: Board) -> None:
     boot = facts["bootstrap"]
     without = f", {boot['without_estimate']} without a finite estimate" if boot["without_estimate"] else ""
     rated = f"{board.gauge}; errors: {_errors(facts)}{without}; " if board.models else ""
+    if board.ordered:  # an order has no gauge
+        rated = "" if facts["errors"] == "none" else f"ranks: {_errors(facts)}{without}; "
     screen.print(
         f"{_judged(facts)}; {rated}judges: {boot['replicates']} draws of {boot['unit']}s",
         style="dim",

@@ -57,7 +57,9 @@ def tabulate(
     else:
         _as_lines(screen, head, rows, name, title)
         return
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, _GAP // 2))
+    if title is not None:  # a table's own title is broken at the width of the table
+        screen.print(title, style="italic")
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP // 2))
     for number, (heading, width) in enumerate(zip(head, widths, strict=True)):
         if number == name:
             table.add_column(heading, width=min(full[name], left), overflow="fold")

@@ -11,6 +11,7 @@ from venire.ratings.accuracy import (
     rate_by_kind,
 )
 from venire.ratings.agreement import Agreement, agreement
+from venire.ratings.am_elo import AmElo, Restarts, am_elo
 from venire.ratings.any_time import (
     Decision,
     TopK,
@@ -86,6 +87,7 @@ __all__ = [
     "STYLE_NAMES",
     "Accuracy",
     "Agreement",
+    "AmElo",
     "BaselineRates",
     "Baselines",
     "BattleAudit",
@@ -128,6 +130,7 @@ __all__ = [
     "Ratings",
     "Reliability",
     "Replicates",
+    "Restarts",
     "SeparatedError",
     "Simultaneous",
     "SoftElo",
@@ -139,6 +142,7 @@ __all__ = [
     "WinRates",
     "against_baseline",
     "agreement",
+    "am_elo",
     "any_time_interval",
     "any_time_radius",
     "ballot_votes",

@@ -9,7 +9,7 @@ import numpy as np
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.ratings import recipes, soft_recipes, vote_recipes
+from venire.ratings import ability_recipes, recipes, soft_recipes, vote_recipes
 from venire.ratings.apart import Rated
 from venire.ratings.ballots import own_models, without_own
 from venire.ratings.ballots import select as select_ballots
@@ -152,6 +152,11 @@ METHODS: dict[str, Method] = {
     "m-elo": Method(recipes.by_m_elo, "Bradley-Terry under its other name", frozenset({"errors"})),
     "elo": Method(recipes.by_elo, "online Elo, mean over shuffled orders", deaf=_WEIGHTS),
     "trueskill": Method(recipes.by_trueskill, "TrueSkill without draws, mean over shuffled orders", deaf=_WEIGHTS),
+    "am-elo": Method(
+        ability_recipes.by_am_elo,
+        "the same with an ability for each judge: P = sigma(theta_k (R_A - R_B))",
+        frozenset({"ridge", "errors", "restarts", "habits", "ability_ridge"}),
+    ),
     "win-rate": Method(recipes.by_win_rate, "share of battles won, a tie counting half"),
     "win-rate-balanced": Method(recipes.by_win_rate_balanced, "mean over opponents of the share won against each"),
     "kemeny": Method(

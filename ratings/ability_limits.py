@@ -1,0 +1,268 @@
+"""Where ratings and abilities have no finite maximum: who is left out of the fit, and what the rest tends to.
+
+A judge whose every verdict agrees (or disagrees) with the order of the ratings fits ever better as its ability grows:
+in the limit its verdicts cost nothing, and it says nothing but that order. It is taken out, the rest is fitted, and it
+stays out if the rest's order agrees with it. If not, the judge holds models apart that the others would put the other
+way round; the limit is then its order with those models equal, which a very large ability comes close to. Models are
+apart where no chain of wins, each read with the sign of its judge's ability, leads both ways.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from venire.arena.errors import InputError
+from venire.ratings.ability_cells import Cells
+from venire.ratings.ability_solver import Peak, Penalty, Point, arrow, maximise, odds_at
+from venire.ratings.existence import groups_of
+from venire.ratings.solvers import NotConvergedError
+from venire.ratings.wins import WinCounts
+
+__all__ = ["Limit", "climb_to_limit", "directed", "warmed"]
+
+_FAR = 30.0
+"""Ability, in ratings of unit spread, from which a judge without a contradiction is taken to have no finite one."""
+_WIDE = 15.0
+"""Log odds beyond which a model may be running away from the others."""
+_EDGE = (1e3, 1e4, 1e5)
+"""Abilities, in the same unit, that stand in for an infinite one where a judge's order holds models equal."""
+_LITTLE = 1e-7
+"""Information of a judge, a verdict, below which its habits are not told."""
+_LEAP = 2.0
+
+Vector = NDArray[np.float64]
+Codes = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Limit:
+    """The fit of the models and judges that have a finite one, and who is left out.
+
+    `models` and `judges` are the codes of `part`, whose maximum `peak` is; `held` (judges of it, b) marks what stood
+    still in it, `fixed` (all judges, b) what was not to be fitted. `edge` are judges of the fit whose order holds
+    models equal, and `endless` those out of it that agree or disagree with all of it.
+    """
+
+    part: Cells
+    models: Codes
+    judges: Codes
+    peak: Peak
+    held: Mask
+    fixed: Mask
+    edge: Codes
+    endless: Codes
+
+
+@dataclass(slots=True)
+class _State:
+    """Who is in the fit: `alive` models, `endless` judges out of it, those `tried` again, and those at the `edge`."""
+
+    point: Point
+    fixed: Mask
+    alive: Codes
+    endless: Mask
+    tried: Mask
+    edge: Mask
+    steps: int = 0
+
+
+def climb_to_limit(
+    cells: Cells, start: Point, penalty: Penalty, fixed: Mask, names: tuple[str, ...], judge_names: tuple[str, ...]
+) -> Limit | None:
+    """The maximum that a start leads to, in the limit where it is not finite; None where nothing can be fitted.
+
+    `start` covers all models and judges, `fixed` (judges, b) marks what stays as it is. Ties between groups of one
+    size go by weight, then by `names`. A judge whose verdicts do not tell its habit of place from its
+    ability is fitted without that habit. Raises `InputError` for one whose ties tell nothing, and `NotConvergedError`.
+    """
+    state = _begin(cells, start, penalty, fixed, names)
+    for _ in range(8 + cells.models + 4 * cells.judges):
+        judges = np.flatnonzero(cells.among(state.alive, np.arange(cells.judges)).by_judge(None) > 0)
+        judges = judges[~state.endless[judges]]
+        part = cells.among(state.alive, judges)
+        if len(state.alive) < 2 or not len(part) or state.edge[judges].all():
+            return None
+        peak, halted = _fitted(part, state, judges, penalty)
+        state.point.ratings[state.alive], state.point.local[judges] = peak.point.ratings, peak.point.local
+        state.steps += peak.steps
+        if _unplaced(part, peak.point, state, judges, judge_names):
+            continue
+        if penalty.abilities == 0.0 and _runaways(part, peak.point, state, judges, halted):
+            continue
+        groups = _groups(part, peak.point) if penalty.ratings == 0.0 else []
+        if len(groups) > 1:
+            state.alive = state.alive[_chosen(groups, part, state.alive, names)]
+            continue
+        if _released(cells, state, peak.point.spread):
+            continue
+        held = state.fixed[judges] | (state.edge[judges][:, None] & _column(fixed))
+        outside = np.flatnonzero(state.endless)
+        peak = replace(peak, steps=state.steps)
+        return Limit(part, state.alive, judges, peak, held, state.fixed, np.flatnonzero(state.edge), outside)
+    raise NotConvergedError("ratings and abilities: which judges have a finite ability did not settle")
+
+
+def _begin(cells: Cells, start: Point, penalty: Penalty, fixed: Mask, names: tuple[str, ...]) -> _State:
+    """All models that hang together, and all judges but those that a single pair, always the same way, says nothing."""
+    some = np.flatnonzero(
+        np.bincount(cells.upper, minlength=cells.models) + np.bincount(cells.lower, minlength=cells.models)
+    )
+    part = cells.among(some, np.arange(cells.judges))
+    if penalty.ratings == 0.0 and len(some):
+        edges = coo_array((np.ones(len(part)), (part.upper, part.lower)), shape=(len(some), len(some)))
+        label = connected_components(edges, directed=False)[1]
+        groups = [np.flatnonzero(label == one) for one in range(int(label.max()) + 1)]
+        some = some[_chosen(groups, part, some, names)]
+    endless = np.zeros(cells.judges, dtype=np.bool_)
+    if penalty.abilities == 0.0 and cells.tied is None and cells.first is None:
+        endless = (cells.by_judge(None) == 1.0) & (cells.by_judge(cells.mixed.astype(np.float64)) == 0.0)
+    nobody = np.zeros(cells.judges, dtype=np.bool_)
+    return _State(Point(start.ratings.copy(), start.local.copy()), fixed.copy(), some, endless, nobody, nobody.copy())
+
+
+def _fitted(part: Cells, state: _State, judges: Codes, penalty: Penalty) -> tuple[Peak, bool]:
+    """The maximum from where the state stands, and whether the climb was ended for a judge that runs away."""
+    begin = Point(state.point.ratings[state.alive], state.point.local[judges])
+    edge, held = state.edge[judges], state.fixed[judges]
+    halted = False
+
+    def watch(point: Point) -> bool:
+        nonlocal halted
+        size = np.abs(point.ability) * point.spread
+        odds = odds_at(part, point)
+        if held.shape[1] > 1:
+            halted = bool(np.any(_beyond(part, point, state.fixed[judges]) & ~edge))
+        elif penalty.abilities == 0.0 and np.any((size > _FAR) & ~edge):
+            halted = bool(np.any((size > _FAR) & ~edge & (directed(part, odds) > 0)))
+        if not halted and penalty.ratings == 0.0 and float(np.abs(odds).max(initial=0.0)) > _WIDE:
+            halted = len(_groups(part, point)) > 1
+        return halted
+
+    if not edge.any():
+        return maximise(part, begin, penalty, held, watch), halted
+    held = held | (edge[:, None] & _column(held))
+    for size in _EDGE:
+        local = begin.local.copy()
+        local[edge, 0] = np.sign(local[edge, 0]) * size / begin.spread
+        found = maximise(part, Point(begin.ratings, local), penalty, held, watch)
+        begin = found.point
+        if halted:
+            break
+    return found, halted
+
+
+def _beyond(part: Cells, point: Point, fixed: Mask) -> Mask:
+    """Judges (judges,) with an ability or a habit that no verdicts of both kinds would lead to."""
+    size = np.abs(np.where(fixed, 0.0, point.local))
+    size[:, 0] *= point.spread
+    return np.asarray((size > _FAR).any(axis=1))
+
+
+def _unplaced(part: Cells, point: Point, state: _State, judges: Codes, names: tuple[str, ...]) -> bool:
+    """Fit judges that run away without their habit of place; whether there were any."""
+    if point.local.shape[1] == 1:
+        return False
+    held = state.fixed[judges]
+    inner = arrow(part, point, held=held).inner
+    beyond = _beyond(part, point, held) | (np.linalg.eigvalsh(inner)[:, 0] < _LITTLE * part.by_judge(part.weight))
+    if part.first is None:
+        beyond &= ~state.fixed[judges, -1]
+    else:
+        beyond |= directed(part, odds_at(part, point)) > 0
+        beyond &= ~state.fixed[judges, 1] | (~state.fixed[judges, -1] if part.tied is not None else False)
+    beyond &= ~state.edge[judges]
+    found = judges[beyond]
+    if part.first is None or state.fixed[found, 1].any():
+        told = [names[code] for code in found.tolist() if part.first is None or state.fixed[code, 1]]
+        if told:
+            raise InputError(
+                f"judge {', '.join(told[:5])}: wins and ties never contradict the order of the ratings, so that how "
+                "freely it ties has no finite estimate: leave it out, or leave the habit of ties out"
+            )
+    state.fixed[found, 1] = True
+    state.point.local[found, :2] = (1.0 / point.spread, 0.0)
+    return bool(len(found))
+
+
+def _column(fixed: Mask) -> Mask:
+    """Marks the ability among what is fitted of a judge (1, b)."""
+    return np.asarray(np.arange(fixed.shape[1])[None, :] == 0)
+
+
+def directed(cells: Cells, odds: Vector) -> NDArray[np.int8]:
+    """For each judge (judges,) 1 where every verdict is on the side that `odds` (cells,) favour, -1 where none is.
+
+    0 stands for a judge with verdicts of both kinds, with ties, or on models that are equal, and for one without any.
+    """
+    ahead, behind = odds > 0.0, odds < 0.0
+    level = cells.mixed | ~(ahead | behind)
+    against = cells.by_judge(np.where(level | (ahead & (cells.lost > 0.0)) | (behind & (cells.won > 0.0)), 1.0, 0.0))
+    with_it = cells.by_judge(np.where(level | (ahead & (cells.won > 0.0)) | (behind & (cells.lost > 0.0)), 1.0, 0.0))
+    some = cells.by_judge(None) > 0.0
+    return np.asarray((some & (against == 0.0)).astype(np.int8) - (some & (with_it == 0.0)), dtype=np.int8)
+
+
+def _runaways(part: Cells, point: Point, state: _State, judges: Codes, halted: bool) -> bool:
+    """Take judges that run away out of the fit, or to the edge where they were out before; whether there were any."""
+    separated = directed(part, odds_at(part, point)) > 0
+    separated &= ~state.edge[judges]
+    if halted:
+        separated &= np.abs(point.ability) * point.spread > _FAR
+    found = judges[separated]
+    again = found[state.tried[found]]
+    state.edge[again] = True
+    state.endless[found[~state.tried[found]]] = True
+    return bool(len(found))
+
+
+def _released(cells: Cells, state: _State, spread: float) -> bool:
+    """Put judges whose verdicts the rest's order contradicts back into the fit; whether there were any."""
+    ratings = np.full(cells.models, np.nan)
+    ratings[state.alive] = state.point.ratings[state.alive]
+    part = cells.among(state.alive, np.arange(cells.judges))
+    gap = ratings[state.alive][part.upper] - ratings[state.alive][part.lower]
+    there = part.by_judge(None) > 0.0
+    back = state.endless & there & (directed(part, gap) == 0)
+    # A judge of a single pair contradicts nobody: it only cannot be told which way it is.
+    back &= part.by_judge(None) > 1.0
+    state.endless &= ~back
+    state.tried |= back
+    state.point.local[back, 0] = np.sign(state.point.local[back, 0]) * _FAR / spread
+    return bool(back.any())
+
+
+def _groups(part: Cells, point: Point) -> list[Codes]:
+    """Models that chains of wins join both ways, a win by a judge of negative ability being a loss."""
+    ability = point.ability[part.judge]
+    tied = np.zeros(len(part)) if part.tied is None else part.tied
+    counted = np.abs(ability) * point.spread > 1e-9
+    turned = ability < 0.0
+    won = np.where(turned, part.lost, part.won) + tied
+    lost = np.where(turned, part.won, part.lost) + tied
+    models = tuple(map(str, range(part.models)))
+    part = part.select(counted)
+    return groups_of(WinCounts(models, part.upper, part.lower, won[counted], lost[counted]))
+
+
+def _chosen(groups: list[Codes], part: Cells, codes: Codes, names: tuple[str, ...]) -> Codes:
+    """The group with the most models; of equals the one with more judgments, then the first by name."""
+    weight = np.bincount(part.upper, part.weight, part.models) + np.bincount(part.lower, part.weight, part.models)
+    return np.sort(
+        min(groups, key=lambda group: (-len(group), -weight[group].sum(), min(names[codes[code]] for code in group)))
+    )
+
+
+def warmed(cells: Cells, start: Point, fixed: Mask, penalty: Penalty) -> Point:
+    """The start with each ability one step closer to what the ratings make of its judge: it halves the climb."""
+    here = arrow(cells, start, penalty, fixed)
+    own = here.inner[:, 0, 0]
+    step = np.divide(here.local_pull[:, 0], own, out=np.zeros(len(own)), where=own > 0.0)
+    local = start.local.copy()
+    local[:, 0] += np.clip(step, -_LEAP, _LEAP)
+    return Point(start.ratings, local)

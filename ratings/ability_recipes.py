@@ -1,0 +1,92 @@
+"""How methods with abilities of judges go from judgments to ratings; `ratings.methods` lists them by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venire.arena.battles import Battles
+from venire.arena.errors import InputError
+from venire.ratings.am_elo import AmElo, am_elo
+from venire.ratings.apart import Rated, unrated
+from venire.ratings.comparisons import Comparisons
+from venire.ratings.covariance import Errors
+from venire.ratings.intervals import Refit, errors_for, finished
+from venire.ratings.merging import Judgments, merge_orders
+from venire.ratings.options import Options
+from venire.ratings.result import Ratings
+
+__all__ = ["by_am_elo", "heard_rows", "with_abilities"]
+
+
+def by_am_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated:
+    """am-ELO: a rating for each model and an ability for each judge; models without a finite rating are named.
+
+    With habits one row is a verdict, so that flips count as the two verdicts that they are. Raises `InputError` for a
+    habit that the table cannot show, and as `am_elo` does.
+    """
+    data, first, more = heard_rows(battles, judgments, options)
+    found = _fit(data, first, options, errors_for(data, options))
+    once = replace(options, restarts=0)
+
+    def refit(rows: NDArray[np.intp]) -> Ratings:
+        return _fit(data.select(rows), None if first is None else first[rows], once, "none").ratings
+
+    return with_abilities(found, data, options, refit=refit, more=more)
+
+
+def heard_rows(
+    battles: Battles, judgments: Judgments, options: Options
+) -> tuple[Comparisons, NDArray[np.float64] | None, dict[str, Any]]:
+    """Rows to fit abilities from, the order shown where it is fitted, and what to say of them.
+
+    Raises `InputError` where a habit needs what the table does not say.
+    """
+    if not options.habits:
+        return judgments.comparisons(), None, {}
+    rows = merge_orders(battles, "none")
+    if "ties" in options.habits and not np.isin(rows.y, (0.0, 0.5, 1.0)).all():
+        raise InputError("a habit of ties needs verdicts that are a win, a tie or a loss; this table has shares")
+    if "position" not in options.habits:
+        return rows.comparisons(), None, {"flips_as": "two verdicts"}
+    if rows.first is None:
+        raise InputError("a habit of place is not known: the table does not say which completion was shown first")
+    return rows.comparisons(), rows.first.astype(np.float64), {"flips_as": "two verdicts"}
+
+
+def _fit(data: Comparisons, first: NDArray[np.float64] | None, options: Options, errors: Errors | None) -> AmElo:
+    return am_elo(
+        data,
+        ridge=options.ridge or 0.0,
+        ability_ridge=options.ability_ridge,
+        restarts=options.restarts,
+        seed=options.seed,
+        habits=options.habits,
+        first=first,
+        errors=errors,
+    )
+
+
+def with_abilities(
+    found: AmElo,
+    data: Comparisons,
+    options: Options,
+    *,
+    refit: Refit,
+    more: Mapping[str, Any] | None = None,
+) -> Rated:
+    """A fit as a leaderboard shows it: ratings with intervals, and what was found of each judge."""
+    if not np.isfinite(found.ratings.logits).any():
+        blank = unrated(data, found.ratings.diagnostics["no_estimate"])
+        return replace(blank, diagnostics={"sign": found.sign, **(more or {})})
+    rated = finished(found.ratings, data, options, refit=refit, more=more)
+    figures = {"ability": found.ability, "ability_se": found.ability_se}
+    for name, values in (("position", found.position), ("ties", found.ties)):
+        errors = found.position_se if name == "position" else found.ties_se
+        if values is not None and errors is not None:
+            figures |= {f"ability_{name}": values, f"ability_{name}_se": errors}
+    return replace(rated, judges=found.judges, judge_figures=figures)

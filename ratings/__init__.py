@@ -66,17 +66,24 @@ from venire.ratings.krippendorff import krippendorff_alpha
 from venire.ratings.leave_one_out import Accuracy, LeaveOneOut, Placed, leave_one_out
 from venire.ratings.leave_out import LeftOut, without_each_judge, without_each_model, without_judge, without_model
 from venire.ratings.m_elo import m_elo
+from venire.ratings.markov import markov
+from venire.ratings.median_rank import median_rank
 from venire.ratings.merging import Judgments, Merge, merge_orders
+from venire.ratings.order import Order, Votes, votes
+from venire.ratings.plackett_luce import plackett_luce
 from venire.ratings.position_audit import BattleAudit, PositionAudit, position_audit, position_audits
+from venire.ratings.ranked_pairs import ranked_pairs
 from venire.ratings.ranking import Ranking, RankInterval, rank_interval, ranking
 from venire.ratings.regression import CovariateSeparatedError
 from venire.ratings.reliability import Reliability, reliability
 from venire.ratings.result import Ratings
 from venire.ratings.scale import to_elo, to_logits
+from venire.ratings.schulze import schulze
 from venire.ratings.smoothing import Baselines, baselines, smoothed
 from venire.ratings.soft_elo import SoftElo, hard_elo, human_elo, soft_elo
 from venire.ratings.splits import Coverage, split_coverage
 from venire.ratings.style import STYLE_NAMES, Style, same_family, style, style_covariates
+from venire.ratings.tallies import borda, copeland, minimax
 from venire.ratings.targets import hard, soft
 from venire.ratings.ties import NoTieParameterError, TieRatings, davidson, rao_kupper
 from venire.ratings.trueskill import TrueSkill, trueskill
@@ -120,6 +127,7 @@ __all__ = [
     "NoTieParameterError",
     "NotConvergedError",
     "OnlineElo",
+    "Order",
     "Partial",
     "Placed",
     "PositionAudit",
@@ -138,6 +146,7 @@ __all__ = [
     "TieRatings",
     "TopK",
     "TrueSkill",
+    "Votes",
     "WinCounts",
     "WinRates",
     "against_baseline",
@@ -152,6 +161,7 @@ __all__ = [
     "battles_needed",
     "bootstrap_battles",
     "bootstrap_clusters",
+    "borda",
     "bradley_terry",
     "bradley_terry_covariance",
     "bradley_terry_wins",
@@ -161,6 +171,7 @@ __all__ = [
     "conformal_rank",
     "consistency",
     "contrast",
+    "copeland",
     "covariates",
     "davidson",
     "decide_pair",
@@ -189,23 +200,29 @@ __all__ = [
     "length_bias",
     "looks_radius",
     "m_elo",
+    "markov",
+    "median_rank",
     "merge_orders",
+    "minimax",
     "model_covariance",
     "online_elo",
     "pair_kinds",
     "paired",
     "partial_correlation",
+    "plackett_luce",
     "position",
     "position_audit",
     "position_audits",
     "position_bias",
     "preference_shift",
     "rank_interval",
+    "ranked_pairs",
     "ranking",
     "rao_kupper",
     "rate_by_kind",
     "reliability",
     "same_family",
+    "schulze",
     "score_reliability",
     "simultaneous",
     "simultaneous_differences",
@@ -221,6 +238,7 @@ __all__ = [
     "to_logits",
     "trueskill",
     "unanimity",
+    "votes",
     "win_counts",
     "win_rate",
     "win_rate_balanced",

@@ -30,6 +30,7 @@ __all__ = [
     "largest_score",
     "model_covariance",
     "rated_rows",
+    "sandwiched",
 ]
 
 Errors = Literal["cluster", "sandwich", "hessian", "none"]
@@ -97,15 +98,35 @@ def bradley_terry_covariance(
     if errors == "hessian":
         return _spread(data, rated, bread, np.inf, errors, int(np.count_nonzero(residuals)), None)
     meat, units = _scatter(rows, residuals, errors == "cluster")
+    largest = largest_score(residuals, rows.y, rows.weight)
+    matrix, degrees, reason = sandwiched(
+        bread, meat, units, free=free, models=rows.models, largest=largest, errors=errors
+    )
+    return _spread(data, rated, matrix, degrees, errors, units, reason)
+
+
+def sandwiched(
+    bread: Matrix,
+    meat: Matrix,
+    units: int,
+    *,
+    free: NDArray[np.bool_],
+    models: tuple[str, ...],
+    largest: float,
+    errors: str,
+    unit: str = "comparison",
+) -> tuple[Matrix, float, str | None]:
+    """Covariance (n, n), degrees of freedom, and what there is to say of them: the scatter of `units` scores.
+
+    `bread` is the inverse information, `meat` the sum of outer products of the units' scores, `free` (n,) the models
+    that were not held, `largest` the most that a row's score is the difference of, `unit` what a row is.
+    """
     if units < 2:
         nothing = np.where(free[:, None] | free[None, :], np.nan, 0.0)
-        unit = "cluster" if errors == "cluster" else "comparison"
-        return _spread(data, rated, nothing, np.nan, errors, units, f"errors cannot be told from one {unit}")
+        return nothing, np.nan, f"errors cannot be told from one {'cluster' if errors == 'cluster' else unit}"
     matrix = bread @ meat @ bread * (units / (units - 1))
-    reach = np.where(free, np.diagonal(bread), np.nan) * largest_score(residuals, rows.y, rows.weight)
-    reason = blank_without_scatter(rows.models, matrix, reach)
-    reason = reason or _few(units, int(free.sum()), errors)
-    return _spread(data, rated, matrix, float(units - 1), errors, units, reason)
+    reason = blank_without_scatter(models, matrix, np.where(free, np.diagonal(bread), np.nan) * largest)
+    return matrix, float(units - 1), reason or _few(units, int(free.sum()), errors)
 
 
 def model_covariance(

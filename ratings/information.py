@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from venire.arena.errors import InputError
 
-__all__ = ["inverse_information"]
+__all__ = ["inverse_information", "inverse_laplacian"]
 
 _SINGULAR = "the ratings are too far apart for an error in double precision: give a ridge"
 
@@ -28,22 +28,33 @@ def inverse_information(
     a ridge pulls the others towards 0. A fixed model that met nobody, beside others that did, holds nothing. Raises
     `InputError` where models hang on no comparison with the rest.
     """
-    met = free | (totals.sum(axis=1) > 0.0)
+    gap = logits[:, None] - logits[None, :]
+    coupling = totals * expit(gap) * expit(-gap)
+    np.fill_diagonal(coupling, 0.0)
+    return inverse_laplacian(coupling, totals > 0.0, ridge=ridge, free=free, models=models)
+
+
+def inverse_laplacian(
+    coupling: Matrix, joined: NDArray[np.bool_], *, ridge: float, free: NDArray[np.bool_], models: tuple[str, ...]
+) -> Matrix:
+    """The same of an information matrix given by minus its entries off the diagonal; its rows add up to the ridge.
+
+    `coupling` (n, n) has a diagonal of 0, `joined` (n, n) says which models were compared, where 0 may be underflow.
+    """
+    met = free | joined.any(axis=1)
     if not met.all() and not free[met].all():
-        return _among(met, totals, logits, ridge=ridge, free=free, models=models)
+        return _among(met, coupling, joined, ridge=ridge, free=free, models=models)
     if np.count_nonzero(~free) == 1:
-        centred = inverse_information(totals, logits, ridge=ridge, free=np.ones_like(free), models=models)
+        centred = inverse_laplacian(coupling, joined, ridge=ridge, free=np.ones_like(free), models=models)
         return _about(centred, int(np.argmin(free)))
-    size = len(logits)
+    size = len(coupling)
     inverse = np.zeros((size, size))
     if not free.any():
         return inverse
     if ridge == 0.0:
-        _refuse_islands(totals, free, models)
-    gap = logits[:, None] - logits[None, :]
-    information = -totals * expit(gap) * expit(-gap)
-    np.fill_diagonal(information, 0.0)
-    np.fill_diagonal(information, ridge - information.sum(axis=1))
+        _refuse_islands(joined, free, models)
+    information = -coupling
+    np.fill_diagonal(information, ridge + coupling.sum(axis=1))
     shifts = bool(free.all())
     inside = free.copy()
     if shifts and ridge > 0.0:
@@ -71,17 +82,17 @@ def inverse_information(
 
 def _among(
     met: NDArray[np.bool_],
-    totals: Matrix,
-    logits: Vector,
+    coupling: Matrix,
+    joined: NDArray[np.bool_],
     *,
     ridge: float,
     free: NDArray[np.bool_],
     models: tuple[str, ...],
 ) -> Matrix:
     """The inverse of the models in `met` alone, and zeros for the others, which are fixed and idle."""
-    inside, inverse = np.ix_(met, met), np.zeros_like(totals)
+    inside, inverse = np.ix_(met, met), np.zeros_like(coupling)
     names = tuple(name for name, stays in zip(models, met.tolist(), strict=True) if stays)
-    inverse[inside] = inverse_information(totals[inside], logits[met], ridge=ridge, free=free[met], models=names)
+    inverse[inside] = inverse_laplacian(coupling[inside], joined[inside], ridge=ridge, free=free[met], models=names)
     return inverse
 
 
@@ -92,9 +103,9 @@ def _about(centred: Matrix, anchor: int) -> Matrix:
     return np.asarray(found)
 
 
-def _refuse_islands(totals: Matrix, free: NDArray[np.bool_], models: tuple[str, ...]) -> None:
+def _refuse_islands(joined: NDArray[np.bool_], free: NDArray[np.bool_], models: tuple[str, ...]) -> None:
     """Without a ridge, comparisons must lead from every free model to every other, or to a fixed one."""
-    graph = totals > 0.0
+    graph = joined.copy()
     held = np.flatnonzero(~free)
     graph[np.ix_(held, held)] = True
     count, part = connected_components(graph.astype(np.float64), directed=False)

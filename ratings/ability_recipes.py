@@ -83,7 +83,9 @@ def with_abilities(
     if not np.isfinite(found.ratings.logits).any():
         blank = unrated(data, found.ratings.diagnostics["no_estimate"])
         return replace(blank, diagnostics={"sign": found.sign, **(more or {})})
-    rated = finished(found.ratings, data, options, refit=refit, more=more)
+    facts = found.ratings.diagnostics
+    told = {"loglik": found.loglik, **{name: facts[name] for name in ("restarts", "sign", "separated", "no_ability")}}
+    rated = finished(found.ratings, data, options, refit=refit, more={**told, **(more or {})})
     figures = {"ability": found.ability, "ability_se": found.ability_se}
     for name, values in (("position", found.position), ("ties", found.ties)):
         errors = found.position_se if name == "position" else found.ties_se

@@ -24,12 +24,11 @@ def show_found(screen: Console, facts: Mapping[str, Any]) -> None:
     if "cost" in facts:
         _show_order(screen, facts)
     if str(facts.get("sign", "")).startswith("undecided"):
-        screen.print(f"note: which judges go with the models and which against them is {plain(str(facts['sign']))}")
-    if separated := facts.get("separated"):
-        screen.print(
-            f"separated: {_few([plain(name) for name in separated])}: all that was decided goes one way, so that the "
-            "ability has no bound"
-        )
+        screen.print(f"note: the sign of the abilities is {plain(str(facts['sign']))}")
+    unknown: Mapping[str, str] = facts.get("no_ability", {})
+    for reason in dict.fromkeys(unknown.values()):
+        names = [plain(name) for name, why in unknown.items() if why == reason]
+        screen.print(f"no finite ability: {_few(names)}: {plain(reason)}")
     dropped = facts.get("dropped", ())
     for one in dropped[:_NAMED]:
         screen.print(f"left out: {plain(one['judge'])}: {plain(one['reason'])}")

@@ -54,11 +54,13 @@ from venire.ratings.contrasts import (
 )
 from venire.ratings.covariance import Covariance, bradley_terry_covariance, model_covariance
 from venire.ratings.covariates import CovariateRatings, covariates, position
+from venire.ratings.coverage_of_pairs import PairCoverage, pair_coverage
 from venire.ratings.discrimination import Discrimination, discrimination, score_reliability
 from venire.ratings.elo import OnlineElo, online_elo
 from venire.ratings.elo_from_consistency import EloFromConsistency, elo_from_consistency, elo_from_scores
 from venire.ratings.evaluation import Evaluation, evaluate
 from venire.ratings.filtering import FilteredModels, filter_models
+from venire.ratings.goodness_of_fit import GoodnessOfFit, OddPair, goodness_of_fit
 from venire.ratings.jackknife import LeaveTwoOut, jackknife_plus, leave_two_out
 from venire.ratings.kappa import cohen_kappa, fleiss_kappa, fleiss_kappa_counts, unanimity
 from venire.ratings.kemeny import kemeny_young
@@ -85,8 +87,12 @@ from venire.ratings.splits import Coverage, split_coverage
 from venire.ratings.style import STYLE_NAMES, Style, same_family, style, style_covariates
 from venire.ratings.tallies import borda, copeland, minimax
 from venire.ratings.targets import hard, soft
+from venire.ratings.tie_sensitivity import TieRule, TieSensitivity, tie_sensitivity
 from venire.ratings.ties import NoTieParameterError, TieRatings, davidson, rao_kupper
+from venire.ratings.transitivity import Cycle, Transitivity, transitivity
 from venire.ratings.trueskill import TrueSkill, trueskill
+from venire.ratings.unread import Unread, UnreadOf, unread
+from venire.ratings.volatility import RatingPath, Volatility, rating_path, volatility
 from venire.ratings.win_rate import BaselineRates, WinRates, against_baseline, win_rate, win_rate_balanced
 from venire.ratings.wins import WinCounts, win_counts
 
@@ -110,6 +116,7 @@ __all__ = [
     "CovariateRatings",
     "CovariateSeparatedError",
     "Coverage",
+    "Cycle",
     "Decision",
     "DirectAccuracy",
     "Discrimination",
@@ -117,6 +124,7 @@ __all__ = [
     "Evaluation",
     "FamilyExcess",
     "FilteredModels",
+    "GoodnessOfFit",
     "JudgeConsistency",
     "Judgments",
     "LeaveOneOut",
@@ -126,8 +134,10 @@ __all__ = [
     "Merge",
     "NoTieParameterError",
     "NotConvergedError",
+    "OddPair",
     "OnlineElo",
     "Order",
+    "PairCoverage",
     "Partial",
     "Placed",
     "PositionAudit",
@@ -135,6 +145,7 @@ __all__ = [
     "PreferenceShift",
     "RankInterval",
     "Ranking",
+    "RatingPath",
     "Ratings",
     "Reliability",
     "Replicates",
@@ -144,9 +155,15 @@ __all__ = [
     "SoftElo",
     "Style",
     "TieRatings",
+    "TieRule",
+    "TieSensitivity",
     "TopK",
+    "Transitivity",
     "TrueSkill",
     "Votes",
+    "Unread",
+    "UnreadOf",
+    "Volatility",
     "WinCounts",
     "WinRates",
     "against_baseline",
@@ -187,6 +204,7 @@ __all__ = [
     "fit_beta",
     "fleiss_kappa",
     "fleiss_kappa_counts",
+    "goodness_of_fit",
     "hard",
     "hard_elo",
     "human_elo",
@@ -206,6 +224,7 @@ __all__ = [
     "minimax",
     "model_covariance",
     "online_elo",
+    "pair_coverage",
     "pair_kinds",
     "paired",
     "partial_correlation",
@@ -220,6 +239,7 @@ __all__ = [
     "ranking",
     "rao_kupper",
     "rate_by_kind",
+    "rating_path",
     "reliability",
     "same_family",
     "schulze",
@@ -234,11 +254,15 @@ __all__ = [
     "stopping_half_width",
     "style",
     "style_covariates",
+    "tie_sensitivity",
     "to_elo",
     "to_logits",
+    "transitivity",
     "trueskill",
     "unanimity",
     "votes",
+    "unread",
+    "volatility",
     "win_counts",
     "win_rate",
     "win_rate_balanced",

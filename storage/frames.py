@@ -26,6 +26,7 @@ __all__ = [
     "ballots",
     "battles",
     "battles_and_texts",
+    "battles_in_time",
     "campaigns",
     "elos",
     "families",
@@ -144,6 +145,13 @@ def families(store: Store) -> dict[str, str]:
 def battles(store: Store, campaign: int) -> Battles:
     """The verdicts of a campaign as arrays, names in alphabetical order so that no estimate depends on numbering."""
     return _battles(store, campaign, store.arrays("battles", campaign=campaign))
+
+
+def battles_in_time(store: Store, campaign: int) -> tuple[Battles, NDArray[np.float64], int]:
+    """The same with when each verdict was given (seconds since 1970, NaN: not known), and how many are planned."""
+    columns = store.arrays("battles_in_time", campaign=campaign)
+    seconds = np.ma.filled(np.ma.asarray(columns["told_at"], dtype=np.float64), np.nan)
+    return _battles(store, campaign, columns), seconds, int(store.read("battles_planned", campaign=campaign)[0][0])
 
 
 def battles_and_texts(store: Store, campaign: int) -> tuple[Battles, list[str], list[str]]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from venire.arena.campaigns import Campaign
     from venire.arena.errors import InputError, StoreError, VenireError
+    from venire.auditing import audit
     from venire.configs.loading import load_campaign
     from venire.orchestrator.ending import CampaignSummary, Ending
     from venire.rating import rate
@@ -29,6 +30,7 @@ __all__ = [
     "Store",
     "StoreError",
     "VenireError",
+    "audit",
     "load_campaign",
     "open_store",
     "rate",
@@ -45,6 +47,7 @@ _HOMES = {
     "Store": "venire.storage.store",
     "StoreError": "venire.arena.errors",
     "VenireError": "venire.arena.errors",
+    "audit": "venire.auditing",
     "load_campaign": "venire.configs.loading",
     "open_store": "venire.storage.store",
     "rate": "venire.rating",

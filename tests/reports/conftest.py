@@ -7,9 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
 from venire.arena.records import Status
+from venire.ratings.merging import canonical, merge_orders
+from venire.ratings.options import Options
+from venire.reports.finding import Case
 
 Table = Callable[..., Battles]
 
@@ -49,3 +53,84 @@ def make_table(rows: Iterable[tuple[Any, ...]], *, ordered: bool = True, named: 
 def table() -> Table:
     """Makes `Battles` of plain rows."""
     return make_table
+
+
+def draw_battles(
+    seed: int,
+    *,
+    models: int = 8,
+    instructions: int = 60,
+    judges: int = 2,
+    gap: float = 0.35,
+    share: float = 1.0,
+    shared: float = 0.8,
+    ties: float = 0.1,
+    noise: float = 0.3,
+    extra: NDArray[np.float64] | None = None,
+    unread: float = 0.01,
+) -> Battles:
+    """Every pair on a `share` of the instructions, by every judge, in both orders.
+
+    Ratings stand `gap` logits apart. A model does better or worse on an instruction by a normal of sd `shared`, which
+    all its battles there have in common, and a judge's two orders differ by one of sd `noise`. `extra` (models, models)
+    adds logits to pairs. A share `ties` of verdicts are ties and `unread` were not read.
+    """
+    rng = np.random.default_rng([77, seed])
+    rating = gap * np.arange(models)[::-1]
+    one, two = np.triu_indices(models, 1)
+    kept = rng.random((len(one), instructions)) < share
+    pair, instruction = np.nonzero(kept)
+    skill = rating[:, None] + shared * rng.standard_normal((models, instructions))
+    z = skill[one[pair], instruction] - skill[two[pair], instruction]
+    if extra is not None:
+        z = z + extra[one[pair], two[pair]]
+    shape = (len(pair), judges, 2)
+    score = z[:, None, None] + noise * rng.standard_normal(shape) + rng.logistic(size=(len(pair), judges, 1))
+    label = np.where(rng.random(shape) < ties, 0, np.where(score > 0, 1, -1)).astype(np.int8)
+    rows = np.broadcast_to(np.arange(len(pair))[:, None, None], shape).ravel()
+    lost = rng.random(len(rows)) < unread
+    return Battles(
+        models=tuple(f"m{code:02d}" for code in range(models)),
+        judges=tuple(f"j{code}" for code in range(judges)),
+        instructions=tuple(f"i{code:04d}" for code in range(instructions)),
+        model_a=one[pair][rows].astype(np.int32),
+        model_b=two[pair][rows].astype(np.int32),
+        judge=np.broadcast_to(np.arange(judges, dtype=np.int32)[None, :, None], shape).ravel(),
+        instruction=instruction[rows].astype(np.int32),
+        repeat=np.ones(len(rows), dtype=np.int32),
+        swapped=np.broadcast_to(np.array([False, True])[None, None, :], shape).ravel(),
+        status=np.where(lost, Status.UNREADABLE, Status.OK).astype(np.int8),
+        label=np.where(lost, 0, label.ravel()).astype(np.int8),
+    )
+
+
+def make_case(battles: Battles, **known: Any) -> Case:
+    """The case of some verdicts, merged as by default."""
+    rows = canonical(battles)
+    return Case(rows, merge_orders(rows), Options(), **known)
+
+
+def make_circle(models: int, strength: float) -> NDArray[np.float64]:
+    """Logits (models, models) by which the first three models beat one another in a circle, over their ratings."""
+    extra = np.zeros((models, models))
+    extra[0, 1] = extra[1, 2] = strength
+    extra[0, 2] = -strength
+    return extra
+
+
+@pytest.fixture(scope="session")
+def draw() -> Callable[..., Battles]:
+    """Draws verdicts from a known truth."""
+    return draw_battles
+
+
+@pytest.fixture(scope="session")
+def case() -> Callable[..., Case]:
+    """Makes a `Case` of verdicts."""
+    return make_case
+
+
+@pytest.fixture(scope="session")
+def circle() -> Callable[[int, float], NDArray[np.float64]]:
+    """Logits of a circle of three models."""
+    return make_circle

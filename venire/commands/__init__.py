@@ -17,6 +17,7 @@ from typer.core import TyperGroup
 
 from venire.arena.errors import InputError, VenireError
 from venire.commands import (
+    audit,
     bring,
     demo,
     generate,
@@ -71,6 +72,7 @@ for name, verb in (
     ("watch", watch.watch),
     ("sql", sql.sql),
     ("rate", rate.rate),
+    ("audit", audit.audit),
     ("reparse", reparse.reparse),
     ("parse", parse.parse),
     ("mock-provider", mock_provider.mock_provider),

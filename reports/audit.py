@@ -1,0 +1,142 @@
+"""When not to believe a board: every check of the data, in one order, each with the threshold that decides.
+
+A check is a function from a `Case` to a `Finding`; it raises where it cannot be made, and the reason is then what it
+says. To add one, write it in a module `reports/audit_*.py` of its family and add a line to `CHECKS`; docs/audit.md says
+what each threshold rests on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from venire.arena.errors import InputError, VenireError
+from venire.arena.records import Origin
+from venire.reports import audit_board, audit_fit, audit_reading
+from venire.reports.finding import Case, Finding
+
+__all__ = ["CHECKS", "Audit", "Check", "audit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check: what it runs, on which side of its threshold the figure is harmless, and what it asks."""
+
+    run: Callable[[Case], Finding]
+    harmless: Literal["at most", "at least"]
+    asks: str
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What all checks found, in the order of `CHECKS`; `verdicts` says where verdicts come from."""
+
+    findings: tuple[Finding, ...]
+    verdicts: str
+    rows: int
+    models: int
+    judges: int
+    instructions: int
+    level: float
+    seed: int
+    source: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def worries(self) -> tuple[Finding, ...]:
+        """The findings to worry about."""
+        return tuple(one for one in self.findings if one.worry)
+
+    def to_json(self) -> dict[str, Any]:
+        """The audit as plain JSON values, floats rounded to six decimals; what is not finite is null."""
+        findings = [
+            {
+                "check": one.check,
+                "worry": one.worry,
+                "figure": one.figure,
+                "threshold": one.threshold,
+                "harmless": CHECKS[one.check].harmless if one.check in CHECKS else None,
+                "says": one.says,
+                "details": one.details,
+            }
+            for one in self.findings
+        ]
+        shown: dict[str, Any] = _plain(
+            {
+                "verdicts": self.verdicts,
+                "rows": self.rows,
+                "models": self.models,
+                "judges": self.judges,
+                "instructions": self.instructions,
+                "level": self.level,
+                "seed": self.seed,
+                "source": self.source or None,
+                "worries": [one.check for one in self.worries],
+                "findings": findings,
+            }
+        )
+        return shown
+
+
+def audit(
+    case: Case,
+    *,
+    origins: Collection[Origin] = (),
+    checks: Collection[str] = (),
+    source: Mapping[str, Any] | None = None,
+) -> Audit:
+    """Run the checks named, or all, on a case. Raises `InputError` for a check that is not there."""
+    if strange := [name for name in checks if name not in CHECKS]:
+        raise InputError(f"there is no check {strange[0]!r}; there are: {', '.join(CHECKS)}")
+    chosen = {name: one for name, one in CHECKS.items() if not checks or name in checks}
+    battles = case.battles
+    return Audit(
+        findings=tuple(_made(name, one, case) for name, one in chosen.items()),
+        verdicts=", ".join(sorted(one.value for one in origins)) or "unknown",
+        rows=len(battles.label),
+        models=len(battles.models),
+        judges=len(battles.judges),
+        instructions=len(battles.instructions),
+        level=case.options.level,
+        seed=case.options.seed,
+        source=source or {},
+    )
+
+
+def _made(name: str, check: Check, case: Case) -> Finding:
+    try:
+        return check.run(case)
+    except VenireError as error:
+        return Finding(name, None, None, None, str(error))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return round(value, 6) if math.isfinite(value) else None
+    return value
+
+
+CHECKS: dict[str, Check] = {
+    "connectivity": Check(audit_board.check_connectivity, "at most", "Does one scale join all models?"),
+    "coverage": Check(audit_board.check_coverage, "at most", "Are battles spread evenly enough?"),
+    "instructions": Check(audit_board.check_instructions, "at least", "Are there enough for the errors?"),
+    "complete": Check(audit_reading.check_complete, "at least", "Was what was planned judged?"),
+    "unread": Check(audit_reading.check_unread, "at most", "Were the replies read?"),
+    "unread-by-model": Check(audit_reading.check_unread_models, "at most", "Do some models lose more verdicts?"),
+    "first-place": Check(audit_board.check_first_place, "at least", "Would other instructions name the same winner?"),
+    "separation": Check(audit_board.check_separation, "at least", "Are the models told apart?"),
+    "tie-rule": Check(audit_board.check_ties, "at most", "Does the order hang on what a tie counts?"),
+    "transitivity": Check(audit_fit.check_transitivity, "at most", "Are there circles that chance does not make?"),
+    "circle": Check(audit_fit.check_circle, "at most", "Do three models beat one another in a circle?"),
+    "fit": Check(audit_fit.check_fit, "at most", "Does one number a model explain the wins?"),
+    "single-pairs": Check(audit_fit.check_single_pairs, "at most", "Do pairs meet as their ratings say?"),
+}

@@ -1,0 +1,10 @@
+-- name: battles_in_time
+-- The rows of `battles`, with when the last attempt behind each was sent, in seconds since 1970.
+select t.model_a, t.model_b, t.respondent, t.instruction, t.repeat, t.swapped, v.status, coalesce(v.label, 0)::tinyint label, v.score, s.told_at
+  from planned p join trial t on t.id = p.trial join settled v on v.trial = t.id
+  left join (select trial, epoch(max(sent_at)) as told_at from attempt group by trial) s on s.trial = t.id
+  where p.campaign = $campaign and t.model_a is not null;
+
+-- name: battles_planned
+-- How many verdicts of pairs a campaign is to have.
+select count(*) from planned p join trial t on t.id = p.trial where p.campaign = $campaign and t.model_a is not null;

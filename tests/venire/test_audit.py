@@ -1,0 +1,138 @@
+"""`venire audit` as it is typed: from a store and from tables, on a screen, in a pipe and as JSON."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+import venire as package
+from venire.arena.errors import InputError
+from venire.audit_screen import show_audit
+from venire.reports.audit import CHECKS
+from venire.reports.audit import Audit as Found
+from venire.reports.finding import Finding
+
+Venire = Callable[..., Any]
+WriteCampaign = Callable[..., Path]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """Three models on 30 instructions: a circle of eight wins in ten, in both orders."""
+    lines = ["first,second,verdict,judge,instruction_id"]
+    for number in range(30):
+        up = number % 5 != 0
+        for better, worse in (("ash", "birch"), ("birch", "cedar"), ("cedar", "ash")):
+            lines.append(f"{better},{worse},{'first' if up else 'second'},ann,q{number}")
+            lines.append(f"{worse},{better},{'second' if up else 'first'},ann,q{number}")
+    path = tmp_path / "circle.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_a_pipe_gets_one_line_a_check_and_worries_stand_first(venire: Venire, table: Path) -> None:
+    done = venire("audit", table)
+    assert (done.code, done.err) == (0, "")
+    lines = done.out.splitlines()
+    assert "verdicts: recorded" in lines[0]
+    assert "checks worry: " in lines[1]
+    assert "circle" in lines[1]
+    marks = [line.split()[0] for line in lines if line.split()[:1] and line.split()[0] in ("WORRY", "fine", "-")]
+    assert len(marks) == len(CHECKS)
+    assert marks == sorted(marks, key=["WORRY", "fine", "-"].index)
+    (circle,) = [line for line in lines if line.startswith("WORRY") and " circle " in line]
+    assert "ash beats birch (80%), birch cedar (80%), cedar ash (80%)" in circle
+
+
+def test_strict_ends_with_one_when_something_worries_and_checks_are_chosen(venire: Venire, table: Path) -> None:
+    assert venire("audit", table, "--strict").code == 1
+    assert venire("audit", table, "--check", "connectivity", "--strict").code == 0
+    done = venire("audit", table, "--check", "circels")
+    assert done.code == 2
+    assert "there is no check 'circels'; there are: connectivity" in done.err
+
+
+def test_json_is_one_document_with_every_finding(venire: Venire, table: Path) -> None:
+    done = venire("audit", table, "--json", "--seed", "3")
+    found = done.json()
+    assert (done.code, done.err, found["seed"]) == (0, "", 3)
+    assert [one["check"] for one in found["findings"]] == list(CHECKS)
+    assert set(found["worries"]) == {one["check"] for one in found["findings"] if one["worry"]}
+    for one in found["findings"]:
+        assert set(one) == {"check", "worry", "figure", "threshold", "harmless", "says", "details"}
+        assert one["worry"] is None or one["threshold"] is not None
+    assert found == package.audit(table, options=package.rating.Options(seed=3)).to_json()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["none.csv"], "none.csv"),
+        (["TABLE", "--campaign", "x"], "leave --campaign out"),
+        (["TABLE", "--map", "judge=nobody"], "nobody"),
+        (["TABLE", "--level", "95"], "level is 95"),
+        (["TABLE", "--where", "judge=bob"], "bob"),
+        (["TABLE", "--cluster", "nothing"], "nothing"),
+        (["TABLE", "--seed", "-1"], "seed is -1"),
+    ],
+)
+def test_bad_input_is_a_sentence_and_exit_code_2(venire: Venire, table: Path, words: list[str], said: str) -> None:
+    done = venire("audit", *(str(table) if word == "TABLE" else word for word in words))
+    assert done.code == 2
+    assert said in done.err
+    assert "Traceback" not in done.err
+
+
+def test_options_that_no_check_hears_are_refused_in_python(table: Path) -> None:
+    with pytest.raises(InputError, match="does not take ridge"):
+        package.audit(table, options=package.rating.Options(ridge=1.0))
+
+
+def test_where_and_cluster_choose_rows_and_errors(venire: Venire, table: Path) -> None:
+    rows = venire("audit", table, "--where", "first=ash", "--json").json()["rows"]
+    assert rows == 60
+    lone = venire("audit", table, "--cluster", "none", "--check", "instructions", "--json").json()["findings"][0]
+    assert lone["worry"] is None
+
+
+def test_a_store_knows_what_was_planned_and_who_led_when(venire: Venire, write_campaign: WriteCampaign) -> None:
+    path = write_campaign(name="done.toml")
+    assert venire("run", path, "--yes").code == 0
+    found = venire("audit", path.with_suffix(".duckdb"), "--json").json()
+    by_name = {one["check"]: one for one in found["findings"]}
+    assert found["verdicts"] == "simulated"
+    assert by_name["complete"]["figure"] == 1.0
+    assert len(by_name["first-place"]["details"]["path"]) == 10
+    assert by_name["instructions"]["worry"] is True
+    assert found["seed"] == 5
+    done = venire("audit", path.with_suffix(".duckdb"), "--map", "a=b")
+    assert done.code == 2
+
+
+def show(width: int, *findings: Finding) -> str:
+    stream = io.StringIO()
+    screen = Console(file=stream, width=width, force_terminal=True, color_system=None, markup=False, highlight=False)
+    show_audit(screen, Found(findings, "recorded", 10, 2, 1, 5, 0.95, 0))
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_nothing_is_cut_on_a_terminal_of_any_width(width: int) -> None:
+    says = "a model with a long name loses many of its verdicts, more than its judges lose of the others by far"
+    fine = Finding("fit", False, 0.01, 0.05, "nothing \x1b[31mred")
+    text = show(width, fine, Finding("circle", None, None, None, "no"), Finding("unread", True, 0.2, 0.05, says))
+    words = text.split()
+    assert all(word in words for word in says.split())
+    assert max(len(line) for line in text.splitlines()) <= width
+    assert text.index("WORRY") < text.index("fine") < text.rindex("circle")
+    assert "\\x1b[31mred" in text
+    assert "<= 0.05" in text
+
+
+def test_an_audit_without_worries_says_so() -> None:
+    assert "none of 1 checks worries" in show(80, Finding("fit", False, 0.0, 0.05, "well"))

@@ -73,6 +73,7 @@ from venire.ratings.median_rank import median_rank
 from venire.ratings.merging import Judgments, Merge, merge_orders
 from venire.ratings.order import Order, Votes, votes
 from venire.ratings.plackett_luce import plackett_luce
+from venire.ratings.perturbing import Perturbation, perturbed
 from venire.ratings.position_audit import BattleAudit, PositionAudit, position_audit, position_audits
 from venire.ratings.ranked_pairs import ranked_pairs
 from venire.ratings.ranking import Ranking, RankInterval, rank_interval, ranking
@@ -139,6 +140,7 @@ __all__ = [
     "Order",
     "PairCoverage",
     "Partial",
+    "Perturbation",
     "Placed",
     "PositionAudit",
     "PositionBias",
@@ -229,6 +231,7 @@ __all__ = [
     "paired",
     "partial_correlation",
     "plackett_luce",
+    "perturbed",
     "position",
     "position_audit",
     "position_audits",

@@ -58,7 +58,7 @@ from venire.ratings.coverage_of_pairs import PairCoverage, pair_coverage
 from venire.ratings.discrimination import Discrimination, discrimination, score_reliability
 from venire.ratings.elo import OnlineElo, online_elo
 from venire.ratings.elo_from_consistency import EloFromConsistency, elo_from_consistency, elo_from_scores
-from venire.ratings.evaluation import Evaluation, evaluate
+from venire.ratings.evaluation import Evaluation, evaluate, judged, rated
 from venire.ratings.filtering import FilteredModels, filter_models
 from venire.ratings.goodness_of_fit import GoodnessOfFit, OddPair, goodness_of_fit
 from venire.ratings.jackknife import LeaveTwoOut, jackknife_plus, leave_two_out
@@ -72,8 +72,8 @@ from venire.ratings.markov import markov
 from venire.ratings.median_rank import median_rank
 from venire.ratings.merging import Judgments, Merge, merge_orders
 from venire.ratings.order import Order, Votes, votes
-from venire.ratings.plackett_luce import plackett_luce
 from venire.ratings.perturbing import Perturbation, perturbed
+from venire.ratings.plackett_luce import plackett_luce
 from venire.ratings.position_audit import BattleAudit, PositionAudit, position_audit, position_audits
 from venire.ratings.ranked_pairs import ranked_pairs
 from venire.ratings.ranking import Ranking, RankInterval, rank_interval, ranking
@@ -85,6 +85,8 @@ from venire.ratings.schulze import schulze
 from venire.ratings.smoothing import Baselines, baselines, smoothed
 from venire.ratings.soft_elo import SoftElo, hard_elo, human_elo, soft_elo
 from venire.ratings.splits import Coverage, split_coverage
+from venire.ratings.stable_arena import DroppedJudge, NobodyLeftError, StableArena, stable_arena
+from venire.ratings.steadiness import Steadiness, f1_score, inconsistency, steadiness
 from venire.ratings.style import STYLE_NAMES, Style, same_family, style, style_covariates
 from venire.ratings.tallies import borda, copeland, minimax
 from venire.ratings.targets import hard, soft
@@ -121,6 +123,7 @@ __all__ = [
     "Decision",
     "DirectAccuracy",
     "Discrimination",
+    "DroppedJudge",
     "EloFromConsistency",
     "Evaluation",
     "FamilyExcess",
@@ -134,6 +137,7 @@ __all__ = [
     "LengthBias",
     "Merge",
     "NoTieParameterError",
+    "NobodyLeftError",
     "NotConvergedError",
     "OddPair",
     "OnlineElo",
@@ -155,6 +159,8 @@ __all__ = [
     "SeparatedError",
     "Simultaneous",
     "SoftElo",
+    "StableArena",
+    "Steadiness",
     "Style",
     "TieRatings",
     "TieRule",
@@ -162,10 +168,10 @@ __all__ = [
     "TopK",
     "Transitivity",
     "TrueSkill",
-    "Votes",
     "Unread",
     "UnreadOf",
     "Volatility",
+    "Votes",
     "WinCounts",
     "WinRates",
     "against_baseline",
@@ -201,6 +207,7 @@ __all__ = [
     "elo_from_consistency",
     "elo_from_scores",
     "evaluate",
+    "f1_score",
     "family_excess",
     "filter_models",
     "fit_beta",
@@ -211,7 +218,9 @@ __all__ = [
     "hard_elo",
     "human_elo",
     "human_kappa",
+    "inconsistency",
     "jackknife_plus",
+    "judged",
     "kemeny_young",
     "krippendorff_alpha",
     "leave_one_out",
@@ -230,8 +239,8 @@ __all__ = [
     "pair_kinds",
     "paired",
     "partial_correlation",
-    "plackett_luce",
     "perturbed",
+    "plackett_luce",
     "position",
     "position_audit",
     "position_audits",
@@ -242,6 +251,7 @@ __all__ = [
     "ranking",
     "rao_kupper",
     "rate_by_kind",
+    "rated",
     "rating_path",
     "reliability",
     "same_family",
@@ -254,6 +264,8 @@ __all__ = [
     "soft_elo",
     "split_conformal",
     "split_coverage",
+    "stable_arena",
+    "steadiness",
     "stopping_half_width",
     "style",
     "style_covariates",
@@ -263,9 +275,9 @@ __all__ = [
     "transitivity",
     "trueskill",
     "unanimity",
-    "votes",
     "unread",
     "volatility",
+    "votes",
     "win_counts",
     "win_rate",
     "win_rate_balanced",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,10 @@ from venire.ratings.intervals import Refit, errors_for, finished
 from venire.ratings.merging import Judgments, merge_orders
 from venire.ratings.options import Options
 from venire.ratings.result import Ratings
+from venire.ratings.solvers import NotConvergedError
+from venire.ratings.stable_arena import NobodyLeftError, StableArena, stable_arena
 
-__all__ = ["by_am_elo", "heard_rows", "with_abilities"]
+__all__ = ["by_am_elo", "by_stable_arena", "heard_rows", "with_abilities"]
 
 
 def by_am_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated:
@@ -92,3 +94,69 @@ def with_abilities(
         if values is not None and errors is not None:
             figures |= {f"ability_{name}": values, f"ability_{name}_se": errors}
     return replace(rated, judges=found.judges, judge_figures=figures)
+
+
+def by_stable_arena(battles: Battles, judgments: Judgments, options: Options) -> Rated:
+    """Stable Arena: am-ELO without the judges that `dropped` lists; of these the ability that they were dropped for.
+
+    Without any judge that may stay no model is rated, with the reason. Bootstrap draws choose judges anew. Raises
+    `InputError` as `by_am_elo` does.
+    """
+    data, first, more = heard_rows(battles, judgments, options)
+    # Errors are found even where replicates will take their place: they tell whether the sign is decided.
+    kind = errors_for(data, replace(options, replicates=0))
+    try:
+        found = _stable(data, first, options, kind)
+    except (NobodyLeftError, NotConvergedError) as error:
+        return unrated(data, dict.fromkeys(data.models, str(error)))
+    once = replace(options, restarts=0)
+
+    def refit(rows: NDArray[np.intp]) -> Ratings:
+        return _stable(data.select(rows), None if first is None else first[rows], once, "none").fit.ratings
+
+    rated = with_abilities(found.fit, data, options, refit=refit, more={**more, **_said(found)})
+    if not rated.judges:
+        return rated
+    assert data.judge is not None, "am-ELO has seen to it"
+    gone = np.isin(data.judges, [one.judge for one in found.dropped])
+    heard = len(data) - int(np.count_nonzero(gone[data.judge]))
+    return replace(
+        rated,
+        fits=({**rated.fits[0], "judgments": heard},),
+        judge_figures={**rated.judge_figures, "ability": found.ability},
+    )
+
+
+def _stable(
+    data: Comparisons, first: NDArray[np.float64] | None, options: Options, errors: Errors | None
+) -> StableArena:
+    return stable_arena(
+        data,
+        least_verdicts=options.least_verdicts,
+        least_ability=options.least_ability,
+        until_stable=options.until_stable,
+        first=first,
+        ridge=options.ridge or 0.0,
+        ability_ridge=options.ability_ridge,
+        restarts=options.restarts,
+        seed=options.seed,
+        habits=options.habits,
+        errors=errors,
+    )
+
+
+def _said(found: StableArena) -> dict[str, Any]:
+    """Who was left out and why, those with an ability first: a crowd has many judges of few verdicts."""
+    dropped = [
+        {
+            "judge": one.judge,
+            "reason": one.reason,
+            "pass": one.at_pass,
+            "verdicts": one.verdicts,
+            "ability": one.ability if np.isfinite(one.ability) else None,
+        }
+        for one in sorted(found.dropped, key=lambda one: one.at_pass == 0)
+    ]
+    told = {"dropped": dropped, "passes": found.passes, "sign": found.fit.sign, "loglik": found.fit.loglik}
+    told["restarts"] = asdict(found.fit.restarts)
+    return told if found.stopped is None else {**told, "notes": [found.stopped]}

@@ -14,11 +14,23 @@ from scipy.special import expit
 from scipy.stats import rankdata
 
 from venire.arena.errors import InputError
+from venire.ratings.am_elo import AmElo
 from venire.ratings.checks import check_seed
 from venire.ratings.comparisons import Comparisons
 from venire.ratings.result import Ratings
 
-__all__ = ["Evaluation", "Predict", "auc", "auc_decisive", "evaluate", "mse", "predict", "rated"]
+__all__ = [
+    "Evaluation",
+    "Predict",
+    "auc",
+    "auc_decisive",
+    "evaluate",
+    "judged",
+    "mse",
+    "predict",
+    "predict_judged",
+    "rated",
+]
 
 _LEVELS = 20
 
@@ -45,6 +57,26 @@ def predict(ratings: Ratings, data: Comparisons) -> NDArray[np.float64]:
 def rated(fit: Callable[[Comparisons], Ratings]) -> Predict:
     """What `evaluate` takes, from a method that rates models."""
     return lambda train, test: predict(fit(train), test)
+
+
+def predict_judged(found: AmElo, data: Comparisons) -> NDArray[np.float64]:
+    """P(A wins) (rows,) as each row's judge would say it; NaN where a model has no estimate.
+
+    A judge whose ability is not known gets the mean, 1; one of infinite ability is sure of every pair but equal models.
+    Raises `InputError` for rows that name no judge, and for judges other than those of the fit.
+    """
+    if data.judge is None or data.judges != found.judges:
+        raise InputError("give comparisons that name their judges, the same ones as those that were fitted")
+    ability = np.where(np.isnan(found.ability), 1.0, found.ability)[data.judge]
+    gap = found.ratings.logits[data.a] - found.ratings.logits[data.b]
+    # Infinity times a gap of 0 is no number, yet equal models are even to every judge.
+    lean = np.multiply(ability, gap, out=np.zeros(len(gap)), where=gap != 0.0)
+    return np.asarray(expit(lean))
+
+
+def judged(fit: Callable[[Comparisons], AmElo]) -> Predict:
+    """What `evaluate` takes, from a method that also tells abilities of judges: each test row is its judge's."""
+    return lambda train, test: predict_judged(fit(train), test)
 
 
 def evaluate(data: Comparisons, method: Predict, *, folds: int = 5, seed: int = 0) -> Evaluation:

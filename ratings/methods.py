@@ -37,6 +37,7 @@ class Method:
 
 
 _MOST = frozenset({"merge", "flips", "seed", "level", "replicates", "anchors", "own_votes", "judge_weights"})
+_ABILITIES = frozenset({"ridge", "errors", "restarts", "habits", "ability_ridge"})
 _WEIGHTS = frozenset({"judge_weights"})
 _JUDGES = _WEIGHTS | {"own_votes"}
 """What some are deaf to: one battle after another has no weight, and what people said has no judge."""
@@ -153,9 +154,12 @@ METHODS: dict[str, Method] = {
     "elo": Method(recipes.by_elo, "online Elo, mean over shuffled orders", deaf=_WEIGHTS),
     "trueskill": Method(recipes.by_trueskill, "TrueSkill without draws, mean over shuffled orders", deaf=_WEIGHTS),
     "am-elo": Method(
-        ability_recipes.by_am_elo,
-        "the same with an ability for each judge: P = sigma(theta_k (R_A - R_B))",
-        frozenset({"ridge", "errors", "restarts", "habits", "ability_ridge"}),
+        ability_recipes.by_am_elo, "the same with an ability for each judge: P = sigma(theta_k (R_A - R_B))", _ABILITIES
+    ),
+    "stable-arena": Method(
+        ability_recipes.by_stable_arena,
+        "am-ELO without judges that gave few verdicts or judge no better than by chance",
+        _ABILITIES | {"least_verdicts", "least_ability", "until_stable"},
     ),
     "win-rate": Method(recipes.by_win_rate, "share of battles won, a tie counting half"),
     "win-rate-balanced": Method(recipes.by_win_rate_balanced, "mean over opponents of the share won against each"),

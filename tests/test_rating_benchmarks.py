@@ -34,12 +34,17 @@ def modules() -> Iterator[dict[str, ModuleType]]:
 
 
 def test_small_tables_are_rated_and_not_judged() -> None:
-    command = [sys.executable, str(_BENCHMARK / "bench.py"), "--scale", "0.002", "--rows", "few", "--judge"]
+    given = ["--scale", "0.002", "--rows", "few", "abilities", "--judge"]
+    command = [sys.executable, str(_BENCHMARK / "bench.py"), *given]
     done = subprocess.run(command, capture_output=True, text=True, timeout=110)
     assert done.returncode == 0, done.stderr
     assert "| Bradley-Terry, 20,000 x 20, codes | evalica" in done.stdout
     assert "at least 60: not judged" in done.stdout
     assert "| ... largest gradient over the weight |" in done.stdout
+    assert "| am-ELO, 4,321 x 20, 42 judges, codes | its authors' loop, torch" in done.stdout
+    assert "| am-ELO, 20,000 x 100, 500 judges, time |" in done.stdout
+    (short,) = (line for line in done.stdout.splitlines() if line.startswith("| ... nats short of the best known |"))
+    assert abs(float(short.split("|")[3])) < 1e-6
     assert "one run on one core in" in done.stdout
 
 

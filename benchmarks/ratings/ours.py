@@ -119,6 +119,21 @@ def held_out(battles: Battles) -> Call:
     return call
 
 
+def abilities(battles: Battles) -> Call:
+    """Ratings and the judges' abilities, without errors, as the others; `restarts` more starts."""
+    from venire.ratings.am_elo import am_elo
+
+    a, b, y, judge = (battles.column(name) for name in ("a", "b", "y", "judge"))
+    restarts = battles.options.get("restarts", 0)
+
+    def call() -> Values:
+        data = comparisons(a, b, y, models=battles.models, judge=judge)
+        found = am_elo(data, restarts=restarts, errors="none")
+        return np.concatenate([found.ratings.logits, found.ability])
+
+    return call
+
+
 def consistency_of_store(battles: Battles) -> Call:
     """From the file of a settled campaign to every judge's consistency with its interval."""
     from venire.configs.loading import load_campaign
@@ -150,6 +165,7 @@ if __name__ == "__main__":
             "covariates": with_covariates,
             "soft": soft,
             "held out": held_out,
+            "abilities": abilities,
             "consistency": consistency_of_store,
         },
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["battles", "ladder", "ladder_logits", "save", "scored"]
+__all__ = ["battles", "judged", "ladder", "ladder_logits", "save", "scored"]
 
 _TIES = 0.15
 _MEETINGS = 200
@@ -91,3 +91,16 @@ def scored(folder: Path, rows: int, models: int, seed: int = 0) -> Path:
     score = np.round(12.0 * (1.2 * gap + 1.5 * rng.standard_normal(rows))) / 12.0
     human = np.where(rng.random(rows) < 0.3, 0.5, rng.random(rows) < 1.0 / (1.0 + np.exp(-gap)))
     return _save(folder, models, a=a, b=b, y=np.where(score == 0, 0.5, score > 0), score=score, human=human)
+
+
+def judged(folder: Path, rows: int, models: int, judges: int, seed: int = 0) -> Path:
+    """Battles told by judges of unlike ability (mean 1, deviation 0.4) that gave unlike numbers of verdicts."""
+    rng = np.random.default_rng(seed)
+    strength, ability = rng.standard_normal(models), 1.0 + 0.4 * rng.standard_normal(judges)
+    share = rng.uniform(0.5, 1.5, judges)
+    judge = rng.choice(judges, rows, p=share / share.sum()).astype(np.int32)
+    a = rng.integers(0, models, rows).astype(np.int32)
+    b = ((a + rng.integers(1, models, rows)) % models).astype(np.int32)
+    chance = 1.0 / (1.0 + np.exp(-ability[judge] * (strength[a] - strength[b])))
+    y = np.where(rng.random(rows) < _TIES, 0.5, rng.random(rows) < chance)
+    return _save(folder, models, a=a, b=b, y=y, judge=judge)

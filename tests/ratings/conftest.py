@@ -12,9 +12,10 @@ import pytest
 
 from venire.arena.battles import Battles
 from venire.arena.records import Status
-from venire.ratings.comparisons import comparisons
+from venire.ratings.comparisons import Comparisons, comparisons
 
 Table = Callable[..., Battles]
+Arena = Callable[..., Comparisons]
 
 _LABEL = {"first": 1, "tie": 0, "second": -1, None: 0}
 
@@ -46,6 +47,43 @@ def make_table(rows: Iterable[tuple[Any, ...]], *, ordered: bool = True, named: 
         label=np.array([_LABEL[row[2]] for row in full], dtype=np.int8),
         ordered=ordered,
     )
+
+
+def make_arena(
+    seed: int = 0,
+    *,
+    models: int = 20,
+    judges: int = 42,
+    rows: int = 4321,
+    spread: float = 0.5,
+    ties: float = 0.35,
+    against: int = 0,
+) -> Comparisons:
+    """Models m00, ... and judges j00, ... of abilities around 1; the first `against` have -1, the others at least 0.3.
+
+    By default it has the size of the arena that am-ELO's authors studied, and is about as hard to foretell: held-out
+    squared errors of 0.126 by m-ELO and 0.122 by am-ELO, there 0.123 and 0.121.
+    """
+    rng = np.random.default_rng((seed, models, judges))
+    strength = 1.8 * rng.standard_normal(models)
+    ability = 1.0 + spread * rng.standard_normal(judges)
+    if against:
+        ability = np.maximum(ability, 0.3)
+        ability[:against] = -1.0
+    each = min(51, rows // judges)
+    judge = np.concatenate([np.repeat(np.arange(judges), each), rng.integers(0, judges, rows - each * judges)])
+    a = rng.integers(0, models, rows)
+    b = (a + rng.integers(1, models, rows)) % models
+    chance = 1.0 / (1.0 + np.exp(-ability[judge] * (strength[a] - strength[b])))
+    y = np.where(rng.random(rows) < ties, 0.5, rng.random(rows) < chance)
+    names = [f"m{code:02}" for code in range(models)]
+    return comparisons(a, b, y, models=names, judge=np.array([f"j{code:02}" for code in judge]))
+
+
+@pytest.fixture(scope="session")
+def arena() -> Arena:
+    """Makes comparisons of models by judges of known ability."""
+    return make_arena
 
 
 @pytest.fixture(scope="session")

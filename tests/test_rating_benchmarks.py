@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from types import ModuleType
 
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the benchmark p
 @pytest.fixture(scope="module")
 def modules() -> Iterator[dict[str, ModuleType]]:
     """The benchmark's own modules, which are no part of the package."""
-    names = ("lines", "running", "tables")
+    names = ("lines", "running", "tables", "rows")
     sys.path.insert(0, str(_BENCHMARK))
     try:
         yield {name: import_module(name) for name in names}
@@ -46,6 +47,18 @@ def test_small_tables_are_rated_and_not_judged() -> None:
     (short,) = (line for line in done.stdout.splitlines() if line.startswith("| ... nats short of the best known |"))
     assert abs(float(short.split("|")[3])) < 1e-6
     assert "one run on one core in" in done.stdout
+
+
+def test_votes_are_put_in_order_without_the_programs_beside_it(
+    modules: dict[str, ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(modules["running"], "_PEERS", tmp_path)
+    lines = list(islice(modules["rows"].kemeny(modules["rows"].Bench(tmp_path, 0.2)), 4))
+    assert lines[0].show().startswith("| Kemeny-Young, 10 models, 25 voters who agree | venire |")
+    assert (lines[0].most, lines[0].note) == (0.02, "proved")
+    assert lines[0].figure is not None
+    assert [line.figure for line in lines[1:]] == [None] * 3
+    assert lines[2].note == "pulp is not installed: make bench-ratings-peers"
 
 
 def test_the_closed_form_of_a_ladder_is_its_maximum(modules: dict[str, ModuleType], tmp_path: Path) -> None:

@@ -152,6 +152,21 @@ def consistency_of_store(battles: Battles) -> Call:
     return call
 
 
+def kemeny(battles: Battles) -> Call:
+    """An order of pairwise votes: the codes from the best on, and 1 where it is proved."""
+    from venire.ratings.kemeny import kemeny_young
+    from venire.ratings.order import Votes
+
+    votes = Votes(tuple(battles.models), battles.column("weight"))
+    place = {name: code for code, name in enumerate(votes.models)}
+
+    def call() -> Values:
+        found = kemeny_young(votes, seconds=battles.options["limit"])
+        return np.array([*(place[name] for name in found.order), found.proved], dtype=np.float64)
+
+    return call
+
+
 if __name__ == "__main__":
     drive(
         "venire",
@@ -167,5 +182,6 @@ if __name__ == "__main__":
             "held out": held_out,
             "abilities": abilities,
             "consistency": consistency_of_store,
+            "kemeny": kemeny,
         },
     )

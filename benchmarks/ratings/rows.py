@@ -348,6 +348,41 @@ def _campaign(folder: Path, trials: int) -> None:
         np.save(folder / f"{name}.npy", column)
 
 
+def kemeny(bench: Bench) -> Iterator[Line]:
+    """The order that contradicts the fewest votes, proved, beside programs with all their rows at once."""
+    cases = (
+        ("25 voters who agree", 50, 0.15, 0.02),
+        ("25 random ballots", 40, 0.0, 0.1),
+        ("one random vote a pair", 25, None, 10.0),
+    )
+    for told, models, agreement, most in cases:
+        size = max(8, round(models * bench.scale))
+        folder = bench.folder / f"votes-{size}-{agreement}"
+        if agreement is None:
+            tables.tournament(folder, size)
+        else:
+            tables.ballots(folder, size, 25, agreement)
+        ours = run("venire", "kemeny", folder, repeats=5, seconds=10.0, limit=60.0)
+        order, proved = ours.found[:-1].astype(np.int64), ours.found[-1]
+        what = f"Kemeny-Young, {size} models, {told}"
+        yield Line(what, "venire", ours.cpu, " s", most=most, note="proved" if proved else "not proved")
+        for peer in ("rowwise", "pulp", "corankco") if agreement is not None else ("rowwise", "pulp"):
+            yield _ordered_beside(what, ours, order, folder, peer)
+
+
+def _ordered_beside(what: str, ours: Run, order: NDArray[np.int64], folder: Path, peer: str) -> Line:
+    """How many times the CPU seconds of ours another takes to an order, and what that order costs."""
+    name = {"rowwise": "SciPy, all rows at once", "pulp": "PuLP with CBC, all rows at once"}.get(peer, peer)
+    try:
+        theirs = run(peer, "kemeny", folder, repeats=2, seconds=20.0, limit=60.0)
+    except (Missing, Failed) as reason:
+        return Line(what, name, None, note=_last(reason))
+    weight = np.load(folder / "weight.npy")
+    ours_cost, cost = (np.tril(weight[np.ix_(one, one)], -1).sum() for one in (order, theirs.found.astype(np.int64)))
+    note = "the same cost" if cost == ours_cost else f"costs {cost - ours_cost:g} more"
+    return Line(what, f"{name} {theirs.version}".strip(), theirs.cpu / ours.cpu, note=note)
+
+
 ROWS: dict[str, Callable[[Bench], Iterator[Line]]] = {
     "few": fit_few,
     "many": fit_many,
@@ -361,5 +396,6 @@ ROWS: dict[str, Callable[[Bench], Iterator[Line]]] = {
     "covariates": with_covariates,
     "abilities": abilities,
     "consistency": consistency,
+    "kemeny": kemeny,
 }
 """Every row by its name, in the order of the table."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["battles", "judged", "ladder", "ladder_logits", "save", "scored"]
+__all__ = ["ballots", "battles", "judged", "ladder", "ladder_logits", "save", "scored", "tournament"]
 
 _TIES = 0.15
 _MEETINGS = 200
@@ -104,3 +104,20 @@ def judged(folder: Path, rows: int, models: int, judges: int, seed: int = 0) -> 
     chance = 1.0 / (1.0 + np.exp(-ability[judge] * (strength[a] - strength[b])))
     y = np.where(rng.random(rows) < _TIES, 0.5, rng.random(rows) < chance)
     return _save(folder, models, a=a, b=b, y=y, judge=judge)
+
+
+def ballots(folder: Path, models: int, voters: int, agreement: float, seed: int = 0) -> Path:
+    """Rankings by voters who agree on one order as far as told: ballots (voters, models), codes from the best on.
+
+    And weight (models, models): how many prefer each model to each other.
+    """
+    rng = np.random.default_rng(seed)
+    score = agreement * rng.permutation(models) + rng.gumbel(size=(voters, models))
+    weight = (score[:, :, None] < score[:, None, :]).sum(axis=0).astype(np.float64)
+    return _save(folder, models, ballots=np.argsort(score, axis=1), weight=weight)
+
+
+def tournament(folder: Path, models: int, seed: int = 0) -> Path:
+    """One vote a pair at random, as weight (models, models): the hardest votes to put in order."""
+    won = np.triu(np.random.default_rng(seed).random((models, models)) < 0.5, 1)
+    return _save(folder, models, weight=np.where(won, 1.0, np.tril(~won.T, -1).astype(np.float64)))

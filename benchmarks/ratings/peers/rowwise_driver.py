@@ -3,16 +3,19 @@
 Soft-Elo is done the way of the script that its authors published: a data frame is walked row by row into a dense
 design, ratings are found by L-BFGS-B with its gradient, beta by a bounded search, and every resample of a model's
 battles is solved for itself. Consistency is bootstrapped by weighing every verdict anew for each draw of instructions.
+Kemeny-Young is one program with all its rows at once.
 """
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from common import Battles, Call, drive
-from scipy.optimize import minimize, minimize_scalar
+from scipy.optimize import Bounds, LinearConstraint, milp, minimize, minimize_scalar
+from scipy.sparse import csr_array
 
 _RIDGE = 0.01
 
@@ -145,5 +148,30 @@ def consistency(battles: Battles) -> Call:
     return call
 
 
+def kemeny(battles: Battles) -> Call:
+    """Kemeny-Young as one program of whole numbers with all rows against circles of three, by SciPy's HiGHS."""
+    weight = battles.column("weight")
+    size = len(weight)
+
+    def call() -> np.ndarray:
+        above, under = np.triu_indices(size, 1)
+        pair = np.zeros((size, size), dtype=np.int64)
+        pair[above, under] = np.arange(len(above))
+        threes = np.array(list(combinations(range(size), 3)))
+        columns = [pair[threes[:, one], threes[:, other]] for one, other in ((0, 1), (1, 2), (0, 2))]
+        at = np.tile(np.arange(len(threes)), 3), np.concatenate(columns)
+        rows = csr_array((np.repeat([1.0, 1.0, -1.0], len(threes)), at), shape=(len(threes), len(above)))
+        price = weight[under, above] - weight[above, under]
+        options = {"time_limit": battles.options["limit"], "mip_rel_gap": 0.0}
+        limits = LinearConstraint(rows, 0.0, 1.0)
+        found = milp(price, constraints=limits, integrality=np.ones(len(price)), bounds=Bounds(0, 1), options=options)
+        wins = np.zeros((size, size))
+        wins[above, under] = np.rint(found.x)
+        wins[under, above] = 1.0 - np.rint(found.x)
+        return np.argsort(-wins.sum(axis=1), kind="stable")
+
+    return call
+
+
 if __name__ == "__main__":
-    drive("", {"soft": soft, "held out": held_out, "consistency": consistency})
+    drive("", {"soft": soft, "held out": held_out, "consistency": consistency, "kemeny": kemeny})

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from venire.ratings.majorities import between, by_score, levels, met
@@ -27,25 +28,34 @@ def ranked_pairs(votes: Votes) -> Order:
     falling = np.argsort(-level[winner, loser], kind="stable")
     winner, loser = winner[falling], loser[falling]
     ends = np.flatnonzero(np.diff(level[winner, loser])) + 1
-    for upper, lower in zip(np.split(winner, ends), np.split(loser, ends), strict=True):
-        _lock(above, upper, lower)
+    for start, end in pairwise([0, *ends.tolist(), len(winner)]):
+        upper, lower = winner[start:end], loser[start:end]
+        if end - start > 1:
+            upper, lower = _outside_cycles(above, upper, lower)
+        _lock(above, upper.tolist(), lower.tolist())
     score = np.where(met(votes).any(axis=1), between(above), np.nan)
     return by_score("ranked-pairs", votes, score, "models below less models above")
 
 
-def _lock(above: NDArray[np.bool_], winner: NDArray[np.intp], loser: NDArray[np.intp]) -> None:
-    """Add majorities of one margin to what is `above` (n, n) what, which stays closed under following it."""
+def _outside_cycles(
+    above: NDArray[np.bool_], winner: NDArray[np.intp], loser: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Majorities of one margin that nothing locked contradicts, and that close no cycle with what is locked."""
     stands = ~above[loser, winner]
     winner, loser = winner[stands], loser[stands]
-    if len(winner) > 1:
-        start, end = np.nonzero(above)
-        edges = np.concatenate([start, winner]), np.concatenate([end, loser])
-        graph = coo_array((np.ones(len(edges[0])), edges), shape=above.shape)
-        part = connected_components(graph, directed=True, connection="strong")[1]
-        outside = part[winner] != part[loser]
-        winner, loser = winner[outside], loser[outside]
-    for upper, lower in zip(winner.tolist(), loser.tolist(), strict=True):
-        if not above[upper, lower]:
-            ahead, behind = above[:, upper].copy(), above[lower].copy()
+    # What is locked is closed under following it, so the models of these majorities are all that a cycle needs.
+    codes, place = np.unique(np.concatenate([winner, loser]), return_inverse=True)
+    graph, (upper, lower) = above[np.ix_(codes, codes)], np.split(place, 2)
+    graph[upper, lower] = True
+    part = connected_components(graph, directed=True, connection="strong")[1]
+    outside = part[upper] != part[lower]
+    return winner[outside], loser[outside]
+
+
+def _lock(above: NDArray[np.bool_], winner: list[int], loser: list[int]) -> None:
+    """Add majorities to who is `above` (n, n) whom, unless it is settled; what follows from them is added too."""
+    for upper, lower in zip(winner, loser, strict=True):
+        if not (above[upper, lower] or above[lower, upper]):
+            ahead, behind = above[:, upper] & ~above[:, lower], above[lower].copy()
             ahead[upper] = behind[lower] = True
-            above |= ahead[:, None] & behind
+            above[ahead] |= behind

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.ratings import ability_recipes, recipes, soft_recipes, vote_recipes
+from venire.ratings import ability_recipes, ballot_recipes, recipes, soft_recipes, vote_recipes
 from venire.ratings.apart import Rated
 from venire.ratings.ballots import own_models, without_own
 from venire.ratings.ballots import select as select_ballots
@@ -95,7 +96,10 @@ def missing(battles: Battles, method: str, options: Options | None = None) -> st
     """What a table or the options lack for a method, in words; None where nothing."""
     if method == "covariates" and options is not None and not options.covariates:
         return "names: --covariate NAME, for columns of the table, or position"
-    lacking = [name for name in METHODS[method].needs if getattr(battles, name) is None]
+    needs = METHODS[method].needs
+    if "ballots" in needs and battles.ballots is None:
+        return ballot_recipes.lacking(battles, merged(battles, options or Options()))
+    lacking = [name for name in needs if getattr(battles, name) is None]
     return "; ".join(_COLUMNS[name] for name in lacking) or None
 
 
@@ -169,6 +173,23 @@ METHODS: dict[str, Method] = {
         frozenset({"seconds"}),
         deaf=frozenset({"anchors"}),
         orders=True,
+    ),
+    **{
+        name: Method(partial(vote_recipes.by_votes, method), purpose, deaf=frozenset({"anchors"}), orders=True)
+        for name, (method, purpose) in vote_recipes.VOTING.items()
+    },
+    "median-rank": Method(
+        ballot_recipes.by_median_rank,
+        "an order by the median place on ballots",
+        needs=("ballots",),
+        deaf=frozenset({"anchors"}),
+        orders=True,
+    ),
+    "plackett-luce": Method(
+        ballot_recipes.by_plackett_luce,
+        "maximum likelihood of ballots: the best of all, then of the others, and so on",
+        frozenset({"ridge", "errors"}),
+        ("ballots",),
     ),
     "consistency": Method(
         recipes.by_consistency,

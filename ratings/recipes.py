@@ -34,6 +34,7 @@ __all__ = [
     "by_trueskill",
     "by_win_rate",
     "by_win_rate_balanced",
+    "rated_apart",
     "with_covariates",
 ]
 
@@ -50,7 +51,7 @@ def by_bradley_terry(battles: Battles, judgments: Judgments, options: Options) -
     data = judgments.comparisons()
     if options.ties == "drop":
         data = data.select(data.y != 0.5)
-    return _apart(data, options, _bradley_terry_of)
+    return rated_apart(data, options, _bradley_terry_of)
 
 
 def _bradley_terry_of(data: Comparisons, options: Options) -> Rated:
@@ -75,7 +76,8 @@ def _bradley_terry_of(data: Comparisons, options: Options) -> Rated:
     return finished(ratings, data, options, ridge=ridge)
 
 
-def _apart(data: Comparisons, options: Options, rate_group: Callable[[Comparisons, Options], Rated]) -> Rated:
+def rated_apart(data: Comparisons, options: Options, rate_group: Callable[[Comparisons, Options], Rated]) -> Rated:
+    """Models that no chain of wins joins are rated apart, each group by `rate_group`, unless a ridge joins them."""
     counts = win_counts(data)
     held = np.isin(data.models, list(options.anchors))
     groups = groups_of(counts, held)
@@ -115,7 +117,7 @@ def by_m_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated:
     def rate_group(part: Comparisons, told: Options) -> Rated:
         return finished(m_elo(part, errors=errors_for(part, told)), part, told)
 
-    return _apart(judgments.comparisons(), options, rate_group)
+    return rated_apart(judgments.comparisons(), options, rate_group)
 
 
 def with_covariates(battles: Battles, judgments: Judgments, options: Options) -> Rated:

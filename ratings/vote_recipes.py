@@ -14,14 +14,28 @@ from venire.ratings.apart import Rated
 from venire.ratings.comparisons import Comparisons
 from venire.ratings.existence import weak_components
 from venire.ratings.kemeny import kemeny_young
+from venire.ratings.markov import markov
 from venire.ratings.merging import Judgments
 from venire.ratings.options import Options
 from venire.ratings.order import Order, Votes, votes
 from venire.ratings.order_intervals import OrderDraws, OrderRefit, Places, redrawn_positions
+from venire.ratings.ranked_pairs import ranked_pairs
 from venire.ratings.result import Ratings
+from venire.ratings.schulze import schulze
+from venire.ratings.tallies import borda, copeland, minimax
 from venire.ratings.wins import win_counts
 
-__all__ = ["by_kemeny", "by_votes", "ordered"]
+__all__ = ["VOTING", "by_kemeny", "by_votes", "ordered"]
+
+VOTING: dict[str, tuple[Callable[[Votes], Order], str]] = {
+    "borda": (borda, "an order by the share of votes that prefer a model"),
+    "copeland": (copeland, "an order by the share of opponents that a majority puts below"),
+    "minimax": (minimax, "an order by the worst defeat"),
+    "ranked-pairs": (ranked_pairs, "an order by majorities, the largest first, that close no cycle"),
+    "schulze": (schulze, "an order by the strongest paths of majorities"),
+    "markov": (markov, "an order by where a walk that follows votes spends its time"),
+}
+"""Methods that take pairwise votes and nothing else, and what each is."""
 
 _NO_VOTES = "took part in no readable judgment"
 _MOST_COUNTED = 2**53
@@ -45,7 +59,7 @@ def by_kemeny(battles: Battles, judgments: Judgments, options: Options) -> Rated
     return replace(found, diagnostics={**found.diagnostics, "notes": [*found.diagnostics["notes"], late]})
 
 
-def by_votes(method: Callable[[Votes], Order], judgments: Judgments, options: Options) -> Rated:
+def by_votes(method: Callable[[Votes], Order], battles: Battles, judgments: Judgments, options: Options) -> Rated:
     """Any method that takes pairwise votes alone."""
     data = judgments.comparisons()
     return ordered(method(votes(data)), data, options, refit=lambda rows: method(votes(data.select(rows))))

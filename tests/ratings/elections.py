@@ -74,7 +74,7 @@ def relabelled(votes: Votes, place: NDArray[np.int64]) -> Votes:
 
 
 def ballot_table(rank: Any, *, instruction: Any = None, weight: Any = None) -> Ballots:
-    """Ballots of one judge from ranks (ballots, models)."""
+    """Ballots of one judge from ranks (ballots, models), each a repeat of its own."""
     table = np.asarray(rank, dtype=np.float64)
     rows, size = table.shape
     asked = np.full(rows, -1) if instruction is None else np.asarray(instruction)
@@ -84,7 +84,7 @@ def ballot_table(rank: Any, *, instruction: Any = None, weight: Any = None) -> B
         instructions=tuple(f"i{code}" for code in range(int(asked.max(initial=-1)) + 1)),
         judge=np.zeros(rows, dtype=np.int32),
         instruction=asked.astype(np.int32),
-        repeat=np.ones(rows, dtype=np.int32),
+        repeat=np.arange(1, rows + 1, dtype=np.int32),
         rank=table,
         weight=None if weight is None else np.asarray(weight, dtype=np.float64),
     )

@@ -143,8 +143,8 @@ def test_a_method_with_a_score_shows_it_under_its_unit(table: Table) -> None:
         places = np.arange(1.0, size + 1.0)
         return Order("by name", votes.models, votes.models, places, 6.0, 0.0, False, score=9.0 - places, unit="points")
 
-    judgments = merged(table(chain(2)), Options())
-    found = vote_recipes.by_votes(by_name, judgments, Options(replicates=5))
+    battles = table(chain(2))
+    found = vote_recipes.by_votes(by_name, battles, merged(battles, Options()), Options(replicates=5))
     assert found.figures["points"].tolist() == [8.0, 7.0, 6.0, 5.0]
     assert (found.ratings.unit, found.diagnostics["proved"]) == ("points", False)
     assert found.rank_hi.tolist() == [1, 2, 3, 4]

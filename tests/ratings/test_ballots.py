@@ -75,7 +75,10 @@ def test_what_a_ballot_leaves_out_is_below_where_others_show_it_and_never_the_ju
 def test_without_instructions_each_judge_has_one_ballot_and_its_rows_share_their_noise() -> None:
     found = ballots(["x", "x", "y", "y"], None, ["a", "b", "a", "b"], [1, 2, 2, 1])
     assert (len(found), found.instructions, found.instruction.tolist()) == (2, (), [-1, -1])
-    assert paired(found).clusters == ("x, repeat 1", "y, repeat 1")
+    pairs = merge_orders(paired(found)).comparisons()
+    assert pairs.clusters == ("x, repeat 1", "y, repeat 1")
+    assert pairs.cluster is not None
+    assert sorted(pairs.cluster.tolist()) == [0, 1]
     assert ballots(None, None, ["a", "b"], [1, 2]).judges == ("unnamed",)
 
 

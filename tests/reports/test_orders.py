@@ -81,6 +81,7 @@ def test_an_order_agrees_with_a_reference_by_ranks_alone(board: Callable[..., Bo
 def test_judges_have_the_figures_of_the_method_and_null_where_it_did_not_use_them(board: Callable[..., Board]) -> None:
     found = board("abilities")
     assert found.judge_figures["ability"] == {"x": 1.25, "y": np.inf, "z": None}
+    assert found.judge_figures["ability_se"] == {"x": 0.5, "y": None, "z": None}
     judges = {row["judge"]: (row["ability"], row["ability_se"]) for row in found.to_json()["judges"]}
     assert judges == {"x": (1.25, 0.5), "y": (None, None), "z": (None, None)}
     assert "ability" not in board("win-rate").to_json()["judges"][0]

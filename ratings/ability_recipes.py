@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -85,9 +85,10 @@ def with_abilities(
     if not np.isfinite(found.ratings.logits).any():
         blank = unrated(data, found.ratings.diagnostics["no_estimate"])
         return replace(blank, diagnostics={"sign": found.sign, **(more or {})})
-    facts = found.ratings.diagnostics
-    told = {"loglik": found.loglik, **{name: facts[name] for name in ("restarts", "sign", "separated", "no_ability")}}
-    rated = finished(found.ratings, data, options, refit=refit, more={**told, **(more or {})})
+    facts = dict(found.ratings.diagnostics)
+    told = {name: facts.pop(name) for name in ("restarts", "sign", "separated", "no_ability")}
+    ratings = replace(found.ratings, diagnostics=facts)
+    rated = finished(ratings, data, options, refit=refit, more={"loglik": found.loglik, **told, **(more or {})})
     figures = {"ability": found.ability, "ability_se": found.ability_se}
     for name, values in (("position", found.position), ("ties", found.ties)):
         errors = found.position_se if name == "position" else found.ties_se
@@ -157,6 +158,7 @@ def _said(found: StableArena) -> dict[str, Any]:
         }
         for one in sorted(found.dropped, key=lambda one: one.at_pass == 0)
     ]
-    told = {"dropped": dropped, "passes": found.passes, "sign": found.fit.sign, "loglik": found.fit.loglik}
-    told["restarts"] = asdict(found.fit.restarts)
+    gone = {one.judge for one in found.dropped}
+    unknown = {judge: why for judge, why in found.fit.reasons.items() if judge not in gone}
+    told: dict[str, Any] = {"dropped": dropped, "passes": found.passes, "no_ability": unknown}
     return told if found.stopped is None else {**told, "notes": [found.stopped]}

@@ -44,7 +44,9 @@ def voices() -> Callable[..., Battles]:
 
 
 def told(method: str, **options: Any) -> Options:
-    return Options(covariates=("length",) if method == "covariates" else (), **options)
+    covariates = ("length",) if method == "covariates" else ()
+    least = {"least_verdicts": 1} if "least_verdicts" in METHODS[method].takes else {}  # verdicts count, not weights
+    return Options(covariates=covariates, **least, **options)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -19,7 +19,7 @@ from venire.ratings.clusters import grouped
 from venire.ratings.comparisons import Comparisons
 from venire.ratings.covariance import rated_rows
 
-__all__ = ["PairNoise", "pair_noise", "tail"]
+__all__ = ["PairNoise", "by_lot", "pair_noise", "tail"]
 
 _UNITS = 2_000
 """Units beyond these are taken together: independent of one another as they are, nothing is lost by it but time."""
@@ -78,10 +78,7 @@ def pair_noise(data: Comparisons, logits: Vector) -> PairNoise:
     first, second = (np.asarray(part, dtype=np.intp) for part in np.divmod(keys, max(size, 1)))
     expected = expit(at[first] - at[second])
     unit, units = grouped(None if rows.cluster is None else rows.cluster[order], len(y))
-    if units > _UNITS:
-        # By lot: rows are sorted by outcome here, and neighbours taken together or apart would scatter too evenly.
-        lot = np.random.default_rng(0).permutation(units) % _UNITS
-        unit, units = lot[unit].astype(np.int32), _UNITS
+    unit, units = by_lot(unit, units)
 
     def by_unit(values: Vector) -> csr_array:
         return csr_array((weight * values, (pair, unit)), shape=(len(keys), units))
@@ -96,6 +93,17 @@ def pair_noise(data: Comparisons, logits: Vector) -> PairNoise:
         residuals=by_unit(y - expected[pair]),
         even=_squares(by_unit(y - 0.5)),
     )
+
+
+def by_lot(unit: NDArray[np.int32], units: int) -> tuple[NDArray[np.int32], int]:
+    """Units (rows,) taken together by lot where there are more than 2,000, and how many there are then.
+
+    Not in turn: neighbours may be sorted by outcome, and dealt out evenly they would scatter too little.
+    """
+    if units <= _UNITS:
+        return unit, units
+    lot = np.random.default_rng(0).permutation(units) % _UNITS
+    return lot[unit].astype(np.int32), _UNITS
 
 
 def _squares(sums: csr_array) -> Vector:

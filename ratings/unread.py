@@ -15,6 +15,7 @@ from scipy.stats import chi2, norm
 from venire.arena.battles import Battles
 from venire.arena.records import Status
 from venire.ratings.clusters import grouped
+from venire.ratings.pair_noise import by_lot
 
 __all__ = ["Unread", "UnreadOf", "unread", "wilson"]
 
@@ -55,49 +56,71 @@ class Unread:
 def unread(battles: Battles, *, level: float = 0.99) -> Unread:
     """Count what was not read; errors are clustered by instruction where there are instructions. `level` is of `lo`."""
     lost = (battles.status != Status.OK).astype(np.float64)
-    judged = np.bincount(battles.judge, minlength=len(battles.judges))
-    by_judge = np.bincount(battles.judge, lost, len(battles.judges)) / np.maximum(judged, 1)
-    judges = [
-        _told(battles, battles.judge == code, name, level) for code, name in enumerate(battles.judges) if judged[code]
+    size, judges = len(battles.models), len(battles.judges)
+    judged = np.bincount(battles.judge, minlength=judges)
+    by_judge = np.bincount(battles.judge, lost, judges) / np.maximum(judged, 1)
+    sides = np.concatenate([battles.model_a, battles.model_b])
+    met = np.bincount(sides * np.int64(judges) + np.tile(battles.judge, 2), minlength=size * judges)
+    met = met.reshape(size, judges)
+    z = _distances(battles, lost, by_judge, met)
+    there = met.sum(axis=1)
+    expected = met @ by_judge / np.maximum(there, 1)
+    by_status = [_statuses(battles.judge, battles.status, judges), _statuses(sides, np.tile(battles.status, 2), size)]
+    models = [
+        _told(name, counts, level, float(expected[code]), float(z[code]))
+        for code, (name, counts) in enumerate(zip(battles.models, by_status[1], strict=True))
+        if there[code]
     ]
-    cluster, count = grouped(battles.instruction if battles.instructions else None, len(lost))
-    left = lost - by_judge[battles.judge]
-    models, clearest = [], 0.0
-    for code, name in enumerate(battles.models):
-        rows = (battles.model_a == code) | (battles.model_b == code)
-        number = int(rows.sum())
-        if not number:
-            continue
-        # A judge's mean is partly this model's own doing: weighing by how far a row is the model's takes that off.
-        own = np.bincount(battles.judge, rows, len(judged)) / np.maximum(judged, 1)
-        away = rows - own[battles.judge]
-        sums = np.bincount(cluster, away * left, count)
-        # Few lost verdicts scatter less than they should by chance; what a binomial would is the least to reckon with.
-        error = float(np.sqrt(max((sums**2).sum(), (away**2 * (by_judge * (1.0 - by_judge))[battles.judge]).sum())))
-        z = float(sums.sum()) / error if error > 0.0 else 0.0
-        clearest = max(clearest, abs(z))
-        expected = float(by_judge[battles.judge[rows]].mean())
-        models.append(_told(battles, rows, name, level, expected, z))
     return Unread(
         verdicts=len(lost),
         share=float(lost.mean()) if len(lost) else 0.0,
-        judges=_sorted(judges),
+        judges=_sorted(
+            [
+                _told(name, counts, level)
+                for name, counts in zip(battles.judges, by_status[0], strict=True)
+                if counts.sum()
+            ]
+        ),
         models=_sorted(models),
-        p_value=float(min(1.0, 2.0 * norm.sf(clearest) * len(models))),
+        p_value=float(min(1.0, 2.0 * norm.sf(np.abs(z).max(initial=0.0)) * len(models))),
         judges_p=_chi_squared(lost, battles.judge, judged),
     )
 
 
+def _distances(
+    battles: Battles, lost: NDArray[np.float64], by_judge: NDArray[np.float64], met: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """How far each model's losses are from its judges' (models,), in standard errors.
+
+    A judge's mean is partly a model's own doing: a row weighs by how far it is the model's, which takes that off. Few
+    losses scatter less than they should by chance; what a binomial would scatter by is the least to reckon with.
+    """
+    size, judges = met.shape
+    own = met / np.maximum(np.bincount(battles.judge, minlength=judges), 1)
+    left = lost - by_judge[battles.judge]
+    variance = (met * (1.0 - own)) @ (by_judge * (1.0 - by_judge))
+    sums = np.bincount(battles.model_a, left, size) + np.bincount(battles.model_b, left, size)
+    if battles.instructions:
+        unit, units = by_lot(*grouped(battles.instruction, len(left)))
+        wide = unit.astype(np.int64) * size
+        parts = np.bincount(wide + battles.model_a, left, units * size)
+        parts += np.bincount(wide + battles.model_b, left, units * size)
+        shared = np.bincount(unit.astype(np.int64) * judges + battles.judge, left, units * judges)
+        scatter = parts.reshape(units, size) - shared.reshape(units, judges) @ own.T
+        variance = np.maximum(variance, (scatter**2).sum(axis=0))
+    return np.asarray(np.divide(sums, np.sqrt(variance), out=np.zeros(size), where=variance > 1e-12 * len(lost)))
+
+
+def _statuses(code: NDArray[np.int32], status: NDArray[np.int8], size: int) -> NDArray[np.intp]:
+    """How often each of `size` had each status (size, statuses)."""
+    wide = len(Status)
+    return np.bincount(code * np.int64(wide) + status, minlength=size * wide).reshape(size, wide)
+
+
 def _told(
-    battles: Battles,
-    rows: NDArray[np.bool_],
-    name: str,
-    level: float,
-    expected: float | None = None,
-    z: float | None = None,
+    name: str, counts: NDArray[np.intp], level: float, expected: float | None = None, z: float | None = None
 ) -> UnreadOf:
-    number = int(rows.sum())
-    counts = np.bincount(battles.status[rows], minlength=len(Status))
+    number = int(counts.sum())
     statuses = {one.name.lower(): int(counts[one]) for one in Status if one is not Status.OK and counts[one]}
     lost = number - int(counts[Status.OK])
     return UnreadOf(name, number, lost / number, wilson(lost, number, level), statuses, expected, z)

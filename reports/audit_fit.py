@@ -35,7 +35,7 @@ def check_transitivity(case: Case) -> Finding:
     found = transitivity(data, ratings, seed=case.options.seed)
     worry = found.p_value < CLEAR and found.excess > CIRCLES
     says = f"{found.cyclic} of {found.triads} triads are circles; chance makes {found.expected * found.triads:.1f}"
-    says += f" (p {_p(found.p_value)})"
+    says += f" (p {_p(found.p_value)})" + _unclear(found.p_value, found.excess > CIRCLES)
     details = {
         "triads": found.triads,
         "cyclic": found.cyclic,
@@ -74,9 +74,8 @@ def check_fit(case: Case) -> Finding:
     _enough(data.cluster is not None, ratings.diagnostics.get("clusters"))
     found = goodness_of_fit(data, ratings, seed=case.options.seed)
     worry = found.p_value < CLEAR and found.misfit > MISFIT
-    says = (
-        f"win shares of pairs miss the ratings by {100 * found.misfit:.1f} points beyond chance (p {_p(found.p_value)})"
-    )
+    says = f"win shares of pairs miss the ratings by {100 * found.misfit:.1f} points beyond chance"
+    says += f" (p {_p(found.p_value)})" + _unclear(found.p_value, found.misfit > MISFIT)
     details = {
         "misfit": found.misfit,
         "with_chance": found.raw,
@@ -115,6 +114,11 @@ def _enough(clustered: bool, units: int | None) -> None:
         raise InputError(f"{units} instructions are too few to tell what chance makes of them")
 
 
+def _unclear(p_value: float, large: bool) -> str:
+    """Why a figure beyond its threshold is no worry."""
+    return ": no more than chance may make" if large and p_value >= CLEAR else ""
+
+
 def _circle(cycle: Cycle) -> str:
     one, two, three = cycle.models
     first, second, third = (f"{share:.0%}" for share in cycle.shares)
@@ -122,4 +126,4 @@ def _circle(cycle: Cycle) -> str:
 
 
 def _p(value: float) -> str:
-    return f"{value:.3f}" if value >= 0.0015 else "0.001"
+    return f"{value:.3f}" if value >= 0.0005 else "< 0.001"

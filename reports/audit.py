@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -44,6 +44,7 @@ class Audit:
     level: float
     seed: int
     source: Mapping[str, Any] = field(default_factory=dict)
+    note: str | None = None
 
     @property
     def worries(self) -> tuple[Finding, ...]:
@@ -74,6 +75,7 @@ class Audit:
                 "level": self.level,
                 "seed": self.seed,
                 "source": self.source or None,
+                "note": self.note,
                 "worries": [one.check for one in self.worries],
                 "findings": findings,
             }
@@ -87,8 +89,12 @@ def audit(
     origins: Collection[Origin] = (),
     checks: Collection[str] = (),
     source: Mapping[str, Any] | None = None,
+    note: str | None = None,
 ) -> Audit:
-    """Run the checks named, or all, on a case. Raises `InputError` for a check that is not there."""
+    """Run the checks named, or all, on a case; `source` and `note` say what became of rows on the way here.
+
+    Raises `InputError` for a check that is not there.
+    """
     if strange := [name for name in checks if name not in CHECKS]:
         raise InputError(f"there is no check {strange[0]!r}; there are: {', '.join(CHECKS)}")
     chosen = {name: one for name, one in CHECKS.items() if not checks or name in checks}
@@ -103,12 +109,13 @@ def audit(
         level=case.options.level,
         seed=case.options.seed,
         source=source or {},
+        note=note,
     )
 
 
 def _made(name: str, check: Check, case: Case) -> Finding:
     try:
-        return check.run(case)
+        return replace(check.run(case), check=name)
     except VenireError as error:
         return Finding(name, None, None, None, str(error))
 

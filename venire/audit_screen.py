@@ -31,6 +31,8 @@ def show_audit(screen: Console, audit: Audit) -> None:
         screen.print(f"none of {made} checks worries")
     if source := audit.source:
         screen.print(f"format: {source['format']}; {source['verdicts']} verdicts", style="dim")
+    if audit.note:
+        screen.print(f"note: {audit.note}")
     screen.print()
     if not screen.is_terminal:
         _as_lines(screen, order)

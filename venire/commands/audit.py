@@ -26,6 +26,9 @@ def audit(
     level: float = typer.Option(0.95, "--level", help="Of intervals and of what is told apart."),
     merge: Merge = typer.Option(Merge.MEAN, "--merge", help="A tie and a win of both orders: half a win, or a tie."),
     flips: Flips = typer.Option(Flips.TIE, "--flips", help="Orders with opposite winners."),
+    covariate: list[str] = typer.Option(
+        [], "--covariate", help="A table's column of A less B, such as length; a store knows lengths by itself."
+    ),
     bootstrap: int = typer.Option(0, "--bootstrap", min=0, help="Redrawn boards for the first place; 0: 1000."),
     seed: int | None = typer.Option(None, "--seed", help="Of all random draws; default: the campaign's own, or 0."),
     origin: TableOrigin | None = typer.Option(
@@ -63,7 +66,14 @@ def audit(
         both_bad=None if both_bad is None else both_bad.value,
         baseline=baseline,
     )
-    options = Options(merge=merge.value, flips=flips.value, level=level, replicates=bootstrap, seed=seed or 0)
+    options = Options(
+        merge=merge.value,
+        flips=flips.value,
+        level=level,
+        replicates=bootstrap,
+        seed=seed or 0,
+        covariates=tuple(covariate),
+    )
     found = audited(source, options, check, own_seed=seed is None)
     if as_json:
         write_json(found.to_json())

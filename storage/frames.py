@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +22,6 @@ __all__ = [
     "CampaignRow",
     "JudgeRow",
     "Progress",
-    "TimedBattles",
     "accounts",
     "ballots",
     "battles",
@@ -89,17 +88,6 @@ class Accounts:
     output_tokens: int = 0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TimedBattles:
-    """Verdicts with what only a store knows; arrays are (verdicts,). `seconds` since 1970, NaN where not known."""
-
-    battles: Battles
-    seconds: NDArray[np.float64]
-    chars_a: NDArray[np.float64]
-    chars_b: NDArray[np.float64]
-    planned: int
-
-
 def campaigns(store: Store) -> tuple[CampaignRow, ...]:
     """The campaigns of a store in the order they were started."""
     return tuple(CampaignRow(*row) for row in store.read("campaigns"))
@@ -159,16 +147,15 @@ def battles(store: Store, campaign: int) -> Battles:
     return _battles(store, campaign, store.arrays("battles", campaign=campaign))
 
 
-def battles_in_time(store: Store, campaign: int) -> TimedBattles:
-    """The verdicts of a campaign, when they were given, how long the completions are, and how many are planned."""
+def battles_in_time(store: Store, campaign: int) -> tuple[Battles, NDArray[np.float64], int]:
+    """The same with when each verdict was given (seconds since 1970, NaN: not known), and how many are planned.
+
+    The covariate `length` is A's length in characters less B's, over both.
+    """
     columns = store.arrays("battles_in_time", campaign=campaign)
-    return TimedBattles(
-        battles=_battles(store, campaign, columns),
-        seconds=np.ma.filled(np.ma.asarray(columns["told_at"], dtype=np.float64), np.nan),
-        chars_a=_plain(columns["chars_a"]).astype(np.float64),
-        chars_b=_plain(columns["chars_b"]).astype(np.float64),
-        planned=int(store.read("battles_planned", campaign=campaign)[0][0]),
-    )
+    seconds = np.ma.filled(np.ma.asarray(columns["told_at"], dtype=np.float64), np.nan)
+    found = replace(_battles(store, campaign, columns), features={"length": np.asarray(_plain(columns["length"]))})
+    return found, seconds, int(store.read("battles_planned", campaign=campaign)[0][0])
 
 
 def battles_and_texts(store: Store, campaign: int) -> tuple[Battles, list[str], list[str]]:

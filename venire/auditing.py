@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
 from venire.arena.records import Origin
@@ -16,7 +15,6 @@ from venire.rating import Source, Verdicts, choose_campaign, is_store, read
 from venire.ratings.merging import canonical
 from venire.ratings.methods import merged
 from venire.ratings.options import Options
-from venire.ratings.style import relative
 from venire.reports.audit import CHECKS, Audit
 from venire.reports.audit import audit as audit_case
 from venire.reports.finding import Case
@@ -58,8 +56,8 @@ def audited(
     """The same for a `Source`; `own_seed`, and no options, take the seed of the campaign."""
     if strange := [name for name in checks if name not in CHECKS]:
         raise InputError(f"there is no check {strange[0]!r}; there are: {', '.join(CHECKS)}")
-    verdicts = read(source, () if options is None else options.covariates)
     told = options or Options()
+    verdicts = read(source, told.covariates)
     case = case_of(source, verdicts, replace(told, seed=verdicts.seed) if own_seed or options is None else told)
     return audit_case(case, origins=verdicts.origins, checks=checks, source=verdicts.told, note=verdicts.note)
 
@@ -70,16 +68,13 @@ def case_of(source: Source, verdicts: Verdicts, options: Options) -> Case:
     Raises InputError for options that no check hears, and for verdicts that cannot be merged.
     """
     _refuse(options)
-    battles = verdicts.battles
-    seconds: NDArray[np.float64] | None = None
-    planned: int | None = None
+    battles, seconds, planned = verdicts.battles, None, None
     if is_store(source.paths[0]) and battles.ballots is None:
         with open_store(source.paths[0], create=False) as store:
-            found = frames.battles_in_time(store, choose_campaign(store, source.campaign).id)
-        lengths = {"length": relative(found.chars_a, found.chars_b)}
-        battles = replace(found.battles, clustered=battles.clustered, peers=battles.peers, features=lengths)
-        seconds = None if bool(np.isnan(found.seconds).all()) else found.seconds
-        planned = found.planned
+            chosen = choose_campaign(store, source.campaign)
+            timed, seconds, planned = frames.battles_in_time(store, chosen.id)
+        battles = replace(timed, clustered=battles.clustered, peers=battles.peers)
+        seconds = None if bool(np.isnan(seconds).all()) else seconds
     battles = canonical(battles)
     return Case(
         battles=battles,

@@ -23,12 +23,12 @@ def audit(
     cluster: str | None = typer.Option(
         None, "--cluster", help="Column whose rows share their noise; default instruction_id, or none."
     ),
+    covariate: list[str] = typer.Option(
+        [], "--covariate", help="Column of A's length less B's; a store knows the lengths of its answers."
+    ),
     level: float = typer.Option(0.95, "--level", help="Of intervals and of what is told apart."),
     merge: Merge = typer.Option(Merge.MEAN, "--merge", help="A tie and a win of both orders: half a win, or a tie."),
     flips: Flips = typer.Option(Flips.TIE, "--flips", help="Orders with opposite winners."),
-    covariate: list[str] = typer.Option(
-        [], "--covariate", help="A table's column of A less B, such as length; a store knows lengths by itself."
-    ),
     bootstrap: int = typer.Option(0, "--bootstrap", min=0, help="Redrawn boards for the first place; 0: 1000."),
     seed: int | None = typer.Option(None, "--seed", help="Of all random draws; default: the campaign's own, or 0."),
     origin: TableOrigin | None = typer.Option(

@@ -79,6 +79,8 @@ def check_connectivity(case: Case) -> Finding:
         alone = sum(len(group) == 1 for group in found.groups)
         what = f"{found.islands} islands never met" if found.islands > 1 else "wins lead one way only between them"
         says = f"{groups} groups of models, {alone} of them single models: {what}; no common scale exists"
+    elif len(found.hinges) == 1 and len(found.bridges) == found.models - 1 > 1:
+        says = f"wins join all {found.models} models, each by its battles with {found.hinges[0]} alone"
     elif found.bridges:
         one, two = found.bridges[0]
         more = f" and {len(found.bridges) - 1} more" if len(found.bridges) > 1 else ""
@@ -142,7 +144,7 @@ def check_instructions(case: Case) -> Finding:
         "models": models,
         "largest_share": float(there.max(initial=0) / max(len(data), 1)),
     }
-    says = f"{units} instructions"
+    says = f"{units} instruction" + ("" if units == 1 else "s")
     if units < FEW_CLUSTERS:
         says += ": intervals are too narrow, and the next instructions may say something else"
     elif units <= models:

@@ -21,12 +21,13 @@ def show_audit(screen: Console, audit: Audit) -> None:
     order = [*audit.worries, *(one for one in audit.findings if one.worry is False)]
     order += [one for one in audit.findings if one.worry is None]
     made = sum(one.worry is not None for one in audit.findings)
-    screen.print(
-        f"Audit   {audit.rows:,} verdicts, {audit.models} models, {audit.judges} judges, {audit.instructions} "
-        f"instructions   verdicts: {audit.verdicts}"
-    )
+    counts = {"verdict": audit.rows, "model": audit.models, "judge": audit.judges, "instruction": audit.instructions}
+    told = ", ".join(f"{count:,} {name}" + ("" if count == 1 else "s") for name, count in counts.items())
+    screen.print(f"Audit   {told}   verdicts: {audit.verdicts}")
     if audit.worries:
-        screen.print(f"{len(audit.worries)} of {made} checks worry: {', '.join(one.check for one in audit.worries)}")
+        worry = "worries" if len(audit.worries) == 1 else "worry"
+        names = ", ".join(one.check for one in audit.worries)
+        screen.print(f"{len(audit.worries)} of {made} checks {worry}: {names}")
     else:
         screen.print(f"none of {made} checks worries")
     if source := audit.source:

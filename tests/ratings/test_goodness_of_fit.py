@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import chi2
+from scipy.stats import chi2, norm
 
 from venire.arena.errors import InputError
 from venire.ratings.bradley_terry import bradley_terry
@@ -54,9 +54,22 @@ def test_an_odd_pair_is_named_and_its_size_told() -> None:
     worst = found.worst[0]
     assert worst.models == ("0", "1")
     assert worst.p_value < 1e-6
+    for pair in found.worst:
+        assert pair.p_value == pytest.approx(min(1.0, 2 * norm.sf(abs(pair.z)) * 15))
     assert worst.share == pytest.approx(data.y[(data.a == 0) & (data.b == 1)].mean())
     assert worst.expected - worst.share > 0.15
     assert 0.05 < found.misfit < found.raw
+
+
+def test_a_pair_of_which_all_is_known_beforehand_is_not_odd_for_being_unanimous() -> None:
+    words = [("a", "b")] * 20 + [("b", "c")] * 20 + [("a", "c")] * 20
+    y = ([1.0] * 18 + [0.0] * 2) * 2 + [1.0] * 20
+    data = comparisons(*zip(*words, strict=True), y)
+    found = {one.models: one for one in goodness_of_fit(data, bradley_terry(data), draws=20).worst}
+    unanimous = found["a", "c"]
+    assert unanimous.share == 1.0
+    assert unanimous.expected == pytest.approx(0.98, abs=0.02)
+    assert abs(unanimous.z) < 1.0
 
 
 def test_weights_of_zero_change_nothing_and_scale_does_not_matter() -> None:

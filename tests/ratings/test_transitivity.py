@@ -68,18 +68,45 @@ def test_triads_are_counted_as_by_hand_in_any_order_of_rows_and_sides(size: int,
 
 def test_a_circle_of_three_is_named_with_its_shares_and_its_chance() -> None:
     wins = np.zeros((4, 4))
-    wins[0, 1], wins[1, 2], wins[0, 2] = 70, 70, 30
+    wins[0, 1], wins[1, 2], wins[0, 2] = 90, 80, 30
     wins[0, 3] = wins[1, 3] = wins[2, 3] = 80
     data = majorities(wins, 100)
     found = transitivity(data, bradley_terry(data), draws=200)
     (clearest,) = found.strongest
     assert clearest.models == ("m0", "m1", "m2")
-    assert clearest.shares == pytest.approx((0.7, 0.7, 0.7))
+    assert clearest.shares == pytest.approx((0.9, 0.8, 0.7))
     # 20 wins more than half of 100 rows, whose sd about a half is 5: 4 standard errors; 8 circles could be.
     assert clearest.weakest == pytest.approx(4.0, rel=0.01)
     assert 1e-4 < clearest.p_value < 1e-3
     assert found.zeta == pytest.approx(0.5)  # of 4 models at most 2 circles
     assert found.share == 0.25
+
+
+def test_five_models_that_all_beat_two_others_have_no_consistence_at_all() -> None:
+    wins = np.zeros((5, 5))
+    for one, two in itertools.combinations(range(5), 2):
+        wins[one, two] = 5 if (two - one) % 5 in (1, 2) else 1
+    found = transitivity(majorities(wins), bradley_terry(majorities(wins)), draws=20)
+    assert (found.cyclic, found.zeta) == (5, 0.0)
+
+
+def test_of_two_circles_the_one_whose_least_step_is_clearer_comes_first() -> None:
+    wins = np.full((6, 6), 50.0)
+    wins[:3, 3:] = 80
+    wins[0, 1], wins[1, 2], wins[0, 2] = 95, 95, 44
+    wins[3, 4], wins[4, 5], wins[3, 5] = 70, 70, 30
+    found = transitivity(majorities(wins, 100), bradley_terry(majorities(wins, 100)), draws=5)
+    assert [one.models for one in found.strongest] == [("m3", "m4", "m5"), ("m0", "m1", "m2")]
+
+
+def test_chance_is_reckoned_from_ratings_drawn_in_by_their_errors() -> None:
+    def excess(seed: int) -> float:
+        rng = np.random.default_rng(seed)
+        one, two = (np.repeat(side, 7) for side in np.triu_indices(10, 1))
+        data = comparisons(one, two, (rng.random(len(one)) < 0.5).astype(float))
+        return transitivity(data, bradley_terry(data), draws=60).excess
+
+    assert abs(np.mean([excess(seed) for seed in range(25)])) < 0.015
 
 
 def test_no_zeta_without_every_majority_and_a_unanimous_pair_is_no_proof() -> None:

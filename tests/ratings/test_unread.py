@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -50,6 +52,19 @@ def test_a_model_that_loses_verdicts_is_named_and_chance_is_not() -> None:
     planted = [unread(draw(seed, model_loss=0.05)) for seed in range(10)]
     assert max(one.p_value for one in planted) < 0.01
     assert {one.models[0].name for one in planted} == {"c"}
+
+
+def test_distances_of_clean_models_scatter_by_one_standard_error() -> None:
+    z = [row.z for seed in range(60) for row in unread(draw(seed, judge_loss=(0.1, 0.1))).models]
+    assert np.std(np.array(z, dtype=float)) == pytest.approx(1.0, abs=0.12)
+
+
+def test_a_model_that_happens_to_lose_none_of_a_few_is_not_told_apart() -> None:
+    battles = draw(8, judge_loss=(0.0,))
+    away = np.flatnonzero((battles.model_a != 2) & (battles.model_b != 2))[:8]
+    status = battles.status.copy()
+    status[away] = Status.UNREADABLE
+    assert unread(replace(battles, status=status)).p_value > 0.05
 
 
 def test_a_judge_that_loses_more_and_sees_one_model_more_is_no_loss_of_the_model() -> None:

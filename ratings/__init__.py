@@ -74,6 +74,10 @@ from venire.ratings.merging import Judgments, Merge, merge_orders
 from venire.ratings.order import Order, Votes, votes
 from venire.ratings.perturbing import Perturbation, perturbed
 from venire.ratings.plackett_luce import plackett_luce
+from venire.ratings.micro_macro import MicroMacro, micro_macro
+from venire.ratings.own_odds import OwnOdds, own_odds
+from venire.ratings.peer_agreement import PeerAgreement, Truncation, peer_agreement, truncation
+from venire.ratings.peers import PeerRow, SelfPreference, self_preference
 from venire.ratings.position_audit import BattleAudit, PositionAudit, position_audit, position_audits
 from venire.ratings.ranked_pairs import ranked_pairs
 from venire.ratings.ranking import Ranking, RankInterval, rank_interval, ranking
@@ -136,6 +140,7 @@ __all__ = [
     "LeftOut",
     "LengthBias",
     "Merge",
+    "MicroMacro",
     "NoTieParameterError",
     "NobodyLeftError",
     "NotConvergedError",
@@ -145,6 +150,10 @@ __all__ = [
     "PairCoverage",
     "Partial",
     "Perturbation",
+    "OwnOdds",
+    "Partial",
+    "PeerAgreement",
+    "PeerRow",
     "Placed",
     "PositionAudit",
     "PositionBias",
@@ -156,6 +165,7 @@ __all__ = [
     "Reliability",
     "Replicates",
     "Restarts",
+    "SelfPreference",
     "SeparatedError",
     "Simultaneous",
     "SoftElo",
@@ -172,6 +182,7 @@ __all__ = [
     "UnreadOf",
     "Volatility",
     "Votes",
+    "Truncation",
     "WinCounts",
     "WinRates",
     "against_baseline",
@@ -241,6 +252,14 @@ __all__ = [
     "partial_correlation",
     "perturbed",
     "plackett_luce",
+    "micro_macro",
+    "model_covariance",
+    "online_elo",
+    "own_odds",
+    "pair_kinds",
+    "paired",
+    "partial_correlation",
+    "peer_agreement",
     "position",
     "position_audit",
     "position_audits",
@@ -257,6 +276,7 @@ __all__ = [
     "same_family",
     "schulze",
     "score_reliability",
+    "self_preference",
     "simultaneous",
     "simultaneous_differences",
     "smoothed",
@@ -274,6 +294,7 @@ __all__ = [
     "to_logits",
     "transitivity",
     "trueskill",
+    "truncation",
     "unanimity",
     "unread",
     "volatility",

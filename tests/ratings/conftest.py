@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
 import pytest
+from scipy.stats import rankdata
 
 from venire.arena.battles import Battles
 from venire.arena.records import Status
 from venire.ratings.comparisons import Comparisons, comparisons
+from venire.ratings.order import Order, Votes, contradicted, pair_bound
 
 Table = Callable[..., Battles]
 Arena = Callable[..., Comparisons]
@@ -107,3 +109,71 @@ def arena_sample(shared_data: Path) -> dict[str, Any]:
         "human": np.array([outcome[name] for name in human]),
         "score": np.array(score),
     }
+
+
+def make_peers(
+    strength: Sequence[float],
+    *,
+    slope: Sequence[float] | float = 1.0,
+    favour: Sequence[float] | float = 0.0,
+    instructions: int = 40,
+    taste: float = 0.5,
+    ties: float = 0.1,
+    seed: int = 0,
+) -> Battles:
+    """Models that judge each other and themselves, all pairs of all instructions, one verdict each.
+
+    `strength` (models,) are ratings in logits, `slope` and `favour` (models,) each judge's own: the log odds that it
+    adds for itself. `taste` is the standard deviation of what all judges see in one answer alike.
+    """
+    rng, size = np.random.default_rng(seed), len(strength)
+    first, second = np.triu_indices(size, 1)
+    judge, instruction, pair = (
+        grid.ravel()
+        for grid in np.meshgrid(np.arange(size), np.arange(instructions), np.arange(len(first)), indexing="ij")
+    )
+    a, b = first[pair], second[pair]
+    level = np.asarray(strength) + taste * rng.standard_normal((instructions, size))
+    gap = level[instruction, a] - level[instruction, b]
+    own = (a == judge).astype(float) - (b == judge)
+    odds = np.broadcast_to(slope, size)[judge] * gap + np.broadcast_to(favour, size)[judge] * own
+    label = np.where(rng.random(len(a)) < 1.0 / (1.0 + np.exp(-odds)), 1, -1)
+    label[rng.random(len(a)) < ties] = 0
+    names = tuple(f"m{code}" for code in range(size))
+    return Battles(
+        models=names,
+        judges=names,
+        instructions=tuple(f"q{code:04d}" for code in range(instructions)),
+        model_a=a.astype(np.int32),
+        model_b=b.astype(np.int32),
+        judge=judge.astype(np.int32),
+        instruction=instruction.astype(np.int32),
+        repeat=np.ones(len(a), dtype=np.int32),
+        swapped=np.zeros(len(a), dtype=np.bool_),
+        status=np.zeros(len(a), dtype=np.int8),
+        label=label.astype(np.int8),
+        ordered=False,
+    )
+
+
+@pytest.fixture(scope="session")
+def peer_battles() -> Table:
+    """Makes `Battles` of simulated models that judge each other."""
+    return make_peers
+
+
+def order_by_points(given: Votes) -> Order:
+    """The plainest of voting methods: votes won, over all opponents."""
+    points, met = np.round(given.weight.sum(axis=1), 9), (given.weight + given.weight.T).sum(axis=1) > 0.0
+    position = np.full(len(points), np.nan)
+    position[met] = rankdata(-points[met])
+    codes = sorted(range(len(points)), key=lambda code: (not met[code], position[code] if met[code] else 0, code))
+    names = tuple(given.models[code] for code in codes)
+    cost = contradicted(given.weight, codes)
+    return Order("points", given.models, names, position, cost, pair_bound(given.weight), False)
+
+
+@pytest.fixture(scope="session")
+def by_points() -> Callable[[Votes], Order]:
+    """Orders models by votes won."""
+    return order_by_points

@@ -1,0 +1,291 @@
+"""How far models that judge lean towards themselves, beyond what the sharpness of each explains.
+
+A sharp judge puts a strong model, itself too, further ahead than a dull judge does: the plain difference between what
+it says of itself and what others say is then no favour. Here all verdicts are fitted at once, each judge k with a slope
+of its own and each model that judges with its own odds for itself:
+
+    log odds of A = slope_k * (R_A - R_B) + odds_k * ([A is k] - [B is k])
+
+This is am-ELO's model (*am-ELO: A Stable Framework for Arena-based LLM Evaluation*, arXiv 2505.03475) with one more
+figure a judge. Ratings are held at mean 0 and slopes at mean 1, which changes neither probabilities nor odds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.sparse import csr_array
+from scipy.special import expit, log_expit
+from scipy.stats import t as student
+
+from venire.ratings.bradley_terry import SeparatedError, bradley_terry
+from venire.ratings.judgments import Judgments
+from venire.ratings.merging import combine
+from venire.ratings.solvers import NotConvergedError
+
+__all__ = ["OwnOdds", "own_odds"]
+
+_STEPS = 100
+_SETTLED = 1e-9
+_COLLINEAR = 1e-9
+"""The least share of what the verdicts say of a figure that must be its own."""
+
+_UNTOLD = "its favour cannot be told from slopes and ratings: there are too few judges, or models"
+_FAR = 15.0
+"""Log odds beyond which a figure is on its way to infinity: no one is that sure of anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnOdds:
+    """Log odds by which a model's own verdicts favour it: above 0, it favours itself.
+
+    `lo` to `hi` is Student's interval over instructions. `slope` is how sharply it judges, the mean of all slopes being
+    1 (of several judges that are this model, their mean). What cannot be had is None, and `reason` says why.
+    """
+
+    value: float | None = None
+    se: float | None = None
+    lo: float | None = None
+    hi: float | None = None
+    slope: float | None = None
+    reason: str | None = None
+
+    @property
+    def favours_itself(self) -> bool | None:
+        """True where the whole interval is above 0, False where it is below; None: it cannot be told."""
+        if self.lo is None or self.hi is None:
+            return None
+        return True if self.lo > 0.0 else False if self.hi < 0.0 else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Rows of the regression: models, outcome and weight, the slope's number, and whose own odds stand on which side.
+
+    `odds` is a number below `owners`, `side` 1 where A is the judge itself, -1 where B is, 0 where neither.
+    """
+
+    models: int
+    slopes: int
+    owners: int
+    a: NDArray[np.int64]
+    b: NDArray[np.int64]
+    y: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    slope: NDArray[np.int64]
+    odds: NDArray[np.int64]
+    side: NDArray[np.float64]
+
+    @property
+    def size(self) -> int:
+        """How many figures there are: ratings, slopes, odds, one after another."""
+        return self.models + self.slopes + self.owners
+
+    def logits(self, point: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The log odds of A (rows,) at a point (size,)."""
+        slope = point[self.models + self.slope]
+        own = point[self.models + self.slopes + self.odds]
+        return np.asarray(slope * (point[self.a] - point[self.b]) + own * self.side, dtype=np.float64)
+
+    def jacobian(self, point: NDArray[np.float64]) -> csr_array:
+        """How the log odds move with each figure (rows, size)."""
+        rows, slope = np.arange(len(self.a)), point[self.models + self.slope]
+        columns = (self.a, self.b, self.models + self.slope, self.models + self.slopes + self.odds)
+        values = (slope, -slope, point[self.a] - point[self.b], self.side)
+        at = np.tile(rows, 4), np.concatenate(columns)
+        return csr_array((np.concatenate(values), at), shape=(len(rows), self.size))
+
+
+def own_odds(given: Judgments, own: NDArray[np.int64], *, level: float = 0.95) -> Mapping[int, OwnOdds]:
+    """The odds of each model that judges, by its code; `own` (judges,) is which model each judge is, -1 for none.
+
+    Judges that are no models share one slope. A model whose own verdicts all say the same has no finite figure; these
+    are then left out, so that they move nobody else's.
+    """
+    found = {code: OwnOdds() for code in np.unique(own[own >= 0]).tolist()}
+    try:
+        logits = bradley_terry(given.comparisons(), errors="none").logits
+    except SeparatedError:
+        return dict.fromkeys(found, OwnOdds(reason="the models have no common ratings: no chain of wins joins them"))
+    kept = np.ones(len(given), dtype=np.bool_) if given.weight is None else given.weight > 0.0
+    judge = own[given.judge]
+    for code in found:
+        of_it = kept & ((given.model_a == code) | (given.model_b == code))
+        mine, others = of_it & (judge == code), of_it & (judge != code)
+        if why := _without_figure(np.where(given.model_a == code, given.y, 1.0 - given.y)[mine], others.any()):
+            found[code] = OwnOdds(reason=why)
+            kept &= ~mine
+    part = given.select(kept)
+    owners = [code for code, one in found.items() if one.reason is None]
+    rows = _rows(part, own, owners)
+    if not owners or not len(part):
+        return found
+    try:
+        point = _climb(rows, logits)
+        errors, units = _errors(part, rows, point)
+    except NotConvergedError as error:
+        return {code: one if one.reason else OwnOdds(reason=str(error)) for code, one in found.items()}
+    slopes = _slopes(part, own, rows, point)
+    for number, code in enumerate(owners):
+        value = float(point[rows.models + rows.slopes + number])
+        found[code] = _told(value, errors[number], units, level, slopes.get(code))
+    return found
+
+
+def _without_figure(on_itself: NDArray[np.float64], judged: bool) -> str | None:
+    """Why its verdicts on itself (outcomes for itself) have no figure; `judged`: by others."""
+    if not len(on_itself):
+        return "it did not judge itself"
+    if not judged:
+        return "no other judge judged it"
+    for outcome, word in ((1.0, "won"), (0.0, "lost")):
+        if np.all(on_itself == outcome):
+            return f"it {word} all of its own verdicts on itself: no finite figure exists"
+    return None
+
+
+def _told(value: float, se: float, units: int, level: float, slope: float | None) -> OwnOdds:
+    if units < 2:
+        return OwnOdds(value, slope=slope, reason="all verdicts are of one instruction: its error is not known")
+    half = float(student.ppf(0.5 + level / 2.0, units - 1)) * se
+    return OwnOdds(value, se, value - half, value + half, slope)
+
+
+def _rows(given: Judgments, own: NDArray[np.int64], owners: list[int]) -> Rows:
+    """Slopes are numbered by judge, those of judges that are no models together."""
+    _, slope = np.unique(np.where(own >= 0, np.arange(len(own)), len(own))[given.judge], return_inverse=True)
+    place = np.full(len(given.models) + 1, -1)
+    place[owners] = np.arange(len(owners))
+    judge = own[given.judge]
+    side = (given.model_a == judge).astype(np.float64) - (given.model_b == judge)
+    odds = place[judge]  # -1, no model, is the last place
+    return Rows(
+        models=len(given.models),
+        slopes=int(slope.max(initial=0)) + 1,
+        owners=len(owners),
+        a=given.model_a.astype(np.int64),
+        b=given.model_b.astype(np.int64),
+        y=given.y,
+        weight=np.ones(len(given)) if given.weight is None else given.weight / given.weight.mean(),
+        slope=slope.astype(np.int64),
+        odds=np.maximum(odds, 0).astype(np.int64),
+        side=np.where(odds >= 0, side, 0.0),
+    )
+
+
+def _counted(rows: Rows) -> Rows:
+    """The same likelihood from as few rows as there are judges and pairs."""
+    key = combine(rows.slope, rows.a, rows.b, rows.odds, (rows.side + 1.0).astype(np.int64))
+    _, first, cell = np.unique(key, return_index=True, return_inverse=True)
+    weight = np.bincount(cell, rows.weight).astype(np.float64)
+    y = np.bincount(cell, rows.weight * rows.y) / weight
+    columns = {name: getattr(rows, name)[first] for name in ("a", "b", "slope", "odds", "side")}
+    return replace(rows, y=y, weight=weight, **columns)
+
+
+def log_likelihood(point: NDArray[np.float64], rows: Rows) -> float:
+    """Of ratings, slopes and odds, one after another (size,), held at sums that change no probability."""
+    logit = rows.logits(point)
+    fit = float(rows.weight @ (rows.y * log_expit(logit) + (1.0 - rows.y) * log_expit(-logit)))
+    shift, scale = _held(point, rows)
+    return fit - 0.5 * float(rows.weight.sum()) * (shift * shift + scale * scale)
+
+
+def _held(point: NDArray[np.float64], rows: Rows) -> tuple[float, float]:
+    """How far the mean rating is from 0, and the mean slope from 1."""
+    return float(point[: rows.models].mean()), float(point[rows.models : rows.models + rows.slopes].mean()) - 1.0
+
+
+def derivatives(point: NDArray[np.float64], rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Gradient (size,) of `log_likelihood`, and minus its Hessian (size, size)."""
+    share, jacobian = expit(rows.logits(point)), rows.jacobian(point)
+    surprise, total = rows.weight * (rows.y - share), float(rows.weight.sum())
+    gradient = np.asarray(jacobian.T @ surprise, dtype=np.float64)
+    spread = rows.weight * share * (1.0 - share)
+    table = np.asarray((jacobian.T @ (jacobian.multiply(spread[:, None]).tocsr())).toarray(), dtype=np.float64)
+    # A rating and a slope are multiplied, so that their common bend is not told by the first derivatives.
+    bend = np.bincount(rows.a * rows.slopes + rows.slope, surprise, rows.models * rows.slopes)
+    bend -= np.bincount(rows.b * rows.slopes + rows.slope, surprise, rows.models * rows.slopes)
+    ratings, slopes = slice(0, rows.models), slice(rows.models, rows.models + rows.slopes)
+    table[ratings, slopes] -= bend.reshape(rows.models, rows.slopes)
+    table[slopes, ratings] -= bend.reshape(rows.models, rows.slopes).T
+    for part, away, size in zip((ratings, slopes), _held(point, rows), (rows.models, rows.slopes), strict=True):
+        gradient[part] -= total * away / size
+        table[part, part] += total / size**2
+    return gradient, table
+
+
+def _climb(rows: Rows, logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The maximum (size,) by Newton's method, damped where the likelihood is not concave; from Bradley-Terry's ratings.
+
+    Raises `NotConvergedError` where there is none to be found.
+    """
+    cells = _counted(rows)
+    point = np.concatenate([np.nan_to_num(logits), np.ones(rows.slopes), np.zeros(rows.owners)])
+    idle = ~np.isfinite(np.concatenate([logits, np.zeros(rows.slopes + rows.owners)]))
+    here, damping = log_likelihood(point, cells), 0.0
+    for _ in range(_STEPS):
+        gradient, table = derivatives(point, cells)
+        table[idle, idle] += 1.0
+        scale = np.diagonal(table).copy()
+        try:
+            step = cho_solve(cho_factor(table + np.diag(damping * np.maximum(scale, 1e-12))), gradient)
+        except LinAlgError:
+            damping = max(10.0 * damping, 1e-4)
+            continue
+        there = log_likelihood(point + step, cells)
+        if there < here - 1e-12 * (1.0 + abs(here)):
+            damping = max(10.0 * damping, 1e-4)
+            continue
+        if damping == 0.0 and np.all(np.abs(step) <= _SETTLED * (1.0 + np.abs(point))):
+            return point + step
+        point, here, damping = point + step, there, 0.0 if damping <= 1e-4 else 0.1 * damping
+        if np.abs(point[rows.models :]).max() > _FAR:
+            break
+    raise NotConvergedError(
+        "a judge's verdicts follow the ratings, or its own odds, without exception: no finite figure"
+    )
+
+
+def _errors(given: Judgments, rows: Rows, point: NDArray[np.float64]) -> tuple[list[float], int]:
+    """Standard errors of the odds, robust to what verdicts on one instruction share; and how many instructions.
+
+    Raises `NotConvergedError` where odds cannot be told from slopes and ratings.
+    """
+    _, table = derivatives(point, _counted(rows))
+    idle = np.diagonal(table) == 0.0
+    table[idle, idle] = 1.0
+    first = rows.models + rows.slopes
+    scale = 1.0 / np.sqrt(np.diagonal(table))
+    try:
+        inverse = scale[:, None] * cho_solve(cho_factor(table * np.outer(scale, scale)), np.diag(scale)[:, first:])
+    except LinAlgError:
+        raise NotConvergedError(_UNTOLD) from None
+    alone = 1.0 / (np.diagonal(inverse[first:]) * np.diagonal(table)[first:])
+    if alone.min() < _COLLINEAR:
+        raise NotConvergedError(_UNTOLD)
+    surprise = rows.weight * (rows.y - expit(rows.logits(point)))
+    jacobian = rows.jacobian(point)
+    cluster = given.instruction if given.instructions else np.arange(len(given))
+    _, group = np.unique(cluster, return_inverse=True)
+    units = int(group.max(initial=0)) + 1
+    found = []
+    for number in range(rows.owners):
+        influence = np.bincount(group, surprise * (jacobian @ inverse[:, number]), units)
+        found.append(math.sqrt(float(influence @ influence) * units / max(units - 1, 1)))
+    return found, units
+
+
+def _slopes(given: Judgments, own: NDArray[np.int64], rows: Rows, point: NDArray[np.float64]) -> dict[int, float]:
+    """The slope of each model that judges, the mean of its judges'."""
+    of_judge = dict(zip(given.judge.tolist(), rows.slope.tolist(), strict=True))
+    found: dict[int, list[float]] = {}
+    for judge, number in of_judge.items():
+        if own[judge] >= 0:
+            found.setdefault(int(own[judge]), []).append(float(point[rows.models + number]))
+    return {code: sum(values) / len(values) for code, values in found.items()}

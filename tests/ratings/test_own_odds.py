@@ -1,0 +1,171 @@
+"""What a model adds for itself: found where it was planted, and not where a judge is merely sharp."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import approx_fprime
+
+from venire.ratings.ballots import own_models
+from venire.ratings.judgments import Judgments
+from venire.ratings.merging import merge_orders
+from venire.ratings.own_odds import OwnOdds, Rows, derivatives, log_likelihood, own_odds
+
+Make = Callable[..., Any]
+STRENGTH = (1.2, 0.5, 0.0, -0.5, -1.2)
+
+
+def odds_of(judgments: Judgments, model: str = "m0", **options: Any) -> OwnOdds:
+    own = own_models(judgments.judges, judgments.models, {})
+    return own_odds(judgments, own, **options)[judgments.models.index(model)]
+
+
+def test_what_was_planted_is_found_and_nothing_else(peer_battles: Make) -> None:
+    favour, slope = (1.0, 0.0, -0.8, 0.0, 0.0), (2.0, 1.0, 1.5, 0.5, 1.0)
+    judgments = merge_orders(
+        peer_battles(STRENGTH, slope=slope, favour=favour, instructions=600, taste=0.3, ties=0.0, seed=3)
+    )
+    by_code = own_odds(judgments, np.arange(5))
+    for model, planted in enumerate(favour):
+        found = by_code[model]
+        assert abs(found.value - planted) < 3.0 * found.se + 0.05, found
+        assert found.favours_itself is ({1.0: True, -0.8: False}.get(planted))
+        assert found.slope == pytest.approx(slope[model] / 1.2, rel=0.25)
+
+
+def test_a_sharp_judge_of_a_strong_model_does_not_favour_itself(peer_battles: Make) -> None:
+    """It says far more for itself than dull judges say; that is its sharpness."""
+    judgments = merge_orders(
+        peer_battles(STRENGTH, slope=(3.0, 0.7, 0.7, 0.7, 0.7), instructions=300, ties=0.0, taste=0.2, seed=4)
+    )
+    found = odds_of(judgments)
+    assert found.favours_itself is None
+    assert found.slope > 2.0
+
+
+def test_its_error_is_that_of_instructions_drawn_again(peer_battles: Make) -> None:
+    judgments = merge_orders(
+        peer_battles(STRENGTH, slope=(2.0, 1.0, 1.0, 1.0, 1.0), instructions=60, taste=1.0, seed=5)
+    )
+    found, rng = odds_of(judgments), np.random.default_rng(6)
+    parts = [np.flatnonzero(judgments.instruction == code) for code in range(60)]
+    draws = [
+        odds_of(judgments.select(np.concatenate([parts[code] for code in rng.integers(0, 60, 60)]))).value
+        for _ in range(70)
+    ]
+    assert found.se == pytest.approx(np.std(draws), rel=0.3)
+    assert found.hi - found.value == pytest.approx(2.001 * found.se, rel=1e-3)  # Student's, 59 degrees
+
+
+def test_the_noise_of_ratings_by_others_is_in_the_error(peer_battles: Make) -> None:
+    """With few others, much of what looks like favour is their error."""
+    battles = peer_battles(STRENGTH, instructions=80, seed=7)
+    judgments = merge_orders(battles)
+    few = judgments.select((judgments.judge == 0) | (judgments.instruction < 12))
+    assert odds_of(few).se > 1.3 * odds_of(judgments).se
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.integers(0, 500))
+def test_derivatives_are_those_of_the_likelihood(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    a = rng.integers(0, 4, 12)
+    rows = Rows(
+        models=4,
+        slopes=3,
+        owners=2,
+        a=a,
+        b=(a + rng.integers(1, 4, 12)) % 4,
+        y=rng.random(12),
+        weight=rng.random(12) + 0.1,
+        slope=rng.integers(0, 3, 12),
+        odds=rng.integers(0, 2, 12),
+        side=rng.integers(-1, 2, 12).astype(float),
+    )
+    point = rng.normal(0.3, 0.7, rows.size)
+    gradient, table = derivatives(point, rows)
+    assert gradient == pytest.approx(approx_fprime(point, log_likelihood, 1e-7, rows), abs=1e-5)
+    for axis in range(rows.size):
+        slope = approx_fprime(point, lambda at, axis=axis: derivatives(at, rows)[0][axis], 1e-7)
+        assert -table[axis] == pytest.approx(slope, abs=1e-5)
+
+
+def test_weights_count_as_copies_and_their_unit_changes_nothing_but_by_rounding(peer_battles: Make) -> None:
+    judgments = merge_orders(peer_battles(STRENGTH, instructions=20, seed=8))
+    times = np.random.default_rng(9).integers(0, 3, len(judgments))
+    weighted = odds_of(replace(judgments, weight=times.astype(float)))
+    copied = odds_of(judgments.select(np.repeat(np.arange(len(judgments)), times)))
+    assert (weighted.value, weighted.se) == pytest.approx((copied.value, copied.se))
+    large = odds_of(replace(judgments, weight=1e12 * times))
+    assert (large.value, large.se) == pytest.approx((weighted.value, weighted.se), rel=1e-6)
+
+
+def test_rows_in_another_order_and_models_under_other_names_have_the_same_odds(peer_battles: Make) -> None:
+    judgments = merge_orders(peer_battles(STRENGTH, instructions=15, seed=10))
+    mixed = judgments.select(np.random.default_rng(11).permutation(len(judgments)))
+    assert odds_of(mixed).value == pytest.approx(odds_of(judgments).value)
+    turned = merge_orders(peer_battles(STRENGTH[::-1], instructions=15, seed=10))
+    assert odds_of(turned, "m4").value is not None
+
+
+@pytest.mark.parametrize(
+    ("favour", "word"),
+    [(50.0, "won all of its own verdicts on itself"), (-50.0, "lost all of its own verdicts on itself")],
+)
+def test_a_model_that_always_names_itself_has_no_finite_figure(peer_battles: Make, favour: float, word: str) -> None:
+    found = odds_of(merge_orders(peer_battles(STRENGTH, favour=(favour, 0, 0, 0, 0), ties=0.0, instructions=10)))
+    assert (found.value, found.favours_itself) == (None, None)
+    assert word in found.reason
+
+
+def test_what_cannot_be_had_is_said(peer_battles: Make) -> None:
+    judgments = merge_orders(peer_battles(STRENGTH, instructions=10, seed=12))
+    alone = odds_of(judgments.select(judgments.judge == 0))
+    assert (alone.value, alone.reason) == (None, "no other judge judged it")
+    two = merge_orders(peer_battles((0.5, -0.5), instructions=10, seed=13))
+    assert two.models == ("m0", "m1")
+    assert odds_of(two).value is None
+    no_own = judgments.select((judgments.judge != 0) | ((judgments.model_a != 0) & (judgments.model_b != 0)))
+    assert "did not judge itself" in odds_of(no_own).reason
+    one = judgments.select(judgments.instruction == 3)
+    assert odds_of(one).se is None or odds_of(one).value is None
+    assert "no common ratings" in odds_of(judgments.select(judgments.y == 1.0)).reason
+
+
+def test_a_rule_without_exception_is_never_a_figure(peer_battles: Make) -> None:
+    """All verdicts of one judge follow the ratings: Newton's steps would never end."""
+    judgments = merge_orders(peer_battles(STRENGTH, instructions=30, ties=0.0, seed=14))
+    mine = judgments.judge == 2
+    found = own_odds(replace(judgments, y=np.where(mine, 1.0, judgments.y)), np.arange(5))
+    assert {one.value for one in found.values()} == {None}
+    assert "without exception" in found[0].reason
+
+
+def test_judges_that_are_no_models_help_and_have_no_figure(peer_battles: Make) -> None:
+    battles = peer_battles(STRENGTH, instructions=40, seed=15)
+    named = replace(battles, judges=("m0", "m1", "ann", "bob", "eve"))
+    judgments = merge_orders(named)
+    own = own_models(judgments.judges, judgments.models, {"bob": "m3"})
+    found = own_odds(judgments, own)
+    assert set(found) == {0, 1, 3}
+    assert all(one.se is not None for one in found.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("instructions", "favour"), [(30, 0.0), (30, 0.8), (100, 0.0)])
+def test_intervals_hold_the_truth_as_often_as_they_say(peer_battles: Make, instructions: int, favour: float) -> None:
+    """The truth is that of very many instructions: answers differ, so that odds over all of them are smaller."""
+    slope, planted = (2.0, 0.7, 1.0, 1.0, 1.0), (favour, 0.0, 0.0, 0.0, 0.0)
+    options: dict[str, Any] = {"slope": slope, "favour": planted, "taste": 0.8}
+    truth = odds_of(merge_orders(peer_battles(STRENGTH, instructions=20_000, seed=1, **options))).value
+    held = 0
+    for seed in range(300):
+        found = odds_of(merge_orders(peer_battles(STRENGTH, instructions=instructions, seed=seed + 2, **options)))
+        held += found.lo <= truth <= found.hi
+    assert 0.92 <= held / 300 <= 0.98

@@ -1,0 +1,92 @@
+"""Peers together and each alone against people, and ballots cut short."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from venire.arena.errors import InputError
+from venire.ratings.ballots import ballots_of
+from venire.ratings.merging import merge_orders
+from venire.ratings.micro_macro import micro_macro
+from venire.ratings.micro_orders import by_judge, orders_by_instruction
+from venire.ratings.peer_agreement import peer_agreement, truncation
+
+Make = Callable[..., Any]
+STRENGTH = (1.0, 0.5, 0.0, -0.5, -1.0)
+RATING = {f"m{code}": 400.0 * strength for code, strength in enumerate(STRENGTH)}
+
+
+@pytest.fixture(scope="module")
+def judgments(peer_battles: Make) -> Any:
+    """Four fair judges and one that turns everything round."""
+    return merge_orders(peer_battles(STRENGTH, slope=(1.5, 1.0, 1.0, -1.0, 1.0), instructions=60, seed=1))
+
+
+def test_together_and_alone_are_what_their_positions_say(judgments: Any, by_points: Any) -> None:
+    found = peer_agreement(judgments, RATING, by_points, replicates=50)
+    together = micro_macro(orders_by_instruction(by_points, judgments), judgments.models, RATING, replicates=50)
+    assert found.together.micro_pearson == together.micro_pearson
+    for name, table in by_judge(judgments).items():
+        assert (
+            found.judges[name].macro_pearson
+            == micro_macro(table, judgments.models, RATING, replicates=50).macro_pearson
+        )
+    assert found.judges["m3"].micro_pearson.value < 0.0
+    assert found.order.order == ("m0", "m1", "m2", "m3", "m4")
+    assert (found.overall.kendall, found.overall.mae) == (pytest.approx(1.0), None)
+    assert "mae" not in found.overall.intervals
+
+
+def test_the_lead_over_the_best_judge_is_that_of_the_medians(judgments: Any, by_points: Any) -> None:
+    found = peer_agreement(judgments, RATING, by_points, replicates=100)
+    best = max(found.judges, key=lambda name: found.judges[name].micro_pearson.value)
+    assert found.best_judge == best
+    ahead = found.together.micro_pearson.value - found.judges[best].micro_pearson.value
+    assert found.lead.value == pytest.approx(ahead)
+    assert found.lead.lo <= ahead <= found.lead.hi
+
+
+def test_where_no_judge_saw_all_pairs_there_is_no_best_one(judgments: Any, by_points: Any) -> None:
+    some = judgments.select((judgments.model_b - judgments.model_a) == 1)
+    found = peer_agreement(some, RATING, by_points, replicates=10)
+    assert (found.judges, found.best_judge, found.lead) == ({}, None, None)
+    assert found.together.instructions == 60
+
+
+def test_whole_ballots_lose_nothing_and_short_ones_more(judgments: Any, by_points: Any) -> None:
+    fair = judgments.select(judgments.judge != 3)
+    one, two, whole = truncation(fair, RATING, by_points, (1, 2, 5), replicates=50)
+    assert (whole.best, whole.micro_loss.value, whole.macro_loss) == (5, 0.0, 0.0)
+    assert one.micro_loss.value == pytest.approx(
+        1.0 - one.agreement.micro_pearson.value / whole.agreement.micro_pearson.value
+    )
+    means = [float(np.nanmean(cut.agreement.pearson)) for cut in (one, two, whole)]
+    assert means[0] < means[2]
+    again = truncation(ballots_of(fair), RATING, by_points, [1], replicates=50)
+    assert again[0].micro_loss == one.micro_loss
+
+
+def test_no_loss_can_be_told_where_there_is_no_agreement(judgments: Any, by_points: Any) -> None:
+    turned = replace(judgments, y=1.0 - judgments.y).select(judgments.judge == 0)
+    (found,) = truncation(turned, RATING, by_points, [2], replicates=10)
+    assert (found.micro_loss.value, found.macro_loss) == (None, None)
+    assert "do not agree" in found.micro_loss.reason
+
+
+def test_what_cannot_be_cut_is_refused(judgments: Any, by_points: Any) -> None:
+    with pytest.raises(InputError, match="best is 0"):
+        truncation(judgments, RATING, by_points, [0])
+    with pytest.raises(InputError, match="no ballot"):
+        truncation(judgments.select(judgments.model_a == 0), RATING, by_points, [1])
+
+
+def test_rows_in_another_order_agree_alike(judgments: Any, by_points: Any) -> None:
+    mixed = judgments.select(np.random.default_rng(2).permutation(len(judgments)))
+    one, other = (peer_agreement(given, RATING, by_points, replicates=20) for given in (judgments, mixed))
+    assert one.together.micro_pearson == other.together.micro_pearson
+    assert one.best_judge == other.best_judge

@@ -75,9 +75,12 @@ from venire.ratings.order import Order, Votes, votes
 from venire.ratings.perturbing import Perturbation, perturbed
 from venire.ratings.plackett_luce import plackett_luce
 from venire.ratings.micro_macro import MicroMacro, micro_macro
+from venire.ratings.order import Order, Votes, votes
 from venire.ratings.own_odds import OwnOdds, own_odds
 from venire.ratings.peer_agreement import PeerAgreement, Truncation, peer_agreement, truncation
 from venire.ratings.peers import PeerRow, SelfPreference, self_preference
+from venire.ratings.perturbing import Perturbation, perturbed
+from venire.ratings.plackett_luce import plackett_luce
 from venire.ratings.position_audit import BattleAudit, PositionAudit, position_audit, position_audits
 from venire.ratings.ranked_pairs import ranked_pairs
 from venire.ratings.ranking import Ranking, RankInterval, rank_interval, ranking
@@ -147,13 +150,12 @@ __all__ = [
     "OddPair",
     "OnlineElo",
     "Order",
-    "PairCoverage",
-    "Partial",
-    "Perturbation",
     "OwnOdds",
+    "PairCoverage",
     "Partial",
     "PeerAgreement",
     "PeerRow",
+    "Perturbation",
     "Placed",
     "PositionAudit",
     "PositionBias",
@@ -178,6 +180,7 @@ __all__ = [
     "TopK",
     "Transitivity",
     "TrueSkill",
+    "Truncation",
     "Unread",
     "UnreadOf",
     "Volatility",
@@ -243,9 +246,11 @@ __all__ = [
     "markov",
     "median_rank",
     "merge_orders",
+    "micro_macro",
     "minimax",
     "model_covariance",
     "online_elo",
+    "own_odds",
     "pair_coverage",
     "pair_kinds",
     "paired",
@@ -260,6 +265,8 @@ __all__ = [
     "paired",
     "partial_correlation",
     "peer_agreement",
+    "perturbed",
+    "plackett_luce",
     "position",
     "position_audit",
     "position_audits",

@@ -22,6 +22,7 @@ from venire.arena.records import Status
 from venire.ratings.ballot_columns import names_of, ranks_of, repeats_of, weights_of
 from venire.ratings.judgments import Judgments
 from venire.ratings.merging import combine
+from venire.ratings.names import code_integers
 from venire.ratings.order import Votes
 
 __all__ = [
@@ -256,16 +257,18 @@ def incomplete(judgments: Judgments) -> int:
 
 def _groups(
     judgments: Judgments,
-) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64], NDArray[np.bool_]]:
+) -> tuple[NDArray[np.intp], NDArray[np.int32], NDArray[np.float64], NDArray[np.bool_]]:
     """Groups of judgments that may be a ballot: a row of each, the group of each row, points, and which have all pairs.
 
     Points (groups, models) are NaN for models that a group does not have; a pair judged twice counts its mean.
     """
     size = len(judgments.models)
     key = combine(judgments.judge, judgments.instruction + 1, judgments.repeat)
-    _, first, group = np.unique(key, return_index=True, return_inverse=True)
+    found, group = code_integers(key)
+    first = np.empty(len(found), dtype=np.intp)
+    first[group[::-1]] = np.arange(len(group))[::-1]  # of several rows the first one, written last, stays
     cell = (group.astype(np.int64) * size + judgments.model_a) * size + judgments.model_b
-    pairs, where = np.unique(cell, return_inverse=True)
+    pairs, where = code_integers(cell)
     y = np.bincount(where, judgments.y, len(pairs)) / np.bincount(where, minlength=len(pairs))
     of_pair, both = np.divmod(pairs, max(size * size, 1))
     a, b = np.divmod(both, max(size, 1))

@@ -10,12 +10,23 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from venire.arena.ballots import Ballots
-from venire.ratings.ballots import ballot_votes, ballots_of, incomplete, own_models, select, without_own
+from venire.arena.errors import InputError
+from venire.ratings.ballots import ballot_votes, ballots_of, own_models, select, without_own
 from venire.ratings.judgments import Judgments
 from venire.ratings.merging import combine
+from venire.ratings.names import code_integers
 from venire.ratings.order import Order, Votes, votes
 
-__all__ = ["Aggregate", "Placings", "by_judge", "lacking", "order_by", "orders_by_instruction", "placings", "self_free"]
+__all__ = [
+    "Aggregate",
+    "Placings",
+    "by_judge",
+    "complete",
+    "order_by",
+    "orders_by_instruction",
+    "placings",
+    "self_free",
+]
 
 Aggregate = Callable[[Votes], Order]
 """What makes one order of many votes: `kemeny.kemeny_young`, or another voting method."""
@@ -53,10 +64,18 @@ def placings(given: Ballots) -> Placings:
     return Placings(given.judge[first], given.instruction[first], mean, weight)
 
 
-def lacking(given: Judgments) -> tuple[int, int]:
-    """How many (judge, instruction, repeat) of judgments of pairs lack a pair, and how many there are."""
-    groups = combine(given.judge, given.instruction + 1, given.repeat)
-    return incomplete(given), len(np.unique(groups))
+def complete(given: Judgments) -> tuple[Ballots | None, int, int]:
+    """The ballots that judgments of pairs make, how many lack a pair, of how many (judge,
+    instruction, repeat).
+
+    None where all of them do.
+    """
+    groups, _ = code_integers(combine(given.judge, given.instruction + 1, given.repeat))
+    try:
+        found = ballots_of(given)
+    except InputError:  # it raises for nothing else
+        return None, len(groups), len(groups)
+    return found, len(groups) - len(found), len(groups)
 
 
 def by_judge(given: Judgments | Ballots) -> dict[str, NDArray[np.float64]]:
@@ -65,10 +84,10 @@ def by_judge(given: Judgments | Ballots) -> dict[str, NDArray[np.float64]]:
     A judge of pairs gave positions where it judged all pairs of an instruction, by the points that it gave.
     """
     if not isinstance(given, Ballots):
-        without, groups = lacking(given)
-        if without == groups:
+        whole, _, _ = complete(given)
+        if whole is None:
             return {}
-        given = ballots_of(given)
+        given = whole
     seen, size = placings(given), max(len(given.instructions), 1)
     found = {}
     for code, name in enumerate(given.judges):

@@ -12,7 +12,6 @@ figure a judge. Ratings are held at mean 0 and slopes at mean 1, which changes n
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -24,8 +23,9 @@ from scipy.special import expit, log_expit
 from scipy.stats import t as student
 
 from venire.ratings.bradley_terry import SeparatedError, bradley_terry
+from venire.ratings.clusters import grouped
 from venire.ratings.judgments import Judgments
-from venire.ratings.merging import combine
+from venire.ratings.names import code_integers
 from venire.ratings.solvers import NotConvergedError
 
 __all__ = ["OwnOdds", "own_odds"]
@@ -110,24 +110,30 @@ def own_odds(given: Judgments, own: NDArray[np.int64], *, level: float = 0.95) -
     found = {code: OwnOdds() for code in np.unique(own[own >= 0]).tolist()}
     try:
         logits = bradley_terry(given.comparisons(), errors="none").logits
+    except NotConvergedError as error:
+        return dict.fromkeys(found, OwnOdds(reason=str(error)))
     except SeparatedError:
         return dict.fromkeys(found, OwnOdds(reason="the models have no common ratings: no chain of wins joins them"))
     kept = np.ones(len(given), dtype=np.bool_) if given.weight is None else given.weight > 0.0
-    judge = own[given.judge]
+    judge, size = own[given.judge], len(given.models)
+    itself = np.flatnonzero(kept & ((given.model_a == judge) | (given.model_b == judge)))
+    whose = judge[itself]
+    for_itself = np.where(given.model_a[itself] == whose, given.y[itself], 1.0 - given.y[itself])
+    sides = np.bincount(given.model_a[kept], minlength=size) + np.bincount(given.model_b[kept], minlength=size)
     for code in found:
-        of_it = kept & ((given.model_a == code) | (given.model_b == code))
-        mine, others = of_it & (judge == code), of_it & (judge != code)
-        if why := _without_figure(np.where(given.model_a == code, given.y, 1.0 - given.y)[mine], others.any()):
+        mine = whose == code
+        if why := _without_figure(for_itself[mine], bool(sides[code] > np.count_nonzero(mine))):
             found[code] = OwnOdds(reason=why)
-            kept &= ~mine
+            kept[itself[mine]] = False
     part = given.select(kept)
     owners = [code for code, one in found.items() if one.reason is None]
     rows = _rows(part, own, owners)
     if not owners or not len(part):
         return found
     try:
-        point = _climb(rows, logits)
-        errors, units = _errors(part, rows, point)
+        cells = _counted(rows)
+        point = _climb(cells, logits)
+        errors, units = _errors(part, rows, cells, point)
     except NotConvergedError as error:
         return {code: one if one.reason else OwnOdds(reason=str(error)) for code, one in found.items()}
     slopes = _slopes(part, own, rows, point)
@@ -158,7 +164,10 @@ def _told(value: float, se: float, units: int, level: float, slope: float | None
 
 def _rows(given: Judgments, own: NDArray[np.int64], owners: list[int]) -> Rows:
     """Slopes are numbered by judge, those of judges that are no models together."""
-    _, slope = np.unique(np.where(own >= 0, np.arange(len(own)), len(own))[given.judge], return_inverse=True)
+    present = np.flatnonzero(np.bincount(given.judge, minlength=len(own)) > 0)
+    _, number = np.unique(np.where(own >= 0, np.arange(len(own)), len(own))[present], return_inverse=True)
+    of_judge = np.zeros(len(own), dtype=np.int64)
+    of_judge[present] = number
     place = np.full(len(given.models) + 1, -1)
     place[owners] = np.arange(len(owners))
     judge = own[given.judge]
@@ -166,22 +175,23 @@ def _rows(given: Judgments, own: NDArray[np.int64], owners: list[int]) -> Rows:
     odds = place[judge]  # -1, no model, is the last place
     return Rows(
         models=len(given.models),
-        slopes=int(slope.max(initial=0)) + 1,
+        slopes=int(number.max(initial=0)) + 1,
         owners=len(owners),
         a=given.model_a.astype(np.int64),
         b=given.model_b.astype(np.int64),
         y=given.y,
         weight=np.ones(len(given)) if given.weight is None else given.weight / given.weight.mean(),
-        slope=slope.astype(np.int64),
+        slope=of_judge[given.judge],
         odds=np.maximum(odds, 0).astype(np.int64),
         side=np.where(odds >= 0, side, 0.0),
     )
 
 
 def _counted(rows: Rows) -> Rows:
-    """The same likelihood from as few rows as there are judges and pairs."""
-    key = combine(rows.slope, rows.a, rows.b, rows.odds, (rows.side + 1.0).astype(np.int64))
-    _, first, cell = np.unique(key, return_index=True, return_inverse=True)
+    """The same likelihood from as few rows as there are slopes and pairs, which say whose odds are where."""
+    found, cell = code_integers((rows.slope * rows.models + rows.a) * rows.models + rows.b)
+    first = np.empty(len(found), dtype=np.intp)
+    first[cell] = np.arange(len(cell))
     weight = np.bincount(cell, rows.weight).astype(np.float64)
     y = np.bincount(cell, rows.weight * rows.y) / weight
     columns = {name: getattr(rows, name)[first] for name in ("a", "b", "slope", "odds", "side")}
@@ -220,14 +230,13 @@ def derivatives(point: NDArray[np.float64], rows: Rows) -> tuple[NDArray[np.floa
     return gradient, table
 
 
-def _climb(rows: Rows, logits: NDArray[np.float64]) -> NDArray[np.float64]:
+def _climb(cells: Rows, logits: NDArray[np.float64]) -> NDArray[np.float64]:
     """The maximum (size,) by Newton's method, damped where the likelihood is not concave; from Bradley-Terry's ratings.
 
     Raises `NotConvergedError` where there is none to be found.
     """
-    cells = _counted(rows)
-    point = np.concatenate([np.nan_to_num(logits), np.ones(rows.slopes), np.zeros(rows.owners)])
-    idle = ~np.isfinite(np.concatenate([logits, np.zeros(rows.slopes + rows.owners)]))
+    point = np.concatenate([np.nan_to_num(logits), np.ones(cells.slopes), np.zeros(cells.owners)])
+    idle = ~np.isfinite(np.concatenate([logits, np.zeros(cells.slopes + cells.owners)]))
     here, damping = log_likelihood(point, cells), 0.0
     for _ in range(_STEPS):
         gradient, table = derivatives(point, cells)
@@ -245,19 +254,19 @@ def _climb(rows: Rows, logits: NDArray[np.float64]) -> NDArray[np.float64]:
         if damping == 0.0 and np.all(np.abs(step) <= _SETTLED * (1.0 + np.abs(point))):
             return point + step
         point, here, damping = point + step, there, 0.0 if damping <= 1e-4 else 0.1 * damping
-        if np.abs(point[rows.models :]).max() > _FAR:
+        if np.abs(point[cells.models :]).max() > _FAR:
             break
     raise NotConvergedError(
         "a judge's verdicts follow the ratings, or its own odds, without exception: no finite figure"
     )
 
 
-def _errors(given: Judgments, rows: Rows, point: NDArray[np.float64]) -> tuple[list[float], int]:
+def _errors(given: Judgments, rows: Rows, cells: Rows, point: NDArray[np.float64]) -> tuple[list[float], int]:
     """Standard errors of the odds, robust to what verdicts on one instruction share; and how many instructions.
 
     Raises `NotConvergedError` where odds cannot be told from slopes and ratings.
     """
-    _, table = derivatives(point, _counted(rows))
+    _, table = derivatives(point, cells)
     idle = np.diagonal(table) == 0.0
     table[idle, idle] = 1.0
     first = rows.models + rows.slopes
@@ -269,21 +278,40 @@ def _errors(given: Judgments, rows: Rows, point: NDArray[np.float64]) -> tuple[l
     alone = 1.0 / (np.diagonal(inverse[first:]) * np.diagonal(table)[first:])
     if alone.min() < _COLLINEAR:
         raise NotConvergedError(_UNTOLD)
+    group, units = grouped(given.instruction if given.instructions else None, len(given))
+    influence = _influences(rows, point, inverse, group, units)
+    return np.sqrt((influence**2).sum(axis=0) * units / max(units - 1, 1)).tolist(), units
+
+
+_DENSE = 1 << 24
+"""Sums of instructions and figures that are kept at once (128 MB)."""
+
+
+def _influences(
+    rows: Rows, point: NDArray[np.float64], inverse: NDArray[np.float64], group: NDArray[np.int32], units: int
+) -> NDArray[np.float64]:
+    """How far each instruction moves each of the odds (units, owners)."""
     surprise = rows.weight * (rows.y - expit(rows.logits(point)))
-    jacobian = rows.jacobian(point)
-    cluster = given.instruction if given.instructions else np.arange(len(given))
-    _, group = np.unique(cluster, return_inverse=True)
-    units = int(group.max(initial=0)) + 1
-    found = []
-    for number in range(rows.owners):
-        influence = np.bincount(group, surprise * (jacobian @ inverse[:, number]), units)
-        found.append(math.sqrt(float(influence @ influence) * units / max(units - 1, 1)))
-    return found, units
+    if units * rows.size > _DENSE:
+        jacobian = rows.jacobian(point)
+        moves = [np.bincount(group, surprise * (jacobian @ column), units) for column in inverse.T]
+        return np.stack(moves, axis=1)
+    pull = point[rows.models + rows.slope] * surprise
+    place = group.astype(np.int64) * rows.size
+    parts = (
+        (rows.a, pull),
+        (rows.b, -pull),
+        (rows.models + rows.slope, surprise * (point[rows.a] - point[rows.b])),
+        (rows.models + rows.slopes + rows.odds, surprise * rows.side),
+    )
+    scores = sum(np.bincount(place + column, value, units * rows.size) for column, value in parts)
+    return np.asarray(np.asarray(scores).reshape(units, rows.size) @ inverse, dtype=np.float64)
 
 
 def _slopes(given: Judgments, own: NDArray[np.int64], rows: Rows, point: NDArray[np.float64]) -> dict[int, float]:
     """The slope of each model that judges, the mean of its judges'."""
-    of_judge = dict(zip(given.judge.tolist(), rows.slope.tolist(), strict=True))
+    judges, first = np.unique(given.judge, return_index=True)
+    of_judge = dict(zip(judges.tolist(), rows.slope[first].tolist(), strict=True))
     found: dict[int, list[float]] = {}
     for judge, number in of_judge.items():
         if own[judge] >= 0:

@@ -16,6 +16,7 @@ from venire.ratings.agreement import Agreement, agreement
 from venire.ratings.ballots import ballots_of, truncated
 from venire.ratings.coefficient import Coefficient, coefficient_of, resample
 from venire.ratings.judgments import Judgments
+from venire.ratings.kemeny import kemeny_young
 from venire.ratings.micro_macro import MicroMacro, medians, micro_macro
 from venire.ratings.micro_orders import Aggregate, by_judge, order_by, orders_by_instruction
 from venire.ratings.order import Order
@@ -57,13 +58,13 @@ class Truncation:
 def peer_agreement(
     given: Judgments | Ballots,
     reference: Mapping[str, float],
-    aggregate: Aggregate,
+    aggregate: Aggregate = kemeny_young,
     *,
     level: float = 0.95,
     replicates: int = 1000,
     seed: int = 0,
 ) -> PeerAgreement:
-    """Hold what peers say against one rating a model: together by `aggregate`, such as `kemeny_young`, and each alone.
+    """Hold what peers say against one rating a model: together by `aggregate` and each alone.
 
     A judge of pairs has positions where it judged all pairs of an instruction. Raises `InputError` as `micro_macro`.
     """
@@ -106,8 +107,8 @@ def _lead(together: MicroMacro, alone: MicroMacro, level: float, replicates: int
 def truncation(
     given: Judgments | Ballots,
     reference: Mapping[str, float],
-    aggregate: Aggregate,
     best: Sequence[int],
+    aggregate: Aggregate = kemeny_young,
     *,
     level: float = 0.95,
     replicates: int = 1000,

@@ -22,11 +22,12 @@ from venire.arena.errors import InputError
 from venire.ratings.ballots import ballots_of, own_models, paired
 from venire.ratings.checks import check_level
 from venire.ratings.judgments import Judgments
+from venire.ratings.kemeny import kemeny_young
 from venire.ratings.merging import combine, merge_orders
 from venire.ratings.micro_orders import (
     Aggregate,
     Placings,
-    lacking,
+    complete,
     order_by,
     orders_by_instruction,
     placings,
@@ -99,7 +100,7 @@ class SelfPreference:
 
 def self_preference(
     given: Judgments | Ballots,
-    aggregate: Aggregate,
+    aggregate: Aggregate = kemeny_young,
     *,
     peers: Mapping[str, str] | None = None,
     unit: Unit | None = None,
@@ -108,11 +109,11 @@ def self_preference(
 ) -> SelfPreference:
     """Measure what models that judge say of themselves against what the others say.
 
-    `aggregate` makes one order of votes, such as `kemeny_young`; `micro` asks for it instruction by instruction too.
-    `peers` says which model a judge of another name is. Judgments of pairs become positions by the points that a judge
-    gave on an instruction; where more than half of these lack pairs, the unit is the share of points lost, over pairs
-    of (instruction, opponent) that the model itself and others judged. Raises `InputError` where no judge is a model,
-    and for positions that no judgment gives.
+    `aggregate` makes one order of votes, by Kemeny-Young unless told; `micro` asks for it instruction by instruction
+    too. `peers` says which model a judge of another name is. Judgments of pairs become positions by the points that a
+    judge gave on an instruction; where more than half of these lack pairs, the unit is the share of points lost, over
+    pairs of (instruction, opponent) that the model itself and others judged. Raises `InputError` where no judge is a
+    model, and for positions that no judgment gives.
     """
     check_level(level)
     own = own_models(given.judges, given.models, peers or {})
@@ -167,12 +168,12 @@ def _differences(
     if isinstance(given, Ballots):
         if unit == "share of points lost":
             raise InputError("ballots have positions and no points; leave unit out")
-        without, said = 0, given
+        said, without = given, 0
     else:
-        without, groups = lacking(given)
+        whole, without, groups = complete(given)
         if unit == "share of points lost" or (unit is None and 2 * without > groups):
             return "share of points lost", {code: _by_points(given, own, code) for code in models}, 0
-        said = ballots_of(given)
+        said = whole if whole is not None else ballots_of(given)  # which says why there are none
     seen, left_out = _alike(placings(said))
     return "positions", {code: _by_positions(seen, own, code) for code in models}, without + left_out
 

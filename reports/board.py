@@ -19,6 +19,7 @@ from venire.ratings.elo_from_consistency import Score, elo_from_consistency
 from venire.ratings.merging import Judgments
 from venire.ratings.methods import heard, merged, rate
 from venire.ratings.options import Options
+from venire.reports.peers import peer_facts
 
 __all__ = ["JUDGE_REPLICATES", "Board", "ModelRow", "build"]
 
@@ -146,6 +147,7 @@ def build(
             "agreement": _agreement_json(met, origin, rated),
             "agreement_reason": met.reason,
             **_judges_by_elo(judges, judge_elo or {}, origin),
+            **peer_facts(judgments, heard(battles, told).ballots, battles.peers, told.level),
         },
     )
 

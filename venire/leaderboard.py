@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
-from venire.beside_board import show_reference
+from venire.beside_board import show_peers, show_reference
 from venire.found import show_found
 from venire.judges_board import number, percent, show_judges, show_predictions
 from venire.reports.board import Board
@@ -32,6 +32,8 @@ def show_board(screen: Console, board: Board) -> None:
     _show_doubts(screen, board)
     show_judges(screen, board)
     show_predictions(screen, board)
+    if peers := facts.get("peers"):
+        show_peers(screen, peers, board.verdicts)
 
 
 def _show_models(screen: Console, board: Board) -> None:

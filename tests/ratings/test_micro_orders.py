@@ -11,7 +11,7 @@ import pytest
 
 from venire.ratings.ballots import ballot_votes, ballots, ballots_of, paired, select, truncated
 from venire.ratings.merging import merge_orders
-from venire.ratings.micro_orders import by_judge, lacking, order_by, orders_by_instruction, placings, self_free
+from venire.ratings.micro_orders import by_judge, complete, order_by, orders_by_instruction, placings, self_free
 from venire.ratings.order import votes
 
 Make = Callable[..., Any]
@@ -55,7 +55,7 @@ def test_ballots_and_their_pairs_give_the_same_orders(by_points: Any) -> None:
     pairs = merge_orders(paired(given))
     assert orders_by_instruction(by_points, given) == pytest.approx(orders_by_instruction(by_points, pairs))
     assert order_by(by_points, given).position == pytest.approx(order_by(by_points, pairs).position)
-    assert lacking(pairs) == (0, 15)
+    assert complete(pairs)[1:] == (0, 15)
     both = by_judge(given), by_judge(pairs)
     assert list(both[0]) == list(both[1]) == ["x", "y", "z"]
     for name in both[0]:
@@ -79,11 +79,12 @@ def test_a_judge_of_some_pairs_alone_has_no_positions_there(peer_battles: Make) 
     judgments = merge_orders(peer_battles((0.5, 0.0, -0.5), instructions=2, seed=4))
     first = (judgments.judge == 0) & (judgments.instruction == 0)
     some = judgments.select(~(first & (judgments.model_a == 0) & (judgments.model_b == 1)))
-    assert lacking(some) == (1, 6)
+    assert complete(some)[1:] == (1, 6)
     assert np.isnan(by_judge(some)["m0"]).all(axis=1).tolist() == [True, False]
     assert by_judge(judgments.select((judgments.model_a == 0) & ((judgments.model_b == 1) | first))) != {}
     # Two pairs of three models are no ballot.
     assert by_judge(judgments.select(judgments.model_a == 0)) == {}
+    assert complete(judgments.select(judgments.model_a == 0)) == (None, 6, 6)
 
 
 def test_without_own_verdicts_nobody_speaks_of_itself(peer_battles: Make) -> None:

@@ -60,29 +60,29 @@ def test_where_no_judge_saw_all_pairs_there_is_no_best_one(judgments: Any, by_po
 
 def test_whole_ballots_lose_nothing_and_short_ones_more(judgments: Any, by_points: Any) -> None:
     fair = judgments.select(judgments.judge != 3)
-    one, two, whole = truncation(fair, RATING, by_points, (1, 2, 5), replicates=50)
+    one, two, whole = truncation(fair, RATING, (1, 2, 5), by_points, replicates=50)
     assert (whole.best, whole.micro_loss.value, whole.macro_loss) == (5, 0.0, 0.0)
     assert one.micro_loss.value == pytest.approx(
         1.0 - one.agreement.micro_pearson.value / whole.agreement.micro_pearson.value
     )
     means = [float(np.nanmean(cut.agreement.pearson)) for cut in (one, two, whole)]
     assert means[0] < means[2]
-    again = truncation(ballots_of(fair), RATING, by_points, [1], replicates=50)
+    again = truncation(ballots_of(fair), RATING, [1], by_points, replicates=50)
     assert again[0].micro_loss == one.micro_loss
 
 
 def test_no_loss_can_be_told_where_there_is_no_agreement(judgments: Any, by_points: Any) -> None:
     turned = replace(judgments, y=1.0 - judgments.y).select(judgments.judge == 0)
-    (found,) = truncation(turned, RATING, by_points, [2], replicates=10)
+    (found,) = truncation(turned, RATING, [2], by_points, replicates=10)
     assert (found.micro_loss.value, found.macro_loss) == (None, None)
     assert "do not agree" in found.micro_loss.reason
 
 
 def test_what_cannot_be_cut_is_refused(judgments: Any, by_points: Any) -> None:
     with pytest.raises(InputError, match="best is 0"):
-        truncation(judgments, RATING, by_points, [0])
+        truncation(judgments, RATING, [0], by_points)
     with pytest.raises(InputError, match="no ballot"):
-        truncation(judgments.select(judgments.model_a == 0), RATING, by_points, [1])
+        truncation(judgments.select(judgments.model_a == 0), RATING, [1], by_points)
 
 
 def test_rows_in_another_order_agree_alike(judgments: Any, by_points: Any) -> None:

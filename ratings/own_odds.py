@@ -7,7 +7,9 @@ of its own and each model that judges with its own odds for itself:
     log odds of A = slope_k * (R_A - R_B) + odds_k * ([A is k] - [B is k])
 
 This is am-ELO's model (*am-ELO: A Stable Framework for Arena-based LLM Evaluation*, arXiv 2505.03475) with one more
-figure a judge. Ratings are held at mean 0 and slopes at mean 1, which changes neither probabilities nor odds.
+figure a judge. Ratings are held at mean 0 and slopes at mean 1, which changes neither probabilities nor odds. Slopes
+have a normal prior about 1 with a standard deviation of 1: some hundred verdicts of a judge outweigh it, and between
+few models, where slopes can hardly be told apart, it keeps them from running away.
 """
 
 from __future__ import annotations
@@ -180,7 +182,7 @@ def _rows(given: Judgments, own: NDArray[np.int64], owners: list[int]) -> Rows:
         a=given.model_a.astype(np.int64),
         b=given.model_b.astype(np.int64),
         y=given.y,
-        weight=np.ones(len(given)) if given.weight is None else given.weight / given.weight.mean(),
+        weight=np.ones(len(given)) if given.weight is None else given.weight,
         slope=of_judge[given.judge],
         odds=np.maximum(odds, 0).astype(np.int64),
         side=np.where(odds >= 0, side, 0.0),
@@ -199,11 +201,12 @@ def _counted(rows: Rows) -> Rows:
 
 
 def log_likelihood(point: NDArray[np.float64], rows: Rows) -> float:
-    """Of ratings, slopes and odds, one after another (size,), held at sums that change no probability."""
+    """Of ratings, slopes and odds, one after another (size,), with the prior, held at means that change nothing."""
     logit = rows.logits(point)
     fit = float(rows.weight @ (rows.y * log_expit(logit) + (1.0 - rows.y) * log_expit(-logit)))
     shift, scale = _held(point, rows)
-    return fit - 0.5 * float(rows.weight.sum()) * (shift * shift + scale * scale)
+    away = point[rows.models : rows.models + rows.slopes] - 1.0
+    return fit - 0.5 * float(away @ away) - 0.5 * float(rows.weight.sum()) * (shift * shift + scale * scale)
 
 
 def _held(point: NDArray[np.float64], rows: Rows) -> tuple[float, float]:
@@ -224,6 +227,8 @@ def derivatives(point: NDArray[np.float64], rows: Rows) -> tuple[NDArray[np.floa
     ratings, slopes = slice(0, rows.models), slice(rows.models, rows.models + rows.slopes)
     table[ratings, slopes] -= bend.reshape(rows.models, rows.slopes)
     table[slopes, ratings] -= bend.reshape(rows.models, rows.slopes).T
+    gradient[slopes] -= point[slopes] - 1.0
+    table[slopes, slopes] += np.eye(rows.slopes)
     for part, away, size in zip((ratings, slopes), _held(point, rows), (rows.models, rows.slopes), strict=True):
         gradient[part] -= total * away / size
         table[part, part] += total / size**2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,12 @@ import pytest
 
 from venire.arena.errors import InputError
 from venire.ratings.ballots import ballots_of
+from venire.ratings.bradley_terry import bradley_terry
 from venire.ratings.merging import merge_orders
 from venire.ratings.micro_macro import micro_macro
 from venire.ratings.micro_orders import by_judge, orders_by_instruction
 from venire.ratings.peer_agreement import peer_agreement, truncation
+from venire.storage.formats.battles import read_battles
 
 Make = Callable[..., Any]
 STRENGTH = (1.0, 0.5, 0.0, -0.5, -1.0)
@@ -83,6 +86,40 @@ def test_what_cannot_be_cut_is_refused(judgments: Any, by_points: Any) -> None:
         truncation(judgments, RATING, [0], by_points)
     with pytest.raises(InputError, match="no ballot"):
         truncation(judgments.select(judgments.model_a == 0), RATING, [1], by_points)
+
+
+@pytest.fixture(scope="module")
+def recorded(shared_data: Path) -> tuple[Any, dict[str, float]]:
+    """Five systems that judged each other on eighty questions, and people's ratings of nine."""
+    folder = shared_data / "vicuna80_peers"
+    people = bradley_terry(merge_orders(read_battles(folder / "human_votes.parquet")).comparisons(), errors="none")
+    judgments = merge_orders(read_battles(folder / "judgments.parquet", where={"repeat": "1"}))
+    return judgments, dict(zip(people.models, people.elo.tolist(), strict=True))
+
+
+def test_recorded_peers_by_kemeny_and_the_best_of_them_agree_alike_with_people(
+    recorded: tuple[Any, dict[str, float]],
+) -> None:
+    judgments, people = recorded
+    found = peer_agreement(judgments, people, replicates=200)
+    assert found.order.order == ("gpt-4", "claude-v1", "vicuna-13b", "gpt-3.5-turbo", "bard")
+    assert (found.order.proved, found.overall.kendall) == (True, pytest.approx(1.0))
+    together = found.together
+    assert together.micro_pearson.value == pytest.approx(0.8, abs=1e-4)
+    assert together.pearson_quartiles == pytest.approx((0.6, 0.9), abs=1e-4)
+    assert together.macro_pearson.value == pytest.approx(0.9828, abs=1e-4)
+    assert found.best_judge == "gpt-4"
+    assert found.judges["gpt-4"].micro_pearson.value == pytest.approx(0.8208, abs=1e-4)
+    assert found.judges["vicuna-13b"].tied == 16
+    assert found.lead.lo < 0.0 < found.lead.hi  # no sign of the two being different
+
+
+def test_recorded_ballots_of_the_best_one_lose_a_twentieth(recorded: tuple[Any, dict[str, float]]) -> None:
+    one, three = truncation(*recorded, (1, 3), replicates=200)
+    assert one.micro_loss.value == pytest.approx(0.0497, abs=1e-4)
+    assert one.macro_loss == pytest.approx(0.0480, abs=1e-4)
+    assert one.micro_loss.lo < 0.0 < one.micro_loss.hi
+    assert abs(three.macro_loss) < 0.01
 
 
 def test_rows_in_another_order_agree_alike(judgments: Any, by_points: Any) -> None:

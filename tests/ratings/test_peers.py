@@ -176,10 +176,14 @@ def test_a_unit_that_is_not_there_is_refused(cast: Any, by_points: Any, unit: An
 
 def test_recorded_peers_do_not_favour_themselves_beyond_their_sharpness(shared_data: Path, by_points: Any) -> None:
     judgments = merge_orders(read_battles(shared_data / "vicuna80_peers" / "judgments.parquet", where={"repeat": "1"}))
-    found = self_preference(judgments, by_points)
-    assert (found.unit, found.left_out) == ("positions", 0)
+    found = self_preference(judgments)  # by Kemeny
+    assert (found.unit, found.left_out, found.warnings) == ("positions", 0, ())
     for one in found.models:
         assert abs(one.odds.value) < 2.0 * one.odds.se
+        assert one.moved == 0.0
+        assert abs(one.moved_micro.value) < 0.11
+    by_borda = self_preference(judgments, by_points)
+    assert [one.moved for one in by_borda.models] == [0.0, 0.0, 1.0, 0.0, -1.0]
     gpt = row(found, "gpt-4")
     # Sharper than the others, and the best: the plain gap is large, the odds are not.
     assert (gpt.gap.value, gpt.gap.se) == (pytest.approx(-0.4578, abs=1e-4), pytest.approx(0.0738, abs=1e-4))

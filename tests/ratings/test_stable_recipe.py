@@ -126,3 +126,14 @@ def test_an_undecided_sign_is_a_note_of_the_board(table: Table) -> None:
     assert gone(found) == []
     (note,) = found.diagnostics["notes"]
     assert note.startswith("nobody more is left out for an ability, because its sign is undecided")
+
+
+def test_a_bootstrap_does_not_hide_that_the_sign_is_undecided(table: Table) -> None:
+    """Of coins alone: only the error of the mean ability, which replicates take the place of, tells it."""
+    rng = np.random.default_rng(0)
+    coins = [
+        (*row[:2], str(rng.choice(["first", "second"])), *row[3:]) for row in rows() if row[3] in ("ann", "bob", "cal")
+    ]
+    found = stable(table(coins), replicates=2)
+    assert gone(found) == []
+    assert "within 2 errors of 0" in found.diagnostics["sign"]

@@ -121,9 +121,11 @@ def by_stable_arena(battles: Battles, judgments: Judgments, options: Options) ->
     assert data.judge is not None, "am-ELO has seen to it"
     gone = np.isin(data.judges, [one.judge for one in found.dropped])
     heard = len(data) - int(np.count_nonzero(gone[data.judge]))
+    unknown = {name: why for name, why in found.fit.reasons.items() if not gone[data.judges.index(name)]}
     return replace(
         rated,
-        fits=({**rated.fits[0], "judgments": heard},),
+        fits=({**rated.fits[0], "judgments": heard, "no_ability": unknown},),
+        diagnostics={**rated.diagnostics, "no_ability": unknown},
         judge_figures={**rated.judge_figures, "ability": found.ability},
     )
 
@@ -158,7 +160,5 @@ def _said(found: StableArena) -> dict[str, Any]:
         }
         for one in sorted(found.dropped, key=lambda one: one.at_pass == 0)
     ]
-    gone = {one.judge for one in found.dropped}
-    unknown = {judge: why for judge, why in found.fit.reasons.items() if judge not in gone}
-    told: dict[str, Any] = {"dropped": dropped, "passes": found.passes, "no_ability": unknown}
+    told: dict[str, Any] = {"dropped": dropped, "passes": found.passes}
     return told if found.stopped is None else {**told, "notes": [found.stopped]}

@@ -71,7 +71,7 @@ def test_who_is_left_out_is_told_those_with_an_ability_first(table: Table) -> No
     assert np.isnan(errors[[place["eve"], place["few"]]]).all()
     assert found.fits[0]["judgments"] == 4 * 80
     assert (found.diagnostics["passes"], found.diagnostics["sign"]) == (1, "as the majority")
-    assert found.diagnostics["no_ability"] == {}, "of those left out `dropped` says why"
+    assert found.diagnostics["no_ability"] == found.fits[0]["no_ability"] == {}
     json.dumps([dict(found.diagnostics), *found.fits], allow_nan=False)
     data = merged(battles, Options()).comparisons()
     assert data.judge is not None

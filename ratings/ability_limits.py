@@ -81,6 +81,7 @@ def climb_to_limit(
     size go by weight, then by `names`. A judge whose verdicts do not tell its habit of place from its
     ability is fitted without that habit. Raises `InputError` for one whose ties tell nothing, and `NotConvergedError`.
     """
+    blind = False
     state = _begin(cells, start, penalty, fixed, names)
     for _ in range(8 + cells.models + 4 * cells.judges):
         judges = np.flatnonzero(cells.among(state.alive, np.arange(cells.judges)).by_judge(None) > 0)
@@ -88,7 +89,7 @@ def climb_to_limit(
         part = cells.among(state.alive, judges)
         if len(state.alive) < 2 or not len(part) or state.edge[judges].all():
             return None
-        peak, halted = _fitted(part, state, judges, penalty)
+        peak, halted = _fitted(part, state, judges, penalty, blind)
         state.point.ratings[state.alive], state.point.local[judges] = peak.point.ratings, peak.point.local
         state.steps += peak.steps
         if _unplaced(part, peak.point, state, judges, judge_names):
@@ -99,7 +100,11 @@ def climb_to_limit(
         if len(groups) > 1:
             state.alive = state.alive[_chosen(groups, part, state.alive, names)]
             continue
+        if halted:
+            blind = True
+            continue
         if _released(cells, state, peak.point.spread):
+            blind = False
             continue
         held = state.fixed[judges] | (state.edge[judges][:, None] & _column(fixed))
         outside = np.flatnonzero(state.endless)
@@ -126,20 +131,26 @@ def _begin(cells: Cells, start: Point, penalty: Penalty, fixed: Mask, names: tup
     return _State(Point(start.ratings.copy(), start.local.copy()), fixed.copy(), some, endless, nobody, nobody.copy())
 
 
-def _fitted(part: Cells, state: _State, judges: Codes, penalty: Penalty) -> tuple[Peak, bool]:
-    """The maximum from where the state stands, and whether the climb was ended for a judge that runs away."""
+def _fitted(part: Cells, state: _State, judges: Codes, penalty: Penalty, blind: bool) -> tuple[Peak, bool]:
+    """The maximum from where the state stands, and whether the climb was ended for somebody that runs away.
+
+    A `blind` climb goes on: what looked like running away was none.
+    """
     begin = Point(state.point.ratings[state.alive], state.point.local[judges])
     edge, held = state.edge[judges], state.fixed[judges]
     halted = False
 
     def watch(point: Point) -> bool:
         nonlocal halted
+        if blind:
+            return False
         size = np.abs(point.ability) * point.spread
         odds = odds_at(part, point)
         if held.shape[1] > 1:
-            halted = bool(np.any(_beyond(part, point, state.fixed[judges]) & ~edge))
-        elif penalty.abilities == 0.0 and np.any((size > _FAR) & ~edge):
-            halted = bool(np.any((size > _FAR) & ~edge & (directed(part, odds) > 0)))
+            placed = ~state.fixed[judges][:, 1:].all(axis=1)
+            halted = bool(np.any(_beyond(part, point, state.fixed[judges]) & placed & ~edge))
+        if penalty.abilities == 0.0 and np.any((size > _FAR) & ~edge):
+            halted = halted or bool(np.any((size > _FAR) & ~edge & (directed(part, odds) > 0)))
         if not halted and penalty.ratings == 0.0 and float(np.abs(odds).max(initial=0.0)) > _WIDE:
             halted = len(_groups(part, point)) > 1
         return halted

@@ -27,9 +27,11 @@ __all__ = ["Limit", "climb_to_limit", "directed", "warmed"]
 
 _FAR = 30.0
 """Ability, in ratings of unit spread, from which a judge without a contradiction is taken to have no finite one."""
+_VAST = 100.0
+"""The same for a judge that contradicts itself on models that the others find all but equal."""
 _WIDE = 15.0
 """Log odds beyond which a model may be running away from the others."""
-_EDGE = (1e3, 1e4, 1e5)
+_EDGE = (1e3, 1e4)
 """Abilities, in the same unit, that stand in for an infinite one where a judge's order holds models equal."""
 _LITTLE = 1e-7
 """Information of a judge, a verdict, below which its habits are not told."""
@@ -150,7 +152,7 @@ def _fitted(part: Cells, state: _State, judges: Codes, penalty: Penalty, blind: 
             placed = ~state.fixed[judges][:, 1:].all(axis=1)
             halted = bool(np.any(_beyond(part, point, state.fixed[judges]) & placed & ~edge))
         if penalty.abilities == 0.0 and np.any((size > _FAR) & ~edge):
-            halted = halted or bool(np.any((size > _FAR) & ~edge & (directed(part, odds) > 0)))
+            halted = halted or bool(np.any((size > _FAR) & ~edge & ((directed(part, odds) > 0) | (size > _VAST))))
         if not halted and penalty.ratings == 0.0 and float(np.abs(odds).max(initial=0.0)) > _WIDE:
             halted = len(_groups(part, point)) > 1
         return halted
@@ -221,15 +223,16 @@ def directed(cells: Cells, odds: Vector) -> NDArray[np.int8]:
 
 def _runaways(part: Cells, point: Point, state: _State, judges: Codes, halted: bool) -> bool:
     """Take judges that run away out of the fit, or to the edge where they were out before; whether there were any."""
-    separated = directed(part, odds_at(part, point)) > 0
-    separated &= ~state.edge[judges]
+    size, inside = np.abs(point.ability) * point.spread, ~state.edge[judges]
+    separated = inside & (directed(part, odds_at(part, point)) > 0)
     if halted:
-        separated &= np.abs(point.ability) * point.spread > _FAR
-    found = judges[separated]
-    again = found[state.tried[found]]
-    state.edge[again] = True
-    state.endless[found[~state.tried[found]]] = True
-    return bool(len(found))
+        separated &= size > _FAR
+    vast = inside & ~separated & (size > _VAST)
+    single = part.by_judge(None) == 1.0
+    tried = state.tried[judges]
+    state.edge[judges[(separated & tried) | (vast & ~single)]] = True
+    state.endless[judges[(separated & ~tried) | (vast & single)]] = True
+    return bool((separated | vast).any())
 
 
 def _released(cells: Cells, state: _State, spread: float) -> bool:

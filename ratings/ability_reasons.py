@@ -25,7 +25,8 @@ def judge_reasons(judges: Sequence[str], cells: Cells, logits: Vector, ability: 
         way = "agree" if ability[code] > 0.0 else "disagree"
         if code in edge:
             why = (
-                f"its verdicts all {way} with the order of the ratings, and hold models equal that others put otherwise"
+                f"its verdicts {way} with the order of the ratings, however close they are: models that it tells apart "
+                "come out equal"
             )
         elif np.isinf(ability[code]):
             why = f"its verdicts all {way} with the order of the ratings"

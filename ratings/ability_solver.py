@@ -37,6 +37,7 @@ NO_TIES = -700.0
 
 _TOLERANCE = 1e-11
 """Gradient, as a share of the weight of all judgments, at which a point is the maximum."""
+_BLUR = 16.0 * float(np.finfo(np.float64).eps)
 _GAIN = 1e-13
 """What a step may still promise there, as a share of the same."""
 _NEAR = 1e3
@@ -365,7 +366,10 @@ def _flat(
         pull = pull - float(pull @ apart) / max(float(apart @ apart), 1e-300) * apart
     size = np.ones_like(local)
     size[:, 0] = np.maximum(np.abs(point.ability), 1e-3)
-    largest = max(float(np.abs(pull).max(initial=0.0)) * point.spread, float(np.abs(local * size).max(initial=0.0)))
+    # Where the likelihood bends sharply, the last bit of a rating is worth this much of a gradient.
+    blur = _BLUR * np.diagonal(here.head) * point.spread
+    uneven = np.maximum(np.abs(pull) - blur, 0.0) * point.spread
+    largest = max(float(uneven.max(initial=0.0)), float(np.abs(local * size).max(initial=0.0)))
     return largest / total, border
 
 

@@ -373,7 +373,7 @@ def _put_endless(cells: Cells, limit: Limit, logits: Vector, ability: Vector) ->
     part = cells.among(limit.models, limit.endless)
     gap = logits[limit.models][part.upper] - logits[limit.models][part.lower]
     way = directed(part, gap)
-    ability[limit.endless] = np.where(way == 0, np.nan, np.sign(way) * np.inf)
+    ability[limit.endless] = np.array([-np.inf, np.nan, np.inf])[1 + way]
 
 
 def _sign(cells: Cells, ability: Vector, mean: float, limit: Limit, spread: Spread | None, degenerate: bool) -> str:

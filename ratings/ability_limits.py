@@ -31,7 +31,7 @@ _VAST = 100.0
 """The same for a judge that contradicts itself on models that the others find all but equal."""
 _WIDE = 15.0
 """Log odds beyond which a model may be running away from the others."""
-_EDGE = (1e3, 1e4)
+_EDGE = (1e3, 1e4, 1e5)
 """Abilities, in the same unit, that stand in for an infinite one where a judge's order holds models equal."""
 _LITTLE = 1e-7
 """Information of a judge, a verdict, below which its habits are not told."""

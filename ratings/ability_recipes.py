@@ -32,7 +32,10 @@ def by_am_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated
     habit that the table cannot show, and as `am_elo` does.
     """
     data, first, more = heard_rows(battles, judgments, options)
-    found = _fit(data, first, options, errors_for(data, options))
+    try:
+        found = _fit(data, first, options, errors_for(data, options))
+    except NotConvergedError as error:
+        return unrated(data, dict.fromkeys(data.models, str(error)))
     once = replace(options, restarts=0)
 
     def refit(rows: NDArray[np.intp]) -> Ratings:

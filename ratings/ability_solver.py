@@ -42,7 +42,7 @@ _GAIN = 1e-13
 """What a step may still promise there, as a share of the same."""
 _NEAR = 1e3
 """How many times the tolerance still counts as near, so that the information there is worth a look."""
-_STEPS = 500
+_STEPS = 300
 _DAMPING = 1e-3
 _STIFFEST = 1e9
 _ROUNDING = 1e-13
@@ -305,7 +305,8 @@ def maximise(
         point, cell_terms, damping = found
         damping = max(0.1 * damping, 1e-14)
         here = arrow(cells, point, penalty, fixed, cell_terms)
-    raise NotConvergedError(f"ratings and abilities: the gradient was not zero after {_STEPS} steps")
+    hint = "" if penalty.floating else ": give ridge and ability_ridge together, which hold every answer"
+    raise NotConvergedError(f"ratings and abilities: the gradient was not zero after {_STEPS} steps{hint}")
 
 
 def _climb(

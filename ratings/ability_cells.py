@@ -76,7 +76,9 @@ class Cells:
         )
 
     def among(self, models: Codes, judges: Codes) -> Cells:
-        """The cells of some models and some judges alone, coded anew in the order given."""
+        """The cells of some models and some judges alone, coded anew in ascending order."""
+        if len(models) == self.models and len(judges) == self.judges:
+            return self
         place, seat = np.full(self.models, -1), np.full(self.judges, -1)
         place[models], seat[judges] = np.arange(len(models)), np.arange(len(judges))
         inside = (place[self.upper] >= 0) & (place[self.lower] >= 0) & (seat[self.judge] >= 0)

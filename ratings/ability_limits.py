@@ -13,8 +13,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from venire.arena.errors import InputError
 from venire.ratings.ability_cells import Cells
@@ -122,10 +120,8 @@ def _begin(cells: Cells, start: Point, penalty: Penalty, fixed: Mask, names: tup
     )
     part = cells.among(some, np.arange(cells.judges))
     if penalty.ratings == 0.0 and len(some):
-        edges = coo_array((np.ones(len(part)), (part.upper, part.lower)), shape=(len(some), len(some)))
-        label = connected_components(edges, directed=False)[1]
-        groups = [np.flatnonzero(label == one) for one in range(int(label.max()) + 1)]
-        some = some[_chosen(groups, part, some, names)]
+        islands = _joined(part, part.weight, part.weight)
+        some = some if len(islands) == 1 else some[_chosen(islands, part, some, names)]
     endless = np.zeros(cells.judges, dtype=np.bool_)
     if penalty.abilities == 0.0 and cells.tied is None and cells.first is None:
         endless = (cells.by_judge(None) == 1.0) & (cells.by_judge(cells.mixed.astype(np.float64)) == 0.0)
@@ -259,9 +255,12 @@ def _groups(part: Cells, point: Point) -> list[Codes]:
     turned = ability < 0.0
     won = np.where(turned, part.lost, part.won) + tied
     lost = np.where(turned, part.won, part.lost) + tied
-    models = tuple(map(str, range(part.models)))
-    part = part.select(counted)
-    return groups_of(WinCounts(models, part.upper, part.lower, won[counted], lost[counted]))
+    return _joined(part, won * counted, lost * counted)
+
+
+def _joined(part: Cells, won: Vector, lost: Vector) -> list[Codes]:
+    """Sets of models that chains of wins, as counted (cells,) here, join both ways."""
+    return groups_of(WinCounts(tuple(map(str, range(part.models))), part.upper, part.lower, won, lost))
 
 
 def _chosen(groups: list[Codes], part: Cells, codes: Codes, names: tuple[str, ...]) -> Codes:

@@ -71,9 +71,6 @@ from venire.ratings.m_elo import m_elo
 from venire.ratings.markov import markov
 from venire.ratings.median_rank import median_rank
 from venire.ratings.merging import Judgments, Merge, merge_orders
-from venire.ratings.order import Order, Votes, votes
-from venire.ratings.perturbing import Perturbation, perturbed
-from venire.ratings.plackett_luce import plackett_luce
 from venire.ratings.micro_macro import MicroMacro, micro_macro
 from venire.ratings.order import Order, Votes, votes
 from venire.ratings.own_odds import OwnOdds, own_odds
@@ -185,7 +182,6 @@ __all__ = [
     "UnreadOf",
     "Volatility",
     "Votes",
-    "Truncation",
     "WinCounts",
     "WinRates",
     "against_baseline",
@@ -252,15 +248,6 @@ __all__ = [
     "online_elo",
     "own_odds",
     "pair_coverage",
-    "pair_kinds",
-    "paired",
-    "partial_correlation",
-    "perturbed",
-    "plackett_luce",
-    "micro_macro",
-    "model_covariance",
-    "online_elo",
-    "own_odds",
     "pair_kinds",
     "paired",
     "partial_correlation",

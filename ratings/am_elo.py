@@ -16,40 +16,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
-from venire.ratings.ability_cells import Cells, cells_of
+from venire.ratings.ability_cells import Cells
 from venire.ratings.ability_errors import Spread, spread_of
-from venire.ratings.ability_limits import Limit, climb_to_limit, directed, warmed
+from venire.ratings.ability_limits import Limit, directed
 from venire.ratings.ability_reasons import judge_reasons, model_reasons
-from venire.ratings.ability_solver import NO_TIES, Penalty, Point
+from venire.ratings.ability_starts import Restarts, Task, best_of, task_of
 from venire.ratings.checks import check_seed
 from venire.ratings.comparisons import Comparisons
 from venire.ratings.covariance import Errors
-from venire.ratings.existence import groups_of
 from venire.ratings.options import Habit
 from venire.ratings.result import Ratings
-from venire.ratings.solvers import NotConvergedError, climb, curve_of
-from venire.ratings.wins import win_counts
 
 __all__ = ["AmElo", "Restarts", "am_elo"]
 
-_SAME = 1e-6
-"""Log-likelihoods that differ by less, as a share of their size, are of one optimum."""
 _NONE = 1e-9
 """A mean ability of less than this share of the abilities' mean size is none."""
 
 Vector = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Restarts:
-    """How many starts were made, how many did not settle, and each optimum met, best first, as (log-likelihood, times).
-
-    An optimum and its mirror image, with all signs turned, are one.
-    """
-
-    starts: int
-    failed: int
-    optima: tuple[tuple[float, int], ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,17 +61,6 @@ class AmElo:
     ties_se: Vector | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Task:
-    """What is fitted: the table, its cells, what holds the estimate, and what stays as it is in each judge."""
-
-    data: Comparisons
-    cells: Cells
-    penalty: Penalty
-    fixed: NDArray[np.bool_]
-    first: Vector | None
-
-
 def am_elo(
     data: Comparisons,
     *,
@@ -108,44 +80,15 @@ def am_elo(
     outcome of 0.5 for a tie, and other shares are refused. `errors` None is "cluster" where the data has clusters, else
     "sandwich". Raises `InputError` for what cannot be fitted and `NotConvergedError`.
     """
-    task = _task(data, ridge, ability_ridge, habits, first)
+    task = task_of(data, ridge, ability_ridge, habits, first)
     kind = _kind(errors, data)
     check_seed(seed)
     if restarts < 0:
         raise InputError(f"restarts is {restarts}; give 0 or more")
-    limit, told = _best(task, restarts, seed)
+    limit, told = best_of(task, restarts, seed)
     if limit is None:
         return _nothing(task, told)
     return _told(task, limit, told, kind)
-
-
-def _task(
-    data: Comparisons, ridge: float, ability_ridge: float, habits: Sequence[Habit], first: ArrayLike | None
-) -> _Task:
-    for name, value in (("ridge", ridge), ("ability_ridge", ability_ridge)):
-        if not (value >= 0.0 and np.isfinite(value)):
-            raise InputError(f"{name} is {value}; give a finite number, 0 or more")
-    if strange := [name for name in habits if name not in ("position", "ties")]:
-        raise InputError(f"habit is {strange[0]!r}; choose of position, ties")
-    shown: Vector | None = None
-    if "position" in habits:
-        if first is None:
-            raise InputError("a habit of place needs to know which answer was shown first: give first=")
-        shown = np.asarray(first, dtype=np.float64)
-    cells = cells_of(data, first=shown, ties="ties" in habits)
-    width = 1 + ("position" in habits) + ("ties" in habits)
-    fixed = np.zeros((cells.judges, width), dtype=np.bool_)
-    if cells.first is not None:
-        fixed[:, 1] = cells.by_judge(np.abs(cells.first)) == 0.0
-    if cells.tied is not None:
-        fixed[:, -1] = cells.by_judge(cells.tied) == 0.0
-        only = (cells.by_judge(cells.won + cells.lost) == 0.0) & (cells.by_judge(cells.tied) > 0.0)
-        if only.any():
-            raise InputError(
-                f"judge {data.judges[int(np.argmax(only))]} gave nothing but ties, so that how freely it ties has no "
-                "finite estimate: leave it out, or leave the habit of ties out"
-            )
-    return _Task(data, cells, Penalty(ridge, ability_ridge), fixed, shown)
 
 
 def _kind(errors: Errors | None, data: Comparisons) -> Errors:
@@ -159,146 +102,32 @@ def _kind(errors: Errors | None, data: Comparisons) -> Errors:
     return kind
 
 
-def _best(task: _Task, restarts: int, seed: int) -> tuple[Limit | None, Restarts]:
-    """The highest of the maxima that m-ELO with equal abilities and further starts lead to."""
-    found: list[Limit] = []
-    starts, failed, trouble = 0, 0, NotConvergedError("ratings and abilities: no start led to a maximum")
-    rng = np.random.default_rng(seed)
-    for number in range(2 + restarts):
-        if number == 1 and found:
-            continue
-        start = _equal(task) if number == 0 else _leading(task) if number == 1 else _drawn(task, rng)
-        starts += 1
-        try:
-            limit = climb_to_limit(task.cells, start, task.penalty, task.fixed, task.data.models, task.data.judges)
-        except NotConvergedError as error:
-            failed, trouble = failed + 1, error
-            continue
-        if limit is None:
-            return None, Restarts(starts, failed, ())
-        found.append(limit)
-    if not found:
-        raise trouble
-    heights = [_height(task, limit) for limit in found]
-    best = max(range(len(found)), key=lambda number: (heights[number], -number))
-    optima: list[list[float]] = []
-    for one in sorted((height[1] for height in heights), reverse=True):
-        if optima and optima[-1][0] - one <= _SAME * max(1.0, abs(one)):
-            optima[-1][1] += 1
-        else:
-            optima.append([one, 1])
-    return found[best], Restarts(starts, failed, tuple((value, int(times)) for value, times in optima))
-
-
-def _height(task: _Task, limit: Limit) -> tuple[int, float]:
-    """What starts are compared by: the more models rated the better, then the penalised likelihood."""
-    height = limit.peak.log_likelihood - task.penalty.value(limit.peak.point)
-    return len(limit.models), height
-
-
-def _local(task: _Task, ability: Vector) -> NDArray[np.float64]:
-    """Where judges begin: an ability each, no pull of the first place, and ties as often as they gave them."""
-    cells = task.cells
-    local = np.zeros(task.fixed.shape)
-    local[:, 0] = ability
-    if cells.tied is not None:
-        tied, rest = cells.by_judge(cells.tied), cells.by_judge(cells.won + cells.lost)
-        odds = np.divide(2.0 * tied, rest, out=np.ones(len(tied)), where=rest > 0.0)
-        local[:, -1] = np.where(tied > 0.0, np.log(np.where(odds > 0.0, odds, 1.0)), NO_TIES)
-    return local
-
-
-def _equal(task: _Task) -> Point:
-    """m-ELO's ratings, all abilities being 1; models that it cannot rate together are held by a slight ridge."""
-    counts = win_counts(task.data)
-    ridge = 0.0 if len(groups_of(counts)) == 1 else 0.1
-    ratings = climb(curve_of(counts), counts.guess(), ridge=ridge).logits
-    return warmed(task.cells, Point(ratings, _local(task, np.ones(task.cells.judges))), task.fixed, task.penalty)
-
-
-def _leading(task: _Task) -> Point:
-    """The one order of models that judges' net wins have in common, followed or opposed: it needs no majority."""
-    cells = task.cells
-    net = np.zeros((cells.judges, cells.models))
-    np.add.at(net, (cells.judge, cells.upper), cells.won - cells.lost)
-    np.add.at(net, (cells.judge, cells.lower), cells.lost - cells.won)
-    left, size, right = np.linalg.svd(net, full_matrices=False)
-    if not len(size) or size[0] <= 0.0:
-        raise NotConvergedError("ratings and abilities: verdicts name no winner that could tell models apart")
-    ratings = right[0] / max(float(np.abs(right[0]).max()), 1e-300)
-    ability = left[:, 0] / max(float(np.abs(left[:, 0]).max()), 1e-300)
-    turn = 1.0 if ability.sum() >= 0.0 else -1.0
-    return Point(turn * ratings, _local(task, turn * ability))
-
-
-def _drawn(task: _Task, rng: np.random.Generator) -> Point:
-    """Abilities drawn at random, of either sign, and ratings from net wins counted with them."""
-    cells = task.cells
-    ability = rng.normal(size=cells.judges)
-    if task.penalty.tied:
-        ability *= np.sign(ability.sum())
-        ability += 1.0 - ability.mean()
-    lead = ability[cells.judge] * (cells.won - cells.lost)
-    net = np.bincount(cells.upper, lead, cells.models) - np.bincount(cells.lower, lead, cells.models)
-    met = np.bincount(cells.upper, cells.weight, cells.models) + np.bincount(cells.lower, cells.weight, cells.models)
-    return Point(np.divide(net, met, out=np.zeros(cells.models), where=met > 0.0), _local(task, ability))
-
-
-def _told(task: _Task, limit: Limit, restarts: Restarts, kind: Errors) -> AmElo:
+def _told(task: Task, limit: Limit, restarts: Restarts, kind: Errors) -> AmElo:
     """The result in its gauge: mean ability 1, mean rating 0, and the sign that most judges have."""
-    data, cells = task.data, task.cells
+    data, cells, point = task.data, task.cells, limit.peak.point
     counted = _counted(limit)
     mean, degenerate = _scale(limit, counted)
     spread = None
     if kind != "none" and not degenerate:
         rows, order = _rows(task, limit)
         spread = spread_of(limit, rows, order, task.penalty, counted, kind)
-    local = np.full(task.fixed.shape, np.nan)
-    local[limit.judges] = limit.peak.point.local
-    errors = np.full(task.fixed.shape, np.nan)
-    logits, covariance = np.full(cells.models, np.nan), None
-    at = mean * limit.peak.point.ratings
-    logits[limit.models] = at - at.mean()
-    local[:, 0] /= mean
-    ability = local[:, 0].copy()
+    logits = np.full(cells.models, np.nan)
+    logits[limit.models] = mean * (point.ratings - point.ratings.mean())
+    local, errors = np.full(task.fixed.shape, np.nan), np.full(task.fixed.shape, np.nan)
+    local[limit.judges] = point.local
+    ability = local[:, 0] / mean
     ability[np.setdiff1d(limit.judges[~counted], limit.edge)] = np.nan
     _put_endless(cells, limit, logits, ability)
     if spread is not None:
         errors[limit.judges] = spread.local
-        covariance = np.full((cells.models, cells.models), np.nan)
-        covariance[np.ix_(limit.models, limit.models)] = spread.ratings
     errors[~np.isfinite(ability)] = np.nan
-    separated = tuple(name for name, value in zip(data.judges, ability, strict=True) if np.isinf(value))
     sign = _sign(cells, ability, mean, limit, spread, degenerate)
     reasons = judge_reasons(data.judges, cells, logits, ability, limit)
-    notes: dict[str, Any] = {
-        "log_likelihood": limit.peak.log_likelihood,
-        "iterations": limit.peak.steps,
-        "gradient": limit.peak.gradient,
-        "restarts": {
-            "starts": restarts.starts,
-            "failed": restarts.failed,
-            "optima": [list(o) for o in restarts.optima],
-        },
-        "sign": sign,
-        "separated": list(separated),
-        "no_ability": dict(reasons),
-        "no_estimate": model_reasons(data.models, cells, limit, ability),
-    }
-    if spread is not None:
-        notes |= {"clusters": spread.units, "errors_reason": spread.reason}
-    ratings = Ratings(
-        method="am-elo",
-        models=data.models,
-        logits=logits,
-        battles=data.played,
-        covariance=covariance,
-        errors="none" if spread is None else kind,
-        degrees=np.inf if spread is None else spread.degrees,
-        diagnostics=notes,
-    )
+    separated = tuple(name for name, value in zip(data.judges, ability, strict=True) if np.isinf(value))
+    told = {"sign": sign, "separated": list(separated), "no_ability": dict(reasons)}
+    told["no_estimate"] = model_reasons(data.models, cells, limit, ability)
     return AmElo(
-        ratings=ratings,
+        ratings=_ratings(task, limit, logits, spread, kind, {**_facts(limit, restarts), **told}),
         judges=data.judges,
         ability=ability,
         ability_se=errors[:, 0],
@@ -311,7 +140,30 @@ def _told(task: _Task, limit: Limit, restarts: Restarts, kind: Errors) -> AmElo:
     )
 
 
-def _habits(task: _Task, limit: Limit, local: NDArray[np.float64], errors: NDArray[np.float64]) -> dict[str, Vector]:
+def _facts(limit: Limit, restarts: Restarts) -> dict[str, Any]:
+    optima = [list(one) for one in restarts.optima]
+    return {
+        "log_likelihood": limit.peak.log_likelihood,
+        "iterations": limit.peak.steps,
+        "gradient": limit.peak.gradient,
+        "restarts": {"starts": restarts.starts, "failed": restarts.failed, "optima": optima},
+    }
+
+
+def _ratings(
+    task: Task, limit: Limit, logits: Vector, spread: Spread | None, kind: Errors, notes: dict[str, Any]
+) -> Ratings:
+    """Ratings of all models, with the covariance of those in the fit."""
+    ratings = Ratings("am-elo", task.data.models, logits, task.data.played, diagnostics=notes)
+    if spread is None:
+        return ratings
+    covariance = np.full((len(logits), len(logits)), np.nan)
+    covariance[np.ix_(limit.models, limit.models)] = spread.ratings
+    notes |= {"clusters": spread.units, "errors_reason": spread.reason}
+    return replace(ratings, covariance=covariance, errors=kind, degrees=spread.degrees)
+
+
+def _habits(task: Task, limit: Limit, local: NDArray[np.float64], errors: NDArray[np.float64]) -> dict[str, Vector]:
     """Habits by judge, NaN where its verdicts do not say; a judge that never ties has nu 0, without an error."""
     found: dict[str, Vector] = {}
     if task.cells.first is not None:
@@ -344,7 +196,7 @@ def _scale(limit: Limit, counted: NDArray[np.bool_]) -> tuple[float, bool]:
     return (size if size > 0.0 else 1.0), True
 
 
-def _rows(task: _Task, limit: Limit) -> tuple[Comparisons, Vector | None]:
+def _rows(task: Task, limit: Limit) -> tuple[Comparisons, Vector | None]:
     """The rows of the fit, coded into its models and judges, and the orders that they were shown in."""
     data = task.data
     assert data.judge is not None
@@ -400,7 +252,7 @@ def _sign(cells: Cells, ability: Vector, mean: float, limit: Limit, spread: Spre
     return "as the majority"
 
 
-def _nothing(task: _Task, restarts: Restarts) -> AmElo:
+def _nothing(task: Task, restarts: Restarts) -> AmElo:
     """No model can be rated: no two of them, or no judge that contradicts itself, so that nothing sets a scale."""
     data = task.data
     if not data.models:

@@ -298,7 +298,7 @@ def abilities(bench: Bench) -> Iterator[Line]:
     best = run("venire", "abilities", folder, repeats=1, restarts=restarts)
     found = _told_short(folder, ours.found)
     try:
-        theirs = run("am_elo_authors", "abilities", folder, repeats=2)
+        theirs = run("am_elo_authors", "abilities", folder, repeats=2 if bench.scale == 1.0 else 1)
     except (Missing, Failed) as reason:
         least = _told_short(folder, best.found)
         yield Line(what, beside, None, least=400, note=_last(reason))

@@ -93,11 +93,11 @@ def micro_macro(
         return drawn(name, _middle(values), lambda weights: medians(values, weights), "no instruction has one")
 
     def macro(name: str) -> Coefficient:
-        (value,) = _correlations(name, _means(ours, np.ones((1, len(ours)))), theirs)
-        why = "a model has no position, or all of one side are equal"
-        return drawn(
-            f"macro {name}", float(value), lambda weights: _correlations(name, _means(ours, weights), theirs), why
-        )
+        def statistic(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+            return _correlations(name, _means(ours, weights), theirs)
+
+        (value,) = statistic(np.ones((1, len(ours))))
+        return drawn(f"macro {name}", float(value), statistic, "a model has no position, or all of one side are equal")
 
     return MicroMacro(
         models=tuple(models[code] for code in rated),

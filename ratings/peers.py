@@ -124,27 +124,15 @@ def self_preference(
     counted, differences, left_out = _differences(given, own, unit)
     free = self_free(given, peers or {})
     inclusive, without = order_by(aggregate, given), order_by(aggregate, free)
-    moved = _apart(inclusive.position, without.position)
     single = _apart(orders_by_instruction(aggregate, given), orders_by_instruction(aggregate, free)) if micro else None
     pairs = merge_orders(paired(given)) if isinstance(given, Ballots) else given
     odds = own_odds(pairs, own_models(pairs.judges, pairs.models, peers or {}), level=level)
     rows = []
-    for code in np.unique(own[own >= 0]).tolist():
-        own_mean, peer_mean, each = differences[code]
-        rows.append(
-            PeerRow(
-                model=given.models[code],
-                judges=tuple(name for name, model in zip(given.judges, own, strict=True) if model == code),
-                self_evaluation=own_mean,
-                peer_evaluation=peer_mean,
-                gap=_gap(each, level),
-                odds=odds[pairs.models.index(given.models[code])],
-                sie=_known(inclusive.position[code]),
-                sfe=_known(without.position[code]),
-                moved=_known(moved[code]),
-                moved_micro=None if single is None else _gap(single[:, code], level),
-            )
-        )
+    for code, said in differences.items():
+        judges = tuple(name for name, model in zip(given.judges, own, strict=True) if model == code)
+        moved = None if single is None else _gap(single[:, code], level)
+        place = pairs.models.index(given.models[code])
+        rows.append(_row(given.models[code], judges, said, odds[place], (inclusive, without), moved, level))
     rows.sort(key=lambda row: row.model)
     return SelfPreference(
         models=tuple(rows),
@@ -157,13 +145,39 @@ def self_preference(
     )
 
 
-_Differences = Mapping[int, tuple[float | None, float | None, NDArray[np.float64]]]
-"""By model: what it says of itself, what others say, and the difference on each instruction."""
+_Difference = tuple[float | None, float | None, NDArray[np.float64]]
+"""What a model says of itself, what others say, and the difference on each instruction."""
+
+
+def _row(
+    model: str,
+    judges: tuple[str, ...],
+    said: _Difference,
+    odds: OwnOdds,
+    orders: tuple[Order, Order],
+    moved_micro: Gap | None,
+    level: float,
+) -> PeerRow:
+    inclusive, free = orders
+    code = inclusive.models.index(model)
+    own_mean, peer_mean, each = said
+    return PeerRow(
+        model=model,
+        judges=judges,
+        self_evaluation=own_mean,
+        peer_evaluation=peer_mean,
+        gap=_gap(each, level),
+        odds=odds,
+        sie=_known(inclusive.position[code]),
+        sfe=_known(free.position[code]),
+        moved=_known(_apart(inclusive.position, free.position)[code]),
+        moved_micro=moved_micro,
+    )
 
 
 def _differences(
     given: Judgments | Ballots, own: NDArray[np.int64], unit: Unit | None
-) -> tuple[Unit, _Differences, int]:
+) -> tuple[Unit, Mapping[int, _Difference], int]:
     models = np.unique(own[own >= 0]).tolist()
     if isinstance(given, Ballots):
         if unit == "share of points lost":
@@ -188,17 +202,13 @@ def _alike(seen: Placings) -> tuple[Placings, int]:
     return alike, int(np.count_nonzero(~kept))
 
 
-def _by_positions(
-    seen: Placings, own: NDArray[np.int64], code: int
-) -> tuple[float | None, float | None, NDArray[np.float64]]:
+def _by_positions(seen: Placings, own: NDArray[np.int64], code: int) -> _Difference:
     rows = np.isfinite(seen.position[:, code])
     itself = own[seen.judge[rows]] == code
     return _paired(itself, seen.instruction[rows] + 1, seen.position[rows, code], seen.weight[rows])
 
 
-def _by_points(
-    given: Judgments, own: NDArray[np.int64], code: int
-) -> tuple[float | None, float | None, NDArray[np.float64]]:
+def _by_points(given: Judgments, own: NDArray[np.int64], code: int) -> _Difference:
     """Shares of points lost against each opponent on each instruction, by the model itself and by others."""
     rows = np.flatnonzero((given.model_a == code) | (given.model_b == code))
     first = given.model_a[rows] == code
@@ -217,7 +227,7 @@ def _by_points(
 
 def _paired(
     itself: NDArray[np.bool_], group: NDArray[np.int32], value: NDArray[np.float64], weight: NDArray[np.float64]
-) -> tuple[float | None, float | None, NDArray[np.float64]]:
+) -> _Difference:
     """Means over instructions that have both, and their difference on each."""
     size = int(group.max(initial=0)) + 1
     ours, theirs = (_means(group[part], value[part], weight[part], size) for part in (itself, ~itself))

@@ -125,6 +125,15 @@ def test_a_model_that_always_names_itself_has_no_finite_figure(peer_battles: Mak
     assert word in found.reason
 
 
+def test_a_model_without_a_finite_figure_moves_nobody_elses(peer_battles: Make) -> None:
+    judgments = merge_orders(peer_battles(STRENGTH, favour=(50.0, 0, 0, 0, 0), ties=0.0, instructions=20, seed=16))
+    itself = (judgments.judge == 0) & (judgments.model_a == 0)
+    whole, without = (own_odds(given, np.arange(5)) for given in (judgments, judgments.select(~itself)))
+    for code in range(1, 5):
+        assert whole[code].value == pytest.approx(without[code].value)
+        assert whole[code].se == pytest.approx(without[code].se)
+
+
 def test_what_cannot_be_had_is_said(peer_battles: Make) -> None:
     judgments = merge_orders(peer_battles(STRENGTH, instructions=10, seed=12))
     alone = odds_of(judgments.select(judgments.judge == 0))

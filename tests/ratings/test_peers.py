@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.stats import t as student
 
 from venire.arena.errors import InputError
@@ -136,6 +138,15 @@ def test_positions_out_of_fewer_models_are_not_compared(cast: Any, by_points: An
     assert row(found, "c").peer_evaluation == pytest.approx((3.0 + 7.0 / 3.0) / 2.0)
 
 
+def test_places_among_fewer_models_are_no_move(by_points: Any) -> None:
+    """On q2 nobody but c speaks of c: without its own votes there are two models left, and other places."""
+    rows = [(j, "q1", m, r) for j in "abc" for r, m in enumerate("abc", 1)]
+    rows += [("c", "q2", m, r) for r, m in enumerate("cab", 1)] + [("a", "q2", m, r) for r, m in enumerate("ba", 1)]
+    judge, asked, model, rank = (list(column) for column in zip(*rows, strict=True))
+    found = self_preference(ballots(judge, asked, model, rank, unranked="absent"), by_points)
+    assert [one.moved_micro.instructions for one in found.models] == [1, 1, 1]
+
+
 def test_so_few_instructions_that_agree_by_chance_have_no_interval(by_points: Any) -> None:
     def of(instructions: int) -> PeerRow:
         rows = [(j, f"q{i}", m, r) for i in range(instructions) for j in "abx" for r, m in enumerate("abc", 1)]
@@ -158,6 +169,31 @@ def test_rows_names_and_units_change_nothing(peer_battles: Make, by_points: Any)
     assert [one.odds.value for one in self_preference(mixed, by_points).models] == pytest.approx(
         [one.odds.value for one in found.models]
     )
+
+
+@settings(max_examples=10, deadline=None)
+@given(order=st.permutations(range(3)), seed=st.integers(0, 50))
+def test_new_names_and_sides_change_names_alone(peer_battles: Make, by_points: Any, order: Any, seed: int) -> None:
+    battles = peer_battles((0.8, 0.0, -0.8), instructions=8, seed=seed)
+    names = tuple("xyz"[code] for code in order)
+    turned = replace(
+        battles, models=names, judges=names, model_a=battles.model_b, model_b=battles.model_a, label=-battles.label
+    )
+    found, other = (self_preference(merge_orders(one), by_points) for one in (battles, turned))
+    for old, new in zip(("m0", "m1", "m2"), names, strict=True):
+        one, two = row(found, old), row(other, new)
+        assert (one.gap.value, one.gap.se) == (pytest.approx(two.gap.value), pytest.approx(two.gap.se))
+        assert (one.sie, one.sfe) == (two.sie, two.sfe)
+        assert one.odds.value == pytest.approx(two.odds.value, abs=1e-6)
+
+
+def test_two_models_and_nothing_but_ties_have_what_can_be_had(peer_battles: Make, by_points: Any) -> None:
+    two = self_preference(merge_orders(peer_battles((0.5, -0.5), instructions=9, seed=1)), by_points)
+    assert [one.odds.value is None for one in two.models] == [True, True]
+    tied = self_preference(merge_orders(peer_battles((0.5, 0.0, -0.5), ties=1.0, instructions=9)), by_points)
+    for one in tied.models:
+        assert (one.gap.value, one.sie, one.moved) == (0.0, 2.0, 0.0)
+        assert one.odds.value == pytest.approx(0.0)
 
 
 def test_a_judge_alone_and_one_ballot_have_what_can_be_had(by_points: Any) -> None:

@@ -83,6 +83,15 @@ def test_rankings_say_it_by_their_positions() -> None:
     assert "no finite figure" in rows_by["a"]["own_odds_reason"]
 
 
+def test_ballots_of_the_best_alone_have_positions_and_no_missing_pairs() -> None:
+    rows = [(judge, f"q{item}", model, 1) for item in range(4) for judge, model in (("a", "a"), ("b", "b"), ("c", "a"))]
+    rows += [("c", f"q{item}", "c", float("nan")) for item in range(4)]
+    judge, asked, model, place = (list(column) for column in zip(*rows, strict=True))
+    found = peers(paired(ballots(judge, asked, model, place)))
+    assert (found["unit"], found["left_out"]) == ("positions", 0)
+    assert [row["self_evaluation"] for row in found["models"]] == [1.0, 1.0, 2.5]
+
+
 def test_islands_and_winners_of_everything_have_a_board_and_a_reason(table: Table) -> None:
     rows = [("a", "b", "first", judge, f"q{item}") for item in range(3) for judge in "ab"]
     rows += [("c", "d", "second", judge, f"q{item}") for item in range(3) for judge in "cd"]

@@ -61,12 +61,29 @@ from venire.ratings.elo_from_consistency import EloFromConsistency, elo_from_con
 from venire.ratings.evaluation import Evaluation, evaluate, judged, rated
 from venire.ratings.filtering import FilteredModels, filter_models
 from venire.ratings.goodness_of_fit import GoodnessOfFit, OddPair, goodness_of_fit
+from venire.ratings.influence import (
+    Effects,
+    Influence,
+    Left,
+    clear_beyond,
+    effects,
+    influence,
+    outlying_beyond,
+    rated_together,
+)
 from venire.ratings.jackknife import LeaveTwoOut, jackknife_plus, leave_two_out
 from venire.ratings.kappa import cohen_kappa, fleiss_kappa, fleiss_kappa_counts, unanimity
 from venire.ratings.kemeny import kemeny_young
 from venire.ratings.krippendorff import krippendorff_alpha
 from venire.ratings.leave_one_out import Accuracy, LeaveOneOut, Placed, leave_one_out
-from venire.ratings.leave_out import LeftOut, without_each_judge, without_each_model, without_judge, without_model
+from venire.ratings.leave_out import (
+    LeftOut,
+    without_each_cluster,
+    without_each_judge,
+    without_each_model,
+    without_judge,
+    without_model,
+)
 from venire.ratings.m_elo import m_elo
 from venire.ratings.markov import markov
 from venire.ratings.median_rank import median_rank
@@ -83,6 +100,7 @@ from venire.ratings.ranked_pairs import ranked_pairs
 from venire.ratings.ranking import Ranking, RankInterval, rank_interval, ranking
 from venire.ratings.regression import CovariateSeparatedError
 from venire.ratings.reliability import Reliability, reliability
+from venire.ratings.removal import Removal, smallest_removal
 from venire.ratings.result import Ratings
 from venire.ratings.scale import to_elo, to_logits
 from venire.ratings.schulze import schulze
@@ -128,15 +146,18 @@ __all__ = [
     "DirectAccuracy",
     "Discrimination",
     "DroppedJudge",
+    "Effects",
     "EloFromConsistency",
     "Evaluation",
     "FamilyExcess",
     "FilteredModels",
     "GoodnessOfFit",
+    "Influence",
     "JudgeConsistency",
     "Judgments",
     "LeaveOneOut",
     "LeaveTwoOut",
+    "Left",
     "LeftOut",
     "LengthBias",
     "Merge",
@@ -162,6 +183,7 @@ __all__ = [
     "RatingPath",
     "Ratings",
     "Reliability",
+    "Removal",
     "Replicates",
     "Restarts",
     "SelfPreference",
@@ -201,6 +223,7 @@ __all__ = [
     "bradley_terry_covariance",
     "bradley_terry_wins",
     "calibration",
+    "clear_beyond",
     "cohen_kappa",
     "comparisons",
     "conformal_rank",
@@ -214,6 +237,7 @@ __all__ = [
     "difference",
     "direct_accuracy",
     "discrimination",
+    "effects",
     "elo_from_consistency",
     "elo_from_scores",
     "evaluate",
@@ -229,6 +253,7 @@ __all__ = [
     "human_elo",
     "human_kappa",
     "inconsistency",
+    "influence",
     "jackknife_plus",
     "judged",
     "kemeny_young",
@@ -248,6 +273,7 @@ __all__ = [
     "online_elo",
     "own_odds",
     "pair_coverage",
+    "outlying_beyond",
     "pair_kinds",
     "paired",
     "partial_correlation",
@@ -266,6 +292,7 @@ __all__ = [
     "rate_by_kind",
     "rated",
     "rating_path",
+    "rated_together",
     "reliability",
     "same_family",
     "schulze",
@@ -273,6 +300,7 @@ __all__ = [
     "self_preference",
     "simultaneous",
     "simultaneous_differences",
+    "smallest_removal",
     "smoothed",
     "soft",
     "soft_elo",
@@ -296,6 +324,7 @@ __all__ = [
     "win_counts",
     "win_rate",
     "win_rate_balanced",
+    "without_each_cluster",
     "without_each_judge",
     "without_each_model",
     "without_judge",

@@ -1,12 +1,13 @@
-"""What the ratings of the rest would be without one judge, or without one model: exact refits, by subtraction.
+"""What ratings would be without one judge, one cluster, or one model: exact refits, by subtraction.
 
-Pair counts add up over judges, so a judge is taken out by taking its counts out; a model by leaving out its pairs.
+Pair counts add up over judges and clusters, so one is taken out by taking its counts out; a model by leaving out its
+pairs.
 Each refit begins at the ratings of all the data, which are close, and ends at its own maximum.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +19,17 @@ from venire.ratings.comparisons import Comparisons
 from venire.ratings.result import Ratings
 from venire.ratings.wins import WinCounts, win_counts
 
-__all__ = ["LeftOut", "without_each_judge", "without_each_model", "without_judge", "without_model"]
+__all__ = [
+    "LeftOut",
+    "without_each_cluster",
+    "without_each_judge",
+    "without_each_model",
+    "without_judge",
+    "without_model",
+]
+
+_ENTRIES = 1 << 22
+"""Counts of units and pairs held at once, wins and losses each (32 MB)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +56,7 @@ def without_judge(data: Comparisons, judge: str) -> WinCounts:
     if judge not in data.judges:
         raise InputError(f"no judge is called {judge!r}; the judges are {', '.join(data.judges[:10]) or 'not named'}")
     code = data.judges.index(judge)
-    return next(counts for place, counts in enumerate(_without_judges(data)) if place == code)
+    return next(_without(data, data.judge, len(data.judges), np.array([code])))
 
 
 def without_each_model(wins: WinCounts, *, ridge: float = 0.0, anchors: Mapping[str, float] | None = None) -> LeftOut:
@@ -68,8 +79,35 @@ def without_each_judge(data: Comparisons, *, ridge: float = 0.0, anchors: Mappin
         raise InputError("the comparisons name no judge: give `judge` to `comparisons`")
     everything = bradley_terry_wins(win_counts(data), ridge=ridge, anchors=anchors)
     all_models = np.ones(len(data.models), dtype=np.bool_)
-    rest = ((name, counts, all_models) for name, counts in zip(data.judges, _without_judges(data), strict=True))
+    rest = (
+        (name, counts, all_models)
+        for name, counts in zip(data.judges, _without(data, data.judge, len(data.judges)), strict=True)
+    )
     return _refit(everything, rest, ridge, anchors)
+
+
+def without_each_cluster(
+    data: Comparisons,
+    *,
+    chosen: Sequence[str] | None = None,
+    ridge: float = 0.0,
+    anchors: Mapping[str, float] | None = None,
+) -> LeftOut:
+    """Refit without each cluster (an instruction) in turn, or each of those `chosen` by name.
+
+    Raises as `without_each_judge` does, and `InputError` without clusters and for a name that is not there.
+    """
+    if data.cluster is None:
+        raise InputError("the comparisons name no cluster: give `cluster` to `comparisons`")
+    place = {name: code for code, name in enumerate(data.clusters)}
+    names = data.clusters if chosen is None else tuple(chosen)
+    if strange := [name for name in names if name not in place]:
+        raise InputError(f"no cluster is called {strange[0]!r}; the clusters are {', '.join(data.clusters[:10])}")
+    codes = np.array([place[name] for name in names], dtype=np.intp)
+    everything = bradley_terry_wins(win_counts(data), ridge=ridge, anchors=anchors)
+    all_models = np.ones(len(data.models), dtype=np.bool_)
+    counts = _without(data, data.cluster, len(data.clusters), codes)
+    return _refit(everything, ((n, c, all_models) for n, c in zip(names, counts, strict=True)), ridge, anchors)
 
 
 def _refit(
@@ -94,29 +132,41 @@ def _refit(
     return LeftOut(everything, without, separated)
 
 
-def _without_judges(data: Comparisons) -> Iterator[WinCounts]:
-    """Pair counts without each judge, in the order of `data.judges`.
+def _without(
+    data: Comparisons, code: NDArray[np.int32] | None, units: int, chosen: NDArray[np.intp] | None = None
+) -> Iterator[WinCounts]:
+    """Pair counts without each unit (`code` says of which one a row is), or each of those `chosen`, in their order.
 
-    The judges before and those after are added up: one judge taken from the total would leave rounding where nobody
-    else saw a win.
+    The units before and those after are added up: one taken from the total would leave rounding where nobody else saw
+    a win. They are taken some at a time, since the table of all units and pairs may be large.
     """
     pairs = win_counts(data)
-    size, judges, count = len(data.models), len(data.judges), len(pairs.first)
-    keys = pairs.first * size + pairs.second
-    key = np.minimum(data.a, data.b).astype(np.int64) * size + np.maximum(data.a, data.b)
+    models, count = len(data.models), len(pairs.first)
+    keys = pairs.first * models + pairs.second
+    key = np.minimum(data.a, data.b).astype(np.int64) * models + np.maximum(data.a, data.b)
     seen = np.isin(key, keys) if data.weight is not None else np.ones(len(key), dtype=np.bool_)
-    cell = np.searchsorted(keys, key[seen]) + (0 if data.judge is None else data.judge[seen].astype(np.int64)) * count
+    cell = np.searchsorted(keys, key[seen])
+    unit = np.zeros(len(cell), dtype=np.int64) if code is None else code[seen].astype(np.int64)
     ahead, y = (data.a < data.b)[seen], data.y[seen]
     weight = 1.0 if data.weight is None else data.weight[seen]
+    shares = [np.where(ahead, y, 1.0 - y) * weight, np.where(ahead, 1.0 - y, y) * weight]
+    wanted = np.arange(units) if chosen is None else chosen
+    step = max(1, _ENTRIES // max(count, 1))
+    for start in range(0, len(wanted), step):
+        block = wanted[start : start + step]
+        place = np.full(units, len(block), dtype=np.int64)
+        place[block] = np.arange(len(block))
+        slot, size = place[unit] * count + cell, (len(block) + 1) * count
+        won, lost = (_others(np.bincount(slot, share, size).astype(np.float64), len(block)) for share in shares)
+        for one in range(len(block)):
+            met = (won[one] > 0.0) | (lost[one] > 0.0)
+            yield WinCounts(data.models, pairs.first[met], pairs.second[met], won[one][met], lost[one][met])
 
-    def others(share: NDArray[np.float64]) -> NDArray[np.float64]:
-        own = np.bincount(cell, share * weight, judges * count).reshape(judges, count)
-        rest = np.zeros((judges, count))
-        rest[1:] += np.cumsum(own[:-1], axis=0)
-        rest[:-1] += np.cumsum(own[:0:-1], axis=0)[::-1]
-        return rest
 
-    won, lost = others(np.where(ahead, y, 1.0 - y)), others(np.where(ahead, 1.0 - y, y))
-    for judge in range(judges):
-        met = (won[judge] > 0.0) | (lost[judge] > 0.0)
-        yield WinCounts(data.models, pairs.first[met], pairs.second[met], won[judge][met], lost[judge][met])
+def _others(sums: NDArray[np.float64], units: int) -> NDArray[np.float64]:
+    """For each of the units (units, pairs) what all others add up to; the last row of `sums` is of none of them."""
+    own = sums.reshape(units + 1, -1)
+    rest = np.repeat(own[-1:], units, axis=0)
+    rest[1:] += np.cumsum(own[: units - 1], axis=0)
+    rest[:-1] += np.cumsum(own[units - 1 : 0 : -1], axis=0)[::-1]
+    return rest

@@ -56,11 +56,13 @@ from venire.ratings.covariance import Covariance, bradley_terry_covariance, mode
 from venire.ratings.covariates import CovariateRatings, covariates, position
 from venire.ratings.coverage_of_pairs import PairCoverage, pair_coverage
 from venire.ratings.discrimination import Discrimination, discrimination, score_reliability
+from venire.ratings.drift import Drift, RatingDrift, drift, rating_drift
 from venire.ratings.elo import OnlineElo, online_elo
 from venire.ratings.elo_from_consistency import EloFromConsistency, elo_from_consistency, elo_from_scores
 from venire.ratings.evaluation import Evaluation, evaluate, judged, rated
 from venire.ratings.filtering import FilteredModels, filter_models
 from venire.ratings.goodness_of_fit import GoodnessOfFit, OddPair, goodness_of_fit
+from venire.ratings.held_equal import HeldEqual, held_equal
 from venire.ratings.influence import (
     Effects,
     Influence,
@@ -72,6 +74,7 @@ from venire.ratings.influence import (
     rated_together,
 )
 from venire.ratings.jackknife import LeaveTwoOut, jackknife_plus, leave_two_out
+from venire.ratings.judge_agreement import AlikePair, Fellowship, JudgeAgreement, judge_agreement
 from venire.ratings.kappa import cohen_kappa, fleiss_kappa, fleiss_kappa_counts, unanimity
 from venire.ratings.kemeny import kemeny_young
 from venire.ratings.krippendorff import krippendorff_alpha
@@ -93,6 +96,8 @@ from venire.ratings.order import Order, Votes, votes
 from venire.ratings.own_odds import OwnOdds, own_odds
 from venire.ratings.peer_agreement import PeerAgreement, Truncation, peer_agreement, truncation
 from venire.ratings.peers import PeerRow, SelfPreference, self_preference
+from venire.ratings.order_effect import OrderEffect, order_effects, place_held_equal
+from venire.ratings.own_family import OwnFamily, own_family, own_models
 from venire.ratings.perturbing import Perturbation, perturbed
 from venire.ratings.plackett_luce import plackett_luce
 from venire.ratings.position_audit import BattleAudit, PositionAudit, position_audit, position_audits
@@ -125,6 +130,7 @@ __all__ = [
     "STYLE_NAMES",
     "Accuracy",
     "Agreement",
+    "AlikePair",
     "AmElo",
     "BaselineRates",
     "Baselines",
@@ -145,14 +151,18 @@ __all__ = [
     "Decision",
     "DirectAccuracy",
     "Discrimination",
+    "Drift",
     "DroppedJudge",
     "Effects",
     "EloFromConsistency",
     "Evaluation",
     "FamilyExcess",
+    "Fellowship",
     "FilteredModels",
     "GoodnessOfFit",
+    "HeldEqual",
     "Influence",
+    "JudgeAgreement",
     "JudgeConsistency",
     "Judgments",
     "LeaveOneOut",
@@ -169,6 +179,8 @@ __all__ = [
     "OnlineElo",
     "Order",
     "OwnOdds",
+    "OrderEffect",
+    "OwnFamily",
     "PairCoverage",
     "Partial",
     "PeerAgreement",
@@ -180,6 +192,7 @@ __all__ = [
     "PreferenceShift",
     "RankInterval",
     "Ranking",
+    "RatingDrift",
     "RatingPath",
     "Ratings",
     "Reliability",
@@ -237,6 +250,7 @@ __all__ = [
     "difference",
     "direct_accuracy",
     "discrimination",
+    "drift",
     "effects",
     "elo_from_consistency",
     "elo_from_scores",
@@ -250,11 +264,13 @@ __all__ = [
     "goodness_of_fit",
     "hard",
     "hard_elo",
+    "held_equal",
     "human_elo",
     "human_kappa",
     "inconsistency",
     "influence",
     "jackknife_plus",
+    "judge_agreement",
     "judged",
     "kemeny_young",
     "krippendorff_alpha",
@@ -273,12 +289,17 @@ __all__ = [
     "online_elo",
     "own_odds",
     "pair_coverage",
+    "order_effects",
     "outlying_beyond",
+    "own_family",
+    "own_models",
+    "pair_coverage",
     "pair_kinds",
     "paired",
     "partial_correlation",
     "peer_agreement",
     "perturbed",
+    "place_held_equal",
     "plackett_luce",
     "position",
     "position_audit",
@@ -291,8 +312,9 @@ __all__ = [
     "rao_kupper",
     "rate_by_kind",
     "rated",
-    "rating_path",
     "rated_together",
+    "rating_drift",
+    "rating_path",
     "reliability",
     "same_family",
     "schulze",

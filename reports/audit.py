@@ -16,7 +16,7 @@ import numpy as np
 
 from venire.arena.errors import InputError, VenireError
 from venire.arena.records import Origin
-from venire.reports import audit_board, audit_fit, audit_reading
+from venire.reports import audit_bias, audit_board, audit_fit, audit_influence, audit_judges, audit_reading
 from venire.reports.finding import Case, Finding
 
 __all__ = ["CHECKS", "Audit", "Check", "audit"]
@@ -146,4 +146,14 @@ CHECKS: dict[str, Check] = {
     "circle": Check(audit_fit.check_circle, "at most", "Do three models beat one another in a circle?"),
     "fit": Check(audit_fit.check_fit, "at most", "Does one number a model explain the wins?"),
     "single-pairs": Check(audit_fit.check_single_pairs, "at most", "Do pairs meet as their ratings say?"),
+    "smallest-removal": Check(audit_influence.check_removal, "at least", "Do a few judgments decide who wins?"),
+    "single-instructions": Check(audit_influence.check_instructions, "at most", "Does one instruction weigh too much?"),
+    "single-judges": Check(audit_influence.check_judges, "at most", "Does the winner hang on one judge?"),
+    "single-models": Check(audit_influence.check_models, "at most", "Does it hang on who else takes part?"),
+    "order-effects": Check(audit_bias.check_order, "at most", "Do judges follow the place shown?"),
+    "length": Check(audit_bias.check_length, "at most", "Do longer answers win?"),
+    "own-family": Check(audit_bias.check_own_family, "at most", "Do judges favour their own?"),
+    "drift": Check(audit_judges.check_drift, "at most", "Do judges change while they judge?"),
+    "judge-agreement": Check(audit_judges.check_agreement, "at least", "Does a judge go its own way?"),
+    "alike-judges": Check(audit_judges.check_alike, "at most", "Are two judges hardly more than one?"),
 }

@@ -136,7 +136,9 @@ def test_extremes_do_not_break_a_check(draw: Draw, case: MakeCase) -> None:
 
 def test_rows_names_and_sides_change_no_finding(draw: Draw, case: MakeCase) -> None:
     battles = draw(7, models=4, instructions=30, judges=1)
-    base = audit(case(battles)).to_json()
+    # Where no times are known, the order of rows is what drift is looked for in.
+    checks = [name for name in CHECKS if name != "drift"]
+    base = audit(case(battles), checks=checks).to_json()
     order = np.random.default_rng(3).permutation(len(battles.label))
     mixed = _only(battles, order)
     turned = replace(
@@ -148,7 +150,7 @@ def test_rows_names_and_sides_change_no_finding(draw: Draw, case: MakeCase) -> N
     )
     back = tuple(reversed(battles.models))
     renumbered = replace(turned, models=back, model_a=3 - turned.model_a, model_b=3 - turned.model_b)
-    assert audit(case(renumbered)).to_json() == base
+    assert audit(case(renumbered), checks=checks).to_json() == base
 
 
 def test_checks_are_chosen_by_name(draw: Draw, case: MakeCase) -> None:

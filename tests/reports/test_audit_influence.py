@@ -109,3 +109,26 @@ def test_honest_verdicts_seldom_worry(shape: dict[str, int]) -> None:
             found = check(looked)
             alarms[found.check] += found.worry is True
     assert max(alarms.values()) <= 5, alarms
+
+
+@pytest.mark.slow
+def test_planted_faults_are_found_nearly_always() -> None:
+    """An instruction judged ten times as often as others for one model; a bought judge; one of 300 verdicts turned."""
+    found = dict.fromkeys(("instruction", "judge", "removal"), 0)
+    for seed in range(20):
+        battles = campaign(4000 + seed, repeats=10)
+        battles = select(battles, (battles.repeat == 1) | (battles.instruction == 7))
+        heavy = battles.instruction == 7
+        model = int(np.random.default_rng(seed).choice(battles.model_a[heavy]))
+        found["instruction"] += check_instructions(case(favoured(battles, heavy, model))).worry is True
+        battles = campaign(4000 + seed, strength=[1.0, 0.4, 0.0, 0.0, -0.4, -1.0], instructions=80)
+        found["judge"] += check_judges(case(favoured(battles, battles.judge == 2, 1))).worry is True
+    for seed in range(4):
+        strength = [0.8, 0.8, -0.4, -0.4, -0.4, -0.4]
+        battles = campaign(4000 + seed, strength=strength, instructions=3000, battles=8, noise=0.2)
+        label = battles.label.copy()
+        label[np.flatnonzero((battles.model_a == 0) & (label == -1))[: len(label) // 300]] = 1
+        found["removal"] += check_removal(case(replace(battles, label=label))).worry is True
+    assert found["instruction"] >= 16, found
+    assert found["judge"] >= 16, found
+    assert found["removal"] >= 3, found

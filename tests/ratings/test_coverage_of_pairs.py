@@ -45,6 +45,13 @@ def test_bridges_and_hinges_are_those_that_removal_shows(size: int, seed: int, d
     assert (found.seen, found.possible) == (len(edges), size * (size - 1) // 2)
 
 
+def test_a_model_that_two_rings_share_is_a_hinge_without_being_a_bridge() -> None:
+    rings = [(0, 1), (1, 2), (0, 2), (2, 3), (3, 4), (2, 4)]
+    a, b = np.array(rings).T
+    found = pair_coverage(comparisons(a, b, np.full(6, 0.5)))
+    assert (found.bridges, found.hinges) == ((), ("2",))
+
+
 def test_an_even_board_has_balance_one_and_a_star_the_root_of_two() -> None:
     pairs = list(itertools.combinations("abcdef", 2)) * 3
     even = comparisons(*zip(*pairs, strict=True), [0.5] * len(pairs))

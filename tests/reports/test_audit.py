@@ -102,6 +102,16 @@ def test_equal_models_have_no_first_place(draw: Draw, case: MakeCase) -> None:
     assert not worries(found) - SCARCE
 
 
+def test_circles_and_misfit_that_chance_may_make_are_no_worry_however_large(draw: Draw, case: MakeCase) -> None:
+    checks = ("transitivity", "fit", "single-pairs", "circle")
+    found = [audit(case(draw(seed, models=5, gap=0.0, judges=1, instructions=15)), checks=checks) for seed in range(12)]
+    large: Counter[str] = Counter()
+    for one in found:
+        assert not one.worries
+        large.update(that.check for that in one.findings if (that.figure or 0.0) > (that.threshold or 0.0))
+    assert min(large[check] for check in checks) >= 2
+
+
 def test_times_give_the_path_of_the_leader(draw: Draw, case: MakeCase) -> None:
     battles = draw(1, models=4, gap=0.8)
     seconds = np.arange(len(battles.label), dtype=float)

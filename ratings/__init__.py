@@ -93,11 +93,11 @@ from venire.ratings.median_rank import median_rank
 from venire.ratings.merging import Judgments, Merge, merge_orders
 from venire.ratings.micro_macro import MicroMacro, micro_macro
 from venire.ratings.order import Order, Votes, votes
+from venire.ratings.order_effect import OrderEffect, order_effects, place_held_equal
+from venire.ratings.own_family import OwnFamily, own_family, own_models
 from venire.ratings.own_odds import OwnOdds, own_odds
 from venire.ratings.peer_agreement import PeerAgreement, Truncation, peer_agreement, truncation
 from venire.ratings.peers import PeerRow, SelfPreference, self_preference
-from venire.ratings.order_effect import OrderEffect, order_effects, place_held_equal
-from venire.ratings.own_family import OwnFamily, own_family, own_models
 from venire.ratings.perturbing import Perturbation, perturbed
 from venire.ratings.plackett_luce import plackett_luce
 from venire.ratings.position_audit import BattleAudit, PositionAudit, position_audit, position_audits
@@ -178,9 +178,9 @@ __all__ = [
     "OddPair",
     "OnlineElo",
     "Order",
-    "OwnOdds",
     "OrderEffect",
     "OwnFamily",
+    "OwnOdds",
     "PairCoverage",
     "Partial",
     "PeerAgreement",
@@ -287,12 +287,11 @@ __all__ = [
     "minimax",
     "model_covariance",
     "online_elo",
-    "own_odds",
-    "pair_coverage",
     "order_effects",
     "outlying_beyond",
     "own_family",
     "own_models",
+    "own_odds",
     "pair_coverage",
     "pair_kinds",
     "paired",

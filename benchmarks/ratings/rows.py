@@ -12,9 +12,10 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import tables
+from judge_rows import abilities
 from lines import Line
 from numpy.typing import NDArray
-from running import HERE, Failed, Missing, Run, run
+from running import HERE, Failed, Missing, Run, last_words, run
 
 __all__ = ["ROWS", "Bench"]
 
@@ -82,7 +83,7 @@ def _beside(
     try:
         theirs = run(peer, task, folder, repeats=repeats, seconds=seconds, **options)
     except (Missing, Failed) as reason:
-        return Line(what, name, None, least=least, note=_last(reason))
+        return Line(what, name, None, least=least, note=last_words(reason))
     notes = [f"best of {theirs.calls}" if theirs.calls > 1 else "one call"]
     if ratings:
         notes.append(f"{_apart(theirs.found, ours.found):.0e} Elo from ours")
@@ -110,17 +111,13 @@ def _scaled(
     try:
         short, long = (run(peer, task, folder, repeats=1, replicates=count) for count in (few, many))
     except (Missing, Failed) as reason:
-        return Line(what, name, None, least=least, note=_last(reason))
+        return Line(what, name, None, least=least, note=last_words(reason))
     each = (long.cpu - short.cpu) / (many - few)
     version = f" {long.version}" if long.version else ""
     whole = short.cpu + (_REPLICATES - few) * each
     return Line(
         what, f"{name}{version}", whole / ours.cpu, least=least, note=f"scaled from {few} and {many} replicates"
     )
-
-
-def _last(reason: Exception) -> str:
-    return str(reason).strip().splitlines()[-1].replace("|", "/")
 
 
 def _gradient(folder: Path, logits: NDArray[np.float64]) -> float:
@@ -199,7 +196,7 @@ def ladder(bench: Bench) -> Iterator[Line]:
         try:
             theirs = run(peer, "fit", folder, repeats=1, **limits)
         except (Missing, Failed) as reason:
-            yield Line(what, name, None, note=_last(reason))
+            yield Line(what, name, None, note=last_words(reason))
             continue
         time = f"{theirs.cpu / ours.cpu:,.0f}x the time of ours"
         error = _apart(theirs.found, exact)
@@ -282,39 +279,6 @@ def with_covariates(bench: Bench) -> Iterator[Line]:
         yield _beside(what, ours, folder, peer, "covariates", least, repeats=2, ratings=False)
 
 
-def _told_short(folder: Path, found: NDArray[np.float64]) -> float:
-    """Minus the log-likelihood of am-ELO in nats, counted here row by row; `found` are ratings, then abilities."""
-    a, b, y, judge = (np.load(folder / f"{name}.npy") for name in ("a", "b", "y", "judge"))
-    logits, ability = np.split(found, [int(max(a.max(), b.max())) + 1])
-    gap = ability[judge] * (logits[a] - logits[b])
-    return float((np.logaddexp(0.0, gap) - y * gap).sum())
-
-
-def abilities(bench: Bench) -> Iterator[Line]:
-    """am-ELO at the size of its paper beside the loop of its authors, and at a size that no loop takes."""
-    folder, restarts = tables.judged(bench.folder / "judged", 4321, 20, 42), 20
-    what, beside = "am-ELO, 4,321 x 20, 42 judges, codes", "its authors' loop, torch"
-    ours = run("venire", "abilities", folder, repeats=200, seconds=5.0)
-    best = run("venire", "abilities", folder, repeats=1, restarts=restarts)
-    found = _told_short(folder, ours.found)
-    try:
-        theirs = run("am_elo_authors", "abilities", folder, repeats=2 if bench.scale == 1.0 else 1)
-    except (Missing, Failed) as reason:
-        least = _told_short(folder, best.found)
-        yield Line(what, beside, None, least=400, note=_last(reason))
-    else:
-        ends = _told_short(folder, theirs.found)
-        least = min(ends, _told_short(folder, best.found))
-        note = f"best of {theirs.calls}, ends {ends - least:.0e} nats short of the best known"
-        yield Line(what, f"{beside} {theirs.version}", theirs.cpu / ours.cpu, least=400, note=note)
-    yield Line("... nats short of the best known", f"{restarts} restarts", found - least, "", most=1e-6)
-    yield Line("... time", "", 1000.0 * ours.cpu, " ms", most=4)
-    size = bench.rows(1e6)
-    large = run("venire", "abilities", tables.judged(bench.folder / f"judged-{size}", size, 100, 500), seconds=30.0)
-    yield Line(f"am-ELO, {size:,} x 100, 500 judges, time", "", large.cpu, " s", note=f"best of {large.calls}")
-    yield Line("... peak memory with the input", "", large.peak_mb, " MB", most=500)
-
-
 def consistency(bench: Bench) -> Iterator[Line]:
     """From the store of a settled campaign: consistency of its judges and 1,000 draws of instructions."""
     trials = max(10_000, round(1e6 * bench.scale) // 1000 * 1000)
@@ -376,7 +340,7 @@ def _ordered_beside(what: str, ours: Run, order: NDArray[np.int64], folder: Path
     try:
         theirs = run(peer, "kemeny", folder, repeats=2, seconds=20.0, limit=60.0)
     except (Missing, Failed) as reason:
-        return Line(what, name, None, note=_last(reason))
+        return Line(what, name, None, note=last_words(reason))
     weight = np.load(folder / "weight.npy")
     ours_cost, cost = (np.tril(weight[np.ix_(one, one)], -1).sum() for one in (order, theirs.found.astype(np.int64)))
     note = "the same cost" if cost == ours_cost else f"costs {cost - ours_cost:g} more"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Failed", "Missing", "Run", "environment", "run"]
+__all__ = ["Failed", "Missing", "Run", "environment", "last_words", "run"]
 
 HERE = Path(__file__).resolve().parent
 _PEERS = HERE.parent.parent / ".venv-peers" / "ratings"
@@ -87,3 +87,8 @@ def _command(name: str) -> list[str]:
     if not (home / ".installed").exists():
         raise Missing(f"{name} is not installed: make bench-ratings-peers")
     return [str(home / "bin" / "python"), str(HERE / "peers" / f"{name}_driver.py")]
+
+
+def last_words(reason: Exception) -> str:
+    """Why there is no figure, as a cell of a table: the last line of a driver's error."""
+    return str(reason).strip().splitlines()[-1].replace("|", "/")

@@ -305,7 +305,7 @@ def maximise(
         point, cell_terms, damping = found
         damping = max(0.1 * damping, 1e-14)
         here = arrow(cells, point, penalty, fixed, cell_terms)
-    hint = "" if penalty.floating else ": give ridge and ability_ridge together, which hold every answer"
+    hint = "" if penalty.floating else ": give a ridge and an ability ridge together, which hold every answer"
     raise NotConvergedError(f"ratings and abilities: the gradient was not zero after {_STEPS} steps{hint}")
 
 

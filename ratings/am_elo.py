@@ -259,7 +259,7 @@ def _nothing(task: Task, restarts: Restarts) -> AmElo:
         raise InputError("there is no model to rate")
     blank = np.full(len(data.judges), np.nan)
     played = data.played
-    why = "no judge has a finite ability, so that ratings have no scale: judge more battles, or give ability_ridge"
+    why = "no judge has a finite ability, so that ratings have no scale: judge more battles, or give an ability ridge"
     notes = {
         "no_estimate": {
             name: why if weight > 0.0 else "took part in no readable judgment"

@@ -60,6 +60,21 @@ def test_habits_are_shown_with_their_errors_and_rest_on_single_verdicts(table: T
     assert np.isfinite(rated.judge_figures["ability_position"]).all()
 
 
+def test_a_judge_that_leans_to_the_first_place_has_a_positive_pull(table: Table) -> None:
+    rng = np.random.default_rng(12)
+    lean = [
+        (first, second, "first" if rng.random() < 0.85 else "second", "w", f"i{instruction}")
+        for instruction in range(8)
+        for better, worse in PAIRS
+        for first, second in ((better, worse), (worse, better))
+    ]
+    rated = rate(verdicts(table, *lean), "am-elo", Options(habits=("position",)))
+    figures = rated.judge_figures
+    pull = figures["ability_position"] / figures["ability_position_se"]
+    assert pull[rated.judges.index("w")] > 4
+    assert np.all(np.abs(np.delete(pull, rated.judges.index("w"))) < 4)
+
+
 def test_a_habit_of_place_needs_the_order_shown(table: Table) -> None:
     unordered = table([("a", "b", "first", "x"), ("b", "a", "first", "x")], ordered=False)
     with pytest.raises(InputError, match="which completion was shown first"):

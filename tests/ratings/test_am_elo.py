@@ -16,6 +16,9 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from venire.arena.errors import InputError
+from venire.ratings.ability_errors import spread_of
+from venire.ratings.ability_solver import Penalty
+from venire.ratings.ability_starts import best_of, task_of
 from venire.ratings.am_elo import AmElo, am_elo
 from venire.ratings.bradley_terry import bradley_terry
 from venire.ratings.comparisons import Comparisons, comparisons
@@ -468,10 +471,31 @@ def test_errors_are_those_of_the_whole_information_written_out(kind: str) -> Non
     assert found.ability_se == pytest.approx(np.sqrt(np.diagonal(whole)[size:]), rel=1e-4)
     assert found.ratings.errors == kind
 
+    def mean(at: NDArray[np.float64]) -> float:
+        return float(at[size:].mean() * np.std(at[:size]))
+
+    limit, _ = best_of(task_of(data, 0.0, 0.0, (), None), 0, 0)
+    assert limit is not None
+    told = spread_of(limit, data, None, Penalty(), np.ones(3, dtype=np.bool_), kind)  # type: ignore[arg-type]
+    lean = np.array([(mean(point + one) - mean(point - one)) / (2 * step) for one in unit])[free]
+    assert told.mean == pytest.approx(np.sqrt(lean @ spread @ lean), rel=1e-4)
+
 
 def test_errors_by_hessian_are_refused_where_outcomes_are_not_decisive() -> None:
     with pytest.raises(InputError, match="holds for outcomes 0 and 1 alone"):
         am_elo(field_of(("x", "a", "b", 0.5)), errors="hessian")
+
+
+def test_a_judge_heard_on_one_instruction_has_an_ability_without_an_error() -> None:
+    data = drawn([1.0, 0.3, -0.2, -1.1], [1.4, 0.9, 1.0], 600, seed=10, clusters=20)
+    assert data.judge is not None
+    assert data.cluster is not None
+    lone = np.where(data.judge == 2, 0, data.cluster)
+    found = am_elo(
+        comparisons(data.a, data.b, data.y, models=data.models, judge=data.judge.astype(np.int64), cluster=lone)
+    )
+    assert np.isfinite(found.ability).all()
+    assert np.isnan(found.ability_se).tolist() == [False, False, True]
 
 
 def test_one_instruction_has_no_errors_and_says_so() -> None:

@@ -139,7 +139,7 @@ def _moves(limit: Limit, system: Reduced, penalty: Penalty, counted: NDArray[np.
     through = -(system.folded.T @ inverse)
     level = (border.ravel() @ through) @ base
     level[size:] += np.einsum("ka,kab->kb", border, system.inverse).ravel()
-    if penalty.tied:
+    if penalty.tied and counted.any():
         along = system.solve(np.zeros(size), border)
         scale = float((border * along[1]).sum())
         shift, turn = along[0] / scale, along[1] / scale

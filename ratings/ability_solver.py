@@ -256,7 +256,8 @@ def reduced(here: Arrow, ratings: Vector, penalty: Penalty, damping: float = 0.0
         inverse = np.divide(1.0, inner, out=np.zeros_like(inner), where=inner > 0.0)
         folded = here.wing[:, :, 0] * inverse[:, 0, 0]
     else:
-        if not np.all(np.linalg.eigvalsh(inner)[:, 0] > 0.0):
+        bends = np.linalg.eigvalsh(inner)
+        if not np.all(bends[:, 0] > _BLUR * bends[:, -1]):
             return None
         inverse = np.linalg.inv(inner)
         folded = np.einsum("mka,kab->mkb", here.wing, inverse).reshape(models, judges * width)
@@ -305,7 +306,8 @@ def maximise(
         point, cell_terms, damping = found
         damping = max(0.1 * damping, 1e-14)
         here = arrow(cells, point, penalty, fixed, cell_terms)
-    hint = "" if penalty.floating else ": give a ridge and an ability ridge together, which hold every answer"
+    hint = ": leave habits out, or judges of few verdicts" if point.local.shape[1] > 1 else ""
+    hint = hint if penalty.floating else ": give a ridge and an ability ridge together, which hold every answer"
     raise NotConvergedError(f"ratings and abilities: the gradient was not zero after {_STEPS} steps{hint}")
 
 

@@ -261,7 +261,9 @@ def test_a_judge_of_nothing_but_ties_has_ability_zero_and_no_error() -> None:
 
 
 def test_all_ties_are_equal_models_and_no_abilities() -> None:
-    found = am_elo(table(("x", "a", "b", 0.5), ("y", "b", "c", 0.5), ("x", "c", "a", 0.5), ("y", "a", "b", 0.5)))
+    data = table(("x", "a", "b", 0.5), ("y", "b", "c", 0.5), ("x", "c", "a", 0.5), ("y", "a", "b", 0.5))
+    found = am_elo(data)
+    assert am_elo(data, ridge=0.1).ratings.logits == pytest.approx(np.zeros(3), abs=1e-12)
     assert found.ratings.logits == pytest.approx(np.zeros(3), abs=1e-12)
     assert np.isnan(found.ability).all()
     assert set(found.reasons.values()) == {"it compared only models of equal ratings"}

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from venire.rating import rate
+
 Venire = Callable[..., Any]
 
 BATTLES = "model_a,model_b,winner,instruction_id\n" + "".join(
@@ -51,6 +53,11 @@ def test_a_table_of_battles_is_held_against_a_given_file(
     assert "agreement with the reference: Pearson" in shown.out
     assert "3 of its 4 models were judged (not judged: z)" in shown.out
     assert "reference" not in venire("rate", battles, "--json").json()["diagnostics"]
+
+
+def test_the_python_interface_takes_the_file_too(battles: Path, known: Callable[[str], Path]) -> None:
+    board = rate(battles, reference=known("a,1100\nb,1000\nc,900\n"))
+    assert board.diagnostics["agreement"]["models"] == 3
 
 
 def test_a_board_in_json_is_a_reference_for_another(venire: Venire, battles: Path, tmp_path: Path) -> None:

@@ -201,7 +201,7 @@ SIZES: dict[str, dict[str, Any]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_clean_data_alarm_in_at_most_one_of_twenty_audits_a_check(draw: Draw, case: MakeCase, size: str) -> None:
-    sets = 100
+    sets = 60
     alarms = Counter(
         name
         for seed in range(sets)

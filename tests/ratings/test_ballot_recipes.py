@@ -113,6 +113,15 @@ def test_clusters_of_judgments_are_those_of_the_ballots_made_of_them(table: Tabl
     assert rate(named, "plackett-luce", Options()).fits[0]["clusters"] == 3
 
 
+def test_ballots_keep_their_clusters_beside_judges_that_lack_a_pair(table: Table) -> None:
+    rank = drawn(12, 0)
+    rows = [row for row in judged(rank, range(12)) if row[4] != "i0" or {*row[:2]} != {"m0", "m1"}]
+    battles = table(rows)
+    named = replace(battles, cluster=(battles.instruction // 4).astype(np.int32), clusters=("x", "y", "z"))
+    known = plackett_luce(ballot_table(rank[1:], instruction=np.arange(1, 12) // 4))
+    assert rate(named, "plackett-luce", Options()).se == pytest.approx(400 / np.log(10) * known.se)
+
+
 @pytest.mark.parametrize("method", NEEDY)
 def test_whole_instructions_are_drawn_again(method: str) -> None:
     found = rate(paired(peers()), method, Options(replicates=30))
@@ -129,11 +138,12 @@ def test_drawn_errors_are_those_by_formula() -> None:
 
 
 def test_models_that_no_chain_joins_are_rated_apart_each_by_its_own_ballots() -> None:
-    rank = np.array([[1, 2, 3, 4], [2, 1, 3, 4], [1, 2, 4, 3]], dtype=float)
-    found = rate(paired(ballot_table(rank, instruction=[0, 1, 2])), "plackett-luce", Options())
+    rank = np.array([[1, 2, 3, 4], [2, 1, 3, 4], [1, 2, 4, 3], [2, 1, 3, 4]], dtype=float)
+    found = rate(paired(ballot_table(rank, instruction=[0, 1, 2, 3])), "plackett-luce", Options())
     assert found.groups == (("m0", "m1"), ("m2", "m3"))
-    inside = plackett_luce(ballot_table(rank[:, :2], instruction=[0, 1, 2]))
-    assert found.ratings.logits == pytest.approx([*inside.logits, *inside.logits])
+    above, below = plackett_luce(ballot_table(rank[:, :2])), plackett_luce(ballot_table(rank[:, 2:]))
+    assert found.ratings.logits == pytest.approx([*above.logits, *below.logits], abs=1e-12)
+    assert below.logits[0] > above.logits[0] + 0.1
     assert rate(paired(ballot_table(rank)), "plackett-luce", Options(ridge=0.1)).groups == (("m0", "m1", "m2", "m3"),)
 
 

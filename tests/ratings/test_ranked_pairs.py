@@ -60,3 +60,7 @@ def test_a_majority_that_contradicts_a_larger_one_does_not_pull_down_its_equals(
     found = ranked_pairs(Votes(tuple("abcd"), weight))
     assert found.order == ("b", "d", "c", "a")
     assert found.score == pytest.approx([-3, 3, -1, 1])
+    # d > c > a and b > a are locked. a > d by 2 falls first, and d > b by 2, on a cycle with it alone, stays.
+    weight = np.zeros((4, 4))
+    weight[3, 2], weight[1, 0], weight[2, 0], weight[0, 3], weight[3, 1] = 5.0, 4.0, 3.0, 2.0, 2.0
+    assert ranked_pairs(Votes(tuple("abcd"), weight)).position.tolist() == [4.0, 2.5, 2.5, 1.0]

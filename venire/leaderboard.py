@@ -135,7 +135,7 @@ def _judged(facts: Mapping[str, Any]) -> str:
     """What the judgments were made from, and what of that decides nothing."""
     counts = f"{facts['judgments']} judgments, {facts['ties']} ties"
     if "ballots" in facts:
-        return f"pairs of {facts['ballots']} ballots; {counts}"
+        return f"pairs of {facts['ballots']} ballot{'' if facts['ballots'] == 1 else 's'}; {counts}"
     flips = f"{facts['flips']} flipped with the order"
     flips += f", {facts['one_order']} seen in one order only" if facts["one_order"] else ""
     return f"{facts['merge']} of both orders; {counts}, {flips}"

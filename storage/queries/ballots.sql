@@ -6,13 +6,14 @@ select *, case when coalesce(cast(rank_cell as varchar), '') in ('', 'nan') then
 
 -- name: ballot_bad_row
 -- The first row that cannot be meant, our name of its column and what that holds. $there names the optional columns that the file has.
-select row, case when coalesce(model, '') = '' then 'model'
+-- Materialized: put into one expression, it is one that DuckDB 2.0 rewrites into an error of its own.
+with judged as materialized (select *, case when coalesce(model, '') = '' then 'model'
     when list_contains($there, 'judge') and coalesce(judge, '') = '' then 'judge' when list_contains($there, 'instruction_id') and coalesce(instruction_id, '') = '' then 'instruction_id'
     when coalesce(cast(rank_cell as varchar), '') not in ('', 'nan') and not coalesce(place > 0 and isfinite(place), false) then 'rank'
     when list_contains($there, 'repeat') and not coalesce(try_cast(repeat_cell as double) = repeat and repeat >= 1, false) then 'repeat'
-    when list_contains($there, 'weight') and not coalesce(weight >= 0 and isfinite(weight), false) then 'weight' end as place_of,
-  case place_of when 'rank' then cast(rank_cell as varchar) when 'repeat' then cast(repeat_cell as varchar) when 'weight' then cast(weight_cell as varchar) end as cell
-  from entry where place_of is not null order by row limit 1;
+    when list_contains($there, 'weight') and not coalesce(weight >= 0 and isfinite(weight), false) then 'weight' end as place_of from entry)
+select row, place_of, case place_of when 'rank' then cast(rank_cell as varchar) when 'repeat' then cast(repeat_cell as varchar) when 'weight' then cast(weight_cell as varchar) end as cell
+  from judged where place_of is not null order by row limit 1;
 
 -- name: ballot_twice
 -- A model that stands on a ballot twice: its name and the two rows.

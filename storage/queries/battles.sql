@@ -8,7 +8,8 @@
 
 -- name: battles_bad_row
 -- The first row that cannot be meant, our name of its column and what that holds. $there names the optional columns that the file has.
-select row, case when coalesce(model_a, '') = '' then 'model_a' when coalesce(model_b, '') = '' then 'model_b' when model_a = model_b then 'itself'
+-- Materialized: put into one expression, it is one that DuckDB 2.0 rewrites into an error of its own.
+with judged as materialized (select *, case when coalesce(model_a, '') = '' then 'model_a' when coalesce(model_b, '') = '' then 'model_b' when model_a = model_b then 'itself'
     when list_contains($there, 'judge') and coalesce(judge, '') = '' then 'judge' when list_contains($there, 'instruction_id') and coalesce(instruction_id, '') = '' then 'instruction_id'
     when list_contains($there, 'cluster') and coalesce(cluster, '') = '' then 'cluster'
     when coalesce(winner, '') <> '' and label is null then 'winner' when (winner = model_a and label <> 1) or (winner = model_b and label <> -1) then 'named'
@@ -16,8 +17,9 @@ select row, case when coalesce(model_a, '') = '' then 'model_a' when coalesce(mo
     when coalesce(cast(outcome_cell as varchar), '') not in ('', 'nan') and not coalesce(outcome between 0 and 1, false) then 'score'
     when list_contains($there, 'repeat') and not coalesce(try_cast(repeat_cell as double) = repeat and repeat >= 1, false) then 'repeat'
     when list_contains($there, 'weight') and not coalesce(weight >= 0 and isfinite(weight), false) then 'weight'
-    when coalesce(cast(score_cell as varchar), '') not in ('', 'nan') and not coalesce(isfinite(score), false) then 'score_difference' end as place,
+    when coalesce(cast(score_cell as varchar), '') not in ('', 'nan') and not coalesce(isfinite(score), false) then 'score_difference' end as place from verdict)
+select row, place,
   case place when 'model_a' then model_a when 'model_b' then model_b when 'itself' then model_a when 'judge' then judge when 'instruction_id' then instruction_id when 'cluster' then cluster
     when 'winner' then winner when 'named' then winner when 'score' then cast(outcome_cell as varchar) when 'repeat' then cast(repeat_cell as varchar) when 'weight' then cast(weight_cell as varchar)
     when 'score_difference' then cast(score_cell as varchar) else human_cell end as cell
-  from verdict where place is not null order by row limit 1;
+  from judged where place is not null order by row limit 1;

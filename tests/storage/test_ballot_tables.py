@@ -145,3 +145,8 @@ def test_a_table_reads_as_the_same_columns_do(write: Write, data: st.DataObject,
     judge, instruction, model, rank = map(list, zip(*rows, strict=True))
     expected = ballots(judge, instruction, model, rank, unranked="below" if below else "absent")
     assert_same(read_ballots(path, below=below), expected)
+
+
+def test_a_table_that_ranks_nothing_is_read_as_such(write: Write) -> None:
+    """Checks of a column without any value once met an error of DuckDB's own."""
+    assert np.isinf(read_ballots(write("model,rank", "a,", "b,")).rank).all()

@@ -265,3 +265,12 @@ def test_rows_of_a_file_may_come_in_any_order_and_name_either_model_first(tmp_pa
         np.testing.assert_array_equal(getattr(one, column), getattr(two, column), err_msg=column)
     np.testing.assert_allclose(one.features["words"], two.features["words"], rtol=0, atol=1e-14)
     assert (one.models, one.judges, one.unreadable) == (two.models, two.judges, two.unreadable)
+
+
+def test_a_table_whose_people_always_tie_is_read(tmp_path: Path) -> None:
+    """Checks of a column that holds one word once met an error of DuckDB's own."""
+    path = tmp_path / "ties.csv"
+    path.write_text("model_a,model_b,winner,judge,human_winner\na,b,model_a,x,tie\n", encoding="utf-8")
+    human = read_battles(path).human
+    assert human is not None
+    assert human.tolist() == [0.5]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console
 
 from venire.beside_board import show_peers, show_reference
@@ -65,21 +66,45 @@ def _standing(board: Board) -> dict[str, list[str]]:
 
 
 def show_comparison(screen: Console, comparison: Comparison) -> None:
-    """The rank of each model under each method, with how far it moved from the first method's."""
-    head = ["model", *comparison.methods]
-    rows = []
-    for row in comparison.models:
-        cells = [plain(row.model)]
-        for rank, moved in zip(row.rank, row.moved, strict=True):
-            cells.append("none" if rank is None else f"{rank}" + (f" ({moved:+d})" if moved else ""))
-        rows.append(cells)
-    rows.append(["Kendall's tau-b", *("" if one is None else f"{one:.3f}" for one in comparison.kendall)])
-    tabulate(screen, head, rows, title=f"Rank by method, and places moved from {comparison.methods[0]}")
+    """The rank of each model under each method, with how far it moved from the first method's.
+
+    Methods that do not fit beside each other stand below, in a table of their own.
+    """
+    names = ["model", *(plain(row.model) for row in comparison.models), "Kendall's tau-b"]
+    columns = []
+    for place, method in enumerate(comparison.methods):
+        cells = [_moved(row.rank[place], row.moved[place]) for row in comparison.models]
+        kendall = comparison.kendall[place]
+        columns.append([method, *cells, "" if kendall is None else f"{kendall:.3f}"])
+    title: str | None = f"Rank by method, and places moved from {comparison.methods[0]}"
+    for part in _fitting(names, columns, screen.width):
+        tabulate(
+            screen, ["model", *(column[0] for column in part)], list(zip(names, *part, strict=True))[1:], title=title
+        )
+        title = ""
     if comparison.apart:
         methods = ", ".join(comparison.apart)
         screen.print(f"note: no common estimate exists under {methods}: the largest group of models alone is ranked")
     for name, reason in comparison.left_out.items():
         screen.print(f"left out: {name} {reason}", style="dim")
+
+
+def _moved(rank: int | None, moved: int | None) -> str:
+    return "none" if rank is None else f"{rank}" + (f" ({moved:+d})" if moved else "")
+
+
+def _fitting(names: Sequence[str], columns: Sequence[list[str]], width: int) -> Iterator[list[list[str]]]:
+    """The columns in parts, each as many as fit beside the names on a screen of this width, one at least."""
+    part: list[list[str]] = []
+    left = room = width - min(max(map(cell_len, names)), width // 3)  # longer names are broken
+    for column in columns:
+        size = 2 + max(map(cell_len, column))
+        if part and size > left:
+            yield part
+            part, left = [], room
+        part.append(column)
+        left -= size
+    yield part
 
 
 def _show_source(screen: Console, source: Mapping[str, Any]) -> None:

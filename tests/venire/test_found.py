@@ -10,10 +10,11 @@ from rich.console import Console
 
 from venire.arena.records import Origin
 from venire.found import show_found
-from venire.leaderboard import show_board
+from venire.leaderboard import show_board, show_comparison
 from venire.ratings.ballots import ballots, paired
 from venire.ratings.options import Options
 from venire.reports.board import build
+from venire.reports.comparison import compare
 
 ORDER = {"cost": 12.5, "lower_bound": 10.0, "proved": False, "optimal_orders": None}
 
@@ -63,3 +64,17 @@ def test_a_board_of_places_fits_its_screen_and_says_neither_elo_nor_flips(width:
     assert lines[3].split() == ["2", "cedar", "2.5", "4"]
     assert "pairs of 2 ballots; 6 judgments, 0 ties; judges:" in out.getvalue().replace("\n", " ")
     assert max(map(len, lines)) <= width
+
+
+@pytest.mark.parametrize("names", [("maple", "oak", "cedar"), ("m" * 70, "oak", "cedar")])
+def test_methods_that_do_not_fit_beside_each_other_stand_below(names: tuple[str, str, str]) -> None:
+    battles = paired(ballots(["x"] * 3 + ["y"] * 3, None, [*names] * 2, [1, 2, 3, 1, 3, 2]))
+    chosen = ["kemeny", "win-rate", "win-rate-balanced", "elo", "bradley-terry", "m-elo"]
+    out = io.StringIO()
+    show_comparison(Console(file=out, width=60), compare(battles, chosen, Options()))
+    lines = [line.split() for line in out.getvalue().splitlines()]
+    heads = [line[1:] for line in lines if line[:1] == ["model"]]
+    assert len(heads) > 1
+    assert [name for head in heads for name in head] == chosen
+    assert sum(line[:1] == ["oak"] for line in lines) == len(heads)
+    assert max(map(len, out.getvalue().splitlines())) <= 60

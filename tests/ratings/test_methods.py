@@ -13,7 +13,7 @@ from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.ratings.ballots import ballots, paired
 from venire.ratings.merging import select
-from venire.ratings.methods import METHODS, heard, merged, missing, rate, untaken
+from venire.ratings.methods import METHODS, heard, merged, rate, untaken
 from venire.ratings.options import Options
 
 Table = Callable[..., Battles]
@@ -49,13 +49,11 @@ def told(method: str, **options: Any) -> Options:
     return Options(covariates=covariates, **least, **options)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [name for name, one in METHODS.items() if "ballots" not in one.needs])
 def test_a_judge_of_weight_three_says_everything_three_times_or_its_weight_is_refused(
     table: Table, voices: Callable[..., Battles], method: str
 ) -> None:
     once = voices(table)
-    if missing(once, method, told(method)) is not None:
-        pytest.skip(f"{method} needs more than pairs")
     options = told(method, judge_weights={"j1": 3.0})
     if "judge_weights" in untaken(method, options):
         with pytest.raises(InputError, match="does not take judge_weights"):
@@ -70,6 +68,32 @@ def test_a_judge_of_weight_three_says_everything_three_times_or_its_weight_is_re
         if found is not None:
             np.testing.assert_allclose(found, expected, atol=1e-6)
     if weighed.position is None:
+        assert np.abs(weighed.ratings.elo - plain.ratings.elo).max() > 1.0
+
+
+@pytest.mark.parametrize("method", [name for name, one in METHODS.items() if "ballots" in one.needs])
+def test_ballots_of_a_judge_of_weight_three_are_three_of_them(method: str) -> None:
+    rng = np.random.default_rng(6)
+    cast = [(f"j{one % 3}", f"i{one}", rng.permutation(4) + 1) for one in range(30)]
+
+    def make(times: int) -> Battles:
+        rows = [
+            (judge, task, f"m{model}", rank, repeat)
+            for judge, task, ranks in cast
+            for repeat in range(1, (times if judge == "j1" else 1) + 1)
+            for model, rank in enumerate(ranks.tolist())
+        ]
+        *columns, repeat = map(list, zip(*rows, strict=True))
+        return paired(ballots(*columns, repeat=repeat))
+
+    weighed = rate(make(1), method, Options(judge_weights={"j1": 3.0}))
+    thrice, plain = rate(make(3), method, Options()), rate(make(1), method, Options())
+    for name in ("logits", "score"):
+        if getattr(plain.ratings, name) is not None:
+            np.testing.assert_allclose(getattr(weighed.ratings, name), getattr(thrice.ratings, name), atol=1e-6)
+    if weighed.position is not None:
+        np.testing.assert_array_equal(weighed.position, thrice.position)
+    else:
         assert np.abs(weighed.ratings.elo - plain.ratings.elo).max() > 1.0
 
 

@@ -112,6 +112,12 @@ class _Program:
         self.circles = np.concatenate([self.circles, circles])
         return len(circles) > 0
 
+    def below(self, multipliers: Vector) -> float:
+        """What no order goes below, by multipliers of the rows: true whatever they are, so no solver is believed."""
+        rows, most = self.rows()
+        held = np.minimum(multipliers, 0.0)
+        return self.base + float(most @ held) + float(np.minimum(self.price - rows.T @ held, 0.0).sum())
+
     def rows(self) -> tuple[csr_array, Vector]:
         """Each circle i over j over k over i as a row: at most two of the three."""
         start, end = self.circles, np.roll(self.circles, -1, axis=1)
@@ -158,10 +164,7 @@ def _relaxed(program: _Program, left: Callable[[], float]) -> None:
         )
         if found.status != 0 or found.x is None:
             return
-        # For multipliers of the right sign this is a bound whatever they are: the solver is not taken at its word.
-        multipliers = np.minimum(found.ineqlin.marginals, 0.0)
-        reduced = np.minimum(program.price - rows.T @ multipliers, 0.0)
-        program.shown(program.base + float(most @ multipliers) + float(reduced.sum()), _ROUNDING)
+        program.shown(program.below(found.ineqlin.marginals), _ROUNDING)
         x = found.x
 
 

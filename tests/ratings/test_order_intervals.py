@@ -68,6 +68,16 @@ def test_a_tier_begins_where_the_first_of_the_tier_before_is_surely_above() -> N
     position = np.array([[1, 2, 3, 4], [2, 1, 3, 4], [1, 2, 3, 4], [2, 1, 3, 4]], dtype=np.float64)
     found = OrderDraws(np.array([1.0, 2.0, 3.0, 4.0]), position, "battle", 9).places(0.9)
     assert found.tier.tolist() == [1, 1, 2, 3]
+    position[1::2, 2:] = [4.0, 3.0]
+    found = OrderDraws(np.array([1.0, 2.0, 3.0, 4.0]), position, "battle", 9).places(0.9)
+    assert found.tier.tolist() == [1, 1, 2, 2]
+
+
+def test_the_ends_of_an_interval_are_places_that_were_drawn_and_take_in_one_draw_of_twenty() -> None:
+    position = np.tile([1.0, 2.0, 3.0], (20, 1))
+    position[7] = [3.0, 1.0, 2.0]
+    found = OrderDraws(np.array([1.0, 2.0, 3.0]), position, "battle", 9).places(0.95)
+    assert (found.lo.tolist(), found.hi.tolist()) == ([1, 1, 2], [3, 2, 3])
 
 
 def test_draws_in_which_a_model_has_no_votes_are_left_out_and_counted() -> None:

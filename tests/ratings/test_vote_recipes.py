@@ -12,9 +12,11 @@ from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.ratings import vote_recipes
 from venire.ratings.apart import Rated
+from venire.ratings.ballots import ballot_votes, ballots, paired
+from venire.ratings.kemeny import kemeny_young
 from venire.ratings.methods import merged, rate
 from venire.ratings.options import Options
-from venire.ratings.order import Order, Votes, contradicted, pair_bound
+from venire.ratings.order import Order, Votes, contradicted, pair_bound, votes
 
 Table = Callable[..., Battles]
 
@@ -149,6 +151,25 @@ def test_a_method_with_a_score_shows_it_under_its_unit(table: Table) -> None:
     assert (found.ratings.unit, found.diagnostics["proved"]) == ("points", False)
     assert found.rank_hi.tolist() == [1, 2, 3, 4]
     assert found.diagnostics["notes"] == []
+
+
+@pytest.mark.parametrize("ranked", [5, 2])
+def test_verdicts_made_from_ballots_put_models_in_the_order_of_the_ballots(ranked: int) -> None:
+    """Two that a ballot leaves unranked are no verdict and half a vote to each: that moves all costs alike."""
+    rng = np.random.default_rng(ranked)
+    judge, instruction, model = (column.ravel() for column in np.indices((3, 6, 5)))
+    rank = np.argsort(rng.random((18, 5)), axis=1).ravel() + 1.0
+    told = ballots(judge, instruction, model, np.where(rank <= ranked, rank, np.nan))
+    whole = ballot_votes(told)
+    battles = paired(told)
+    made = votes(merged(battles, Options()).comparisons())
+    assert made.models == whole.models
+    assert made.weight - made.weight.T == pytest.approx(whole.weight - whole.weight.T)
+    assert (made.weight == pytest.approx(whole.weight)) == (ranked == 5)
+    found, order = kemeny(battles), kemeny_young(whole)
+    assert found.diagnostics["order"] == list(order.order)
+    assert found.figures["position"] == pytest.approx(order.position)
+    assert found.diagnostics["optimal_orders"] == order.optimal_orders
 
 
 def test_no_verdict_at_all_is_an_empty_order(table: Table) -> None:

@@ -88,6 +88,25 @@ def test_a_judge_that_crowns_another_is_named_with_the_error_of_its_share() -> N
     assert change > 5.0 * error > 0.0
 
 
+def test_the_error_of_a_judge_s_share_is_that_of_leaving_out_instructions() -> None:
+    """The jackknife over instructions: both fits anew without each of them."""
+    battles = campaign(3, strength=[0.8, 0.4, 0.0, 0.0, -0.4, -0.8], instructions=60)
+    label = battles.label.copy()
+    label[(battles.judge == 2) & (battles.model_a == 1)] = 1
+    label[(battles.judge == 2) & (battles.model_b == 1)] = -1
+    rows = merge_orders(replace(battles, label=label)).comparisons()
+    left = next(one for one in influence(rows, "judge").without if one.name == "judge 2")
+    assert left.change_of_lead is not None
+    changes = []
+    assert rows.cluster is not None
+    for code in range(60):
+        part = rows.select(rows.cluster != code)
+        whole, rest = (bradley_terry(one, errors="none").elo for one in (part, without(part, "judge", "judge 2")))
+        changes.append((whole[1] - whole[0]) - (rest[1] - rest[0]))
+    spread = np.array(changes) - np.mean(changes)
+    assert left.change_of_lead[1] == pytest.approx(float(np.sqrt(spread @ spread * 59 / 60)), rel=0.1)
+
+
 def test_only_the_most_influential_of_very_many_instructions_are_refitted() -> None:
     rows = data(noise=1.0)
     everything, some = influence(rows, "instruction"), influence(rows, "instruction", most=8)

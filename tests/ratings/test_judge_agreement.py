@@ -43,6 +43,28 @@ def test_agreement_by_hand() -> None:
     assert found.alpha.items == 30
 
 
+def test_agreement_where_judges_saw_different_battles() -> None:
+    """Against loops over battles: each judge beside the mean of those others that saw the battle."""
+    battles = campaign(8, judges=4, instructions=60)
+    seen = np.random.default_rng(0).random(len(battles.label) // 2).repeat(2) < 0.5
+    names = ("model_a", "model_b", "judge", "instruction", "repeat", "swapped", "status", "label")
+    judgments = merge_orders(replace(battles, **{name: getattr(battles, name)[seen] for name in names}))
+    sides: dict[tuple[int, int, int], dict[int, float]] = {}
+    for a, b, unit, judge, y in zip(
+        judgments.model_a, judgments.model_b, judgments.instruction, judgments.judge, judgments.y, strict=True
+    ):
+        sides.setdefault((int(a), int(b), int(unit)), {})[int(judge)] = 2.0 * float(y) - 1.0
+    found = {one.judge: one.agreement for one in judge_agreement(judgments, replicates=0).judges}
+    for judge in range(4):
+        pairs = [
+            (said[judge], float(np.mean([side for other, side in said.items() if other != judge])))
+            for said in sides.values()
+            if judge in said and len(said) > 1
+        ]
+        own, rest = np.array(pairs).T
+        assert found[f"judge {judge}"] == pytest.approx(own @ rest / np.sqrt(own @ own * (rest @ rest)))
+
+
 def test_a_judge_that_draws_lots_is_behind_all_others() -> None:
     battles = spoiled(campaign(1, judges=5, instructions=100, ties=0.0), 3, None, 1.0)
     found = judge_agreement(merge_orders(battles))

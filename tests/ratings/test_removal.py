@@ -87,6 +87,15 @@ def test_a_judge_that_decides_alone_is_named() -> None:
     assert (found.leader, found.rival, found.removed, found.names) == ("m01", "m00", 1, ("judge 2",))
 
 
+def test_what_one_of_few_judges_holds_is_found_by_leaving_it_out() -> None:
+    """Then the guess of one judge is no guess."""
+    for seed in range(12):
+        found = smallest_removal(
+            merge_orders(campaign(seed, judges=3, instructions=12, spread=0.4)).comparisons(), "judge"
+        )
+        assert (found.predicted == 1) == (found.removed == 1)
+
+
 def test_rows_in_another_order_turned_or_weighted_alike_change_nothing() -> None:
     rows = merge_orders(campaign(4)).comparisons()
     rng = np.random.default_rng(0)

@@ -192,7 +192,13 @@ def maximise(
             held = penalty / stride + 1e-2 * np.concatenate([np.ones(design.size), reach**2])
             point = _Climb(design.every(stride), names, held, reach, rough=True).run(point, 8)[0]
     climb = _Climb(design, names, penalty, reach)
-    point, steps, done = climb.run(point, _STEPS)
+    try:
+        point, steps, done = climb.run(point, _STEPS)
+    except NotConvergedError:
+        if not point.any():
+            raise
+        # In a sorted table every so many rows may be of one kind, and a start from them leads nowhere.
+        point, steps, done = climb.run(np.zeros(len(point)), _STEPS)
     if not done:
         climb.refuse_separation()
         raise NotConvergedError(f"the gradient was not zero after {_STEPS} steps")

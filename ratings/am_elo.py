@@ -72,7 +72,7 @@ def am_elo(
     first: ArrayLike | None = None,
     errors: Errors | None = None,
 ) -> AmElo:
-    """Maximum-likelihood ratings and abilities of comparisons that name their judges; docs/ratings.md.
+    """Maximum-likelihood ratings and abilities of comparisons that name their judges; docs/judges.md.
 
     `ridge` is lambda in lambda / 2 |R|^2 and `ability_ridge` in lambda / 2 (theta - 1)^2 on the summed likelihood;
     together they give finite answers always. `restarts` adds starts drawn from `seed`. `habits` are fitted for each

@@ -3,7 +3,7 @@
 Two models that a ballot showed and did not rank are tied below those that it did. To a voting method that is half a
 vote for each. To a rating it says nothing: the rule of choice under which a pair of ranked models is won by
 sigma(R_A - R_B) wins by that same share, over all ballots that rank at least one of the two, while ties among the many
-that nobody ranked would draw their ratings together (docs/ratings.md, "Ballots").
+that nobody ranked would draw their ratings together (docs/ballots.md, "Ballots").
 """
 
 from __future__ import annotations

@@ -234,7 +234,7 @@ def _figures(name: str, found: Draws | None, code: int, level: float) -> dict[st
 
     Few instructions make a matchup look more one-sided than it is, and replicates, which repeat instructions, more
     so again: their percentiles cover 0.01 to 0.81 of the time instead of 0.95 with 30 instructions, and with two a
-    basic interval about the plain figure never. The corrected figure has no such lean (docs/ratings.md).
+    basic interval about the plain figure never. The corrected figure has no such lean (docs/judges.md).
     """
     if found is None:
         return {name: None, f"{name}_lo": None, f"{name}_hi": None}

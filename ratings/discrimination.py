@@ -105,7 +105,7 @@ def discrimination(
     instruction: ArrayLike | None = None,
     ordered: bool = True,
 ) -> Discrimination:
-    """Fit the slope of each judge on plain columns (rows,), one row a decisive verdict; docs/ratings.md.
+    """Fit the slope of each judge on plain columns (rows,), one row a decisive verdict; docs/judges.md.
 
     `judge` counts into `judges`, `gap` is that of first over second in log odds, `first_won` is true or false, and
     `instruction` are codes (None: every verdict by itself). Rows with a NaN gap are left out. The pull has a prior

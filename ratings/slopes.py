@@ -129,7 +129,7 @@ def fit_slopes(
 
 
 def empirical_bayes(rows: GapRows, start: tuple[float, float]) -> tuple[float, float]:
-    """Mean and variance of the slopes of the judges that have verdicts, by the fixed point of docs/ratings.md, to 1e-8.
+    """Mean and variance of the slopes of the judges that have verdicts, by the fixed point of docs/judges.md, to 1e-8.
 
     mu is the mean of the shrunk slopes, tau^2 the mean of their squared distance to it plus their own variance. Where
     judges hardly differ the plain iteration creeps towards a variance of 0, so that two rounds are extrapolated

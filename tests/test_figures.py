@@ -1,4 +1,4 @@
-"""Each figure of docs/ratings.md is one that `make figures` draws, and is small enough to load with the page."""
+"""Each figure of the pages on figures is one that `make figures` draws, and is small enough to load with the page."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
+PAGES = ("ratings.md", "judges.md", "ballots.md", "audit.md")
 FIGURES = sorted((DOCS / "figures").glob("*.svg"))
 
 
@@ -23,7 +24,8 @@ def drawn() -> set[str]:
 
 
 def test_what_is_drawn_is_there_and_shown() -> None:
-    shown = re.findall(r"!\[[^\]]+\]\(figures/([\w-]+)\.svg\)", (DOCS / "ratings.md").read_text(encoding="utf-8"))
+    pages = "".join((DOCS / name).read_text(encoding="utf-8") for name in PAGES)
+    shown = re.findall(r"!\[[^\]]+\]\(figures/([\w-]+)\.svg\)", pages)
     assert len(shown) == len(set(shown)) > 12
     assert set(shown) == {figure.stem for figure in FIGURES} == drawn()
 

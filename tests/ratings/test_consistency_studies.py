@@ -101,7 +101,7 @@ def test_discrimination_tells_good_judges_apart_where_consistency_cannot() -> No
     ],
 )
 def test_the_study_of_twenty_seeds(places: bool, expected: list[list[float]]) -> None:
-    """r over all, r in the top 8 and leave-one-out error of plain, decisive and discrimination; docs/ratings.md."""
+    """r over all, r in the top 8 and leave-one-out error of plain, decisive and discrimination; docs/judges.md."""
     found = np.mean([study(seed, places=places) for seed in range(20)], axis=0)
     assert found[:, 0] == pytest.approx([row[0] for row in expected], abs=0.001)
     assert found[:, 1] == pytest.approx([row[1] for row in expected], abs=0.001)
@@ -136,5 +136,5 @@ def test_intervals_hold_the_truth_with_few_instructions() -> None:
 @pytest.mark.parametrize("items", [3, 10, 30, 100])
 @pytest.mark.parametrize("slope", [0.5, 1.5, 3.0])
 def test_intervals_cover_what_they_say(items: int, slope: float) -> None:
-    """Of 200 runs each; the shares that were seen stand in docs/ratings.md, from 0.905 to 1."""
+    """Of 200 runs each; the shares that were seen stand in docs/judges.md, from 0.905 to 1."""
     assert covered(items, slope, runs=200) > 0.85

@@ -94,7 +94,8 @@ from venire.ratings.merging import Judgments, Merge, merge_orders
 from venire.ratings.micro_macro import MicroMacro, micro_macro
 from venire.ratings.order import Order, Votes, votes
 from venire.ratings.order_effect import OrderEffect, order_effects, place_held_equal
-from venire.ratings.own_family import OwnFamily, own_family, own_models
+from venire.ratings.own_family import OwnFamily, own_family
+from venire.ratings.own_models import model_of_judge, own_models
 from venire.ratings.own_odds import OwnOdds, own_odds
 from venire.ratings.peer_agreement import PeerAgreement, Truncation, peer_agreement, truncation
 from venire.ratings.peers import PeerRow, SelfPreference, self_preference
@@ -286,6 +287,7 @@ __all__ = [
     "micro_macro",
     "minimax",
     "model_covariance",
+    "model_of_judge",
     "online_elo",
     "order_effects",
     "outlying_beyond",

@@ -24,6 +24,7 @@ from venire.ratings.judgments import Judgments
 from venire.ratings.merging import combine
 from venire.ratings.names import code_integers
 from venire.ratings.order import Votes
+from venire.ratings.own_models import own_models
 
 __all__ = [
     "Unranked",
@@ -31,7 +32,6 @@ __all__ = [
     "ballots",
     "ballots_of",
     "incomplete",
-    "own_models",
     "paired",
     "select",
     "truncated",
@@ -98,7 +98,8 @@ def _below(given: Ballots) -> NDArray[np.float64]:
     shown = np.zeros((int(group.max(initial=0)) + 1, len(given.models)), dtype=np.bool_)
     ballot, model = np.nonzero(~np.isnan(given.rank))
     shown[group[ballot], model] = True
-    missing = shown[group] & np.isnan(given.rank) & ~_own(given, {})
+    itself = own_models(given.judges, given.models)[given.judge]
+    missing = shown[group] & np.isnan(given.rank) & ~itself
     return np.where(missing, np.inf, given.rank)
 
 
@@ -118,20 +119,10 @@ def truncated(given: Ballots, best: int) -> Ballots:
     return replace(given, rank=np.where(given.rank > best, np.inf, given.rank))
 
 
-def own_models(judges: tuple[str, ...], models: tuple[str, ...], peers: Mapping[str, str]) -> NDArray[np.int64]:
-    """Which model each judge is: the one in `peers`, else the one of its name; -1 where it is none (judges,)."""
-    place = {name: code for code, name in enumerate(models)}
-    return np.array([place.get(peers.get(name, name), -1) for name in judges], dtype=np.int64)
-
-
 def without_own(given: Ballots, peers: Mapping[str, str]) -> Ballots:
     """The same ballots without what a judge said of itself; `peers` is from judges to models, beside equal names."""
-    return replace(given, rank=_competition(np.where(_own(given, peers), np.nan, given.rank)))
-
-
-def _own(given: Ballots, peers: Mapping[str, str]) -> NDArray[np.bool_]:
-    own = own_models(given.judges, given.models, peers)[given.judge]
-    return np.asarray(own[:, None] == np.arange(len(given.models)))
+    itself = own_models(given.judges, given.models, peers)[given.judge]
+    return replace(given, rank=_competition(np.where(itself, np.nan, given.rank)))
 
 
 def ballot_votes(given: Ballots) -> Votes:

@@ -12,10 +12,11 @@ from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.ratings import ability_recipes, ballot_recipes, recipes, soft_recipes, vote_recipes
 from venire.ratings.apart import Rated
-from venire.ratings.ballots import own_models, without_own
 from venire.ratings.ballots import select as select_ballots
+from venire.ratings.ballots import without_own
 from venire.ratings.merging import Judgments, merge_orders, select
 from venire.ratings.options import Options
+from venire.ratings.own_models import model_of_judge
 
 __all__ = ["METHODS", "Method", "heard", "merged", "missing", "rate", "untaken"]
 
@@ -68,7 +69,7 @@ def heard(battles: Battles, options: Options) -> Battles:
 
 
 def _without_own(battles: Battles) -> Battles:
-    own = own_models(battles.judges, battles.models, battles.peers)
+    own = model_of_judge(battles.judges, battles.models, battles.peers)
     if not (own >= 0).any():
         raise InputError(
             f"no judge is one of the models, so that none has votes on itself to exclude; judges: "

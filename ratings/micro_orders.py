@@ -11,11 +11,12 @@ from scipy.stats import rankdata
 
 from venire.arena.ballots import Ballots
 from venire.arena.errors import InputError
-from venire.ratings.ballots import ballot_votes, ballots_of, own_models, select, without_own
+from venire.ratings.ballots import ballot_votes, ballots_of, select, without_own
 from venire.ratings.judgments import Judgments
 from venire.ratings.merging import combine
 from venire.ratings.names import code_integers
 from venire.ratings.order import Order, Votes, votes
+from venire.ratings.own_models import model_of_judge
 
 __all__ = [
     "Aggregate",
@@ -130,5 +131,5 @@ def self_free(given: Judgments | Ballots, peers: Mapping[str, str]) -> Judgments
     """The same without what judges said of themselves; `peers` says which model a judge of another name is."""
     if isinstance(given, Ballots):
         return without_own(given, peers)
-    own = own_models(given.judges, given.models, peers)[given.judge]
+    own = model_of_judge(given.judges, given.models, peers)[given.judge]
     return given.select((own != given.model_a) & (own != given.model_b))

@@ -6,7 +6,6 @@ them beyond what judges of other families give them, battle by battle, does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +16,7 @@ from venire.ratings.clustered import Mean, clustered_mean
 from venire.ratings.judgments import Judgments
 from venire.ratings.merging import combine
 
-__all__ = ["OwnFamily", "own_family", "own_models"]
+__all__ = ["OwnFamily", "own_family"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,50 +34,25 @@ class OwnFamily:
     excess: Mean
 
 
-def own_models(
-    judgments: Judgments,
-    families: Mapping[str, str] | None = None,
-    judge_families: Mapping[str, str] | None = None,
-    peers: Mapping[str, str] | None = None,
-) -> dict[str, frozenset[str]]:
-    """Which models are each judge's own: itself, by name or by `peers` (judge to model), and those of its family.
-
-    A judge that `judge_families` does not name is of the family of the model that it is.
-    """
-    of_model, of_judge, itself = families or {}, judge_families or {}, peers or {}
-    found = {}
-    for judge in judgments.judges:
-        model = itself.get(judge, judge)
-        family = of_judge.get(judge, of_model.get(model))
-        own = {name for name in judgments.models if name == model or (family and of_model.get(name) == family)}
-        found[judge] = frozenset(own)
-    return found
-
-
-def own_family(judgments: Judgments, own: Mapping[str, frozenset[str]]) -> tuple[OwnFamily, ...]:
-    """What each judge that has models of its `own` gives them beyond judges that do not share any of these.
+def own_family(judgments: Judgments, own: NDArray[np.bool_]) -> tuple[OwnFamily, ...]:
+    """What each judge that has models of its `own` (judges, models) gives them beyond judges that share none of these.
 
     Raises `InputError` where no judge has, or no other judge saw the same battles.
     """
-    if not any(own.get(judge) for judge in judgments.judges):
+    if not own.any():
         raise InputError("no judge is one of the models or of their families: nobody can favour its own")
     parts = (judgments.model_a, judgments.model_b, judgments.instruction + 1)
     battle = np.unique(combine(*parts), return_inverse=True)[1] if len(judgments) else np.zeros(0, dtype=np.intp)
-    made = []
-    for code, judge in enumerate(judgments.judges):
-        mine = own.get(judge, frozenset())
-        if mine:
-            strangers = [not (own.get(name, frozenset()) & mine) for name in judgments.judges]
-            made.append(_of_judge(judgments, battle, code, mine, np.array(strangers)))
+    judges = np.flatnonzero(own.any(axis=1)).tolist()
+    made = [_of_judge(judgments, battle, code, own[code], ~(own & own[code]).any(axis=1)) for code in judges]
     if all(one.excess.value is None for one in made):
         raise InputError("no other judge saw the battles of a judge's own family: there is nothing to hold it against")
     return tuple(made)
 
 
 def _of_judge(
-    judgments: Judgments, battle: NDArray[np.intp], code: int, mine: frozenset[str], strangers: NDArray[np.bool_]
+    judgments: Judgments, battle: NDArray[np.intp], code: int, kin: NDArray[np.bool_], strangers: NDArray[np.bool_]
 ) -> OwnFamily:
-    kin = np.array([name in mine for name in judgments.models])
     of_a, of_b = kin[judgments.model_a], kin[judgments.model_b]
     share = np.where(of_a, judgments.y, 1.0 - judgments.y)
     matched = of_a != of_b
@@ -94,4 +68,5 @@ def _of_judge(
     cluster = judgments.instruction[place[both]] if judgments.instructions else None
     excess = clustered_mean((means[0] - means[1])[both], cluster)
     own, others = (float(one[both].mean()) if len(both) else None for one in means)
-    return OwnFamily(judgments.judges[code], tuple(sorted(mine)), own, others, excess)
+    models = tuple(name for name, mine in zip(judgments.models, kin.tolist(), strict=True) if mine)
+    return OwnFamily(judgments.judges[code], models, own, others, excess)

@@ -1,10 +1,10 @@
-"""How far models that judge lean towards themselves, beyond what the sharpness of each explains.
+"""How far judges lean towards models of their own, beyond what the sharpness of each explains.
 
-A sharp judge puts a strong model, itself too, further ahead than a dull judge does: the plain difference between what
-it says of itself and what others say is then no favour. Here all verdicts are fitted at once, each judge k with a slope
-of its own and each model that judges with its own odds for itself:
+Its own are the model that a judge is, or all of its family. A sharp judge puts a strong model, its own too, further
+ahead than a dull judge does: the plain difference between what it says of its own and what others say is then no
+favour. Here all verdicts are fitted at once, each judge k with a slope and with odds for its own:
 
-    log odds of A = slope_k * (R_A - R_B) + odds_k * ([A is k] - [B is k])
+    log odds of A = slope_k * (R_A - R_B) + odds_k * ([A is k's own] - [B is k's own])
 
 This is am-ELO's model (*am-ELO: A Stable Framework for Arena-based LLM Evaluation*, arXiv 2505.03475) with one more
 figure a judge. Ratings are held at mean 0 and slopes at mean 1, which changes neither probabilities nor odds. Slopes
@@ -44,10 +44,10 @@ _FAR = 15.0
 
 @dataclass(frozen=True, slots=True)
 class OwnOdds:
-    """Log odds by which a model's own verdicts favour it: above 0, it favours itself.
+    """Log odds by which a judge favours its own: above 0, it does; below, it favours others.
 
     `lo` to `hi` is Student's interval over instructions. `slope` is how sharply it judges, the mean of all slopes being
-    1 (of several judges that are this model, their mean). What cannot be had is None, and `reason` says why.
+    1 (of several judges with one figure, their mean). What cannot be had is None, and `reason` says why.
     """
 
     value: float | None = None
@@ -58,7 +58,7 @@ class OwnOdds:
     reason: str | None = None
 
     @property
-    def favours_itself(self) -> bool | None:
+    def favours_own(self) -> bool | None:
         """True where the whole interval is above 0, False where it is below; None: it cannot be told."""
         if self.lo is None or self.hi is None:
             return None
@@ -69,7 +69,7 @@ class OwnOdds:
 class Rows:
     """Rows of the regression: models, outcome and weight, the slope's number, and whose own odds stand on which side.
 
-    `odds` is a number below `owners`, `side` 1 where A is the judge itself, -1 where B is, 0 where neither.
+    `odds` is a number below `owners`, `side` 1 where A alone is the judge's own, -1 where B alone is, else 0.
     """
 
     models: int
@@ -103,13 +103,18 @@ class Rows:
         return csr_array((np.concatenate(values), at), shape=(len(rows), self.size))
 
 
-def own_odds(given: Judgments, own: NDArray[np.int64], *, level: float = 0.95) -> Mapping[int, OwnOdds]:
-    """The odds of each model that judges, by its code; `own` (judges,) is which model each judge is, -1 for none.
+def own_odds(
+    given: Judgments, own: NDArray[np.bool_], *, together: NDArray[np.int64] | None = None, level: float = 0.95
+) -> Mapping[int, OwnOdds]:
+    """The odds of each judge for its `own` (judges, models), by its number, for judges that have any.
 
-    Judges that are no models share one slope. A model whose own verdicts all say the same has no finite figure; these
-    are then left out, so that they move nobody else's.
+    Judges of one number in `together` (judges,) have one figure, such as those that are one model; unless told each has
+    one. Judges without models of their own share one slope. A judge whose verdicts on its own all say the same has no
+    finite figure, nor one whose own no judge of other models judged; these verdicts are then left out, so that they
+    move nobody else's.
     """
-    found = {code: OwnOdds() for code in np.unique(own[own >= 0]).tolist()}
+    whose = np.where(own.any(axis=1), np.arange(len(own)) if together is None else together, -1)
+    found = {code: OwnOdds() for code in np.unique(whose[whose >= 0]).tolist()}
     try:
         logits = bradley_terry(given.comparisons(), errors="none").logits
     except NotConvergedError as error:
@@ -117,43 +122,67 @@ def own_odds(given: Judgments, own: NDArray[np.int64], *, level: float = 0.95) -
     except SeparatedError:
         return dict.fromkeys(found, OwnOdds(reason="the models have no common ratings: no chain of wins joins them"))
     kept = np.ones(len(given), dtype=np.bool_) if given.weight is None else given.weight > 0.0
-    judge, size = own[given.judge], len(given.models)
-    itself = np.flatnonzero(kept & ((given.model_a == judge) | (given.model_b == judge)))
-    whose = judge[itself]
-    for_itself = np.where(given.model_a[itself] == whose, given.y[itself], 1.0 - given.y[itself])
-    sides = np.bincount(given.model_a[kept], minlength=size) + np.bincount(given.model_b[kept], minlength=size)
+    side = _side(given, own)
+    concerned = np.flatnonzero(kept & (side != 0.0))
+    for_own = np.where(side[concerned] > 0.0, given.y[concerned], 1.0 - given.y[concerned])
+    met = _met(given.select(kept))
     for code in found:
-        mine = whose == code
-        if why := _without_figure(for_itself[mine], bool(sides[code] > np.count_nonzero(mine))):
+        mine = whose[given.judge[concerned]] == code
+        if why := _without_figure(for_own[mine], _judged_by_others(met, own, whose == code)):
             found[code] = OwnOdds(reason=why)
-            kept[itself[mine]] = False
+            kept[concerned[mine]] = False
     part = given.select(kept)
     owners = [code for code, one in found.items() if one.reason is None]
-    rows = _rows(part, own, owners)
     if not owners or not len(part):
         return found
+    rows, there = _rows(part, side[kept], whose, owners)
     try:
         cells = _counted(rows)
-        point = _climb(cells, logits)
+        point = _climb(cells, logits[there])
         errors, units = _errors(part, rows, cells, point)
     except NotConvergedError as error:
         return {code: one if one.reason else OwnOdds(reason=str(error)) for code, one in found.items()}
-    slopes = _slopes(part, own, rows, point)
+    slopes = _slopes(part, whose, rows, point)
     for number, code in enumerate(owners):
         value = float(point[rows.models + rows.slopes + number])
         found[code] = _told(value, errors[number], units, level, slopes.get(code))
     return found
 
 
-def _without_figure(on_itself: NDArray[np.float64], judged: bool) -> str | None:
-    """Why its verdicts on itself (outcomes for itself) have no figure; `judged`: by others."""
-    if not len(on_itself):
-        return "it did not judge itself"
+def _side(given: Judgments, own: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """1 where A alone is the judge's own, -1 where B alone is, else 0 (rows,)."""
+    return own[given.judge, given.model_a].astype(np.float64) - own[given.judge, given.model_b]
+
+
+def _met(given: Judgments) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Each judge with each pair that it judged, once."""
+    judges, models = len(given.judges), len(given.models)
+    code = (given.model_a.astype(np.int64) * models + given.model_b) * judges + given.judge
+    found = code_integers(code)[0]
+    return found % judges, found // judges // models, found // judges % models
+
+
+def _judged_by_others(
+    met: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+    own: NDArray[np.bool_],
+    mine: NDArray[np.bool_],
+) -> bool:
+    """Whether a judge to whom none of the models of these judges are its own saw one of them against another model."""
+    judge, a, b = met
+    kin: NDArray[np.bool_] = np.any(own[mine], axis=0)
+    strangers: NDArray[np.bool_] = ~np.any(own[:, kin], axis=1)
+    return bool((strangers[judge] & (kin[a] != kin[b])).any())
+
+
+def _without_figure(for_own: NDArray[np.float64], judged: bool) -> str | None:
+    """Why its verdicts on its own (outcomes for these) have no figure; `judged`: by others."""
+    if not len(for_own):
+        return "it did not judge its own"
     if not judged:
-        return "no other judge judged it"
-    for outcome, word in ((1.0, "won"), (0.0, "lost")):
-        if np.all(on_itself == outcome):
-            return f"it {word} all of its own verdicts on itself: no finite figure exists"
+        return "no judge of other models judged its own"
+    for outcome, word in ((1.0, "wins"), (0.0, "losses")):
+        if np.all(for_own == outcome):
+            return f"all of its verdicts on its own are {word}: no finite figure exists"
     return None
 
 
@@ -164,29 +193,29 @@ def _told(value: float, se: float, units: int, level: float, slope: float | None
     return OwnOdds(value, se, value - half, value + half, slope)
 
 
-def _rows(given: Judgments, own: NDArray[np.int64], owners: list[int]) -> Rows:
-    """Slopes are numbered by judge, those of judges that are no models together."""
-    present = np.flatnonzero(np.bincount(given.judge, minlength=len(own)) > 0)
-    _, number = np.unique(np.where(own >= 0, np.arange(len(own)), len(own))[present], return_inverse=True)
-    of_judge = np.zeros(len(own), dtype=np.int64)
+def _rows(
+    given: Judgments, side: NDArray[np.float64], whose: NDArray[np.int64], owners: list[int]
+) -> tuple[Rows, NDArray[np.int64]]:
+    """The rows, and the models that they are about; slopes of judges without models of their own are one."""
+    present = np.flatnonzero(np.bincount(given.judge, minlength=len(whose)) > 0)
+    _, number = np.unique(np.where(whose >= 0, np.arange(len(whose)), len(whose))[present], return_inverse=True)
+    of_judge = np.zeros(len(whose), dtype=np.int64)
     of_judge[present] = number
-    place = np.full(len(given.models) + 1, -1)
-    place[owners] = np.arange(len(owners))
-    judge = own[given.judge]
-    side = (given.model_a == judge).astype(np.float64) - (given.model_b == judge)
-    odds = place[judge]  # -1, no model, is the last place
+    there, codes = np.unique(np.concatenate([given.model_a, given.model_b]), return_inverse=True)
+    numbers = {code: place for place, code in enumerate(owners)}
+    odds = np.array([numbers.get(code, -1) for code in whose.tolist()], dtype=np.int64)[given.judge]
     return Rows(
-        models=len(given.models),
+        models=len(there),
         slopes=int(number.max(initial=0)) + 1,
         owners=len(owners),
-        a=given.model_a.astype(np.int64),
-        b=given.model_b.astype(np.int64),
+        a=codes[: len(given)].astype(np.int64),
+        b=codes[len(given) :].astype(np.int64),
         y=given.y,
         weight=np.ones(len(given)) if given.weight is None else given.weight,
         slope=of_judge[given.judge],
-        odds=np.maximum(odds, 0).astype(np.int64),
+        odds=np.maximum(odds, 0),
         side=np.where(odds >= 0, side, 0.0),
-    )
+    ), there.astype(np.int64)
 
 
 def _counted(rows: Rows) -> Rows:
@@ -240,12 +269,10 @@ def _climb(cells: Rows, logits: NDArray[np.float64]) -> NDArray[np.float64]:
 
     Raises `NotConvergedError` where there is none to be found.
     """
-    point = np.concatenate([np.nan_to_num(logits), np.ones(cells.slopes), np.zeros(cells.owners)])
-    idle = ~np.isfinite(np.concatenate([logits, np.zeros(cells.slopes + cells.owners)]))
+    point = np.concatenate([logits, np.ones(cells.slopes), np.zeros(cells.owners)])
     here, damping = log_likelihood(point, cells), 0.0
     for _ in range(_STEPS):
         gradient, table = derivatives(point, cells)
-        table[idle, idle] += 1.0
         scale = np.diagonal(table).copy()
         try:
             step = cho_solve(cho_factor(table + np.diag(damping * np.maximum(scale, 1e-12))), gradient)
@@ -272,8 +299,6 @@ def _errors(given: Judgments, rows: Rows, cells: Rows, point: NDArray[np.float64
     Raises `NotConvergedError` where odds cannot be told from slopes and ratings.
     """
     _, table = derivatives(point, cells)
-    idle = np.diagonal(table) == 0.0
-    table[idle, idle] = 1.0
     first = rows.models + rows.slopes
     scale = 1.0 / np.sqrt(np.diagonal(table))
     try:
@@ -313,12 +338,11 @@ def _influences(
     return np.asarray(np.asarray(scores).reshape(units, rows.size) @ inverse, dtype=np.float64)
 
 
-def _slopes(given: Judgments, own: NDArray[np.int64], rows: Rows, point: NDArray[np.float64]) -> dict[int, float]:
-    """The slope of each model that judges, the mean of its judges'."""
+def _slopes(given: Judgments, whose: NDArray[np.int64], rows: Rows, point: NDArray[np.float64]) -> dict[int, float]:
+    """The slope of each figure's judge, of several their mean."""
     judges, first = np.unique(given.judge, return_index=True)
-    of_judge = dict(zip(judges.tolist(), rows.slope[first].tolist(), strict=True))
     found: dict[int, list[float]] = {}
-    for judge, number in of_judge.items():
-        if own[judge] >= 0:
-            found.setdefault(int(own[judge]), []).append(float(point[rows.models + number]))
+    for judge, number in zip(judges.tolist(), rows.slope[first].tolist(), strict=True):
+        if whose[judge] >= 0:
+            found.setdefault(int(whose[judge]), []).append(float(point[rows.models + number]))
     return {code: sum(values) / len(values) for code, values in found.items()}

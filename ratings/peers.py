@@ -19,7 +19,7 @@ from scipy.stats import t as student
 
 from venire.arena.ballots import Ballots
 from venire.arena.errors import InputError
-from venire.ratings.ballots import ballots_of, own_models, paired
+from venire.ratings.ballots import ballots_of, paired
 from venire.ratings.checks import check_level
 from venire.ratings.judgments import Judgments
 from venire.ratings.kemeny import kemeny_young
@@ -34,6 +34,7 @@ from venire.ratings.micro_orders import (
     self_free,
 )
 from venire.ratings.order import Order
+from venire.ratings.own_models import model_of_judge, own_models
 from venire.ratings.own_odds import OwnOdds, own_odds
 
 __all__ = ["MOST_MOVED", "Gap", "PeerRow", "SelfPreference", "self_preference"]
@@ -116,7 +117,7 @@ def self_preference(
     model, and for positions that no judgment gives.
     """
     check_level(level)
-    own = own_models(given.judges, given.models, peers or {})
+    own = model_of_judge(given.judges, given.models, peers or {})
     if not (own >= 0).any():
         raise InputError("no judge is one of the models: name who is whom in peers, judge by judge")
     if unit not in (None, *get_args(Unit)):
@@ -126,13 +127,13 @@ def self_preference(
     inclusive, without = order_by(aggregate, given), order_by(aggregate, free)
     single = _apart(orders_by_instruction(aggregate, given), orders_by_instruction(aggregate, free)) if micro else None
     pairs = merge_orders(paired(given)) if isinstance(given, Ballots) else given
-    odds = own_odds(pairs, own_models(pairs.judges, pairs.models, peers or {}), level=level)
+    odds = _odds(pairs, peers or {}, level)
     rows = []
     for code, said in differences.items():
         judges = tuple(name for name, model in zip(given.judges, own, strict=True) if model == code)
         moved = None if single is None else _gap(single[:, code], level)
-        place = pairs.models.index(given.models[code])
-        rows.append(_row(given.models[code], judges, said, odds[place], (inclusive, without), moved, level))
+        name = given.models[code]
+        rows.append(_row(name, judges, said, odds[name], (inclusive, without), moved, level))
     rows.sort(key=lambda row: row.model)
     return SelfPreference(
         models=tuple(rows),
@@ -143,6 +144,13 @@ def self_preference(
         free=without,
         warnings=(*_warnings(rows), *_unproved(inclusive, without)),
     )
+
+
+def _odds(pairs: Judgments, peers: Mapping[str, str], level: float) -> dict[str, OwnOdds]:
+    """The odds of each model that judges for itself, by its name; judges that are one model have one figure."""
+    names = pairs.judges, pairs.models, peers
+    found = own_odds(pairs, own_models(*names), together=model_of_judge(*names), level=level)
+    return {pairs.models[code]: one for code, one in found.items()}
 
 
 _Difference = tuple[float | None, float | None, NDArray[np.float64]]

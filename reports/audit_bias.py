@@ -6,6 +6,7 @@ Each worries only about what is both clear (beyond what chance does, with as man
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,9 @@ from venire.ratings.held_equal import HeldEqual, held_equal
 from venire.ratings.influence import clear_beyond, effects, rated_together
 from venire.ratings.judgments import Judgments
 from venire.ratings.order_effect import OrderEffect, order_effects, place_held_equal
-from venire.ratings.own_family import OwnFamily, own_family, own_models
+from venire.ratings.own_family import OwnFamily, own_family
+from venire.ratings.own_models import own_models
+from venire.ratings.own_odds import OwnOdds, own_odds
 from venire.reports.finding import Case, Finding
 
 __all__ = ["check_length", "check_order", "check_own_family"]
@@ -27,8 +30,8 @@ FIRST_SHARE = 0.1
 LENGTH_EFFECT = 0.2
 """Logits that a usual difference of lengths may weigh: 5 wins of 100 between models that are equal otherwise."""
 
-OWN_EXCESS = 0.05
-"""What a judge may give its own beyond what others give them: 5 wins of 100."""
+OWN_ODDS = 0.2
+"""Logits by which a judge may favour its own: 5 wins of 100 between models that are equal otherwise."""
 
 _LENGTHS = ("length", "chars", "characters", "words", "tokens")
 
@@ -81,24 +84,81 @@ def check_length(case: Case) -> Finding:
 
 
 def check_own_family(case: Case) -> Finding:
-    """Whether a judge gives its own family's models more than other judges give them on the same battles."""
-    name = "own-family"
-    own = own_models(case.judgments, case.families, case.judge_families, case.battles.peers)
+    """Whether a judge leans towards its own family's models beyond what its sharpness and the ratings explain."""
+    name, judgments = "own-family", case.judgments
+    own = own_models(judgments.judges, judgments.models, case.battles.peers, case.families, case.judge_families)
     try:
-        found = own_family(case.judgments, own)
+        shares = {one.judge: one for one in own_family(judgments, own)}
     except VenireError as error:
-        return Finding(name, None, None, OWN_EXCESS, str(error))
-    known = [one for one in found if one.excess.value is not None]
-    clear = [one for one in known if _excess(one) > 0.0 and _clear(one.excess, 0.0, len(known))]
-    most = max(clear or known, key=lambda one: (_excess(one), one.judge))
-    worry = bool(clear) and _excess(most) >= OWN_EXCESS
-    says = (
-        f"{most.judge} gives {', '.join(most.models[:3])} {most.own or 0.0:.0%} of their battles, "
-        f"other judges {most.others or 0.0:.0%} of the same"
-    )
-    says += ": it favours its own" if worry else "; no judge clearly favours its own by much"
-    details = {"judges": [_of_family(one) for one in sorted(known, key=_excess, reverse=True)[:_SHOWN]]}
-    return Finding(name, worry, round(_excess(most), 6), OWN_EXCESS, says, details)
+        return Finding(name, None, None, OWN_ODDS, str(error))
+    found = own_odds(judgments, own, level=1.0 - (1.0 - _LEVEL) / len(shares))
+    told = [_Own(shares[judgments.judges[code]], odds) for code, odds in found.items()]
+    told.sort(key=lambda one: (-one.size, one.shares.judge))
+    known = [one for one in told if one.odds.lo is not None]
+    clear = [one for one in told if one.clear]
+    worry = bool(clear) if known or clear else None
+    most = (clear or known or [one for one in told if one.shares.excess.value is not None])[0]
+    figure = None if most.odds.value is None else round(most.odds.value, 6)
+    details = {"judges": [one.plain() for one in told[:_SHOWN]]}
+    says = _own_says(most, worry)
+    if worry is False and (untold := [one.shares.judge for one in told if one.odds.lo is None]):
+        says += f"; of {', '.join(untold[:3])}{' and more' if len(untold) > 3 else ''} it cannot be told"
+    return Finding(name, worry, figure, OWN_ODDS, says, details)
+
+
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """A judge and its own: what it gives them beside others on the same battles, and its odds for them."""
+
+    shares: OwnFamily
+    odds: OwnOdds
+
+    @property
+    def size(self) -> float:
+        return -np.inf if self.odds.value is None else self.odds.value
+
+    @property
+    def beyond_sharpness(self) -> bool:
+        """Whether it gives its own everything where others give them no more than half.
+
+        Its odds are then infinite. However sharp a judge is, it puts nobody ahead of those who are worth more.
+        """
+        gives = self.shares.own == 1.0 and self.shares.others is not None and self.shares.others <= 0.5
+        return gives and _clear(self.shares.excess, 0.0, 1)
+
+    @property
+    def clear(self) -> bool:
+        """Whether its favour is both large and beyond chance."""
+        if self.odds.lo is None:
+            return self.odds.value is None and self.beyond_sharpness
+        return self.odds.lo > 0.0 and self.size >= OWN_ODDS
+
+    def plain(self) -> dict[str, Any]:
+        return {
+            "judge": self.shares.judge,
+            "models": list(self.shares.models[:_SHOWN]),
+            "odds": self.odds.value,
+            "odds_se": self.odds.se,
+            "slope": self.odds.slope,
+            "reason": self.odds.reason,
+            "own": self.shares.own,
+            "others": self.shares.others,
+            "excess": self.shares.excess.value,
+            "excess_se": self.shares.excess.se,
+            "battles": self.shares.excess.n,
+        }
+
+
+def _own_says(most: _Own, worry: bool | None) -> str:
+    one, odds = most.shares, most.odds
+    says = f"{one.judge} gives {', '.join(one.models[:3])}{' and more' if len(one.models) > 3 else ''}"
+    if one.own is not None and one.others is not None:
+        says += f" {one.own:.0%} of their battles, others {one.others:.0%}"
+    if odds.value is None or odds.se is None:
+        rest = "however sharp it is, it favours its own" if worry else f"its favour cannot be told: {odds.reason}"
+        return f"{says}; {rest}"
+    says += f"; beyond its sharpness that is {odds.value:+.2f} logits (se {odds.se:.2f})"
+    return says + (": it favours its own" if worry else ": no judge clearly favours its own by much")
 
 
 def _clear(mean: Mean, middle: float, looks: int) -> bool:
@@ -183,20 +243,4 @@ def _held(found: HeldEqual) -> dict[str, Any]:
         "leader_held_equal": found.leaders[1],
         "kendall": found.kendall if np.isfinite(found.kendall) else None,
         "change_places": list(found.moved[:_SHOWN]),
-    }
-
-
-def _excess(one: OwnFamily) -> float:
-    return one.excess.value or 0.0
-
-
-def _of_family(one: OwnFamily) -> dict[str, Any]:
-    return {
-        "judge": one.judge,
-        "models": list(one.models[:_SHOWN]),
-        "own": one.own,
-        "others": one.others,
-        "excess": one.excess.value,
-        "se": one.excess.se,
-        "battles": one.excess.n,
     }

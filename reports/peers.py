@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from venire.arena.ballots import Ballots
-from venire.ratings.ballots import own_models
 from venire.ratings.judgments import Judgments
 from venire.ratings.kemeny import kemeny_young
+from venire.ratings.own_models import model_of_judge
 from venire.ratings.peers import PeerRow, self_preference
 
 __all__ = ["SECONDS", "peer_facts"]
@@ -22,7 +22,7 @@ SECONDS = 1.0
 
 def peer_facts(judgments: Judgments, ballots: Ballots | None, peers: Mapping[str, str], level: float) -> dict[str, Any]:
     """`peers` as plain JSON values, where two judges or more are models and one of them judged itself; else nothing."""
-    own = own_models(judgments.judges, judgments.models, peers)
+    own = model_of_judge(judgments.judges, judgments.models, peers)
     there = own[np.unique(judgments.judge)]
     judge = own[judgments.judge]
     itself = (judge == judgments.model_a) | (judge == judgments.model_b)

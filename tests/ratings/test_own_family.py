@@ -8,22 +8,21 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from tests.ratings.conftest import make_table
 from tests.ratings.simulated import campaign
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.ratings.merging import merge_orders
-from venire.ratings.own_family import own_family, own_models
+from venire.ratings.own_family import own_family
+from venire.ratings.own_models import own_models
 
-FAMILIES = {"m00": "x", "m01": "x", "m02": "y"}
 
-
-def test_whose_models_are_whose() -> None:
-    battles = replace(campaign(1), judges=("m02", "judge 1", "other"))
-    found = own_models(merge_orders(battles), FAMILIES, {"judge 1": "x"}, {"other": "m05"})
-    assert found == {"m02": {"m02"}, "judge 1": {"m00", "m01"}, "other": {"m05"}}
-    assert own_models(merge_orders(battles))["judge 1"] == frozenset()
+def of_judges(battles: Battles, **own: str) -> NDArray[np.bool_]:
+    """A table of own models from judges ("judge_0") and names of their models, apart by spaces."""
+    kin = {name.replace("_", " "): models.split() for name, models in own.items()}
+    return np.array([[model in kin.get(judge, ()) for model in battles.models] for judge in battles.judges])
 
 
 def favoured(battles: Battles, judge: int, models: tuple[int, ...], share: float) -> Battles:
@@ -36,7 +35,7 @@ def favoured(battles: Battles, judge: int, models: tuple[int, ...], share: float
 
 def test_favour_is_found_and_a_strong_family_alone_is_none() -> None:
     battles = campaign(2, strength=[2.0, 1.5, 0.0, 0.0, -0.5, -1.0], instructions=150, judges=4)
-    own = {"judge 0": frozenset({"m00", "m01"}), "judge 1": frozenset({"m02"})}
+    own = of_judges(battles, judge_0="m00 m01", judge_1="m02")
     honest = own_family(merge_orders(battles), own)
     assert [one.judge for one in honest] == ["judge 0", "judge 1"]
     assert all(one.excess.beyond(0.0) < 3.0 for one in honest)
@@ -49,24 +48,25 @@ def test_favour_is_found_and_a_strong_family_alone_is_none() -> None:
 
 def test_judges_of_the_same_family_do_not_vouch_for_each_other() -> None:
     battles = favoured(favoured(campaign(3, instructions=80), 0, (2,), 0.5), 1, (2,), 0.5)
-    alone = own_family(merge_orders(battles), {"judge 0": frozenset({"m02"})})[0]
-    together = own_family(merge_orders(battles), dict.fromkeys(("judge 0", "judge 1"), frozenset({"m02"})))[0]
+    alone = own_family(merge_orders(battles), of_judges(battles, judge_0="m02"))[0]
+    together = own_family(merge_orders(battles), of_judges(battles, judge_0="m02", judge_1="m02"))[0]
     assert (together.excess.value or 0.0) > (alone.excess.value or 0.0)
 
 
 def test_battles_within_the_family_do_not_count() -> None:
     rows = [("a", "b", "first", "j", "x"), ("a", "b", "second", "k", "x"), ("a", "c", "first", "j", "x")]
     rows += [("a", "c", "second", "k", "x")]
-    (found,) = own_family(merge_orders(make_table(rows)), {"j": frozenset({"a", "b"})})
+    battles = make_table(rows)
+    (found,) = own_family(merge_orders(battles), of_judges(battles, j="a b"))
     assert (found.own, found.others, found.excess.n) == (1.0, 0.0, 1)
 
 
 def test_without_kin_or_without_others_there_is_nothing_to_say() -> None:
-    judgments = merge_orders(campaign(1))
+    battles, alone = campaign(1), campaign(1, judges=1)
     with pytest.raises(InputError, match="nobody can favour its own"):
-        own_family(judgments, {})
+        own_family(merge_orders(battles), of_judges(battles))
     with pytest.raises(InputError, match="no other judge saw"):
-        own_family(merge_orders(campaign(1, judges=1)), {"judge 0": frozenset({"m00"})})
+        own_family(merge_orders(alone), of_judges(alone, judge_0="m00"))
 
 
 def test_recorded_judges_of_their_own_answers(shared_data: Path) -> None:
@@ -74,7 +74,7 @@ def test_recorded_judges_of_their_own_answers(shared_data: Path) -> None:
     with duckdb.connect() as connection:
         sql = "SELECT first, second, verdict, judge, instruction_id, repeat FROM read_parquet(?) WHERE repeat = 1"
         judgments = merge_orders(make_table(connection.execute(sql, [str(path)]).fetchall()))
-    found = {one.judge: one for one in own_family(judgments, own_models(judgments))}
+    found = {one.judge: one for one in own_family(judgments, own_models(judgments.judges, judgments.models))}
     assert found["gpt-4"].excess.value == pytest.approx(0.1330, abs=1e-4)
     assert found["gpt-4"].excess.beyond(0.0) > 10.0
     assert found["claude-v1"].excess.beyond(0.0) < 1.0

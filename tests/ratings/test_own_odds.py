@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 
-from venire.ratings.ballots import own_models
 from venire.ratings.judgments import Judgments
 from venire.ratings.merging import merge_orders
+from venire.ratings.own_models import model_of_judge, own_models
 from venire.ratings.own_odds import OwnOdds, Rows, derivatives, log_likelihood, own_odds
 
 Make = Callable[..., Any]
@@ -22,8 +22,8 @@ STRENGTH = (1.2, 0.5, 0.0, -0.5, -1.2)
 
 
 def odds_of(judgments: Judgments, model: str = "m0", **options: Any) -> OwnOdds:
-    own = own_models(judgments.judges, judgments.models, {})
-    return own_odds(judgments, own, **options)[judgments.models.index(model)]
+    own = own_models(judgments.judges, judgments.models)
+    return own_odds(judgments, own, **options)[judgments.judges.index(model)]
 
 
 def test_what_was_planted_is_found_and_nothing_else(peer_battles: Make) -> None:
@@ -31,11 +31,11 @@ def test_what_was_planted_is_found_and_nothing_else(peer_battles: Make) -> None:
     judgments = merge_orders(
         peer_battles(STRENGTH, slope=slope, favour=favour, instructions=600, taste=0.3, ties=0.0, seed=3)
     )
-    by_code = own_odds(judgments, np.arange(5))
+    by_code = own_odds(judgments, np.eye(5, dtype=np.bool_))
     for model, planted in enumerate(favour):
         found = by_code[model]
         assert abs(found.value - planted) < 3.0 * found.se + 0.05, found
-        assert found.favours_itself is ({1.0: True, -0.8: False}.get(planted))
+        assert found.favours_own is ({1.0: True, -0.8: False}.get(planted))
         assert found.slope == pytest.approx(slope[model] / 1.2, rel=0.25)
 
 
@@ -45,7 +45,7 @@ def test_a_sharp_judge_of_a_strong_model_does_not_favour_itself(peer_battles: Ma
         peer_battles(STRENGTH, slope=(3.0, 0.7, 0.7, 0.7, 0.7), instructions=300, ties=0.0, taste=0.2, seed=4)
     )
     found = odds_of(judgments)
-    assert found.favours_itself is None
+    assert found.favours_own is None
     assert found.slope > 2.0
 
 
@@ -117,18 +117,18 @@ def test_rows_in_another_order_and_models_under_other_names_have_the_same_odds(p
 
 @pytest.mark.parametrize(
     ("favour", "word"),
-    [(50.0, "won all of its own verdicts on itself"), (-50.0, "lost all of its own verdicts on itself")],
+    [(50.0, "all of its verdicts on its own are wins"), (-50.0, "all of its verdicts on its own are losses")],
 )
 def test_a_model_that_always_names_itself_has_no_finite_figure(peer_battles: Make, favour: float, word: str) -> None:
     found = odds_of(merge_orders(peer_battles(STRENGTH, favour=(favour, 0, 0, 0, 0), ties=0.0, instructions=10)))
-    assert (found.value, found.favours_itself) == (None, None)
+    assert (found.value, found.favours_own) == (None, None)
     assert word in found.reason
 
 
 def test_a_model_without_a_finite_figure_moves_nobody_elses(peer_battles: Make) -> None:
     judgments = merge_orders(peer_battles(STRENGTH, favour=(50.0, 0, 0, 0, 0), ties=0.0, instructions=20, seed=16))
     itself = (judgments.judge == 0) & (judgments.model_a == 0)
-    whole, without = (own_odds(given, np.arange(5)) for given in (judgments, judgments.select(~itself)))
+    whole, without = (own_odds(given, np.eye(5, dtype=np.bool_)) for given in (judgments, judgments.select(~itself)))
     for code in range(1, 5):
         assert whole[code].value == pytest.approx(without[code].value)
         assert whole[code].se == pytest.approx(without[code].se)
@@ -137,12 +137,12 @@ def test_a_model_without_a_finite_figure_moves_nobody_elses(peer_battles: Make) 
 def test_what_cannot_be_had_is_said(peer_battles: Make) -> None:
     judgments = merge_orders(peer_battles(STRENGTH, instructions=10, seed=12))
     alone = odds_of(judgments.select(judgments.judge == 0))
-    assert (alone.value, alone.reason) == (None, "no other judge judged it")
+    assert (alone.value, alone.reason) == (None, "no judge of other models judged its own")
     two = merge_orders(peer_battles((0.5, -0.5), instructions=10, seed=13))
     assert two.models == ("m0", "m1")
     assert odds_of(two).value is None
     no_own = judgments.select((judgments.judge != 0) | ((judgments.model_a != 0) & (judgments.model_b != 0)))
-    assert "did not judge itself" in odds_of(no_own).reason
+    assert "did not judge its own" in odds_of(no_own).reason
     one = judgments.select(judgments.instruction == 3)
     assert odds_of(one).se is None or odds_of(one).value is None
     assert "no common ratings" in odds_of(judgments.select(judgments.y == 1.0)).reason
@@ -151,7 +151,7 @@ def test_what_cannot_be_had_is_said(peer_battles: Make) -> None:
 def test_a_judge_that_follows_the_ratings_without_exception_has_a_finite_slope(peer_battles: Make) -> None:
     """Without a prior on slopes its own would grow for ever."""
     judgments = merge_orders(peer_battles(STRENGTH, instructions=30, ties=0.0, seed=14))
-    found = own_odds(replace(judgments, y=np.where(judgments.judge == 2, 1.0, judgments.y)), np.arange(5))
+    found = own_odds(replace(judgments, y=np.where(judgments.judge == 2, 1.0, judgments.y)), np.eye(5, dtype=np.bool_))
     assert found[2].slope > 2.0
     assert all(found[code].se < 1.0 for code in (0, 1, 3, 4))
     assert abs(found[2].value) < 3.0
@@ -159,7 +159,9 @@ def test_a_judge_that_follows_the_ratings_without_exception_has_a_finite_slope(p
 
 def test_between_three_models_slopes_do_not_run_away(peer_battles: Make) -> None:
     for seed in range(12):
-        found = own_odds(merge_orders(peer_battles((0.6, 0.0, -0.6), instructions=25, seed=seed)), np.arange(3))
+        found = own_odds(
+            merge_orders(peer_battles((0.6, 0.0, -0.6), instructions=25, seed=seed)), np.eye(3, dtype=np.bool_)
+        )
         for one in found.values():
             assert one.reason is None
             assert abs(one.value) < 4.0 * one.se
@@ -170,9 +172,10 @@ def test_judges_that_are_no_models_help_and_have_no_figure(peer_battles: Make) -
     battles = peer_battles(STRENGTH, instructions=40, seed=15)
     named = replace(battles, judges=("m0", "m1", "ann", "bob", "eve"))
     judgments = merge_orders(named)
-    own = own_models(judgments.judges, judgments.models, {"bob": "m3"})
-    found = own_odds(judgments, own)
-    assert set(found) == {0, 1, 3}
+    names = judgments.judges, judgments.models, {"bob": "m3"}
+    assert set(own_odds(judgments, own_models(*names), together=model_of_judge(*names))) == {0, 1, 3}
+    found = own_odds(judgments, own_models(*names))
+    assert {judgments.judges[code] for code in found} == {"m0", "m1", "bob"}
     assert all(one.se is not None for one in found.values())
 
 

@@ -34,6 +34,7 @@ _ROWS_A_MODEL = 5
 class OrderEffect:
     """One judge. `first` is the share of decisive verdicts for what was shown first; `fitted` says that it is what a
     fit gives between equal models, since most battles were shown in one order alone; `reason` why there is none.
+    `counted` is the share as the verdicts came, who stood first and all.
 
     `flips` is the share of pairs of verdicts, one of each order, that name opposite winners, and `again` that of two
     tries of one order; `excess` is the difference. `to_first` and `to_second` count battles of one try where both
@@ -43,6 +44,7 @@ class OrderEffect:
     judge: str
     first: Mean
     fitted: bool
+    counted: float | None
     flips: Mean
     again: Mean
     excess: Mean
@@ -91,11 +93,15 @@ def _of_judge(name: str, rows: Battles, y: NDArray[np.float64]) -> OrderEffect:
     flips = clustered_mean(parts[0], parts[2], across[both])
     again = clustered_mean(parts[1], parts[3], twice[tried])
     excess = clustered_gap(*parts, across[both], twice[tried])
-    first, fitted, reason = _first(rows, y, unit, float(np.abs(asked[:, 0] - asked[:, 1]).sum()))
+    decided = y != 0.5
+    counted = clustered_mean((y > 0.5)[decided] ^ rows.swapped[decided], unit[decided])
+    alone = float(np.abs(asked[:, 0] - asked[:, 1]).sum())
+    fitted = alone > _BALANCED * len(y)
+    first, reason = _fitted(rows, y, unit, counted) if fitted else (counted, None)
     once = asked.max(axis=1, initial=0) == 1
     to_first = int((won[once, 0] * lost[once, 1]).sum())
     to_second = int((lost[once, 0] * won[once, 1]).sum())
-    return OrderEffect(name, first, fitted, flips, again, excess, to_first, to_second, reason)
+    return OrderEffect(name, first, fitted, counted.value, flips, again, excess, to_first, to_second, reason)
 
 
 def _tables(
@@ -109,23 +115,18 @@ def _tables(
     return cells.astype(np.float64).reshape(-1, 2, 3), np.asarray(found % units)
 
 
-def _first(
-    rows: Battles, y: NDArray[np.float64], unit: NDArray[np.intp], alone: float
-) -> tuple[Mean, bool, str | None]:
-    """The share of decisive verdicts for the first place: counted, or fitted where orders are not balanced."""
+def _fitted(rows: Battles, y: NDArray[np.float64], unit: NDArray[np.intp], counted: Mean) -> tuple[Mean, str | None]:
+    """The share that the first place has between equals, or why it cannot be fitted."""
     decided = y != 0.5
-    counted = clustered_mean((y > 0.5)[decided] ^ rows.swapped[decided], unit[decided])
-    if alone <= _BALANCED * len(y):
-        return counted, False, None
     place = np.where(rows.swapped, -1.0, 1.0)[decided]
     cluster = (unit[decided].astype(np.int32), rows.instructions) if rows.instructions else (None, ())
     data = Comparisons(rows.models, rows.model_a[decided], rows.model_b[decided], y[decided], None, *cluster)
     try:
         found = held_equal(data, place, "position", scaled=False)
     except VenireError as error:
-        return Mean(None, None, counted.n, counted.clusters), True, str(error)
+        return Mean(None, None, counted.n, counted.clusters), str(error)
     if found.rows < _ROWS_A_MODEL * len(found.plain.models):
         few = f"{found.rows} verdicts on {len(found.plain.models)} models, shown in one order, are too few for a fit"
-        return Mean(None, None, counted.n, counted.clusters), True, few
+        return Mean(None, None, counted.n, counted.clusters), few
     share = 1.0 / (1.0 + float(np.exp(-found.coefficient)))
-    return Mean(share, found.se * share * (1.0 - share), counted.n, counted.clusters), True, None
+    return Mean(share, found.se * share * (1.0 - share), counted.n, counted.clusters), None

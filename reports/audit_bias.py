@@ -172,9 +172,12 @@ def _lean(one: OrderEffect) -> float:
 def _order_says(most: OrderEffect, known: Sequence[OrderEffect], worry: bool, details: dict[str, Any]) -> str:
     share = most.first.value or 0.0
     place = "first" if share >= 0.5 else "second"
-    says = f"{most.judge} gives {max(share, 1.0 - share):.0%} of its decisive verdicts to the {place} place"
+    of = "verdicts between equals (fitted)" if most.fitted else "its decisive verdicts"
+    says = f"{most.judge} gives {max(share, 1.0 - share):.0%} of {of} to the {place} place"
+    if most.fitted and most.counted is not None:
+        says += f", {most.counted if place == 'first' else 1.0 - most.counted:.0%} of those that were given"
     if most.flips.value is not None:
-        says += f" and turns {most.flips.value:.0%} of them with the order"
+        says += f" and turns {most.flips.value:.0%} of its battles with the order"
         if most.again.value is not None:
             says += f" ({most.again.value:.0%} between tries of one order)"
     if worry:
@@ -192,6 +195,7 @@ def _of_order(one: OrderEffect) -> dict[str, Any]:
         "first": one.first.value,
         "first_se": one.first.se,
         "fitted": one.fitted,
+        "counted": one.counted,
         "flips": one.flips.value,
         "changed_again": one.again.value,
         "excess": one.excess.value,

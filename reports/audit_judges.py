@@ -38,9 +38,12 @@ _SHOWN = 5
 
 
 def check_drift(case: Case) -> Finding:
-    """Whether a judge's habits, or the ratings, are others late in the campaign than early in it."""
+    """Whether a judge's habits, or the ratings, are others late in the campaign than early in it.
+
+    Without times it says what changes from row to row and does not worry: a file may be sorted by anything.
+    """
     name = "drift"
-    timed = "in time" if case.seconds is not None else "in the order of rows, which may not be that of time"
+    timed = "in time" if case.seconds is not None else "from the first rows to the last"
     found = drift(case.battles, case.seconds)
     try:
         ratings: RatingDrift | None = rating_drift(case.battles, case.seconds)
@@ -59,9 +62,10 @@ def check_drift(case: Case) -> Finding:
         "ratings": why if ratings is None else asdict(ratings),
     }
     figure = None if most is None else round(_drifted(most), 6)
-    return Finding(
-        name, habits or moved, figure, DRIFT_SHARE, _drift_says(most, ratings, habits, moved, timed), details
-    )
+    says = _drift_says(most, ratings, habits, moved, timed)
+    if case.seconds is None:
+        return Finding(name, None, figure, DRIFT_SHARE, f"no times are known, and rows may be sorted; {says}", details)
+    return Finding(name, habits or moved, figure, DRIFT_SHARE, says, details)
 
 
 def check_agreement(case: Case) -> Finding:

@@ -27,7 +27,7 @@ def test_counts_by_hand() -> None:
         ("b", "a", "first", "j", "w"),
     ]
     (found,) = order_effects(make_table(rows))
-    assert found.first.value == pytest.approx(4 / 7)
+    assert found.first.value == found.counted == pytest.approx(4 / 7)
     assert found.flips.value == pytest.approx(0.5)
     assert (found.to_first, found.to_second, found.fitted) == (1, 1, False)
     assert found.again.value is None
@@ -63,6 +63,7 @@ def test_where_one_order_was_shown_the_effect_is_fitted_beside_strength() -> Non
     counted = np.mean((one_order.label > 0) ^ one_order.swapped)
     assert counted > 0.6
     assert found.fitted
+    assert found.counted == pytest.approx(counted)
     assert found.first.value == pytest.approx(0.5, abs=3.0 * (found.first.se or 0.0))
     (leaning,) = order_effects(replace(one_order, label=np.where(one_order.swapped, -1, 1).astype(np.int8)))
     assert leaning.reason is not None

@@ -51,6 +51,16 @@ def test_a_judge_of_places_is_named() -> None:
     assert "second place" in second.says
 
 
+def test_a_share_that_was_fitted_says_so_beside_the_one_that_was_given() -> None:
+    """With one order alone, the better model may have stood first: a reader who counts finds another share."""
+    found = check_order(case(campaign(1, both=False, instructions=200, first=(0.0, -0.9, 0.0))))
+    (mine,) = [row for row in found.details["judges"] if row["judge"] == "judge 1"]
+    assert mine["fitted"] is True
+    shares = f"{1.0 - mine['first']:.0%}", f"{1.0 - mine['counted']:.0%}"
+    said = "judge 1 gives {} of verdicts between equals (fitted) to the second place, {} of those that were given"
+    assert found.says.startswith(said.format(*shares))
+
+
 def test_winners_that_change_without_flips_are_told() -> None:
     found = check_order(case(campaign(1, first=(1.0, 1.0, 1.0))))
     assert {"leader", "leader_without_flips"} <= set(found.details)
@@ -99,8 +109,19 @@ def test_a_judge_that_changes_halfway_is_named() -> None:
     assert found.worry is True
     assert "judge 1's share of ties" in found.says
     assert "in time" in found.says
-    rows = check_drift(replace(looked, seconds=None))
-    assert "in the order of rows, which may not be that of time" in rows.says
+
+
+def test_a_file_that_is_sorted_is_no_drift() -> None:
+    """Rows sorted by verdict change from the first to the last; without times nobody knows that they did in time."""
+    battles = campaign(4, instructions=120)
+    by_verdict = select(battles, np.argsort(battles.label, kind="stable"))
+    found = check_drift(Case(by_verdict, merge_orders(by_verdict)))
+    assert found.worry is None
+    assert found.says.startswith("no times are known, and rows may be sorted; after")
+    assert "from the first rows to the last" in found.says
+    assert found.details["by"] == "row"
+    told = check_drift(Case(by_verdict, merge_orders(by_verdict), seconds=np.arange(float(len(by_verdict.label)))))
+    assert told.worry is True
 
 
 def test_a_judge_that_draws_lots_is_named() -> None:

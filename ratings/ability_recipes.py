@@ -53,6 +53,10 @@ def heard_rows(
     """
     if not options.habits:
         return judgments.comparisons(), None, {}
+    if unheard := sorted({"merge", "flips"} & set(options.changed())):
+        raise InputError(
+            f"habits are fitted from single verdicts, so that {' and '.join(unheard)} says nothing: leave it out"
+        )
     rows = merge_orders(battles, "none")
     if "ties" in options.habits and not np.isin(rows.y, (0.0, 0.5, 1.0)).all():
         raise InputError("a habit of ties needs verdicts that are a win, a tie or a loss; this table has shares")

@@ -16,7 +16,7 @@ from venire.ratings.agreement import MINIMUM_MODELS, Agreement, agreement
 from venire.ratings.apart import Rated, largest, unrated
 from venire.ratings.consistency import Consistency, JudgeConsistency, consistency
 from venire.ratings.elo_from_consistency import Score, elo_from_consistency
-from venire.ratings.merging import Judgments
+from venire.ratings.merging import Judgments, merge_orders
 from venire.ratings.methods import heard, merged, rate
 from venire.ratings.options import Options
 from venire.reports.peers import peer_facts
@@ -138,7 +138,7 @@ def build(
         ordered=rated.position is not None,
         diagnostics={
             "reason": None if len(judgments) else "there is no readable verdict to rate from",
-            **_counts(battles, judgments, told),
+            **_counts(battles, judgments, rated, told),
             **_errors(rated, told, judges, "clusters" if judgments.clusters else "instructions"),
             "groups": [list(group) for group in rated.groups],
             "fits": list(rated.fits),
@@ -219,16 +219,19 @@ def _judge_figures(rated: Rated, judges: Sequence[str]) -> dict[str, dict[str, f
     }
 
 
-def _counts(battles: Battles, judgments: Judgments, options: Options) -> dict[str, Any]:
+def _counts(battles: Battles, judgments: Judgments, rated: Rated, options: Options) -> dict[str, Any]:
+    """What ratings are made from: judgments, or verdicts where a method takes a flip as two; flips either way."""
+    flips_as = rated.diagnostics.get("flips_as", options.flips)
+    rows = merge_orders(heard(battles, options), "none") if flips_as == "two verdicts" else judgments
     return {
-        "merge": judgments.merge,
-        "flips_as": options.flips,
-        "judgments": len(judgments),
+        "merge": rows.merge if rows.merged else "none",
+        "flips_as": flips_as,
+        "judgments": len(rows),
         "statuses": {status.name.lower(): int(np.count_nonzero(battles.status == status)) for status in Status},
-        "ties": judgments.ties,
+        "ties": rows.ties,
         "flips": judgments.flips,
-        "one_order": judgments.one_order,
-        "unreadable": judgments.unreadable,
+        "one_order": rows.one_order,
+        "unreadable": rows.unreadable,
         **({} if battles.ballots is None else {"ballots": len(battles.ballots)}),
         **_voices(battles, options),
     }

@@ -161,6 +161,9 @@ def _judged(facts: Mapping[str, Any]) -> str:
     counts = f"{facts['judgments']} judgments, {facts['ties']} ties"
     if "ballots" in facts:
         return f"pairs of {facts['ballots']} ballot{'' if facts['ballots'] == 1 else 's'}; {counts}"
+    if facts["merge"] == "none":
+        flips = f"; {facts['flips']} times the order turned the winner" if facts["flips"] else ""
+        return f"each verdict for itself; {facts['judgments']} verdicts, {facts['ties']} ties{flips}"
     flips = f"{facts['flips']} flipped with the order"
     flips += f", {facts['one_order']} seen in one order only" if facts["one_order"] else ""
     return f"{facts['merge']} of both orders; {counts}, {flips}"

@@ -81,6 +81,12 @@ def test_a_habit_of_place_needs_the_order_shown(table: Table) -> None:
         rate(unordered, "am-elo", Options(habits=("position",)))
 
 
+def test_habits_take_no_rule_for_two_orders(table: Table) -> None:
+    for rule in (Options(habits=("position",), merge="strict"), Options(habits=("ties",), flips="drop")):
+        with pytest.raises(InputError, match="habits are fitted from single verdicts"):
+            rate(verdicts(table), "am-elo", rule)
+
+
 def test_bootstrap_refits_ratings_and_abilities_together(table: Table) -> None:
     battles = verdicts(table)
     drawn, plain = rate(battles, "am-elo", Options(replicates=40)), rate(battles, "am-elo", Options())

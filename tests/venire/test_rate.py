@@ -307,3 +307,21 @@ def test_the_document_is_valid_where_nothing_is_known(venire: Venire, tmp_path: 
         if done.code == 0:
             json.loads(done.out)
         assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize("how", [("am-elo", "--habit", "position"), ("covariates", "--covariate", "position")])
+def test_methods_of_single_verdicts_count_verdicts_and_not_judgments(
+    venire: Venire, scored: Path, how: tuple[str, ...]
+) -> None:
+    judged = venire("rate", scored, "--json").json()["diagnostics"]
+    single = venire("rate", scored, "--method", *how, "--json").json()["diagnostics"]
+    assert (judged["merge"], single["merge"], single["flips_as"]) == ("mean", "none", "two verdicts")
+    assert single["judgments"] == single["statuses"]["ok"] == single["fits"][0]["judgments"]
+    assert single["judgments"] > 1.9 * judged["judgments"]
+    assert (single["flips"], single["one_order"]) == (judged["flips"], 0)
+    said = venire("rate", scored, "--method", *how).out
+    assert (
+        f"each verdict for itself; {single['judgments']} verdicts, {single['ties']} ties; {single['flips']} times"
+        in said
+    )
+    assert "both orders" not in said

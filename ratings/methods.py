@@ -10,7 +10,7 @@ import numpy as np
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.ratings import ability_recipes, ballot_recipes, recipes, soft_recipes, vote_recipes
+from venire.ratings import ability_recipes, ballot_recipes, counted_ballots, recipes, soft_recipes, vote_recipes
 from venire.ratings.apart import Rated
 from venire.ratings.ballots import select as select_ballots
 from venire.ratings.ballots import without_own
@@ -99,7 +99,7 @@ def missing(battles: Battles, method: str, options: Options | None = None) -> st
         return "names: --covariate NAME, for columns of the table, or position"
     needs = METHODS[method].needs
     if "ballots" in needs and battles.ballots is None:
-        return ballot_recipes.lacking(battles, merged(battles, options or Options()))
+        return counted_ballots.lacking(battles, merged(battles, options or Options()))
     lacking = [name for name in needs if getattr(battles, name) is None]
     return "; ".join(_COLUMNS[name] for name in lacking) or None
 

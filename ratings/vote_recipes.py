@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
 from venire.ratings.apart import Rated
+from venire.ratings.ballots import ballot_votes
 from venire.ratings.comparisons import Comparisons
+from venire.ratings.counted_ballots import counted
 from venire.ratings.existence import weak_components
 from venire.ratings.kemeny import kemeny_young
 from venire.ratings.markov import markov
@@ -44,14 +46,14 @@ _MOST_COUNTED = 2**53
 
 def by_kemeny(battles: Battles, judgments: Judgments, options: Options) -> Rated:
     """Kemeny-Young; rows drawn again share out as many seconds as the order itself may take."""
-    data, unproved = judgments.comparisons(), []
+    (data, whole, drawn), unproved = _votes(battles, judgments), []
 
     def refit(rows: NDArray[np.intp]) -> Order:
-        found = kemeny_young(votes(data.select(rows)), seconds=options.seconds / options.replicates)
+        found = kemeny_young(drawn(rows), seconds=options.seconds / options.replicates)
         unproved.append(not found.proved)
         return found
 
-    order = kemeny_young(votes(data), seconds=options.seconds)
+    order = kemeny_young(whole, seconds=options.seconds)
     found = ordered(order, data, options, refit=refit, notes=_kemeny_notes(order, options.seconds))
     if not any(unproved):
         return found
@@ -61,8 +63,21 @@ def by_kemeny(battles: Battles, judgments: Judgments, options: Options) -> Rated
 
 def by_votes(method: Callable[[Votes], Order], battles: Battles, judgments: Judgments, options: Options) -> Rated:
     """Any method that takes pairwise votes alone."""
-    data = judgments.comparisons()
-    return ordered(method(votes(data)), data, options, refit=lambda rows: method(votes(data.select(rows))))
+    data, whole, drawn = _votes(battles, judgments)
+    return ordered(method(whole), data, options, refit=lambda rows: method(drawn(rows)))
+
+
+def _votes(battles: Battles, judgments: Judgments) -> tuple[Comparisons, Votes, Callable[[NDArray[np.intp]], Votes]]:
+    """The rows that are drawn again, their votes, and those of a draw, by position.
+
+    Of ballots two unranked models have half a vote each, which judgments of pairs leave out: without it a share of
+    votes would be among fewer the more rarely a model is ranked.
+    """
+    if battles.ballots is None:
+        data = judgments.comparisons()
+        return data, votes(data), lambda rows: votes(data.select(rows))
+    found = counted(battles, judgments)
+    return found.data, ballot_votes(found.ballots), lambda rows: ballot_votes(found.drawn(rows))
 
 
 def ordered(

@@ -6,7 +6,10 @@ BIN := $(VENV)/bin
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	if $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$p; break; fi; done)
 
-.PHONY: help install demo test test-slow torture bench bench-peers bench-peers-lock bench-ratings bench-ratings-peers bench-ratings-peers-lock bench-resume bench-lag bench-prefixes bench-limiter fuzz agreement figures lint lock clean
+# The tests start many commands, and each would compile all of Venire again.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: help install demo test collected test-slow torture bench bench-peers bench-peers-lock bench-ratings bench-ratings-peers bench-ratings-peers-lock bench-resume bench-lag bench-prefixes bench-limiter fuzz agreement figures lint lock clean
 
 help:
 	@echo "make demo       set up and run a complete campaign without any key"
@@ -40,8 +43,13 @@ lint: install
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: lint
+test: install
+	$(MAKE) --no-print-directory --jobs=2 lint collected
 	$(BIN)/pytest -q -n 4 --dist worksteal
+
+# Reads and compiles the tests once, beside the type checker; four workers would each do it at the same time.
+collected: install
+	@$(BIN)/pytest -qq --collect-only > /dev/null || $(BIN)/pytest -q --collect-only
 
 test-slow: install
 	$(BIN)/pytest -q -m slow

@@ -13,12 +13,12 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import norm
 
 from venire.arena.errors import InputError
 from venire.ratings.bradley_terry import bradley_terry
 from venire.ratings.checks import check_level
 from venire.ratings.comparisons import Comparisons
+from venire.ratings.distributions import norm
 from venire.ratings.existence import SeparatedError
 from venire.ratings.result import Ratings
 from venire.ratings.win_rate import mean_and_error

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import kendalltau, norm, pearsonr, spearmanr
-from scipy.stats import t as student
 
 from venire.arena.errors import InputError
 from venire.ratings.checks import check_level
+from venire.ratings.correlations import kendall, pearson, spearman
+from venire.ratings.distributions import norm, student
 
 __all__ = ["MINIMUM_MODELS", "Agreement", "agreement"]
 
@@ -61,9 +61,9 @@ def agreement(estimated: Mapping[str, float], reference: Mapping[str, float], *,
         reason = "all ratings of one side are equal: no correlation exists"
         return Agreement(None, None, mae, len(shared), reason, intervals=intervals, level=level)
     found = {
-        "pearson": float(pearsonr(ours, theirs).statistic),
-        "spearman": float(spearmanr(ours, theirs).statistic),
-        "kendall": float(kendalltau(ours, theirs).statistic),
+        "pearson": float(pearson(ours[None], theirs)[0]),
+        "spearman": float(spearman(ours[None], theirs)[0]),
+        "kendall": float(kendall(ours[None], theirs)[0]),
     }
     for name, value in found.items():
         interval = _fisher(name, value, len(shared), level)

@@ -12,11 +12,11 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import t as student
 
 from venire.arena.errors import InputError
 from venire.ratings.checks import check_level
 from venire.ratings.contrasts import difference
+from venire.ratings.distributions import student
 from venire.ratings.result import Ratings
 from venire.ratings.scale import POINTS_PER_LOGIT
 from venire.ratings.spread import spread

@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import norm
-from scipy.stats import t as student
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Status
 from venire.ratings.coefficient import Coefficient, kept_clusters
+from venire.ratings.distributions import norm, student
 from venire.ratings.kappa import cohen_kappa
 from venire.ratings.matchup_shares import outcomes
 from venire.ratings.merging import canonical, merge_orders

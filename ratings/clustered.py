@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import t as student
 
 from venire.arena.errors import InputError
+from venire.ratings.distributions import student
 
 __all__ = ["Mean", "clustered_gap", "clustered_mean"]
 

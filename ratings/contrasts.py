@@ -9,11 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
-from scipy.stats import norm
-from scipy.stats import t as student
 
 from venire.arena.errors import InputError
 from venire.ratings.bootstrapping import Replicates
+from venire.ratings.distributions import norm, student
 from venire.ratings.result import Ratings
 from venire.ratings.scale import POINTS_PER_LOGIT
 from venire.ratings.spread import Spread, largest, spread

@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csc_array
-from scipy.stats import kendalltau
-from scipy.stats import t as student
 
 from venire.arena.errors import InputError
 from venire.ratings.bradley_terry import bradley_terry
 from venire.ratings.clusters import grouped, products
 from venire.ratings.comparisons import Comparisons
+from venire.ratings.correlations import kendall
 from venire.ratings.covariance import Errors, blank_without_scatter, largest_score
+from venire.ratings.distributions import student
 from venire.ratings.regression import Design, design, gauge, largest, maximise, outer, residuals, totals
 from venire.ratings.result import Ratings
 
@@ -259,4 +259,4 @@ def _kendall(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
     first, second = np.round(before[known], 10), np.round(after[known], 10)
     if len(set(first.tolist())) < 2 or len(set(second.tolist())) < 2:
         return float("nan")
-    return float(kendalltau(first, second).statistic)
+    return float(kendall(first[None], second)[0])

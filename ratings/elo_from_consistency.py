@@ -12,10 +12,10 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import kendalltau, rankdata
 
 from venire.arena.errors import InputError
 from venire.ratings.consistency import Consistency
+from venire.ratings.correlations import kendall, ranks
 from venire.ratings.discrimination import score_reliability
 
 __all__ = ["EloFromConsistency", "Line", "Score", "elo_from_consistency", "elo_from_scores"]
@@ -169,8 +169,8 @@ def _line(judges: list[str], x: NDArray[np.float64], y: NDArray[np.float64], se:
         slope=slope,
         intercept=intercept,
         pearson=_correlation(x, y) if differ else None,
-        spearman=_correlation(rankdata(x), rankdata(y)) if differ else None,
-        kendall=float(kendalltau(x, y).statistic) if differ else None,
+        spearman=_correlation(ranks(x), ranks(y)) if differ else None,
+        kendall=float(kendall(x[None], y)[0]) if differ else None,
         mae=float(np.abs(residual).mean()),
         mae_left_out=_left_out(x, residual),
         sd=float(y.std(ddof=1)) if differ else None,

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
-from scipy.stats import rankdata
 
 from venire.arena.errors import InputError
 from venire.ratings.am_elo import AmElo
 from venire.ratings.checks import check_seed
 from venire.ratings.comparisons import Comparisons
+from venire.ratings.correlations import ranks
 from venire.ratings.result import Ratings
 
 __all__ = [
@@ -134,7 +134,7 @@ def _concordance(y: NDArray[np.float64], p: NDArray[np.float64]) -> float:
     for place, low in enumerate(levels):
         for high in levels[place + 1 :]:
             below, above = p[y == low], p[y == high]
-            ranks = rankdata(np.concatenate([above, below]))[: len(above)]
-            right += float(ranks.sum()) - len(above) * (len(above) + 1) / 2
+            places = ranks(np.concatenate([above, below]))[: len(above)]
+            right += float(places.sum()) - len(above) * (len(above) + 1) / 2
             pairs += len(above) * len(below)
     return right / pairs if pairs else float("nan")

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import expit
-from scipy.stats import chi2, norm
 
 from venire.arena.errors import InputError
 from venire.ratings.checks import check_draws
 from venire.ratings.comparisons import Comparisons
+from venire.ratings.distributions import chi2, norm
 from venire.ratings.information import inverse_information
 from venire.ratings.pair_noise import PairNoise, pair_noise, tail
 from venire.ratings.result import Ratings

@@ -15,13 +15,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
-from scipy.stats import t as student
 
 from venire.arena.errors import InputError
 from venire.ratings.apart import among
 from venire.ratings.bradley_terry import bradley_terry_wins
 from venire.ratings.clusters import grouped
 from venire.ratings.comparisons import Comparisons
+from venire.ratings.distributions import student
 from venire.ratings.existence import groups_of
 from venire.ratings.information import inverse_information
 from venire.ratings.leave_out import LeftOut, without_each_cluster, without_each_judge, without_each_model

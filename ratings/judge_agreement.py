@@ -13,11 +13,11 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
 
 from venire.arena.errors import InputError
 from venire.ratings.checks import check_draws, check_level
 from venire.ratings.coefficient import Coefficient
+from venire.ratings.distributions import norm
 from venire.ratings.judgments import Judgments
 from venire.ratings.krippendorff import krippendorff_alpha
 from venire.ratings.merging import combine

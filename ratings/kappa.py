@@ -8,11 +8,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
-from scipy.stats import norm
 
 from venire.arena.errors import InputError
 from venire.ratings.checks import check_level
 from venire.ratings.coefficient import Coefficient, Resampling, coefficient_of, kept_clusters, resample
+from venire.ratings.distributions import norm
 from venire.ratings.labels import labels
 
 __all__ = ["KappaErrors", "Weighting", "cohen_kappa", "fleiss_kappa", "fleiss_kappa_counts", "unanimity"]

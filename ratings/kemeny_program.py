@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import csr_array
 
 from venire.ratings.kemeny_blocks import Excess, excess_of
@@ -146,6 +145,7 @@ def _missed(stands: Vector, late: Callable[[], bool]) -> Codes:
 
 def _relaxed(program: _Program, left: Callable[[], float]) -> None:
     """Solve without whole numbers until no circle is missed, an order meets the bound, or time is up."""
+    from scipy.optimize import linprog  # slow to import: see `distributions`
 
     def late() -> bool:
         return left() <= 0.0
@@ -170,6 +170,8 @@ def _relaxed(program: _Program, left: Callable[[], float]) -> None:
 
 def _whole(program: _Program, left: Callable[[], float]) -> bool:
     """Ask for whole numbers that cost less than the best order met; whether asking again could tell more."""
+    from scipy.optimize import Bounds, LinearConstraint, milp  # slow to import: see `distributions`
+
     rows, most = program.rows()
     step = program.block.tolerance * (1.0 if program.block.whole else 0.5)
     less = LinearConstraint(program.price[None, :], -np.inf, program.cost - step - program.base)

@@ -8,12 +8,12 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import spearmanr
 
 from venire.arena.errors import InputError
 from venire.ratings.beta import HumanTies
 from venire.ratings.checks import check_seed
 from venire.ratings.comparisons import Comparisons
+from venire.ratings.correlations import spearman
 from venire.ratings.holding_out import Field, Own, field_of, islands
 from venire.ratings.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.soft_elo import RIDGE
@@ -90,7 +90,7 @@ def accuracy(human: NDArray[np.float64], judge: NDArray[np.float64]) -> Accuracy
     order = np.argsort(people, kind="stable")
     return Accuracy(
         mae=float(np.abs(excess).mean()),
-        spearman=float(spearmanr(people, judge[both]).statistic) if spread else None,
+        spearman=float(spearman(people[None], judge[both])[0]) if spread else None,
         slope=float(across @ excess / (across @ across)) if spread else None,
         quartiles=tuple(float(excess[part].mean()) for part in np.array_split(order, 4)) if count >= 4 else (),
         models=count,

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
 
 from venire.arena.errors import InputError
 from venire.ratings.agreement import MINIMUM_MODELS
 from venire.ratings.checks import check_draws, check_level
 from venire.ratings.coefficient import Coefficient, Statistic, coefficient_of, resample
+from venire.ratings.correlations import kendall, pearson, ranks, spearman
 
 __all__ = ["MicroMacro", "medians", "micro_macro"]
 
@@ -145,7 +145,7 @@ def _among(table: NDArray[np.float64], rated: NDArray[np.intp]) -> NDArray[np.fl
     ours, there = table[:, rated], np.isfinite(table)
     if there.sum() == there[:, rated].sum():
         return ours
-    return np.where(there[:, rated], rankdata(np.where(there[:, rated], ours, np.inf), axis=1), np.nan)
+    return np.where(there[:, rated], ranks(np.where(there[:, rated], ours, np.inf)), np.nan)
 
 
 def _by_instruction(
@@ -154,16 +154,16 @@ def _by_instruction(
     """Pearson with ranks and Kendall of each row, and which rows have too few models; rows of like models at once."""
     there = np.isfinite(ours)
     few = there.sum(axis=1) < MINIMUM_MODELS
-    pearson, kendall = np.full((2, len(ours)), np.nan)
+    linear, tau = np.full((2, len(ours)), np.nan)
     kinds, kind = np.unique(there, axis=0, return_inverse=True)
     for number, present in enumerate(kinds):
         if present.sum() < MINIMUM_MODELS:
             continue
         rows = kind == number
         part = ours[np.ix_(rows, present)]
-        pearson[rows] = _pearson(-part, rankdata(theirs[present]))
-        kendall[rows] = _kendall(-part, theirs[present])
-    return pearson, kendall, few
+        linear[rows] = pearson(-part, ranks(theirs[present]))
+        tau[rows] = kendall(-part, theirs[present])
+    return linear, tau, few
 
 
 def _correlations(name: str, positions: NDArray[np.float64], theirs: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -172,38 +172,11 @@ def _correlations(name: str, positions: NDArray[np.float64], theirs: NDArray[np.
     found = np.full(len(positions), np.nan)
     part = -positions[whole]
     if name == "pearson":
-        found[whole] = _pearson(part, theirs)
+        found[whole] = pearson(part, theirs)
     elif name == "spearman":
-        found[whole] = _pearson(rankdata(part, axis=1), rankdata(theirs))
+        found[whole] = spearman(part, theirs)
     else:
-        found[whole] = _kendall(part, theirs)
-    return found
-
-
-def _pearson(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Pearson's correlation of each row (rows, models) with one column (models,); NaN where a side does not vary."""
-    x, y = ours - ours.mean(axis=1, keepdims=True), theirs - theirs.mean()
-    scale = np.sqrt((x * x).sum(axis=1) * float(y @ y))
-    # Equal positions leave the rounding of their mean behind, which must not be taken for an order.
-    varies = (np.ptp(ours, axis=1) > 0.0) & (np.ptp(theirs) > 0.0)
-    return np.where(varies, np.clip(x @ y / np.where(varies, scale, 1.0), -1.0, 1.0), np.nan)
-
-
-_CELLS = 1 << 22
-"""Pairs of models and rows compared at once, so that many instructions of many models fit into memory."""
-
-
-def _kendall(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Kendall's tau-b of each row (rows, models) with one column (models,); NaN where a side does not vary."""
-    first, second = np.triu_indices(len(theirs), 1)
-    sign = np.sign(theirs[first] - theirs[second])
-    found = np.empty(len(ours))
-    step = max(1, _CELLS // max(len(sign), 1))
-    for start in range(0, len(ours), step):
-        rows = ours[start : start + step]
-        side = np.sign(rows[:, first] - rows[:, second])
-        pairs = np.count_nonzero(side, axis=1) * float(np.count_nonzero(sign))
-        found[start : start + step] = np.where(pairs > 0.0, side @ sign / np.sqrt(np.maximum(pairs, 1.0)), np.nan)
+        found[whole] = kendall(part, theirs)
     return found
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from venire.arena.ballots import Ballots
 from venire.arena.errors import InputError
 from venire.ratings.ballots import ballot_votes, ballots_of, select, without_own
+from venire.ratings.correlations import ranks
 from venire.ratings.judgments import Judgments
 from venire.ratings.merging import combine
 from venire.ratings.names import code_integers
@@ -55,7 +55,7 @@ def placings(given: Ballots) -> Placings:
     table = np.where(np.isinf(given.rank), len(given.models) + 1.0, given.rank)
     there = ~np.isnan(table)
     # What is not there is ranked behind all that is, where it changes no position.
-    places = np.where(there, rankdata(np.where(there, table, np.inf), axis=1), 0.0) if len(given) else table
+    places = np.where(there, ranks(np.where(there, table, np.inf)), 0.0) if len(given) else table
     _, first, group = np.unique(combine(given.judge, given.instruction + 1), return_index=True, return_inverse=True)
     sums, total = np.zeros((2, len(first), len(given.models)))
     np.add.at(sums, group, counted[:, None] * places)

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse import csr_array
 from scipy.special import expit, log_expit
-from scipy.stats import t as student
 
 from venire.ratings.bradley_terry import SeparatedError, bradley_terry
 from venire.ratings.clusters import grouped
+from venire.ratings.distributions import student
 from venire.ratings.judgments import Judgments
 from venire.ratings.names import code_integers
 from venire.ratings.solvers import NotConvergedError

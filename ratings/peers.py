@@ -15,12 +15,12 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
 
 from venire.arena.ballots import Ballots
 from venire.arena.errors import InputError
 from venire.ratings.ballots import ballots_of, paired
 from venire.ratings.checks import check_level
+from venire.ratings.distributions import student
 from venire.ratings.judgments import Judgments
 from venire.ratings.kemeny import kemeny_young
 from venire.ratings.merging import combine, merge_orders

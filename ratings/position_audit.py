@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import fisher_exact
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
@@ -108,8 +107,11 @@ def _audit(table: NDArray[np.intp]) -> PositionAudit:
     (lost_1, tied_1, won_1), (lost_2, tied_2, won_2) = table.tolist()
     decided = (won_1 + lost_1, won_2 + lost_2)
     pairs = int(table[0].sum() * table[1].sum())
-    between = None
+    between = p_value = None
     if min(decided) > 0:
+        from scipy.stats import fisher_exact  # slow to import: see `distributions`
+
+        p_value = float(fisher_exact(table[:, [2, 0]]).pvalue)
         share_1, share_2 = won_1 / decided[0], won_2 / decided[1]
         mean = (share_1 + share_2) / 2.0
         # Every verdict for one side: there is no variance to share out.
@@ -120,7 +122,7 @@ def _audit(table: NDArray[np.intp]) -> PositionAudit:
         ties=(tied_1, tied_2),
         first=(_ratio(won_1, decided[0]), _ratio(lost_2, decided[1])),
         flip_rate=_ratio(won_1 * lost_2 + lost_1 * won_2, pairs),
-        p_value=float(fisher_exact(table[:, [2, 0]]).pvalue) if min(decided) > 0 else None,
+        p_value=p_value,
         between_orders=between,
     )
 

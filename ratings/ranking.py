@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
 
 from venire.arena.errors import InputError
 from venire.ratings.bootstrapping import Replicates
+from venire.ratings.distributions import student
 from venire.ratings.result import Ratings
 from venire.ratings.spread import Spread, largest, spread
 

@@ -13,11 +13,11 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
 
 from venire.arena.errors import InputError
 from venire.ratings.bradley_terry import SeparatedError, bradley_terry_wins
 from venire.ratings.comparisons import Comparisons
+from venire.ratings.distributions import norm
 from venire.ratings.influence import Effects, effects, rated_together
 from venire.ratings.scale import POINTS_PER_LOGIT
 from venire.ratings.wins import win_counts

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
 
 from venire.ratings.checks import check_level
+from venire.ratings.distributions import student
 from venire.ratings.scale import ELO_MEAN, POINTS_PER_LOGIT
 
 __all__ = ["Ratings"]

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
 
 from venire.arena.errors import InputError
 from venire.ratings.checks import check_draws
 from venire.ratings.comparisons import Comparisons
+from venire.ratings.distributions import norm
 from venire.ratings.pair_noise import PairNoise, pair_noise, tail
 from venire.ratings.result import Ratings
 

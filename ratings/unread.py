@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2, norm
 
 from venire.arena.battles import Battles
 from venire.arena.records import Status
 from venire.ratings.clusters import grouped
+from venire.ratings.distributions import chi2, norm
 from venire.ratings.pair_noise import by_lot
 
 __all__ = ["Unread", "UnreadOf", "unread", "wilson"]
@@ -146,4 +146,4 @@ def _chi_squared(lost: NDArray[np.float64], judge: NDArray[np.int32], judged: ND
         return 1.0
     share = lost.mean()
     apart = np.bincount(judge, lost, len(judged))[there] - judged[there] * share
-    return float(chi2.sf((apart**2 / (judged[there] * share * (1.0 - share))).sum(), np.count_nonzero(there) - 1))
+    return float(chi2.sf((apart**2 / (judged[there] * share * (1.0 - share))).sum(), int(np.count_nonzero(there)) - 1))

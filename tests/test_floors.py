@@ -40,6 +40,8 @@ HOMES = {
 }
 ASYNC_HOMES = ("orchestrator/", "judges/providers/", "simulation/server.py", "reports/live.py", "venire/")
 STANDARD_ONLY = "arena/"
+SLOW = ("litellm", "scipy.optimize", "scipy.stats")
+"""Imported in the function that needs it: each takes the better part of a second or more of every command's start."""
 
 
 def imports(tree: ast.AST) -> Iterator[tuple[int, str, bool]]:
@@ -86,6 +88,9 @@ def violations(path: str, source: str) -> list[str]:
             found.append(f"{where}: a server among the providers")
         if path.startswith(STANDARD_ONLY) and not standard(top) and not (top == "numpy" and typed):
             found.append(f"{where}: arena is standard library only, numpy for types alone: {name}")
+    for node in tree.body:
+        names = [name for _, name, _ in imports(node)] if isinstance(node, ast.Import | ast.ImportFrom) else []
+        found += [f"{path}:{node.lineno}: {name} slows every start" for name in names if name.startswith(SLOW)]
     for node in ast.walk(tree):
         concurrent = isinstance(node, ast.AsyncFunctionDef | ast.Await | ast.AsyncWith | ast.AsyncFor)
         if concurrent and not path.startswith(ASYNC_HOMES):
@@ -128,6 +133,9 @@ PLANTED = [
     ("storage/store.py", "import tenacity"),
     ("ratings/scale.py", "from venire.storage.store import Store"),
     ("ratings/scale.py", "def f() -> None:\n    import duckdb"),
+    ("ratings/scale.py", "from scipy.stats import norm"),
+    ("ratings/scale.py", "from scipy import optimize"),
+    ("judges/providers/litellm.py", "import litellm"),
     ("orchestrator/plan.py", "from venire.ratings import bradley_terry"),
     ("orchestrator/plan.py", "from venire.reports import board"),
     ("orchestrator/plan.py", "import litellm"),

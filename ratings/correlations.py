@@ -1,0 +1,61 @@
+"""Ranks and the correlations of two lists of figures, of many lists with one at once.
+
+scipy.stats has them too, one list at a time; why it is not imported here: `distributions`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["kendall", "pearson", "ranks", "spearman"]
+
+_CELLS = 1 << 22
+"""Pairs of models and rows compared at once, so that many instructions of many models fit into memory."""
+
+
+def ranks(values: ArrayLike) -> NDArray[np.float64]:
+    """Ranks from 1 along the last axis of `values` (..., n), equal ones sharing their mean; NaN is not for this."""
+    given = np.asarray(values, dtype=np.float64)
+    if not given.size:
+        return np.empty(given.shape)
+    rows = given.reshape(-1, given.shape[-1])
+    order = np.argsort(rows, axis=1, kind="stable")
+    ascending = np.take_along_axis(rows, order, axis=1)
+    starts = np.ones(rows.shape, dtype=np.bool_)  # where another value, or another row, begins
+    starts[:, 1:] = ascending[:, 1:] != ascending[:, :-1]
+    group = np.cumsum(starts.ravel()) - 1
+    first = np.flatnonzero(starts.ravel())
+    size = np.diff(first, append=rows.size)
+    shared = first % rows.shape[1] + (size + 1) / 2.0
+    found = np.empty(rows.shape)
+    np.put_along_axis(found, order, shared[group].reshape(rows.shape), axis=1)
+    return found.reshape(given.shape)
+
+
+def pearson(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Pearson's correlation of each row of `ours` (rows, n) with `theirs` (n,); NaN where a side does not vary."""
+    x, y = ours - ours.mean(axis=1, keepdims=True), theirs - theirs.mean()
+    scale = np.sqrt((x * x).sum(axis=1) * float(y @ y))
+    # Equal positions leave the rounding of their mean behind, which must not be taken for an order.
+    varies = (np.ptp(ours, axis=1) > 0.0) & (np.ptp(theirs) > 0.0)
+    return np.where(varies, np.clip(x @ y / np.where(varies, scale, 1.0), -1.0, 1.0), np.nan)
+
+
+def spearman(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Spearman's correlation of each row of `ours` (rows, n) with `theirs` (n,); NaN where a side does not vary."""
+    return pearson(ranks(ours), ranks(theirs))
+
+
+def kendall(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Kendall's tau-b of each row of `ours` (rows, n) with `theirs` (n,); NaN where a side does not vary."""
+    first, second = np.triu_indices(len(theirs), 1)
+    sign = np.sign(theirs[first] - theirs[second])
+    found = np.empty(len(ours))
+    step = max(1, _CELLS // max(len(sign), 1))
+    for start in range(0, len(ours), step):
+        rows = ours[start : start + step]
+        side = np.sign(rows[:, first] - rows[:, second])
+        pairs = np.count_nonzero(side, axis=1) * float(np.count_nonzero(sign))
+        found[start : start + step] = np.where(pairs > 0.0, side @ sign / np.sqrt(np.maximum(pairs, 1.0)), np.nan)
+    return found

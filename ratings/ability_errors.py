@@ -21,7 +21,7 @@ from venire.ratings.ability_limits import Limit
 from venire.ratings.ability_solver import Arrow, Penalty, Reduced, arrow, reduced
 from venire.ratings.clusters import grouped
 from venire.ratings.comparisons import Comparisons
-from venire.ratings.covariance import PairErrors, blank_without_scatter
+from venire.ratings.covariance import PairErrors, blank_without_scatter, few_clusters
 
 __all__ = ["Spread", "spread_of"]
 
@@ -99,6 +99,7 @@ def spread_of(
     reach = np.diagonal(system.ratings(np.eye(part.models))) * largest[: part.models].max(initial=0.0)
     reason = blank_without_scatter(names, ratings, reach * _mean(limit, counted))
     _blank(local, limit, each, rows, unit)
+    reason = reason or few_clusters(units, part.models, kind)
     return Spread(ratings, local, mean, units - 1.0, units, reason)
 
 

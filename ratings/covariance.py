@@ -27,6 +27,7 @@ __all__ = [
     "PairErrors",
     "blank_without_scatter",
     "bradley_terry_covariance",
+    "few_clusters",
     "largest_score",
     "model_covariance",
     "rated_rows",
@@ -126,7 +127,7 @@ def sandwiched(
         return nothing, np.nan, f"errors cannot be told from one {'cluster' if errors == 'cluster' else unit}"
     matrix = bread @ meat @ bread * (units / (units - 1))
     reason = blank_without_scatter(models, matrix, np.where(free, np.diagonal(bread), np.nan) * largest)
-    return matrix, float(units - 1), reason or _few(units, int(free.sum()), errors)
+    return matrix, float(units - 1), reason or few_clusters(units, int(free.sum()), errors)
 
 
 def model_covariance(
@@ -236,7 +237,8 @@ def blank_without_scatter(names: Sequence[str], matrix: Matrix, reach: Vector) -
     return f"outcomes do not scatter between units, so that no error can be told: {shown}"
 
 
-def _few(units: int, models: int, errors: str) -> str | None:
+def few_clusters(units: int, models: int, errors: str) -> str | None:
+    """What to say of errors from so few clusters that they cannot be relied on; None where there is nothing to say."""
     if errors != "cluster":
         return None
     if units <= models:

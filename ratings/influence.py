@@ -208,7 +208,8 @@ def clear_beyond(looks: int, clusters: int, level: float = 0.95) -> float:
 
 def _names(names: tuple[str, ...], unit: Unit) -> tuple[str, ...]:
     if len(names) < 2:
-        raise InputError(f"there are {len(names) or 'no'} named {unit}s: leaving one out needs two or more")
+        count = f"one named {unit}" if names else f"no named {unit}s"
+        raise InputError(f"{count}: leaving one out needs two or more")
     return names
 
 

@@ -115,7 +115,8 @@ def _pile(found: Effects, unit: RemovalUnit, leader: int, ridge: float) -> _Pile
         return _judgments(found, leader)
     codes, names = (data.cluster, data.clusters) if unit == "instruction" else (data.judge, data.judges)
     if codes is None or len(names) < 2:
-        raise InputError(f"there are {len(names) or 'no'} named {unit}s: leaving some out needs two or more")
+        count = f"one named {unit}" if names else f"no named {unit}s"
+        raise InputError(f"{count}: leaving some out needs two or more")
 
     def without(gone: NDArray[np.intp]) -> Comparisons:
         return data.select(~np.isin(codes, gone))

@@ -53,6 +53,8 @@ def show_judges(screen: Console, board: Board) -> None:
         screen.print(f"and {left} judges with fewer verdicts: all of them in `venire rate --json`", style="dim")
     for note in notes:
         screen.print(f"{marks[note]} {note}", style="dim")
+    if "ability" in board.judge_figures:
+        screen.print(_ability(board), style="dim")
     if not wide and rows:
         screen.print("narrow terminal: intervals and 1st in `venire rate --json`", style="dim")
 
@@ -84,6 +86,15 @@ def percent(level: float) -> str:
 def number(value: float | None) -> str:
     """A figure to three places; nothing where it is not known."""
     return "" if value is None else f"{value:.3f}"
+
+
+def _ability(board: Board) -> str:
+    """What the figure is, which no head of a column can say."""
+    said = "ability: how sharply a judge follows the order that all imply together; mean 1, below 0: against it"
+    dropped = board.diagnostics.get("dropped", ())
+    if any(one["ability"] is not None for one in dropped):
+        said += "; of judges left out: on the scale of the first fit"
+    return said
 
 
 def _figure(found: Mapping[str, float | None], judge: str) -> str:

@@ -56,7 +56,8 @@ def _board(path: Path) -> list[tuple[str, Any]] | None:
 
 def _table_rows(path: Path) -> Iterable[tuple[str | None, str | None]]:
     with closing((table := open_table(path)).connection):
-        cells = f"{table.label('model')}, {table.text(_rating(table))}"
+        rating = _rating(table)  # first: it says which columns are missing
+        cells = f"{table.label('model')}, {table.text(rating)}"
         with table.errors():
             return table.execute(f"select {cells} from {{table}}").fetchall()
 

@@ -147,6 +147,8 @@ def test_what_cannot_be_left_out_is_said() -> None:
     lone = comparisons(["a", "b"], ["b", "a"], [1, 1])
     with pytest.raises(InputError, match="no named judges"):
         influence(lone, "judge")
+    with pytest.raises(InputError, match="one named judge: leaving one out needs two"):
+        influence(comparisons(["a", "b"], ["b", "a"], [1, 1], judge=["x", "x"]), "judge")
     with pytest.raises(InputError, match="no two models are joined"):
         influence(comparisons(["a"], ["b"], [1]), "model")
     with pytest.raises(InputError, match="no two models are joined"):

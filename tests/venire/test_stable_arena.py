@@ -57,3 +57,21 @@ def test_no_rating_where_nobody_may_stay_says_why(venire: Venire, crowd: Path) -
     assert done.code == 0
     assert "every judge has fewer than 61 verdicts, the most ann with 60" in " ".join(done.out.split())
     assert venire("rate", crowd, "--compare", "--json").code == 0
+
+
+def test_the_board_says_what_an_ability_is_and_where_those_of_judges_left_out_come_from(
+    venire: Venire, crowd: Path
+) -> None:
+    told = " ".join(venire("rate", crowd, "--method", "am-elo").out.split())
+    assert "ability: how sharply a judge follows the order that all imply together; mean 1, below 0: against it" in told
+    assert "of judges left out" not in told
+    left = " ".join(venire("rate", crowd, "--method", "stable-arena").out.split())
+    assert "against it; of judges left out: on the scale of the first fit" in left
+    assert "ability:" not in venire("rate", crowd).out
+
+
+def test_few_instructions_are_warned_of_beside_abilities_as_elsewhere(venire: Venire, crowd: Path) -> None:
+    for method in ("bradley-terry", "am-elo", "stable-arena"):
+        assert "note: only 12 clusters: intervals may be too narrow" in venire("rate", crowd, "--method", method).out
+    alone = venire("rate", crowd, "--method", "am-elo", "--cluster", "none").out
+    assert "clusters" not in alone

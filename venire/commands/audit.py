@@ -45,7 +45,7 @@ def audit(
 ) -> None:
     """Say when not to believe the leaderboard: every check of the data, with its figure and threshold.
 
-    Nothing is asked and nothing is paid. Exit code 0 whether or not there is something to worry about."""
+    Nothing is asked and nothing is paid. Exit code 0 even when a check worries, unless --strict."""
     from venire.arena.records import Origin
     from venire.audit_screen import show_audit
     from venire.auditing import audited

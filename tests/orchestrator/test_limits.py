@@ -194,7 +194,7 @@ def test_a_route_in_need_uses_its_tokens(limit: int, kind: str, latency: float, 
     """Calls use about a fifth of what is set aside for them; what is in flight is therefore part of what was used."""
     clock, random = CountingClock(late, seed), Random(seed)
     gate = gate_of(clock, Limits(**{f"{kind}_per_minute": limit}))
-    size = limit // 500
+    size = limit // 200
     part = {"tokens": (1, 1), "input_tokens": (1, 0), "output_tokens": (0, 1)}[kind]
     calls, total = [], 0
     while total < 3.3 * limit:

@@ -24,13 +24,21 @@ Venire = Callable[..., Any]
 FIXTURE = Path(__file__).resolve().parent.parent / "storage" / "fixtures" / "schema-0001.duckdb.xz"
 
 
-@pytest.fixture
-def kept(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """A store with two campaigns in which some orders are missing and some verdicts were not read."""
-    path = tmp_path / "kept.duckdb"
+    path = tmp_path_factory.mktemp("kept") / "kept.duckdb"
     path.write_bytes(lzma.decompress(FIXTURE.read_bytes()))
     with open_store(path, create=False):  # to today's schema
         pass
+    return path.read_bytes()
+
+
+@pytest.fixture
+def kept(migrated: bytes, tmp_path: Path) -> Path:
+    """That store in a folder of the test's own."""
+    path = tmp_path / "kept.duckdb"
+    path.write_bytes(migrated)
     return path
 
 

@@ -117,7 +117,7 @@ def check(seed: int, serve: Callable[..., object], write: Callable[[str], Path],
     return before.settled > 0 and before.missing > 0
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
 def test_after_a_kill_only_what_was_not_on_disk_is_asked_again(
     seed: int,
     serve: Callable[..., object],

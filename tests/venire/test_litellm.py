@@ -1,4 +1,4 @@
-"""litellm as a provider, in a process of its own: importing it takes seconds and warns."""
+"""litellm as a provider, in a process of its own, one for all: importing it takes seconds and warns."""
 
 from __future__ import annotations
 
@@ -32,37 +32,38 @@ async def go():
     await provider.close()
 
 asyncio.run(go())
+
+from venire.commands import main
+sys.argv = ["venire", "run", sys.argv[2], "--yes"]
+main()
 """
 
 
-def test_a_429_is_one_request_on_the_ledger_and_an_error_of_ours(start: Callable[..., Any], serve: Serve) -> None:
-    class Once(Faults):
-        def draw(self, seed: int, body_digest: str, asked: int) -> Any:
-            return "rate_limited" if asked == 1 else None
-
-    with serve(faults=Once(retry_after_s=3.0)) as server:
-        process = start("-c", SEND, server.base_url)
-        out, err = process.communicate(timeout=60)
-        assert process.returncode == 0, err
-        assert [json.loads(line) for line in out.splitlines()] == [
-            ["RATE_LIMITED", 429, 3.0],
-            "simulated/gpt-4-0613@1",
-        ]
-        assert [(entry.key, entry.outcome) for entry in server.ledger.entries] == [
-            ("one-1", "rate_limited"),
-            ("one-1", "answered"),
-        ]
-
-
-def test_a_campaign_runs_through_litellm(
+def test_a_429_is_one_request_on_the_ledger_and_an_error_of_ours_and_a_campaign_runs_to_its_end(
     start: Callable[..., Any], serve: Serve, write_campaign: Callable[..., Path]
 ) -> None:
-    with serve() as server:
+    drawn: list[str] = []
+
+    class Once(Faults):
+        def draw(self, seed: int, body_digest: str, asked: int) -> Any:
+            drawn.append(body_digest)
+            return "rate_limited" if len(drawn) == 1 else None
+
+    with serve(faults=Once(retry_after_s=3.0)) as server:
         judge = (
             f'[[judge]]\nname = "j"\nmodel = "openai/simulated/gpt-4-0613@1"\nprovider = "litellm"\n'
             f'base_url = "{server.base_url}"\nfree = true\n'
         )
-        process = start("-m", "venire", "run", write_campaign(judges=judge, instructions=1), "--yes")
-        _, err = process.communicate(timeout=100)
+        campaign = write_campaign(judges=judge, instructions=1)
+        process = start("-c", SEND, server.base_url, campaign)
+        out, err = process.communicate(timeout=100)
         assert process.returncode == 0, err
-        assert len(server.ledger.entries) == 15 * 2 * 2
+        assert [json.loads(line) for line in out.splitlines()[:2]] == [
+            ["RATE_LIMITED", 429, 3.0],
+            "simulated/gpt-4-0613@1",
+        ]
+        assert [(entry.key, entry.outcome) for entry in server.ledger.entries[:2]] == [
+            ("one-1", "rate_limited"),
+            ("one-1", "answered"),
+        ]
+        assert len(server.ledger.entries[2:]) == 15 * 2 * 2

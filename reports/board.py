@@ -139,7 +139,7 @@ def build(
         diagnostics={
             "reason": None if len(judgments) else "there is no readable verdict to rate from",
             **_counts(battles, judgments, rated, told),
-            **_errors(rated, told, judges, "clusters" if judgments.clusters else "instructions"),
+            **_errors(rated, told, judges, judgments),
             "groups": [list(group) for group in rated.groups],
             "fits": list(rated.fits),
             "no_estimate": dict(rated.reasons),
@@ -248,11 +248,13 @@ def _voices(battles: Battles, options: Options) -> dict[str, Any]:
     return found
 
 
-def _errors(rated: Rated, options: Options, judges: Consistency, units: str) -> dict[str, Any]:
-    """How intervals were found: of the ratings, over which `units`; of the judges, by drawing instructions again."""
-    degrees = rated.ratings.degrees
+def _errors(rated: Rated, options: Options, judges: Consistency, judgments: Judgments) -> dict[str, Any]:
+    """How intervals were found: of the ratings, over which units; of the judges, by drawing instructions again."""
+    degrees, units = rated.ratings.degrees, "clusters" if judgments.clusters else "instructions"
+    # Rows that share no noise are drawn one by one, but a ballot is drawn whole.
+    drawn = units if judgments.clustered else "ballots"
     return {
-        "errors": rated.ratings.errors.replace("instructions", units),
+        "errors": rated.ratings.errors.replace("instructions", drawn),
         "cluster": units,
         "level": options.level,
         "degrees": _known(degrees),

@@ -41,6 +41,15 @@ def test_a_table_of_ballots_is_known_by_its_columns_and_rated_by_pairs(venire: V
     assert "flipped" not in said
 
 
+@pytest.mark.parametrize("method", ["borda", "median-rank"])
+def test_without_clusters_ballots_are_drawn_whole_and_named(venire: Venire, votes: Path, method: str) -> None:
+    words = ("--method", method, "--bootstrap", "5", "--json")
+    said = [
+        venire("rate", votes, *words, *more).json()["diagnostics"]["errors"] for more in (("--cluster", "none"), ())
+    ]
+    assert said == ["bootstrap over 4 ballots", "bootstrap over 2 instructions"]
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -47,11 +47,11 @@ def has_ballots(path: Path, mapping: Mapping[str, str] = {}) -> bool:
     if set(mapping) & _PAIRS:
         return False
     with closing((table := open_table(path)).connection):
-        return _speaks(table.columns, mapping)
+        return _speaks(table.columns, table.respelt((*_NEEDED, *_PAIRS), mapping))
 
 
 def _speaks(columns: Iterable[str], mapping: Mapping[str, str]) -> bool:
-    there = set(columns)
+    there = {*columns, *mapping}
     return {mapping.get(name, name) for name in _NEEDED} <= there and not there & _PAIRS
 
 
@@ -75,6 +75,7 @@ def read_ballots(
             f'{path}: --map names "{unknown[0]}", which is no column of ours for ballots; those are {", ".join(known)}'
         )
     with closing((table := open_table(path)).connection):
+        mapping = table.respelt(known, mapping)
         theirs = {name: table.column(name, mapping) for name in _NEEDED}
         theirs |= {name: table.column(name, mapping) for name in _OPTIONAL if {name} & {*mapping, *table.columns}}
         _load(table, theirs, condition(table, where, mapping))

@@ -69,6 +69,7 @@ def read_battles(
     """
     _refuse_unknown(path, mapping, features)
     with closing((table := open_table(path)).connection):
+        mapping = _respelt(table, mapping)
         sides, apart = _sides(table, mapping), cluster == "none" and cluster not in table.columns
         theirs = _columns(table, sides, mapping, None if apart else cluster)
         covariates = columns_of(table, features, mapping)
@@ -109,9 +110,19 @@ def _refuse_unknown(path: Path, mapping: Mapping[str, str], features: Sequence[s
             raise InputError(f"{path}: --map names both {names[0]} and {names[-1]}; a table has one of them")
 
 
+def _respelt(table: Table, mapping: Mapping[str, str]) -> Mapping[str, str]:
+    """The mapping with names in other letters; of models and winner only where the file has none in ours."""
+    forms = {*_PLAIN, *_SHOWN}
+    for sides in () if forms & {*table.columns, *mapping} else (_PLAIN, _SHOWN):
+        found = table.respelt(sides, mapping)
+        if {*sides} <= found.keys():
+            return table.respelt(_OPTIONAL, found)
+    return table.respelt(_OPTIONAL, mapping)
+
+
 def _sides(table: Table, mapping: Mapping[str, str]) -> tuple[str, str, str]:
     """Our names of the two models and of the winner: as A and B, or in the order shown."""
-    for sides in (_PLAIN, _SHOWN):
+    for sides in () if forms & {*table.columns, *mapping} else (_PLAIN, _SHOWN):
         if set(mapping) & set(sides[:2]):
             return sides
     if "verdict" in mapping:

@@ -67,6 +67,20 @@ class Table:
             f"--map {ours}={hint}"
         )
 
+    def respelt(self, ours: Iterable[str], mapping: Mapping[str, str]) -> dict[str, str]:
+        """The mapping, with those of our columns that the file writes as `Judge` or `Instruction ID`.
+
+        A column of our own spelling comes first; where two are spelt alike neither is taken.
+        """
+        found = dict(mapping)
+        for name in ours:
+            if name in mapping or name in self.columns:
+                continue
+            alike = [theirs for theirs in self.columns if "_".join(theirs.casefold().split()) == name]
+            if len(alike) == 1 and alike[0] not in mapping.values():
+                found[name] = alike[0]
+        return found
+
     def text(self, theirs: str) -> str:
         """SQL for a column as text; raises InputError for lists, structures and bytes."""
         kind = self.columns[theirs]

@@ -150,3 +150,13 @@ def test_a_table_reads_as_the_same_columns_do(write: Write, data: st.DataObject,
 def test_a_table_that_ranks_nothing_is_read_as_such(write: Write) -> None:
     """Checks of a column without any value once met an error of DuckDB's own."""
     assert np.isinf(read_ballots(write("model,rank", "a,", "b,")).rank).all()
+
+
+def test_headers_of_a_spreadsheet_are_ours_in_other_letters(write: Write) -> None:
+    path = write("Judge,Instruction ID,Model,Rank", "ann,1,maple,1", "ann,1,oak,2", "bob,1,oak,1", "bob,1,maple,2")
+    assert has_ballots(path)
+    assert has_ballots(path, {"model": "Model"})
+    found = read_ballots(path)
+    assert (found.judges, found.instructions, found.models) == (("ann", "bob"), ("1",), ("maple", "oak"))
+    np.testing.assert_array_equal(found.rank, [[1.0, 2.0], [2.0, 1.0]])
+    assert not has_ballots(write("Model,Rank,Winner", "maple,1,oak"))

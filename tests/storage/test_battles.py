@@ -160,3 +160,30 @@ def test_a_million_battles_are_read_within_seconds_in_their_order(tmp_path: Path
     order = [int(found.instructions[code][1:]) for code in found.instruction[::997]]
     assert order == list(range(0, 1_000_000, 997))
     assert len(found.label) == 1_000_000
+
+
+def test_headers_of_a_spreadsheet_are_ours_in_other_letters(tmp_path: Path) -> None:
+    text = "Model A,Model_B,Winner,Judge,Instruction ID\nz,a,Model A,y,10\na,z,model_b,x,9\n"
+    found = battles(tmp_path / "b.csv", text)
+    assert named(found) == [("z", "a", 1, 0), ("a", "z", -1, 0)]
+    assert (found.judges, found.instructions) == (("x", "y"), ("10", "9"))
+    shown = battles(tmp_path / "c.csv", "First,Second,Verdict,Judge\nz,a,first,y\n")
+    assert shown.ordered
+    assert shown.judges == ("y",)
+    kept = read_battles(tmp_path / "b.csv", where={"judge": "x"})
+    assert named(kept) == [("a", "z", -1, 0)]
+
+
+def test_other_letters_never_stand_before_ours_or_a_mapping(tmp_path: Path) -> None:
+    found = battles(tmp_path / "b.csv", f"{HEADER},Winner,Judge,judge,First\nz,a,model_a,tie,n,y,?\n")
+    assert (named(found), found.judges) == ([("z", "a", 1, 0)], ("y",))
+    twice = battles(tmp_path / "c.csv", f"{HEADER},Judge,JUDGE\nz,a,model_a,n,y\n")
+    assert twice.judges == (UNNAMED_JUDGE,)
+    other = battles(tmp_path / "d.csv", f"{HEADER},Judge,who\nz,a,model_a,n,y\n", {"judge": "who"})
+    assert other.judges == ("y",)
+    share = battles(tmp_path / "e.csv", f"{HEADER},Score\nz,a,model_a,0\n")
+    assert named(share) == [("z", "a", 1, 0)]
+    lent = battles(tmp_path / "f.csv", f"{HEADER},Judge\nz,a,model_a,n\n", {"instruction_id": "Judge"})
+    assert (lent.judges, lent.instructions) == ((UNNAMED_JUDGE,), ("n",))
+    both = battles(tmp_path / "g.csv", f"{HEADER},First,Second,Verdict\nz,a,model_a,z,a,second\n")
+    assert (named(both), both.ordered) == ([("z", "a", 1, 0)], False)

@@ -1,10 +1,12 @@
-"""What many methods refuse in the same words: a level of intervals, and how often and from where to draw."""
+"""What many methods refuse in the same words: a level, how often and from where to draw; and what they do not know."""
 
 from __future__ import annotations
 
+import math
+
 from venire.arena.errors import InputError
 
-__all__ = ["check_draws", "check_level", "check_seed"]
+__all__ = ["check_draws", "check_level", "check_seed", "finite"]
 
 
 def check_level(level: float) -> None:
@@ -24,3 +26,8 @@ def check_seed(seed: int) -> None:
     """Raise `InputError` for a negative seed, which no generator of NumPy takes."""
     if seed < 0:
         raise InputError(f"seed is {seed}; give a number that is not negative")
+
+
+def finite(value: float) -> float | None:
+    """A figure as results and JSON have it: None for one that is not finite."""
+    return float(value) if math.isfinite(value) else None

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Status
-from venire.ratings.checks import check_level
+from venire.ratings.checks import check_level, finite
 from venire.ratings.consistency_forms import Drawn, Draws, Interval, Unit, draw_matchups, draw_units, scores
 from venire.ratings.discrimination import Discrimination, alone, fit_discrimination, gap_rows
 from venire.ratings.judge_habits import Habits, habits, own_family_rows
@@ -243,7 +243,7 @@ def _figures(name: str, found: Draws | None, code: int, level: float) -> dict[st
     bounds = np.array([found.centre[code] - high, found.centre[code] - low])
     if name != "corrected":
         bounds = np.clip(bounds, 0.0, 1.0)
-    return {name: _known(point), f"{name}_lo": _known(bounds[0]), f"{name}_hi": _known(bounds[1])}
+    return {name: finite(point), f"{name}_lo": finite(bounds[0]), f"{name}_hi": finite(bounds[1])}
 
 
 def _assemble(
@@ -255,7 +255,7 @@ def _assemble(
         for score in SCORES:
             figures |= _figures(score, forms.get(score), code, level)
         for key, values in _of_slopes(slopes).items():
-            figures[key] = None if values is None else _known(values[code])
+            figures[key] = None if values is None else finite(values[code])
         made.append(
             JudgeConsistency(
                 judge=name,
@@ -301,7 +301,3 @@ def _note(figures: Mapping[str, float | None], slopes: Discrimination | None, ju
 
 def _above(point: float | None, hi: float | None) -> bool:
     return point is not None and hi is not None and point > hi + 1e-9
-
-
-def _known(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None

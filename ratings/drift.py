@@ -229,12 +229,12 @@ def _compared(found: list[Effects]) -> RatingDrift:
         contrast[code] += 1.0
         errors[code], clusters = _error(found, contrast)
     most = int(np.argmax(np.round(np.abs(gaps), 10)))
-    leaders = tuple(one.ratings.models[int(np.argmax(np.round(one.ratings.logits, 10)))] for one in found)
+    leaders = early.ratings.order[0], late.ratings.order[0]
     return RatingDrift(
         model=early.ratings.models[most],
         points=float(POINTS_PER_LOGIT * gaps[most]),
         se=float(POINTS_PER_LOGIT * errors[most]),
-        leaders=(leaders[0], leaders[1]),
+        leaders=leaders,
         models=size,
         clusters=clusters,
     )

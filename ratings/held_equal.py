@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from venire.arena.errors import InputError
 from venire.ratings.apart import among
@@ -70,7 +70,7 @@ def held_equal(data: Comparisons, x: ArrayLike, name: str, *, scaled: bool = Tru
         raise InputError(f"{name} is the same on both sides of every comparison: nothing shows what it does")
     table = unit_scale(column[:, None])[0] if scaled else column[:, None]
     found = covariates(rows, table, (name,), ridge=ridge)
-    before, after = _places(found.plain), _places(found.ratings)
+    before, after = found.plain.order, found.ratings.order
     return HeldEqual(
         name=name,
         coefficient=float(found.coefficients[0]),
@@ -84,10 +84,3 @@ def held_equal(data: Comparisons, x: ArrayLike, name: str, *, scaled: bool = Tru
         rows=len(rows),
         clusters=grouped(rows.cluster, len(rows))[1],
     )
-
-
-def _places(ratings: Ratings) -> list[str]:
-    """Names of the rated models, best first; of equals, by name."""
-    rounded: NDArray[np.float64] = np.round(ratings.logits, 10)
-    known = np.flatnonzero(np.isfinite(rounded)).tolist()
-    return [ratings.models[code] for code in sorted(known, key=lambda code: (-rounded[code], ratings.models[code]))]

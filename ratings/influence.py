@@ -167,7 +167,7 @@ def influence(data: Comparisons, unit: Unit, *, ridge: float = 0.0, top: int = 3
     else:
         names = rows.models
         left = without_each_model(win_counts(rows), ridge=ridge)
-    order = _order(found.ratings)
+    order = found.ratings.order
     # Without a model that all others hang on, nobody meets anybody.
     alone = [name for name, rest in left.without.items() if np.count_nonzero(np.isfinite(rest.logits)) < 2]
     joined = [name for name in left.without if name not in set(alone)]
@@ -221,13 +221,6 @@ def _outlying(found: Effects, names: tuple[str, ...]) -> dict[str, float]:
     return dict(zip(names, ratio.max(axis=1).tolist(), strict=True))
 
 
-def _order(ratings: Ratings) -> list[str]:
-    """Names of the rated models, best first; of equals, by name."""
-    logits = np.round(ratings.logits, 10)
-    known = [code for code in range(len(logits)) if np.isfinite(logits[code])]
-    return [ratings.models[code] for code in sorted(known, key=lambda code: (-logits[code], ratings.models[code]))]
-
-
 def _left(found: Effects, left: LeftOut, name: str, unit: Unit, outlying: float, top: int, ridge: float) -> Left:
     after = left.without[name]
     place = {model: code for code, model in enumerate(found.ratings.models)}
@@ -236,8 +229,8 @@ def _left(found: Effects, left: LeftOut, name: str, unit: Unit, outlying: float,
     # Both are counted from the mean of the models that both rate.
     moved -= np.nanmean(moved)
     most = after.models[int(np.nanargmax(np.round(np.abs(moved), 10)))]
-    was = [model for model in _order(found.ratings) if unit != "model" or model != name]
-    now = _order(after)
+    was = [model for model in found.ratings.order if unit != "model" or model != name]
+    now = after.order
     shift = None
     if unit != "instruction" or now[0] != was[0]:
         shift = _Shift(found, name, unit, ridge)

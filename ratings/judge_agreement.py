@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
-from venire.ratings.checks import check_draws, check_level
+from venire.ratings.checks import check_draws, check_level, finite
 from venire.ratings.coefficient import Coefficient
 from venire.ratings.distributions import norm
 from venire.ratings.judgments import Judgments
@@ -180,9 +180,9 @@ def _fellows(
                 judge=name,
                 battles=int(shared[code]),
                 agreement=float(found[0, code]),
-                behind=_known(behind[0]),
+                behind=finite(behind[0]),
                 behind_lo=_lower(behind, tail),
-                again=_known(again[code]),
+                again=finite(again[code]),
             )
         )
     return tuple(sorted(made, key=lambda one: (one.agreement, one.judge)))
@@ -234,7 +234,3 @@ def _lower(drawn: Vector, tail: float) -> float | None:
     if len(draws) < 20 or not np.isfinite(drawn[0]):
         return None
     return float(drawn[0] - norm.isf(tail) * draws.std(ddof=1))
-
-
-def _known(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None

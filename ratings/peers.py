@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from venire.arena.ballots import Ballots
 from venire.arena.errors import InputError
 from venire.ratings.ballots import ballots_of, paired
-from venire.ratings.checks import check_level
+from venire.ratings.checks import check_level, finite
 from venire.ratings.distributions import student
 from venire.ratings.judgments import Judgments
 from venire.ratings.kemeny import kemeny_young
@@ -176,9 +176,9 @@ def _row(
         peer_evaluation=peer_mean,
         gap=_gap(each, level),
         odds=odds,
-        sie=_known(inclusive.position[code]),
-        sfe=_known(free.position[code]),
-        moved=_known(_apart(inclusive.position, free.position)[code]),
+        sie=finite(inclusive.position[code]),
+        sfe=finite(free.position[code]),
+        moved=finite(_apart(inclusive.position, free.position)[code]),
         moved_micro=moved_micro,
     )
 
@@ -299,7 +299,3 @@ def _unproved(inclusive: Order, free: Order) -> list[str]:
     return [
         "the order of all verdicts is the best found, not proved to be the best there is: sie and sfe may be others"
     ]
-
-
-def _known(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

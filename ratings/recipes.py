@@ -13,6 +13,7 @@ from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.ratings.apart import Rated, joined, unrated
 from venire.ratings.bradley_terry import NotConvergedError, bradley_terry
+from venire.ratings.checks import finite
 from venire.ratings.comparisons import Comparisons
 from venire.ratings.covariates import covariates
 from venire.ratings.elo import online_elo
@@ -133,7 +134,7 @@ def with_covariates(battles: Battles, judgments: Judgments, options: Options) ->
     figures = (found.coefficients, found.se, lo, hi, found.p_values)
     told: dict[str, Any] = {
         "covariates": [
-            dict(zip(("name", "coefficient", "se", "lo", "hi", "p"), (name, *map(_finite, row)), strict=True))
+            dict(zip(("name", "coefficient", "se", "lo", "hi", "p"), (name, *map(finite, row)), strict=True))
             for name, row in zip(found.names, zip(*(one.tolist() for one in figures), strict=True), strict=True)
         ],
         "kendall_without": found.kendall,
@@ -158,10 +159,6 @@ def _column(rows: Judgments, name: str) -> NDArray[np.float64]:
     if name not in rows.features:
         raise InputError(f"there is no covariate {name!r}; there are: {', '.join(['position', *rows.features])}")
     return rows.features[name]
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None
 
 
 def by_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated:

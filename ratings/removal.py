@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 from venire.arena.errors import InputError
 from venire.ratings.bradley_terry import SeparatedError, bradley_terry_wins
 from venire.ratings.comparisons import Comparisons
-from venire.ratings.distributions import norm
 from venire.ratings.influence import Effects, effects, rated_together
 from venire.ratings.scale import POINTS_PER_LOGIT
 from venire.ratings.wins import win_counts
 
-__all__ = ["Removal", "RemovalUnit", "evenly_spread", "smallest_removal"]
+__all__ = ["Removal", "RemovalUnit", "smallest_removal"]
 
 RemovalUnit = Literal["judgment", "instruction", "judge"]
 
@@ -93,19 +92,6 @@ def smallest_removal(
     guesses.sort(key=lambda one: (np.inf if one[0] is None else one[0], one[1], one[2]))
     tried = [_search(found, pile, unit, leader, rival, guess, ridge) for guess, _, rival in guesses[:rivals]]
     return min(tried, key=lambda one: (np.inf if one.removed is None else one.removed, one.lead, one.rival))
-
-
-def evenly_spread(units: int, standard_errors: float) -> float | None:
-    """The share of `units` that a lead of so many standard errors needs, where all bear on it about alike.
-
-    With normal effects the top share alpha of n units holds sqrt(n) * phi(z_alpha) standard errors, phi the normal
-    density. None where even half of them is not enough to first order.
-    """
-    if units < 1 or standard_errors <= 0.0:
-        return 0.0
-    height = standard_errors / np.sqrt(units)
-    most = float(norm.pdf(0.0))
-    return None if height >= most else float(norm.sf(np.sqrt(-2.0 * np.log(height / most))))
 
 
 def _pile(found: Effects, unit: RemovalUnit, leader: int, ridge: float) -> _Pile:

@@ -51,6 +51,13 @@ class Ratings:
             return np.full(len(self.models), np.nan)
         return np.asarray(np.sqrt(np.maximum(np.diagonal(self.covariance), 0.0)))
 
+    @property
+    def order(self) -> list[str]:
+        """Names of the rated models, best first; of equals, and of what rounding alone parts, by name."""
+        logits: NDArray[np.float64] = np.round(self.logits, 9)
+        known = np.flatnonzero(np.isfinite(logits)).tolist()
+        return [self.models[code] for code in sorted(known, key=lambda code: (-logits[code], self.models[code]))]
+
     def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Lower and upper bound (n,) in Elo points: t quantile times standard error. Raises InputError for a level."""
         half = POINTS_PER_LOGIT * self.quantile(level) * self.se

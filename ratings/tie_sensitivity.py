@@ -72,8 +72,7 @@ def tie_sensitivity(
     if (strict.y == 0.5).any():
         rules.append(_by_davidson(strict, base, level))
     size = max(len(judgments), 1)
-    leader = base.models[int(np.nanargmax(np.round(base.logits, 9)))]
-    return TieSensitivity(leader, judgments.ties / size, judgments.flips / size, tuple(rules))
+    return TieSensitivity(base.order[0], judgments.ties / size, judgments.flips / size, tuple(rules))
 
 
 def _by_bradley_terry(rule: str, data: Comparisons, base: Ratings, level: float) -> TieRule:

@@ -131,7 +131,7 @@ class _Own:
         """Whether its favour is both large and beyond chance."""
         if self.odds.lo is None:
             return self.odds.value is None and self.beyond_sharpness
-        return self.odds.lo > 0.0 and self.size >= OWN_ODDS
+        return self.odds.favours_own is True and self.size >= OWN_ODDS
 
     def plain(self) -> dict[str, Any]:
         return {
@@ -222,8 +222,7 @@ def _leader(judgments: Judgments) -> str | None:
     data = rated_together(judgments.comparisons())
     if len(data.models) < 2 or not len(data):
         return None
-    ratings = effects(data).ratings
-    return ratings.models[int(np.argmax(np.round(ratings.logits, 10)))]
+    return effects(data).ratings.order[0]
 
 
 def _length_column(case: Case) -> str | None:

@@ -5,11 +5,11 @@ Each worries only about what is both clear (beyond what chance does, with as man
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from venire.arena.errors import InputError
+from venire.ratings.checks import finite
 from venire.ratings.influence import Influence, Left, Unit, clear_beyond, influence, outlying_beyond
 from venire.ratings.removal import Removal, RemovalUnit, smallest_removal
 from venire.reports.finding import Case, Finding
@@ -130,7 +130,7 @@ def _single(case: Case, unit: Unit, points: float) -> Finding:
     details = {
         "units": found.units,
         "leader": found.leader,
-        "unusual_beyond": _finite(beyond if unit == "instruction" else quantile),
+        "unusual_beyond": finite(beyond if unit == "instruction" else quantile),
         "strongest": [_told(one) for one in found.without[:_SHOWN]],
         "turning": [_told(one) for one in found.without if one.leader != _leader_but(found, one, unit)][:_SHOWN],
         "separated_without": list(found.separated[:_SHOWN]),
@@ -138,10 +138,6 @@ def _single(case: Case, unit: Unit, points: float) -> Finding:
     }
     worry = bool(moved or turned)
     return Finding(name, worry, round(most.change, 6), points, _of_single(found, most, unit, worry), details)
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _moves(one: Left, unit: Unit, points: float, beyond: float, quantile: float) -> bool:

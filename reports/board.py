@@ -14,6 +14,7 @@ from venire.arena.errors import InputError
 from venire.arena.records import Origin, Status
 from venire.ratings.agreement import MINIMUM_MODELS, Agreement, agreement
 from venire.ratings.apart import Rated, largest, unrated
+from venire.ratings.checks import finite
 from venire.ratings.consistency import Consistency, JudgeConsistency, consistency
 from venire.ratings.elo_from_consistency import Score, elo_from_consistency
 from venire.ratings.merging import Judgments, merge_orders
@@ -173,20 +174,20 @@ def _model_rows(judgments: Judgments, rated: Rated, reference: Mapping[str, floa
     rows = [
         ModelRow(
             model=name,
-            elo=_known(found.elo[place]),
-            logit=_known(found.logits[place]),
-            lo=_known(rated.lo[place]),
-            hi=_known(rated.hi[place]),
-            se=_known(rated.se[place]),
+            elo=finite(found.elo[place]),
+            logit=finite(found.logits[place]),
+            lo=finite(rated.lo[place]),
+            hi=finite(rated.hi[place]),
+            se=finite(rated.se[place]),
             rank_lo=int(rated.rank_lo[place]) or None,
             rank_hi=int(rated.rank_hi[place]) or None,
             battles=count[name],
             tier=int(rated.tier[place]) or None,
-            best=_known(rated.best[place]),
+            best=finite(rated.best[place]),
             group=int(rated.group[place]) if len(rated.groups) > 1 else None,
             reference=reference.get(name),
-            position=None if rated.position is None else _known(rated.position[place]),
-            figures={name: _known(column[place]) for name, column in rated.figures.items() if name != "position"},
+            position=None if rated.position is None else finite(rated.position[place]),
+            figures={name: finite(column[place]) for name, column in rated.figures.items() if name != "position"},
         )
         for place, name in enumerate(found.models)
     ]
@@ -257,7 +258,7 @@ def _errors(rated: Rated, options: Options, judges: Consistency, judgments: Judg
         "errors": rated.ratings.errors.replace("instructions", drawn),
         "cluster": units,
         "level": options.level,
-        "degrees": _known(degrees),
+        "degrees": finite(degrees),
         "bootstrap": {
             "unit": judges.drawn,
             "units": judges.units,
@@ -304,10 +305,6 @@ def _judges_by_elo(judges: Consistency, elo: Mapping[str, float], origin: str | 
         return {}
     found = [elo_from_consistency(judges, elo, score=score) for score in get_args(Score)]
     return {"elo_from_consistency": [{**asdict(one), "verdicts": origin} for one in found]}
-
-
-def _known(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
 
 
 def _rounded(value: Any) -> Any:

@@ -122,7 +122,7 @@ def _respelt(table: Table, mapping: Mapping[str, str]) -> Mapping[str, str]:
 
 def _sides(table: Table, mapping: Mapping[str, str]) -> tuple[str, str, str]:
     """Our names of the two models and of the winner: as A and B, or in the order shown."""
-    for sides in () if forms & {*table.columns, *mapping} else (_PLAIN, _SHOWN):
+    for sides in (_PLAIN, _SHOWN):
         if set(mapping) & set(sides[:2]):
             return sides
     if "verdict" in mapping:

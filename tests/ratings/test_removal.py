@@ -17,7 +17,7 @@ from venire.ratings.bradley_terry import bradley_terry
 from venire.ratings.comparisons import Comparisons, comparisons
 from venire.ratings.existence import SeparatedError
 from venire.ratings.merging import merge_orders
-from venire.ratings.removal import evenly_spread, smallest_removal
+from venire.ratings.removal import smallest_removal
 
 
 def pair(won: int, lost: int) -> Comparisons:
@@ -135,18 +135,6 @@ def test_without_two_models_or_without_names_there_is_nothing_to_leave_out() -> 
         smallest_removal(comparisons(["a"], ["b"], [1]))
     with pytest.raises(InputError, match="no named judges"):
         smallest_removal(pair(3, 2), "judge")
-
-
-def test_the_share_for_a_lead_that_all_bear_alike() -> None:
-    """Of 10,000 normal effects the best share that adds up to two standard errors, by simulation."""
-    rng = np.random.default_rng(0)
-    wanted = []
-    for _ in range(20):
-        drawn = np.sort(rng.normal(size=10_000))[::-1]
-        wanted.append(np.searchsorted(np.cumsum(drawn), 2.0 * 100.0) / 10_000)
-    assert evenly_spread(10_000, 2.0) == pytest.approx(float(np.mean(wanted)), rel=0.05)
-    assert evenly_spread(4, 5.0) is None
-    assert evenly_spread(100, 0.0) == 0.0
 
 
 def test_the_least_removal_on_record(shared_data: Path) -> None:

@@ -12,6 +12,9 @@ from venire.ratings.comparisons import Comparisons
 
 __all__ = ["Order", "Votes", "contradicted", "pair_bound", "votes"]
 
+_LEAST = 1e-300
+"""Below it numbers lose digits, and votes so light are none."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Votes:
@@ -22,8 +25,8 @@ class Votes:
 
     @property
     def tolerance(self) -> float:
-        """Sums of votes that differ by less are equal: the last bits of a sum decide nothing."""
-        return 1e-9 * max(1.0, float(self.weight.sum()))
+        """Sums of votes that differ by less are equal: the last bits of a sum decide nothing, whatever a vote weighs."""
+        return max(1e-9 * float(self.weight.sum()), _LEAST)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

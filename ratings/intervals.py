@@ -20,7 +20,17 @@ from venire.ratings.ranking import Ranking, ranking
 from venire.ratings.result import Ratings
 from venire.ratings.scale import ELO_MEAN, POINTS_PER_LOGIT
 
-__all__ = ["MOST_MODELS", "Draws", "Refit", "anchor_shift", "errors_for", "finished", "redrawn", "row_draws"]
+__all__ = [
+    "MOST_MODELS",
+    "Draws",
+    "Refit",
+    "anchor_shift",
+    "errors_for",
+    "finished",
+    "of_draws",
+    "redrawn",
+    "row_draws",
+]
 
 MOST_MODELS = 2_000
 """Above it errors and ranks of all models at once are tables that take minutes: they are made where asked for."""
@@ -97,18 +107,9 @@ def redrawn(data: Comparisons, refit: Refit, point: Ratings, *, replicates: int,
     A draw that cannot be fitted has NaN; a model that a draw leaves out makes it one that has no estimate.
     """
     drawn = row_draws(data, replicates=replicates, seed=seed)
-    known = np.isfinite(point.logits)
-    logits = np.full((replicates, len(point.models)), np.nan)
-    for row, rows in zip(logits, drawn.rows, strict=False):
-        try:
-            found = refit(rows).logits
-        except VenireError:
-            continue
-        if np.isfinite(found[known]).all():
-            row[:] = found
     return Replicates(
         models=point.models,
-        logits=logits,
+        logits=of_draws(drawn, lambda rows: refit(rows).logits, point.logits, replicates),
         point=point.logits,
         unit=drawn.unit,
         units=drawn.units,
@@ -134,6 +135,25 @@ def row_draws(data: Comparisons, *, replicates: int, seed: int) -> Draws:
         np.concatenate([parts[one] for one in rng.integers(0, size, size)]) for _ in range(replicates if size else 0)
     )
     return Draws(rows, "battle" if data.cluster is None else "cluster", size)
+
+
+def of_draws(
+    drawn: Draws,
+    figures: Callable[[NDArray[np.intp]], NDArray[np.float64]],
+    point: NDArray[np.float64],
+    replicates: int,
+) -> NDArray[np.float64]:
+    """The `figures` (models,) of each draw (replicates, models): NaN where it has none of a model that `point` has."""
+    known = np.isfinite(point)
+    found = np.full((replicates, len(point)), np.nan)
+    for row, rows in zip(found, drawn.rows, strict=False):
+        try:
+            values = figures(rows)
+        except VenireError:
+            continue
+        if np.isfinite(values[known]).all():
+            row[:] = values
+    return found
 
 
 def _without_errors(ratings: Ratings, options: Options, drawn: Replicates | None) -> dict[str, str]:

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from venire.arena.errors import VenireError
 from venire.ratings.comparisons import Comparisons
-from venire.ratings.intervals import row_draws
+from venire.ratings.intervals import of_draws, row_draws
 from venire.ratings.order import Order
 
 __all__ = ["OrderDraws", "OrderRefit", "Places", "redrawn_positions"]
@@ -73,15 +72,7 @@ class OrderDraws:
 def redrawn_positions(data: Comparisons, refit: OrderRefit, order: Order, *, replicates: int, seed: int) -> OrderDraws:
     """Draw rows again and put the models in order by each draw, as `intervals.redrawn` does for ratings."""
     drawn = row_draws(data, replicates=replicates, seed=seed)
-    known = np.isfinite(order.position)
-    position = np.full((replicates, len(order.models)), np.nan)
-    for row, rows in zip(position, drawn.rows, strict=False):
-        try:
-            found = refit(rows).position
-        except VenireError:
-            continue
-        if np.isfinite(found[known]).all():
-            row[:] = found
+    position = of_draws(drawn, lambda rows: refit(rows).position, order.position, replicates)
     return OrderDraws(order.position, position, drawn.unit, drawn.units)
 
 

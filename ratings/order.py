@@ -25,7 +25,7 @@ class Votes:
 
     @property
     def tolerance(self) -> float:
-        """Sums of votes that differ by less are equal: the last bits of a sum decide nothing, whatever a vote weighs."""
+        """Sums of votes that differ by less are equal: last bits decide nothing, whatever a vote weighs."""
         return max(1e-9 * float(self.weight.sum()), _LEAST)
 
 

@@ -3,7 +3,8 @@
 A judge whose every verdict agrees (or disagrees) with the order of the ratings fits ever better as its ability grows:
 in the limit its verdicts cost nothing, and it says nothing but that order. It is taken out, the rest is fitted, and it
 stays out if the rest's order agrees with it. If not, the judge holds models apart that the others would put the other
-way round; the limit is then its order with those models equal, which a very large ability comes close to. Models are
+way round; the limit is then its order with those models equal, which a very large ability comes close to. One that
+contradicts itself among them, and would gain by a smaller ability, comes back into the fit. Models are
 apart where no chain of wins, each read with the sign of its judge's ability, leads both ways.
 """
 
@@ -25,12 +26,16 @@ __all__ = ["Limit", "climb_to_limit", "directed", "warmed"]
 
 _FAR = 30.0
 """Ability, in ratings of unit spread, from which a judge without a contradiction is taken to have no finite one."""
-_VAST = 100.0
+_VAST = 1e4
 """The same for a judge that contradicts itself on models that the others find all but equal."""
+_SOON = 100.0
+"""The same where no climb came so far."""
 _WIDE = 15.0
 """Log odds beyond which a model may be running away from the others."""
-_EDGE = (1e3, 1e4, 1e5)
+_EDGE = (1e3, 1e4, 1e5, 1e6, 1e7)
 """Abilities, in the same unit, that stand in for an infinite one where a judge's order holds models equal."""
+_RECEDES = 1e-6
+"""Slope in nats below which a judge at the edge is better off with a smaller ability."""
 _LITTLE = 1e-7
 """Information of a judge, a verdict, below which its habits are not told."""
 _LEAP = 2.0
@@ -61,7 +66,11 @@ class Limit:
 
 @dataclass(slots=True)
 class _State:
-    """Who is in the fit: `alive` models, `endless` judges out of it, those `tried` again, and those at the `edge`."""
+    """Who is in the fit: `alive` models, `endless` judges out of it, those `tried` again, and those at the `edge`.
+
+    `freed` judges were at the edge and came back; nobody else does once it is `settled`. An ability from `vast` on is
+    taken to have no end.
+    """
 
     point: Point
     fixed: Mask
@@ -69,6 +78,9 @@ class _State:
     endless: Mask
     tried: Mask
     edge: Mask
+    freed: Mask
+    vast: float
+    settled: bool = False
     steps: int = 0
 
 
@@ -83,13 +95,20 @@ def climb_to_limit(
     """
     blind = False
     state = _begin(cells, start, penalty, fixed, names)
-    for _ in range(8 + cells.models + 4 * cells.judges):
+    for _ in range(8 + cells.models + 6 * cells.judges):
         judges = np.flatnonzero(cells.among(state.alive, np.arange(cells.judges)).by_judge(None) > 0)
         judges = judges[~state.endless[judges]]
         part = cells.among(state.alive, judges)
         if len(state.alive) < 2 or not len(part) or state.edge[judges].all():
             return None
-        peak, halted = _fitted(part, state, judges, penalty, blind)
+        try:
+            peak, halted = _fitted(part, state, judges, penalty, blind)
+        except NotConvergedError:
+            if not _back_at_edge(state, judges):
+                if state.vast == _SOON:
+                    raise
+                state.vast = _SOON
+            continue
         state.point.ratings[state.alive], state.point.local[judges] = peak.point.ratings, peak.point.local
         state.steps += peak.steps
         if _unplaced(part, peak.point, state, judges, judge_names):
@@ -103,12 +122,12 @@ def climb_to_limit(
         if halted:
             blind = True
             continue
-        if _released(cells, state, peak.point.spread):
+        if _released(cells, state, peak.point.spread) or _receded(part, peak.point, state, judges):
             blind = False
             continue
         held = state.fixed[judges] | (state.edge[judges][:, None] & _column(fixed))
         outside = np.flatnonzero(state.endless)
-        peak = replace(peak, steps=state.steps)
+        peak = replace(peak, steps=state.steps, log_likelihood=peak.log_likelihood + _aside(cells, state))
         return Limit(part, state.alive, judges, peak, held, state.fixed, np.flatnonzero(state.edge), outside)
     raise NotConvergedError("ratings and abilities: which judges have a finite ability did not settle")
 
@@ -126,7 +145,16 @@ def _begin(cells: Cells, start: Point, penalty: Penalty, fixed: Mask, names: tup
     if penalty.abilities == 0.0 and cells.tied is None and cells.first is None:
         endless = (cells.by_judge(None) == 1.0) & (cells.by_judge(cells.mixed.astype(np.float64)) == 0.0)
     nobody = np.zeros(cells.judges, dtype=np.bool_)
-    return _State(Point(start.ratings.copy(), start.local.copy()), fixed.copy(), some, endless, nobody, nobody.copy())
+    return _State(
+        Point(start.ratings.copy(), start.local.copy()),
+        fixed.copy(),
+        some,
+        endless,
+        nobody,
+        nobody.copy(),
+        nobody.copy(),
+        _VAST,
+    )
 
 
 def _fitted(part: Cells, state: _State, judges: Codes, penalty: Penalty, blind: bool) -> tuple[Peak, bool]:
@@ -135,7 +163,7 @@ def _fitted(part: Cells, state: _State, judges: Codes, penalty: Penalty, blind: 
     A `blind` climb goes on: what looked like running away was none.
     """
     begin = Point(state.point.ratings[state.alive], state.point.local[judges])
-    edge, held = state.edge[judges], state.fixed[judges]
+    edge, held, freed = state.edge[judges], state.fixed[judges], state.freed[judges]
     halted = False
 
     def watch(point: Point) -> bool:
@@ -148,7 +176,9 @@ def _fitted(part: Cells, state: _State, judges: Codes, penalty: Penalty, blind: 
             placed = ~state.fixed[judges][:, 1:].all(axis=1)
             halted = bool(np.any(_beyond(part, point, state.fixed[judges]) & placed & ~edge))
         if penalty.abilities == 0.0 and np.any((size > _FAR) & ~edge):
-            halted = halted or bool(np.any((size > _FAR) & ~edge & ((directed(part, odds) > 0) | (size > _VAST))))
+            halted = halted or bool(
+                np.any((size > _FAR) & ~edge & ((directed(part, odds) > 0) | ((size > state.vast) & ~freed)))
+            )
         if not halted and penalty.ratings == 0.0 and float(np.abs(odds).max(initial=0.0)) > _WIDE:
             halted = len(_groups(part, point)) > 1
         return halted
@@ -156,13 +186,20 @@ def _fitted(part: Cells, state: _State, judges: Codes, penalty: Penalty, blind: 
     if not edge.any():
         return maximise(part, begin, penalty, held, watch), halted
     held = held | (edge[:, None] & _column(held))
+    found: Peak | None = None
     for size in _EDGE:
         local = begin.local.copy()
         local[edge, 0] = np.sign(local[edge, 0]) * size / begin.spread
-        found = maximise(part, Point(begin.ratings, local), penalty, held, watch)
+        try:
+            found = maximise(part, Point(begin.ratings, local), penalty, held, watch)
+        except NotConvergedError:
+            if found is None:
+                raise
+            break
         begin = found.point
         if halted:
             break
+    assert found is not None, "there is a first size"
     return found, halted
 
 
@@ -223,7 +260,7 @@ def _runaways(part: Cells, point: Point, state: _State, judges: Codes, halted: b
     separated = inside & (directed(part, odds_at(part, point)) > 0)
     if halted:
         separated &= size > _FAR
-    vast = inside & ~separated & (size > _VAST)
+    vast = inside & ~separated & (size > state.vast) & ~state.freed[judges]
     single = part.by_judge(None) == 1.0
     tried = state.tried[judges]
     state.edge[judges[(separated & tried) | (vast & ~single)]] = True
@@ -239,12 +276,55 @@ def _released(cells: Cells, state: _State, spread: float) -> bool:
     gap = ratings[state.alive][part.upper] - ratings[state.alive][part.lower]
     there = part.by_judge(None) > 0.0
     back = state.endless & there & (directed(part, gap) == 0)
-    # A judge of a single pair contradicts nobody: it only cannot be told which way it is.
-    back &= part.by_judge(None) > 1.0
+    # A judge of a single pair contradicts nobody. It has an ability where it says both of models that are apart.
+    single = part.by_judge(None) == 1.0
+    fits = _fitting(part, gap)
+    told = single & ~state.tried & (fits != 0.0) & (np.abs(fits) * spread < _VAST)
+    back &= ~single | told
     state.endless &= ~back
     state.tried |= back
-    state.point.local[back, 0] = np.sign(state.point.local[back, 0]) * _FAR / spread
+    state.point.local[back, 0] = np.where(told, fits, np.sign(state.point.local[:, 0]) * _FAR / spread)[back]
     return bool(back.any())
+
+
+def _fitting(part: Cells, gap: Vector) -> Vector:
+    """The ability (judges,) that a judge's share of wins asks for at these gaps of ratings; 0 where none does."""
+    found = np.zeros(part.judges)
+    both = (part.won > 0.0) & (part.lost > 0.0) & (gap != 0.0)
+    found[part.judge[both]] = np.log(part.won[both] / part.lost[both]) / gap[both]
+    return found
+
+
+def _aside(cells: Cells, state: _State) -> float:
+    """The log-likelihood of judges out of the fit that say both of one pair: at their best, however near 0 its gap."""
+    part = cells.among(state.alive, np.flatnonzero(state.endless))
+    both = (part.won > 0.0) & (part.lost > 0.0) & (part.by_judge(None) == 1.0)[part.judge]
+    won, lost = part.won[both], part.lost[both]
+    return float((won * np.log(won / (won + lost)) + lost * np.log(lost / (won + lost))).sum())
+
+
+def _receded(part: Cells, point: Point, state: _State, judges: Codes) -> bool:
+    """Set free a judge at the edge that contradicts itself and would rather be less able; whether there was one.
+
+    What it would gain is told by the slope of the likelihood in the logarithm of its ability. Each is set free once.
+    """
+    edge = state.edge[judges] & ~state.freed[judges]
+    if state.settled or not edge.any():
+        return False
+    slope = np.where(edge, arrow(part, point).local_pull[:, 0] * point.ability, 0.0)
+    least = int(np.argmin(slope))
+    if slope[least] >= -_RECEDES:
+        return False
+    state.edge[judges[least]], state.freed[judges[least]] = False, True
+    state.point.local[judges[least], 0] = np.sign(point.ability[least]) * _FAR / point.spread
+    return True
+
+
+def _back_at_edge(state: _State, judges: Codes) -> bool:
+    """Put judges that were set free back, and free no more, where no climb ends without it; whether there were any."""
+    back = judges[state.freed[judges] & ~state.edge[judges]]
+    state.edge[back], state.settled = True, True
+    return bool(len(back))
 
 
 def _groups(part: Cells, point: Point) -> list[Codes]:

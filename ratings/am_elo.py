@@ -29,7 +29,7 @@ from venire.ratings.result import Ratings
 
 __all__ = ["AmElo", "Restarts", "am_elo"]
 
-_NONE = 1e-9
+_NONE = 1e-5
 """A mean ability of less than this share of the abilities' mean size is none."""
 
 Vector = NDArray[np.float64]

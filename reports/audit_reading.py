@@ -60,7 +60,7 @@ def check_unread_models(case: Case) -> Finding:
 def check_complete(case: Case) -> Finding:
     """Whether what was planned was judged."""
     if not case.planned:
-        raise InputError("a table does not say how many verdicts were to be had")
+        raise InputError("how many verdicts were to be had is known of judges of pairs in a store alone")
     there = len(case.battles.label)
     share = min(1.0, there / case.planned)
     says = f"{there:,} of {case.planned:,} planned verdicts are there"

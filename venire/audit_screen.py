@@ -29,7 +29,7 @@ def show_audit(screen: Console, audit: Audit) -> None:
         names = ", ".join(one.check for one in audit.worries)
         screen.print(f"{len(audit.worries)} of {made} checks {worry}: {names}")
     else:
-        screen.print(f"none of {made} checks worries")
+        screen.print(f"none of {made} checks worries" if made else "no check could be made")
     if source := audit.source:
         screen.print(f"format: {source['format']}; {source['verdicts']} verdicts", style="dim")
     if audit.note:

@@ -137,3 +137,9 @@ def test_nothing_is_cut_on_a_terminal_of_any_width(width: int) -> None:
 
 def test_an_audit_without_worries_says_so() -> None:
     assert "none of 1 checks worries" in show(80, Finding("fit", False, 0.0, 0.05, "well"))
+
+
+def test_an_audit_of_nothing_but_checks_that_could_not_be_made_calls_nothing_fine() -> None:
+    text = show(80, Finding("length", None, None, 0.2, "no lengths are known"))
+    assert "no check could be made" in text
+    assert "worries" not in text

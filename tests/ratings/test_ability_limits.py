@@ -65,17 +65,22 @@ def test_a_crowd_reaches_the_highest_likelihood_known(models: int, judges: int, 
 
 def test_a_judge_of_one_pair_that_says_both_has_the_ability_its_share_asks_for() -> None:
     rows = [
-        ("x", "d", "c", 0.75, 1.0),
-        ("y", "c", "e", 0.25, 2.0),
-        ("z", "b", "c", 0.5, 2.0),
-        ("z", "c", "d", 0.75, 0.5),
-        ("z", "d", "a", 0.25, 2.0),
+        ("y", "d", "a", 0.75, 0.5),
+        ("y", "b", "d", 0.75, 0.5),
+        ("y", "d", "b", 0.25, 0.5),
+        ("z", "a", "c", 0.5, 0.5),
+        ("x", "b", "d", 0.75, 1.0),
+        ("y", "a", "d", 0.25, 2.0),
+        ("z", "c", "b", 0.25, 0.0),
+        ("z", "a", "c", 0.25, 0.0),
+        ("z", "a", "d", 0.0, 0.5),
+        ("z", "d", "a", 0.75, 0.5),
     ]
     judge, one, other, y, weight = zip(*rows, strict=True)
     data = comparisons(list(one), list(other), list(y), weight=list(weight), judge=list(judge))
     found = am_elo(data, restarts=8)
     elo = dict(zip(found.ratings.models, found.ratings.logits.tolist(), strict=True))
-    assert found.ability[0] == pytest.approx(logit(0.75) / (elo["d"] - elo["c"]))
+    assert found.ability[0] == pytest.approx(logit(0.75) / (elo["b"] - elo["d"]))
     assert found.ability.mean() == pytest.approx(1.0)
     assert data.judge is not None
     odds = found.ability[data.judge] * (found.ratings.logits[data.a] - found.ratings.logits[data.b])

@@ -16,7 +16,7 @@ FIGURES = sorted((DOCS / "figures").glob("*.svg"))
 def drawn() -> set[str]:
     """The names in the tables of the scripts that draw, read without running them: altair is slow to import."""
     names: set[str] = set()
-    for script in ("rating_models.py", "measuring_judges.py"):
+    for script in ("rating_models.py", "measuring_judges.py", "judges_and_ballots.py"):
         for node in ast.parse((DOCS / "figures" / script).read_text(encoding="utf-8")).body:
             if isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Dict):
                 names |= {key.value for key in node.value.keys if isinstance(key, ast.Constant)}

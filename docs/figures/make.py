@@ -1,4 +1,4 @@
-"""Draw the figures of docs/ratings.md, each from battles simulated with a seed: `make figures`.
+"""Draw the figures of docs/, each from battles simulated with a seed: `make figures`.
 
 With names as arguments, only these: `python docs/figures/make.py ranks ties`.
 """
@@ -9,13 +9,14 @@ import sys
 from pathlib import Path
 
 import altair as alt
+import judges_and_ballots
 import measuring_judges
 import rating_models
 
 __all__ = ["main"]
 
 HERE = Path(__file__).resolve().parent
-FIGURES = rating_models.FIGURES | measuring_judges.FIGURES
+FIGURES = rating_models.FIGURES | measuring_judges.FIGURES | judges_and_ballots.FIGURES
 
 
 def look() -> alt.theme.ThemeConfig:

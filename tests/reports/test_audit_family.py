@@ -105,6 +105,13 @@ def test_a_favour_too_small_to_matter_is_no_worry() -> None:
     assert found.worry is False
 
 
+def test_a_large_favour_that_chance_may_make_is_no_worry() -> None:
+    """Honest judges and few verdicts: the odds of j1 are above the threshold, within two errors of 0."""
+    found = check_own_family(judged(9, instructions=15))
+    assert of(found, "j1")["odds"] > 0.2
+    assert found.worry is False
+
+
 def test_battles_within_the_family_tell_nothing_of_favour() -> None:
     looked = judged(4, favour=(0.9, 0.0, 0.0, 0.0))
     within = (looked.judgments.judge == 0) & (looked.judgments.model_a == 0) & (looked.judgments.model_b == 1)

@@ -175,13 +175,14 @@ def test_our_own_dialect_reads_nothing_that_the_two_stage_protocol_does_not() ->
         assert found.verdict is None or (choice is not None and found.verdict == labels[choice[0]]), ascii(text)
 
 
-def test_twenty_thousand_replies_are_read_without_an_exception_or_a_guess() -> None:
+@pytest.mark.parametrize("replies", [4_000, pytest.param(20_000, marks=pytest.mark.slow)])
+def test_thousands_of_replies_are_read_without_an_exception_or_a_guess(replies: int) -> None:
     rng = random.Random(31)
     read: Counter[str] = Counter()
-    for _ in range(20_000):
+    for _ in range(replies):
         read += check(rng)
     assert set(read) == set(DIALECTS), "each dialect reads some of them"
-    assert max(read.values()) < 4_000, "and none reads most of them"
+    assert max(read.values()) < replies / 5, "and none reads most of them"
 
 
 def test_no_pattern_looks_at_more_than_a_bounded_stretch_of_a_reply(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,7 +63,7 @@ def careless() -> Iterator[str]:
     loop.close()
 
 
-@pytest.mark.parametrize("provider", ["openai", "litellm"])
+@pytest.mark.parametrize("provider", ["openai", pytest.param("litellm", marks=pytest.mark.slow)])
 def test_no_byte_of_store_log_or_output_is_the_key(
     provider: str, careless: str, write_campaign: Callable[..., Path], start: Callable[..., Any], folder: Path
 ) -> None:

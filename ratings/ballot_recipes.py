@@ -9,17 +9,19 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
 from venire.ratings.apart import Rated
+from venire.ratings.ballots import ballot_votes
 from venire.ratings.comparisons import Comparisons
 from venire.ratings.counted_ballots import counted
 from venire.ratings.intervals import errors_for, finished
 from venire.ratings.judgments import Judgments
+from venire.ratings.majorities import by_score
 from venire.ratings.median_rank import median_rank
 from venire.ratings.options import Options
 from venire.ratings.order import Order
 from venire.ratings.plackett_luce import plackett_luce
 from venire.ratings.recipes import rated_apart
 from venire.ratings.result import Ratings
-from venire.ratings.vote_recipes import ordered
+from venire.ratings.vote_recipes import order_facts, ordered
 
 __all__ = ["by_median_rank", "by_plackett_luce"]
 
@@ -37,6 +39,8 @@ def by_median_rank(battles: Battles, judgments: Judgments, options: Options) -> 
 def by_plackett_luce(battles: Battles, judgments: Judgments, options: Options) -> Rated:
     """Plackett-Luce; models that no chain of "above" joins are rated apart, unless a ridge joins them.
 
+    Models rated together make an order, and what it contradicts is told as of other orders.
+
     Raises `InputError` where there are no ballots to be had.
     """
     found, ridge = counted(battles, judgments), options.ridge or 0.0
@@ -52,4 +56,8 @@ def by_plackett_luce(battles: Battles, judgments: Judgments, options: Options) -
         return finished(ratings, part, told, refit=refit)
 
     rated = rated_apart(found.data, options, rate_group)
-    return replace(rated, diagnostics={**rated.diagnostics, "notes": list(found.notes)})
+    facts = {**rated.diagnostics, "notes": list(found.notes)}
+    if len(rated.groups) == 1:
+        order = by_score("plackett-luce", ballot_votes(found.ballots), rated.ratings.logits, "logit")
+        facts |= order_facts(order, list(found.notes))
+    return replace(rated, diagnostics=facts)

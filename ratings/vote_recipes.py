@@ -27,7 +27,7 @@ from venire.ratings.schulze import schulze
 from venire.ratings.tallies import borda, copeland, minimax
 from venire.ratings.wins import win_counts
 
-__all__ = ["VOTING", "by_kemeny", "by_votes", "ordered"]
+__all__ = ["VOTING", "by_kemeny", "by_votes", "order_facts", "ordered"]
 
 VOTING: dict[str, tuple[Callable[[Votes], Order], str]] = {
     "borda": (borda, "an order by the share of votes that prefer a model"),
@@ -128,7 +128,7 @@ def ordered(
         figures=figures,
         fits=({"group": 1, "models": int(known.sum()), "judgments": len(data), **_unsure(order, options, drawn)},),
         without_estimate=0 if drawn is None else drawn.without_estimate,
-        diagnostics=_facts(order, [*_apart(data, known), *notes]),
+        diagnostics=order_facts(order, [*_apart(data, known), *notes]),
         position=order.position,
     )
 
@@ -161,7 +161,8 @@ def _unsure(order: Order, options: Options, drawn: OrderDraws | None) -> dict[st
     return {}
 
 
-def _facts(order: Order, notes: list[str]) -> dict[str, Any]:
+def order_facts(order: Order, notes: list[str]) -> dict[str, Any]:
+    """What the diagnostics say of an order, as plain JSON values."""
     count = order.optimal_orders
     return {
         "order": list(order.order),

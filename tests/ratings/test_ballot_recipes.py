@@ -14,10 +14,11 @@ from tests.ratings.test_plackett_luce import drawn
 from venire.arena.ballots import Ballots
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.ratings.ballots import paired
+from venire.ratings.ballots import ballot_votes, paired
 from venire.ratings.median_rank import median_rank
 from venire.ratings.methods import METHODS, missing, rate
 from venire.ratings.options import Options
+from venire.ratings.order import contradicted
 from venire.ratings.plackett_luce import plackett_luce
 from venire.ratings.vote_recipes import VOTING
 
@@ -51,6 +52,17 @@ def test_ballots_are_rated_as_they_are() -> None:
     order = rate(paired(given), "median-rank", Options())
     assert order.position is not None
     assert order.position.tolist() == median_rank(given).position.tolist()
+
+
+def test_an_order_by_plackett_luce_says_what_it_contradicts_as_other_orders_do() -> None:
+    given = peers()
+    found = rate(paired(given), "plackett-luce", Options())
+    facts, best = found.diagnostics, rate(paired(given), "kemeny", Options()).diagnostics
+    falling = np.argsort(-found.ratings.logits)
+    assert facts["order"] == [given.models[code] for code in falling]
+    assert facts["cost"] == contradicted(ballot_votes(given).weight, falling) >= best["cost"]
+    assert facts["proved"] == (facts["cost"] == facts["lower_bound"])
+    assert facts["optimal_orders"] is None
 
 
 @pytest.mark.parametrize("method", NEEDY)

@@ -15,7 +15,7 @@ from venire.ratings.apart import Rated
 from venire.ratings.ballots import select as select_ballots
 from venire.ratings.ballots import without_own
 from venire.ratings.merging import Judgments, merge_orders, select
-from venire.ratings.options import Options
+from venire.ratings.options import Options, spoken
 from venire.ratings.own_models import model_of_judge
 
 __all__ = ["METHODS", "Method", "heard", "merged", "missing", "rate", "untaken"]
@@ -120,7 +120,7 @@ def rate(battles: Battles, method: str, options: Options) -> Rated:
         raise InputError(f"method is {method!r}; choose one of {', '.join(METHODS)}")
     chosen = METHODS[method]
     if unknown := untaken(method, options):
-        raise InputError(f"{method} does not take {', '.join(unknown)}: leave it out, or choose another method")
+        raise InputError(f"{method} does not take {spoken(unknown)}: leave it out, or choose another method")
     if lacking := missing(battles, method, options):
         raise InputError(f"{method} needs {lacking}")
     if strange := sorted(set(options.anchors) - set(battles.models)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Literal, get_args
 
@@ -11,7 +11,7 @@ from venire.ratings.checks import check_draws, check_level
 from venire.ratings.covariance import PairErrors
 from venire.ratings.merging import Flips, Merge
 
-__all__ = ["MOST_REPLICATES", "MOST_RESTARTS", "Habit", "Options", "OwnVotes", "Ties"]
+__all__ = ["MOST_REPLICATES", "MOST_RESTARTS", "Habit", "Options", "OwnVotes", "Ties", "spoken"]
 
 MOST_REPLICATES = 100_000
 """More would take memory and hours, and move no bound that is printed."""
@@ -96,3 +96,20 @@ class Options:
         """Names of the options that differ from their defaults."""
         plain = Options()
         return tuple(one.name for one in fields(self) if getattr(self, one.name) != getattr(plain, one.name))
+
+
+_FLAGS = {
+    "anchors": "--anchor",
+    "replicates": "--bootstrap",
+    "covariates": "--covariate",
+    "own_votes": "--own",
+    "judge_weights": "--judge-weight",
+    "habits": "--habit",
+}
+"""Options that the command takes by another word, most of them one at a time."""
+
+
+def spoken(names: Iterable[str]) -> str:
+    """Names of options for a sentence, each with the flag of the command where that is spelt otherwise."""
+    flags = {name: _FLAGS.get(name, "--" + name.replace("_", "-")) for name in names}
+    return ", ".join(name if flag == f"--{name}" else f"{name} ({flag})" for name, flag in flags.items())

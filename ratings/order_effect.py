@@ -59,7 +59,7 @@ def order_effects(battles: Battles) -> tuple[OrderEffect, ...]:
     Raises `InputError` for a table that does not know orders, and as `canonical` does.
     """
     if not battles.ordered:
-        raise InputError("the table does not say which answer was shown first: there is no order to look at")
+        raise InputError("nothing says which answer was shown first: there is no order to look at")
     rows = canonical(battles)
     rows = select(rows, rows.status == Status.OK)
     y = outcomes(rows.label, rows.outcome)
@@ -76,7 +76,7 @@ def place_held_equal(battles: Battles) -> HeldEqual:
     """
     judgments = merge_orders(battles, "none")
     if judgments.first is None:
-        raise InputError("the table does not say which answer was shown first: there is no place to hold equal")
+        raise InputError("nothing says which answer was shown first: there is no place to hold equal")
     return held_equal(judgments.comparisons(), judgments.first.astype(np.float64), "position")
 
 

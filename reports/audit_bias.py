@@ -66,7 +66,10 @@ def check_length(case: Case) -> Finding:
     """Whether longer answers win beyond what models are worth, and what holding length equal does to the ranking."""
     name, column = "length", _length_column(case)
     if column is None:
-        lost = "no lengths are known: a store knows them, of a table --covariate length names a column of A's less B's"
+        lost = (
+            "no lengths are known: a store has those of pairs; for a table --covariate length names a column of A's "
+            "less B's"
+        )
         return Finding(name, None, None, LENGTH_EFFECT, lost)
     try:
         found = held_equal(case.judgments.comparisons(), case.judgments.features[column], column)

@@ -23,6 +23,7 @@ from venire.ratings.tie_sensitivity import TieRule, tie_sensitivity
 from venire.ratings.volatility import rating_path, volatility
 from venire.ratings.wins import win_counts
 from venire.reports.finding import Case, Finding
+from venire.reports.wording import counted, few
 
 __all__ = [
     "check_connectivity",
@@ -46,7 +47,6 @@ SEPARATED = 0.5
 STAYS = 0.8
 """Share of redrawn boards that keep the leader. A lead of 2.5 standard errors falls below it in 5 % of data sets."""
 
-_NAMED = 5
 _MOST = 500
 """Models beyond which errors of all pairs take too long to look at unasked."""
 
@@ -86,7 +86,7 @@ def check_connectivity(case: Case) -> Finding:
         more = f" and {len(found.bridges) - 1} more" if len(found.bridges) > 1 else ""
         says = f"wins join all {found.models} models; {one} against {two}{more} hold parts together alone"
     elif found.hinges:
-        says = f"wins join all {found.models} models; all hang on {_few(found.hinges)}"
+        says = f"wins join all {found.models} models; all hang on {few(found.hinges)}"
     else:
         says = f"wins join all {found.models} models, and no single pair or model holds them together"
     return Finding("connectivity", groups > 1, groups, 1, says, details)
@@ -144,7 +144,7 @@ def check_instructions(case: Case) -> Finding:
         "models": models,
         "largest_share": float(there.max(initial=0) / max(len(data), 1)),
     }
-    says = f"{units} instruction" + ("" if units == 1 else "s")
+    says = counted(units, "instruction")
     if units < FEW_CLUSTERS:
         says += ": intervals are too narrow, and the next instructions may say something else"
     elif units <= models:
@@ -168,7 +168,7 @@ def check_separation(case: Case) -> Finding:
     leader = data.models[order[0]]
     tied = [name for name in found.tied(leader) if name != leader]
     says = f"{share:.0%} of pairs are told apart, {neighbours} of {size - 1} neighbours"
-    says += f"; {leader} is not told apart from {_few(tied)}" if tied else f"; {leader} stands above all others"
+    says += f"; {leader} is not told apart from {few(tied)}" if tied else f"; {leader} stands above all others"
     details = {"pairs": share, "neighbours": neighbours, "tied_with_first": tied, "tiers": int(found.tier.max())}
     return Finding("separation", share < SEPARATED, share, SEPARATED, says, details)
 
@@ -237,7 +237,7 @@ def check_ties(case: Case) -> Finding:
     worst = max(there, key=lambda rule: (len(rule.contradicted), rule.leader != found.leader, rule.moved))
     says = f"ties {found.ties:.0%}, flips {found.flips:.0%} of judgments; with {worst.rule}"
     says += f" {worst.leader} leads in place of {found.leader}," if worst.leader != found.leader else ""
-    says += f" {worst.mover} moves {_places(worst.moved)}" if worst.moved else " no model moves"
+    says += f" {worst.mover} moves {counted(worst.moved, 'place')}" if worst.moved else " no model moves"
     if worst.contradicted:
         says += f", and {len(worst.contradicted)} clear orders turn round, as {' over '.join(worst.contradicted[0])}"
     else:
@@ -255,11 +255,3 @@ def _rule(rule: TieRule) -> dict[str, Any]:
         "contradicted": [list(pair) for pair in rule.contradicted],
         "reason": rule.reason,
     }
-
-
-def _places(number: int) -> str:
-    return f"{number} place" + ("" if number == 1 else "s")
-
-
-def _few(names: list[str] | tuple[str, ...]) -> str:
-    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")

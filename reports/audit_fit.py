@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from venire.arena.errors import InputError
+from venire.ratings.comparisons import Comparisons
 from venire.ratings.goodness_of_fit import goodness_of_fit
+from venire.ratings.result import Ratings
 from venire.ratings.transitivity import Cycle, transitivity
 from venire.reports.audit_board import largest_group
 from venire.reports.finding import Case, Finding
+from venire.reports.wording import counted
 
 __all__ = ["CLEAR", "check_circle", "check_fit", "check_single_pairs", "check_transitivity"]
 
@@ -30,8 +33,7 @@ _FEWEST_UNITS = 10
 
 def check_transitivity(case: Case) -> Finding:
     """Whether there are more circles of majorities than chance makes of these ratings."""
-    data, ratings = largest_group(case)
-    _enough(data.cluster is not None, ratings.diagnostics.get("clusters"))
+    data, ratings = _rated(case)
     found = transitivity(data, ratings, seed=case.options.seed)
     worry = found.p_value < CLEAR and found.excess > CIRCLES
     says = f"{found.cyclic} of {found.triads} triads are circles; chance makes {found.expected * found.triads:.1f}"
@@ -49,8 +51,7 @@ def check_transitivity(case: Case) -> Finding:
 
 def check_circle(case: Case) -> Finding:
     """Whether three models beat one another in a circle that no order of them explains."""
-    data, ratings = largest_group(case)
-    _enough(data.cluster is not None, ratings.diagnostics.get("clusters"))
+    data, ratings = _rated(case)
     found = transitivity(data, ratings, draws=1, seed=case.options.seed)
     if not found.strongest:
         return Finding("circle", False, None, STEP, "no three models beat one another in a circle", {"strongest": []})
@@ -70,8 +71,7 @@ def check_circle(case: Case) -> Finding:
 
 def check_fit(case: Case) -> Finding:
     """Whether win shares of pairs are those that ratings expect."""
-    data, ratings = largest_group(case)
-    _enough(data.cluster is not None, ratings.diagnostics.get("clusters"))
+    data, ratings = _rated(case)
     found = goodness_of_fit(data, ratings, seed=case.options.seed)
     worry = found.p_value < CLEAR and found.misfit > MISFIT
     says = f"win shares of pairs miss the ratings by {100 * found.misfit:.1f} points beyond chance"
@@ -89,8 +89,7 @@ def check_fit(case: Case) -> Finding:
 
 def check_single_pairs(case: Case) -> Finding:
     """Whether two models met with another outcome than their ratings say, as where the battles with others differ."""
-    data, ratings = largest_group(case)
-    _enough(data.cluster is not None, ratings.diagnostics.get("clusters"))
+    data, ratings = _rated(case)
     found = goodness_of_fit(data, ratings, draws=99, seed=case.options.seed).worst
     odd = max(found, key=lambda pair: (pair.p_value < CLEAR, abs(pair.share - pair.expected), pair.models))
     apart = abs(odd.share - odd.expected)
@@ -108,10 +107,18 @@ def check_single_pairs(case: Case) -> Finding:
     return Finding("single-pairs", worry, apart, ODD, says, details)
 
 
-def _enough(clustered: bool, units: int | None) -> None:
-    """Below some units a draw of their signs has too few outcomes to tell rare from common."""
-    if clustered and units is not None and units < _FEWEST_UNITS:
-        raise InputError(f"{units} instructions are too few to tell what chance makes of them")
+def _rated(case: Case) -> tuple[Comparisons, Ratings]:
+    """The largest group with its ratings, where there are units enough.
+
+    Below some units a draw of their signs has too few outcomes to tell rare from common.
+    """
+    data, ratings = largest_group(case)
+    units = ratings.diagnostics.get("clusters")
+    if data.cluster is not None and units is not None and units < _FEWEST_UNITS:
+        raise InputError(
+            f"{counted(units, 'instruction')}: {_FEWEST_UNITS} are needed to tell what chance makes of them"
+        )
+    return data, ratings
 
 
 def _unclear(p_value: float, large: bool) -> str:

@@ -16,6 +16,7 @@ from venire.reports.finding import Case, Finding
 
 __all__ = ["check_agreement", "check_alike", "check_drift"]
 
+_NO_TIMES = "no times are known"
 DRIFT_SHARE = 0.1
 """How far a habit may change while a campaign runs: one verdict in ten."""
 
@@ -51,7 +52,8 @@ def check_drift(case: Case) -> Finding:
     except VenireError as error:
         ratings, why = None, str(error)
     if not found and ratings is None:
-        return Finding(name, None, None, DRIFT_SHARE, f"early and late verdicts do not compare {timed}: {why}")
+        lost = f"early and late verdicts do not compare {timed}: {why}" if case.seconds is not None else _NO_TIMES
+        return Finding(name, None, None, DRIFT_SHARE, lost)
     clear = [one for one in found if one.change.beyond(0.0) > clear_beyond(len(found), one.change.clusters, _LEVEL)]
     most = max(clear, key=_drifted) if clear else max(found, key=lambda one: one.change.beyond(0.0), default=None)
     habits = bool(clear) and most is not None and _drifted(most) >= DRIFT_SHARE
@@ -64,7 +66,7 @@ def check_drift(case: Case) -> Finding:
     figure = None if most is None else round(_drifted(most), 6)
     says = _drift_says(most, ratings, habits, moved, timed)
     if case.seconds is None:
-        return Finding(name, None, figure, DRIFT_SHARE, f"no times are known, and rows may be sorted; {says}", details)
+        return Finding(name, None, figure, DRIFT_SHARE, f"{_NO_TIMES}, and rows may be sorted; {says}", details)
     return Finding(name, habits or moved, figure, DRIFT_SHARE, says, details)
 
 

@@ -15,7 +15,7 @@ from venire.arena.errors import InputError
 from venire.ratings.agreement import agreement
 from venire.ratings.apart import Rated, largest
 from venire.ratings.methods import METHODS, missing, rate, untaken
-from venire.ratings.options import Options
+from venire.ratings.options import Options, spoken
 
 __all__ = ["Comparison", "Standing", "compare"]
 
@@ -83,7 +83,7 @@ def compare(battles: Battles, methods: Sequence[str], options: Options) -> Compa
         left_out = {name: f"needs {lack}" for name in METHODS if (lack := missing(battles, name, options))}
         left_out |= {name: "rates no models" for name, one in METHODS.items() if not one.rates}
         left_out |= {
-            name: f"does not take {', '.join(lost)}"
+            name: f"does not take {spoken(lost)}"
             for name in METHODS
             if name not in left_out and (lost := untaken(name, _told(name, options)))
         }

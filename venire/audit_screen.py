@@ -7,6 +7,7 @@ from rich.table import Table
 
 from venire.reports.audit import CHECKS, Audit
 from venire.reports.finding import Finding
+from venire.reports.wording import counted
 from venire.screen import plain
 
 __all__ = ["show_audit"]
@@ -22,7 +23,7 @@ def show_audit(screen: Console, audit: Audit) -> None:
     order += [one for one in audit.findings if one.worry is None]
     made = sum(one.worry is not None for one in audit.findings)
     counts = {"verdict": audit.rows, "model": audit.models, "judge": audit.judges, "instruction": audit.instructions}
-    told = ", ".join(f"{count:,} {name}" + ("" if count == 1 else "s") for name, count in counts.items())
+    told = ", ".join(counted(count, name) for name, count in counts.items())
     screen.print(f"Audit   {told}   verdicts: {audit.verdicts}")
     if audit.worries:
         worry = "worries" if len(audit.worries) == 1 else "worry"

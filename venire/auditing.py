@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from venire.arena.records import Origin
 from venire.rating import Source, Verdicts, choose_campaign, is_store, read
 from venire.ratings.merging import canonical
 from venire.ratings.methods import merged
-from venire.ratings.options import Options
+from venire.ratings.options import Options, spoken
 from venire.reports.audit import CHECKS, Audit
 from venire.reports.audit import audit as audit_case
 from venire.reports.finding import Case
@@ -91,6 +90,5 @@ _HEARD = frozenset({"merge", "flips", "level", "seed", "replicates", "covariates
 
 
 def _refuse(options: Options) -> None:
-    unheard: list[Any] = [name for name in options.changed() if name not in _HEARD]
-    if unheard:
-        raise InputError(f"an audit does not take {', '.join(unheard)}: leave it out")
+    if unheard := [name for name in options.changed() if name not in _HEARD]:
+        raise InputError(f"an audit does not take {spoken(unheard)}: leave it out")

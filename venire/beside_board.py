@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
-from venire.known_ratings import some
+from venire.reports.wording import few
 from venire.screen import plain, tabulate
 
 __all__ = ["show_peers", "show_reference"]
@@ -21,8 +21,8 @@ _MOST = 40
 def show_reference(screen: Console, told: Mapping[str, Any]) -> None:
     """One line on the ratings of a file: how many were used, and which could not be."""
     line = f"reference: {plain(told['file'])}, {told['shared']} of its {told['ratings']} models were judged"
-    line += f" (not judged: {plain(some(told['not_judged']))})" if told["not_judged"] else ""
-    line += f"; no reference for {plain(some(told['not_rated']))}" if told["not_rated"] else ""
+    line += f" (not judged: {plain(few(told['not_judged']))})" if told["not_judged"] else ""
+    line += f"; no reference for {plain(few(told['not_rated']))}" if told["not_rated"] else ""
     line += f"; in place of the store's {told['replaces']} ratings" if told["replaces"] else ""
     screen.print(line, style="dim")
 
@@ -56,7 +56,7 @@ def show_peers(screen: Console, facts: Mapping[str, Any], verdicts: str | None) 
     )
     for reason in dict.fromkeys(row["own_odds_reason"] for row in facts["models"] if row["own_odds_reason"]):
         names = [row["model"] for row in facts["models"] if row["own_odds_reason"] == reason]
-        screen.print(f"no own odds: {plain(some(names))}: {reason}", style="dim")
+        screen.print(f"no own odds: {plain(few(names))}: {reason}", style="dim")
     for warning in facts["warnings"]:
         screen.print(f"note: {plain(warning)}")
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
+from venire.reports.wording import few
 from venire.screen import plain
 
 __all__ = ["show_found"]
@@ -20,7 +21,7 @@ def show_found(screen: Console, facts: Mapping[str, Any]) -> None:
     if "own_left_out" in facts:
         screen.print(f"left out: {facts['own_left_out']} verdicts of judges on themselves", style="dim")
     if weights := facts.get("judge_weights"):
-        screen.print(f"weights: {_few([f'{plain(name)} {weight:g}' for name, weight in weights.items()])}", style="dim")
+        screen.print(f"weights: {few([f'{plain(name)} {weight:g}' for name, weight in weights.items()])}", style="dim")
     if "cost" in facts:
         _show_order(screen, facts)
     if str(facts.get("sign", "")).startswith("undecided"):
@@ -28,7 +29,7 @@ def show_found(screen: Console, facts: Mapping[str, Any]) -> None:
     unknown: Mapping[str, str] = facts.get("no_ability", {})
     for reason in dict.fromkeys(unknown.values()):
         names = [plain(name) for name, why in unknown.items() if why == reason]
-        screen.print(f"no finite ability: {_few(names)}: {plain(reason)}")
+        screen.print(f"no finite ability: {few(names)}: {plain(reason)}")
     dropped = facts.get("dropped", ())
     for one in dropped[:_NAMED]:
         screen.print(f"left out: {plain(one['judge'])}: {plain(one['reason'])}")
@@ -47,8 +48,3 @@ def _show_order(screen: Console, facts: Mapping[str, Any]) -> None:
         f"{said}{orders}",
         style="dim",
     )
-
-
-def _few(names: list[str]) -> str:
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from venire.arena.errors import InputError
+from venire.reports.wording import few
 from venire.storage.formats.reference import read_reference
 
-__all__ = ["known_ratings", "some"]
-
-_NAMED = 5
+__all__ = ["known_ratings"]
 
 
 def known_ratings(
@@ -26,8 +25,8 @@ def known_ratings(
     shared = found.keys() & set(models)
     if models and not shared:
         raise InputError(
-            f"{path} rates none of the models that were judged; it rates {some(found)}; judged were {some(models)}: "
-            "give both the same names"
+            f"{path} rates none of the models that were judged; it rates {few(sorted(found))}; judged were "
+            f"{few(sorted(models))}: give both the same names"
         )
     told = {
         "file": str(path),
@@ -38,9 +37,3 @@ def known_ratings(
         "replaces": len(known),
     }
     return found, told
-
-
-def some(names: Collection[str]) -> str:
-    """The first names in order, and how many more there are."""
-    more = len(names) - _NAMED
-    return ", ".join(sorted(names)[:_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -13,6 +13,7 @@ from venire.found import show_found
 from venire.judges_board import number, percent, show_judges, show_predictions
 from venire.reports.board import Board
 from venire.reports.comparison import Comparison
+from venire.reports.wording import few
 from venire.screen import plain, tabulate
 
 __all__ = ["show_board", "show_comparison"]
@@ -138,8 +139,7 @@ def _show_doubts(screen: Console, board: Board) -> None:
             screen.print(f"note: {note}")
     for reason in dict.fromkeys(facts["no_estimate"].values()):
         names = [plain(name) for name, why in facts["no_estimate"].items() if why == reason]
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        screen.print(f"no rating: {', '.join(names[:_NAMED])}{more}: {reason}")
+        screen.print(f"no rating: {few(names)}: {reason}")
     if conformal := facts.get("conformal"):
         _show_conformal(screen, conformal)
     if effects := facts.get("covariates"):
@@ -212,10 +212,6 @@ def _errors(facts: Mapping[str, Any]) -> str:
     if facts["degrees"] is None:
         return "none"
     return f"sandwich over {facts['degrees'] + 1:.0f} {facts['cluster']}"
-
-
-_NAMED = 5
-"""Models without a rating that are named for one reason; all of them stand in `venire rate --json`."""
 
 
 def _between(lo: float | None, hi: float | None, word: str) -> str:

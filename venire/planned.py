@@ -16,6 +16,7 @@ from venire.long_input import show_long_forecast
 from venire.orchestrator.generation import generation
 from venire.orchestrator.plan import judges_pairs
 from venire.orchestrator.recorded import Replayed
+from venire.reports.wording import few
 from venire.screen import duration, money, plain, tabulate
 from venire.session import Session
 from venire.storage import frames
@@ -40,9 +41,8 @@ def show_plan(screen: Console, session: Session) -> None:
     _show_recorded(screen, chosen.recorded)
     _show_unwritten(screen, session)
     if chosen.left_out:
-        names = plain(", ".join(one.model for one in chosen.left_out[:8]))
-        more = f" and {len(chosen.left_out) - 8} more" if len(chosen.left_out) > 8 else ""
-        screen.print(f"left out: {len(chosen.left_out)} models with {chosen.left_out[0].reason}: {names}{more}")
+        names = plain(few([one.model for one in chosen.left_out], 8))
+        screen.print(f"left out: {len(chosen.left_out)} models with {chosen.left_out[0].reason}: {names}")
     if chosen.matchups and chosen.matchups[0].gap is not None:
         gaps = [matchup.gap for matchup in chosen.matchups if matchup.gap is not None]
         screen.print(f"Elo gaps: {max(gaps):.0f} to {min(gaps):.0f} points")

@@ -137,6 +137,8 @@ def _columns(
     table: Table, sides: tuple[str, str, str], mapping: Mapping[str, str], cluster: str | None
 ) -> dict[str, str]:
     """The file's names of our columns, those that are there; raises InputError for one that is needed and missing."""
+    if not {*sides[:2]} & {*table.columns, *mapping}:
+        raise InputError(f"{table.missing(sides[0], mapping)}; a table of ballots needs the columns model and rank")
     theirs = {ours: table.column(name, mapping) for ours, name in zip(_PLAIN, sides[:2], strict=False)}
     said = next((name for name in (sides[2], "winner", "verdict") if name in mapping), None)
     said = said or next((name for name in (sides[2], "winner", "verdict") if name in table.columns), None)

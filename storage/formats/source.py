@@ -58,11 +58,16 @@ class Table:
         theirs = mapping.get(ours, ours)
         if theirs in self.columns:
             return theirs
+        raise InputError(self.missing(ours, mapping))
+
+    def missing(self, ours: str, mapping: Mapping[str, str]) -> str:
+        """What to say where the file has no such column: those found, and the nearest of them."""
+        theirs = mapping.get(ours, ours)
         found = ", ".join(list(self.columns)[:_CELLS_SHOWN]) + (", ..." if len(self.columns) > _CELLS_SHOWN else "")
         if self.delimited and len(self.columns) == 1:
             found += " (cells are separated by commas in .csv and by tabs in .tsv files)"
         hint = _nearest(theirs, list(self.columns)) or _nearest(ours, list(self.columns)) or "COLUMN"
-        raise InputError(
+        return (
             f'{self.path}: no column "{theirs}"; columns found: {found}. Where another column holds it: '
             f"--map {ours}={hint}"
         )

@@ -95,7 +95,7 @@ def test_thresholds_and_passes_are_those_told(table: Table) -> None:
     habits = stable(battles, habits=("position",))
     assert gone(habits) == [("eve", 1), ("few", 0)][: len(gone(habits))]
     assert "ability_position" in habits.judge_figures
-    with pytest.raises(InputError, match="bradley-terry does not take least_verdicts, until_stable"):
+    with pytest.raises(InputError, match=r"least_verdicts \(--least-verdicts\), until_stable \(--until-stable\)"):
         rate(battles, "bradley-terry", Options(least_verdicts=10, until_stable=True))
 
 

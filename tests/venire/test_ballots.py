@@ -57,7 +57,7 @@ def test_without_clusters_ballots_are_drawn_whole_and_named(venire: Venire, vote
         (("--cluster", "judge"), "is a table of ballots: leave --cluster out"),
         (("--method", "covariates", "--covariate", "length"), "is a table of ballots: leave --covariate out"),
         (("--campaign", "x"), "has no campaigns"),
-        (("--format", "table"), 'no column "model_a"'),
+        (("--format", "table"), "a table of ballots needs the columns model and rank"),
     ],
 )
 def test_what_means_nothing_to_ballots_is_refused(

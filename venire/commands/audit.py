@@ -29,7 +29,7 @@ def audit(
     level: float = typer.Option(0.95, "--level", help="Of intervals and of what is told apart."),
     merge: Merge = typer.Option(Merge.MEAN, "--merge", help="A tie and a win of both orders: half a win, or a tie."),
     flips: Flips = typer.Option(Flips.TIE, "--flips", help="Orders with opposite winners."),
-    bootstrap: int = typer.Option(0, "--bootstrap", min=0, help="Redrawn boards for the first place; 0: 1000."),
+    bootstrap: int = typer.Option(0, "--bootstrap", min=0, help="Redrawn boards for the first place; 0 makes 1000."),
     seed: int | None = typer.Option(None, "--seed", help="Of all random draws; default: the campaign's own, or 0."),
     origin: TableOrigin | None = typer.Option(
         None, "--origin", help="Where a table's verdicts come from; default: recorded."

@@ -85,7 +85,7 @@ def rate(
         "instruction_id if there are any; or files of another format.",
     ),
     method: list[str] = typer.Option(
-        [], "--method", help="Default bradley-terry; docs/ratings.md lists them; several with --compare."
+        [], "--method", help="Default bradley-terry; --compare shows all that apply; several with it."
     ),
     compare: bool = typer.Option(False, "--compare", help="Methods side by side: those named, or all that apply."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON on standard output and nothing else."),
@@ -107,7 +107,7 @@ def rate(
     unranked: Unranked = typer.Option(
         Unranked.BELOW,
         "--unranked",
-        help="What a model is that other ballots on the instruction have.",
+        help="A model without a row on a ballot that others on the instruction have: below those ranked, or absent.",
     ),
     reference: Path | None = typer.Option(
         None,
@@ -118,7 +118,9 @@ def rate(
     judge_weight: list[str] = typer.Option(
         [], "--judge-weight", help="JUDGE=WEIGHT: what a judge's verdicts count; others 1."
     ),
-    ridge: float | None = typer.Option(None, "--ridge", help="lambda of lambda/2 |R|^2; default: the method's."),
+    ridge: float | None = typer.Option(
+        None, "--ridge", help="Pulls ratings together: lambda of lambda/2 |R|^2; default: the method's."
+    ),
     anchor: list[str] = typer.Option([], "--anchor", help="MODEL=ELO: hold this model at this rating."),
     merge: Merge = typer.Option(Merge.MEAN, "--merge", help="A tie and a win of both orders: half a win, or a tie."),
     flips: Flips = typer.Option(Flips.TIE, "--flips", help="Orders with opposite winners."),
@@ -134,7 +136,11 @@ def rate(
     ),
     level: float = typer.Option(0.95, "--level", help="Of the intervals."),
     seed: int | None = typer.Option(None, "--seed", help="Of all random draws; default: the campaign's own, or 0."),
-    covariate: list[str] = typer.Option([], "--covariate", help="covariates: a column's NAME, or position."),
+    covariate: list[str] = typer.Option(
+        [],
+        "--covariate",
+        help="covariates: a column, or position; of a store also length, headers, bold, lists, same-family.",
+    ),
     restarts: int = typer.Option(0, "--restarts", min=0, help="am-elo: this many more starts, from the seed."),
     habit: list[Habit] = typer.Option([], "--habit", help="am-elo: habits of each judge to fit beside its ability."),
     ability_ridge: float = typer.Option(0.0, "--ability-ridge", help="am-elo: lambda of lambda/2 (ability - 1)^2."),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from venire.arena.ballots import Ballots
 
-__all__ = ["Battles", "PlanState", "Statistics"]
+__all__ = ["Battles", "Statistics"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +54,6 @@ class Battles:
     clustered: bool = True
     peers: Mapping[str, str] = field(default_factory=dict)
     ballots: Ballots | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PlanState:
-    """What a matchup policy may know: the models of the plan and their ratings in Elo points, where known."""
-
-    models: tuple[str, ...]
-    elo: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)

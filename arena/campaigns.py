@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from venire.arena.records import Origin
 
@@ -16,10 +17,12 @@ __all__ = [
     "JudgeSettings",
     "LaneSettings",
     "Limits",
+    "PhaseSettings",
     "PlanSettings",
     "Price",
     "Recorded",
     "RouteSettings",
+    "StopSettings",
 ]
 
 
@@ -191,16 +194,58 @@ class DataSources:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanSettings:
-    """Which matchups are judged on how many instructions."""
+class PhaseSettings:
+    """One part of a plan, with a policy of its own; a plan without named phases is one.
+
+    Policies that cross put every matchup that they choose to all instructions of the plan: `matchups` says how many.
+    The others choose battles, one pair on one instruction each: `battles` says how many in this phase (None: until a
+    rule stops the campaign), `round` how many are planned at once before what they say is looked at.
+    """
 
     policy: str = "widest-gap"
+    name: str = "plan"
     matchups: int | None = 30
-    instructions: int | None = None
-    """Instructions a matchup; None: all that every contestant answered."""
+    battles: int | None = None
+    round: int = 100
     coverage: float = 0.3
     """No model in more than this share of the matchups."""
+    band: tuple[float, float] = (60.0, 200.0)
+    """Least and largest gap in Elo points, for the policy that chooses by it."""
+    purpose: Literal["mean", "boundary", "place"] = "mean"
+    """What `information` is about: all ratings, the boundary of the best, or one model."""
+    top: int = 3
+    """How many are the best, for the purpose "boundary"."""
+    place: str | None = None
+    """The model that is placed, for the purpose "place"."""
+
+
+@dataclass(frozen=True, slots=True)
+class StopSettings:
+    """When enough is known, whichever comes first; None and False: no such rule. Budgets stand elsewhere.
+
+    `battles` is a number of judged battles, `half_width` that of every model's interval in Elo points. `top` stops when
+    the best so many are known, `ranks` when the whole order is, both up to `indifference` Elo points.
+    """
+
+    battles: int | None = None
+    half_width: float | None = None
+    top: int | None = None
+    ranks: bool = False
+    indifference: float = 15.0
+    level: float = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSettings:
+    """What is judged on which instructions, in which phases, and when that is enough."""
+
+    phases: tuple[PhaseSettings, ...] = (PhaseSettings(),)
+    instructions: int | None = None
+    """How many are drawn; None: all that every contestant answered."""
     repeats: int = 1
+    orders: Literal["both", "random"] = "both"
+    """Whether a battle is shown in both orders, or in one that is drawn."""
+    stop: StopSettings = StopSettings()
 
 
 @dataclass(frozen=True, slots=True)

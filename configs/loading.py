@@ -22,6 +22,7 @@ from venire.arena.campaigns import (
     JudgeSettings,
     LaneSettings,
     Limits,
+    PhaseSettings,
     PlanSettings,
     Price,
     Recorded,
@@ -200,13 +201,12 @@ def _data(table: DataTable, folder: Path) -> DataSources:
 
 
 def _plan(table: PlanTable) -> PlanSettings:
-    return PlanSettings(
+    phase = PhaseSettings(
         policy=table.policy,
         matchups=None if table.policy in WITHOUT_MATCHUPS else table.matchups,
-        instructions=table.instructions,
         coverage=float(table.coverage),
-        repeats=table.repeats,
     )
+    return PlanSettings((phase,), instructions=table.instructions, repeats=table.repeats)
 
 
 def _budget(table: LimitsTable) -> Budget:

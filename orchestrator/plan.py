@@ -8,14 +8,14 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
-from venire.arena.battles import PlanState
 from venire.arena.campaigns import Campaign, JudgeSettings
 from venire.arena.errors import InputError
 from venire.arena.keys import respondent_key
+from venire.arena.planning import PlanState
 from venire.arena.records import GENERATE, RECORDED, Matchup, Respondent, Shape
 from venire.judges import PROTOCOLS
 from venire.orchestrator.expand import Design, LeftOut, expand
-from venire.orchestrator.policies import NEEDS_ELO, POLICIES, gap
+from venire.orchestrator.policies import POLICIES, gap
 from venire.orchestrator.recorded import Recording, Replayed, pairs, read_recordings, tell
 from venire.storage import frames, imports, plans
 from venire.storage.plans import Answers
@@ -92,7 +92,8 @@ def select_models(campaign: Campaign, there: Sequence[imports.Contestant]) -> tu
     Raises InputError for a named model that is unknown or lacks what the policy needs, and for fewer than two.
     """
     known = {one.model: one for one in there}
-    needs_elo = campaign.plan.policy in NEEDS_ELO and judges_pairs(campaign)
+    policy = campaign.plan.phases[0].policy
+    needs_elo = policy != RECORDED and POLICIES[policy].needs_elo and judges_pairs(campaign)
     named = campaign.data.models
     for model in named or ():
         if model not in known:
@@ -103,7 +104,7 @@ def select_models(campaign: Campaign, there: Sequence[imports.Contestant]) -> tu
         if needs_elo and known[model].elo is None:
             raise InputError(
                 f"{campaign.path}: [data] models names {model!r}, which has no Elo, and policy "
-                f"{campaign.plan.policy!r} needs one: import it, leave the model out, or use policy 'random'"
+                f"{policy!r} needs one: import it, leave the model out, or use policy 'random'"
             )
     chosen = sorted(named if named is not None else known)
     without = [model for model in chosen if needs_elo and known[model].elo is None]
@@ -134,8 +135,13 @@ def design(campaign: Campaign, state: PlanState, left_out: tuple[LeftOut, ...], 
             "name fewer models in [data] models or import the missing completions"
         )
     drawn = _drawn(campaign, common, f"those answered by all {len(state.models)} models are only", rng)
-    matchups = POLICIES[campaign.plan.policy](state, campaign.plan, rng) if judges_pairs(campaign) else ()
-    return Design(tuple(matchups), drawn, state.models, left_out)
+    phase = campaign.plan.phases[0]
+    possible = len(state.models) * (len(state.models) - 1) // 2
+    picks = (
+        POLICIES[phase.policy].choose(state, phase, phase.matchups or possible, rng) if judges_pairs(campaign) else ()
+    )
+    matchups = tuple(Matchup(one.model_a, one.model_b, gap(state, one.model_a, one.model_b)) for one in picks)
+    return Design(matchups, drawn, state.models, left_out)
 
 
 def plan_campaign(store: Store, campaign: Campaign, *, amend: bool = False) -> PlannedCampaign:
@@ -171,7 +177,7 @@ def plan_campaign(store: Store, campaign: Campaign, *, amend: bool = False) -> P
                 seed=campaign.seed,
                 recorded={numbers[name]: recording for name, recording in recordings.items()},
             ),
-            policy=campaign.plan.policy,
+            policy=campaign.plan.phases[0].policy,
             seed=campaign.seed,
             equal_texts=equal_texts,
             design=json.dumps(asdict(chosen), ensure_ascii=False),
@@ -211,13 +217,15 @@ def _chosen(store: Store, campaign: Campaign) -> tuple[Design, Answers, Mapping[
     recordings = read_recordings(campaign)
     state, left_out = select_models(campaign, imports.contestants(store))
     answers = plans.catalogue(store, state.models)
-    if campaign.plan.policy == RECORDED:
+    if campaign.plan.phases[0].policy == RECORDED:
         chosen = _as_recorded(campaign, state, left_out, answers, recordings)
     else:
         chosen = design(campaign, state, left_out, answers)
     _refuse_without_reference(campaign, chosen, answers)
     taken = [
-        tell(recordings[one.name], chosen, answers, one.repeats or campaign.plan.repeats, campaign.plan.policy)
+        tell(
+            recordings[one.name], chosen, answers, one.repeats or campaign.plan.repeats, campaign.plan.phases[0].policy
+        )
         for one in campaign.judges
         if one.name in recordings
     ]

@@ -4,45 +4,61 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
-from venire.arena.battles import PlanState
-from venire.arena.campaigns import PlanSettings
+from venire.arena.campaigns import PhaseSettings
 from venire.arena.errors import InputError
-from venire.arena.records import Matchup
+from venire.arena.planning import Pick, PlanState
 
-__all__ = ["NEEDS_ELO", "POLICIES", "Policy", "all_pairs", "gap", "random_pairs", "widest_gap"]
+__all__ = ["POLICIES", "Choose", "Policy", "all_pairs", "gap", "random_pairs", "widest_gap"]
 
-Policy = Callable[[PlanState, PlanSettings, np.random.Generator], list[Matchup]]
+Choose = Callable[[PlanState, PhaseSettings, int, np.random.Generator], list[Pick]]
+"""From what is known to what is judged next: so many matchups of a policy that crosses, else so many battles."""
 
 
-def widest_gap(state: PlanState, settings: PlanSettings, rng: np.random.Generator) -> list[Matchup]:
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A way to choose: `crossed` matchups go to all instructions of the plan, others are battles.
+
+    `adaptive` policies want to see verdicts between two rounds; `needs_elo`: models without a reference are refused.
+    """
+
+    choose: Choose
+    crossed: bool
+    adaptive: bool = False
+    needs_elo: bool = False
+
+
+def widest_gap(state: PlanState, phase: PhaseSettings, number: int, rng: np.random.Generator) -> list[Pick]:
     """The matchups with the widest absolute Elo gap, connected, no model in more than its share of them.
 
     Wide gaps tell good judges from bad ones with the fewest calls (arXiv 2509.23510). Raises InputError for a
     model without Elo and for a number of matchups that cannot connect the models.
     """
-    return _connected(sorted(_candidates(state), key=lambda matchup: (-(matchup.gap or 0.0), matchup)), state, settings)
+    ranked = sorted(_candidates(state), key=lambda pick: (-(pick.gain or 0.0), pick.model_a, pick.model_b))
+    return _connected(ranked, state, phase, number)
 
 
-def random_pairs(state: PlanState, settings: PlanSettings, rng: np.random.Generator) -> list[Matchup]:
+def random_pairs(state: PlanState, phase: PhaseSettings, number: int, rng: np.random.Generator) -> list[Pick]:
     """Matchups drawn at random, connected, no model in more than its share of them."""
     candidates = _candidates(state)
-    return _connected([candidates[n] for n in rng.permutation(len(candidates))], state, settings)
+    return _connected([candidates[n] for n in rng.permutation(len(candidates))], state, phase, number)
 
 
-def all_pairs(state: PlanState, settings: PlanSettings, rng: np.random.Generator) -> list[Matchup]:
+def all_pairs(state: PlanState, phase: PhaseSettings, number: int, rng: np.random.Generator) -> list[Pick]:
     """Every matchup once."""
     return _candidates(state)
 
 
-POLICIES: dict[str, Policy] = {"widest-gap": widest_gap, "random": random_pairs, "all-pairs": all_pairs}
+POLICIES: dict[str, Policy] = {
+    "widest-gap": Policy(widest_gap, crossed=True, needs_elo=True),
+    "random": Policy(random_pairs, crossed=True),
+    "all-pairs": Policy(all_pairs, crossed=True),
+}
 """Every policy by the name used in a campaign file."""
-
-NEEDS_ELO = frozenset({"widest-gap"})
-"""Policies that refuse models without a reference Elo."""
 
 
 def gap(state: PlanState, a: str, b: str) -> float | None:
@@ -51,25 +67,25 @@ def gap(state: PlanState, a: str, b: str) -> float | None:
     return abs(state.elo[a] - state.elo[b]) if known else None
 
 
-def _candidates(state: PlanState) -> list[Matchup]:
-    return [Matchup(a, b, gap(state, a, b)) for a, b in combinations(sorted(state.models), 2)]
+def _candidates(state: PlanState) -> list[Pick]:
+    return [Pick(a, b, gain=gap(state, a, b)) for a, b in combinations(sorted(state.models), 2)]
 
 
-def _connected(ranked: Sequence[Matchup], state: PlanState, settings: PlanSettings) -> list[Matchup]:
+def _connected(ranked: Sequence[Pick], state: PlanState, phase: PhaseSettings, number: int) -> list[Pick]:
     """The first matchups of a ranking, as many as leave room for those that join the rest, in ranked order.
 
     Fewer than wanted where no further one keeps every model within its share. One more pick saves at most one joining
     matchup, so shrinking the picks by the excess never overshoots.
     """
-    wanted = min(settings.matchups or len(ranked), len(ranked))
+    wanted = min(number, len(ranked))
     models = len(state.models)
     if wanted < models - 1:
         raise InputError(
             f"[plan] matchups = {wanted} cannot connect {models} models: it takes at least {models - 1}; raise it or "
             "name fewer models in [data] models"
         )
-    cap = _cap(settings.coverage, wanted, models)
-    place = {matchup: n for n, matchup in enumerate(ranked)}
+    cap = _cap(phase.coverage, wanted, models)
+    place = {pick: n for n, pick in enumerate(ranked)}
     picks = wanted
     while True:  # without picks, two matchups a model always join all of them in a chain
         chosen = _join(_within(ranked, picks, cap), ranked, state.models, cap)
@@ -83,9 +99,9 @@ def _cap(coverage: float, wanted: int, models: int) -> int:
     return max(math.floor(coverage * wanted + 1e-9), math.ceil(2 * wanted / models), 2)
 
 
-def _within(ranked: Iterable[Matchup], number: int, cap: int) -> list[Matchup]:
+def _within(ranked: Iterable[Pick], number: int, cap: int) -> list[Pick]:
     used: dict[str, int] = {}
-    chosen: list[Matchup] = []
+    chosen: list[Pick] = []
     for matchup in ranked:
         if len(chosen) == number:
             break
@@ -96,7 +112,7 @@ def _within(ranked: Iterable[Matchup], number: int, cap: int) -> list[Matchup]:
     return chosen
 
 
-def _join(chosen: list[Matchup], ranked: Sequence[Matchup], models: Sequence[str], cap: int) -> list[Matchup] | None:
+def _join(chosen: list[Pick], ranked: Sequence[Pick], models: Sequence[str], cap: int) -> list[Pick] | None:
     """The chosen matchups and the first of the ranking that join what they leave apart; None where the cap forbids."""
     parent = {model: model for model in models}
 

@@ -30,7 +30,7 @@ _JUDGES_TOLD = 8
 def show_plan(screen: Console, session: Session) -> None:
     """What is planned, what is left of it, and what that will cost."""
     planned, chosen, standing = session.planned, session.planned.design, session.progress
-    settings = session.campaign.plan
+    settings = session.campaign.plan.phases[0]
     screen.print(f"{plain(session.campaign.name)}: {_made_of(session)} = {planned.trials:,} trials")
     possible = len(chosen.models) * (len(chosen.models) - 1) // 2
     wanted = min(settings.matchups or 0, possible) if judges_pairs(session.campaign) else 0
@@ -91,7 +91,7 @@ def _made_of(session: Session) -> str:
     many, models = f"{len(chosen.instructions):,} instructions", f"{len(chosen.models)} models"
     told = {
         Shape.NONE: f"{many} to answer",
-        Shape.PAIR: f"{models}, {len(chosen.matchups)} matchups ({settings.policy}) x {many} x 2 orders",
+        Shape.PAIR: f"{models}, {len(chosen.matchups)} matchups ({settings.phases[0].policy}) x {many} x 2 orders",
         Shape.SINGLE: f"{models} x {many}",
         Shape.LIST: f"lists of {models} x {many}",
     }

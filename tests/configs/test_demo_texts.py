@@ -164,7 +164,7 @@ def test_the_campaign_names_these_files_and_only_simulated_judges() -> None:
 def test_the_campaign_loads_with_its_files_beside_it() -> None:
     with as_file(files("venire.configs.demo")) as folder:
         campaign = load_campaign(folder / "campaign.toml")
-        assert (campaign.name, campaign.seed, campaign.plan.policy) == ("demo", 7, "all-pairs")
+        assert (campaign.name, campaign.seed, campaign.plan.phases[0].policy) == ("demo", 7, "all-pairs")
         data = campaign.data
         assert all(path is not None and path.is_file() for path in (data.instructions, data.completions, data.elo))
     assert all(judge.free and judge.protocol == "two-stage" for judge in campaign.judges)

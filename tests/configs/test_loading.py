@@ -18,6 +18,7 @@ from venire.arena.campaigns import (
     DataSources,
     LaneSettings,
     Limits,
+    PhaseSettings,
     PlanSettings,
     Price,
     RouteSettings,
@@ -111,7 +112,7 @@ def test_every_key_of_the_file_reaches_its_record(load: Load, tmp_path: Path) ->
         models=("a", "b"),
         families={"gpt-4.1": "openai"},
     )
-    assert campaign.plan == PlanSettings("random", 12, 20, 0.5, 2)
+    assert campaign.plan == PlanSettings((PhaseSettings("random", matchups=12, coverage=0.5),), 20, 2)
     assert campaign.budget == Budget(calls=1000, money=5_000_000_000)
     (only,) = campaign.judges
     assert only.lane == LaneSettings(
@@ -207,7 +208,7 @@ def test_a_real_judge_without_a_price_is_not_free(load: Load) -> None:
 
 def test_all_pairs_has_no_number_of_matchups(load: Load, refusal: Callable[[str], str]) -> None:
     plan = '[plan]\npolicy = "all-pairs"\n'
-    assert load(SIMULATED + plan).plan.matchups is None
+    assert load(SIMULATED + plan).plan.phases[0].matchups is None
     assert "plan.matchups: policy" in refusal(SIMULATED + plan + "matchups = 3\n")
 
 

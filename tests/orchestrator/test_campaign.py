@@ -22,6 +22,7 @@ from venire.arena.campaigns import (
     JudgeSettings,
     LaneSettings,
     Limits,
+    PhaseSettings,
     PlanSettings,
     Price,
     RouteSettings,
@@ -91,7 +92,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def campaign(*judges: JudgeSettings, name: str = "c", budget: Budget | None = None) -> Campaign:
-    plan, judging = PlanSettings("all-pairs", None), judges or (judge("judge"),)
+    plan, judging = PlanSettings((PhaseSettings("all-pairs", matchups=None),)), judges or (judge("judge"),)
     return Campaign(
         name, 1, Path("c.toml"), Path("c.duckdb"), DataSources(), plan, judging, budget or Budget(), "", name
     )

@@ -17,6 +17,7 @@ from venire.arena.campaigns import (
     DataSources,
     JudgeSettings,
     LaneSettings,
+    PhaseSettings,
     PlanSettings,
     Price,
     RouteSettings,
@@ -81,7 +82,7 @@ def judge(protocol: str = "two-stage", context: int | None = 2000, **options: st
 
 
 def campaign(one: JudgeSettings) -> Campaign:
-    settings = PlanSettings(policy="all-pairs", matchups=None)
+    settings = PlanSettings((PhaseSettings("all-pairs", matchups=None),))
     path = Path("c.toml")
     found = Campaign("c", 1, path, Path("c.duckdb"), DataSources(), settings, (one,), Budget(), "", repr(one))
     return with_contexts(found)

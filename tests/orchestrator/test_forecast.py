@@ -16,6 +16,7 @@ from venire.arena.campaigns import (
     JudgeSettings,
     LaneSettings,
     Limits,
+    PhaseSettings,
     PlanSettings,
     Price,
     RouteSettings,
@@ -55,7 +56,7 @@ def judge(name: str, max_tokens: int = 400, rate: int | None = None, **options: 
 
 
 def planned(store: Store, *judges: JudgeSettings) -> PlannedCampaign:
-    plan = PlanSettings("all-pairs", None)
+    plan = PlanSettings((PhaseSettings("all-pairs", matchups=None),))
     return plan_campaign(
         store, Campaign("c", 1, Path("c.toml"), store.path, DataSources(), plan, judges, Budget(), "", repr(judges))
     )

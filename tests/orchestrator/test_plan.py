@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from venire.arena.battles import PlanState
 from venire.arena.campaigns import (
     Budget,
     Campaign,
@@ -18,11 +17,13 @@ from venire.arena.campaigns import (
     JudgeSettings,
     LaneSettings,
     Limits,
+    PhaseSettings,
     PlanSettings,
     RouteSettings,
 )
 from venire.arena.errors import InputError
 from venire.arena.keys import completion_key, respondent_key, trial_key
+from venire.arena.planning import PlanState
 from venire.arena.records import Battle, Completion, Instruction, Matchup, Origin, PlannedTrial, Rating, Respondent
 from venire.judges import PROTOCOLS
 from venire.orchestrator.expand import Design, LeftOut, expand
@@ -46,6 +47,12 @@ def judge(name: str, model: str | None = None, **fields: Any) -> JudgeSettings:
     return JudgeSettings(name, model or f"model of {name}", "two-stage", OPTIONS, replace(LANE, **fields))
 
 
+def _plan(**plan: Any) -> PlanSettings:
+    """What a test says of the plan and of its one phase."""
+    own = {key: plan.pop(key) for key in ("policy", "matchups", "coverage") if key in plan}
+    return PlanSettings((PhaseSettings(**{"policy": "all-pairs", "matchups": None, **own}),), **plan)
+
+
 def campaign(*judges: JudgeSettings, models: tuple[str, ...] | None = None, seed: int = 7, **plan: Any) -> Campaign:
     return Campaign(
         "c",
@@ -53,7 +60,7 @@ def campaign(*judges: JudgeSettings, models: tuple[str, ...] | None = None, seed
         Path("c.toml"),
         Path("c.duckdb"),
         DataSources(models=models),
-        PlanSettings(**{"policy": "all-pairs", "matchups": None, **plan}),
+        _plan(**plan),
         judges or (judge("j"),),
         Budget(),
         "",
@@ -128,7 +135,8 @@ def test_an_unknown_protocol_is_refused_with_the_judge_and_what_there_is() -> No
 
 def test_without_names_every_model_with_elo_is_taken_and_the_others_are_listed() -> None:
     state, left_out = select_models(campaign(policy="widest-gap"), THERE)
-    assert state == PlanState(("ash", "birch", "elm"), {"ash": 1000.0, "birch": 1100.0, "elm": 1300.0})
+    assert state.models == ("ash", "birch", "elm")
+    assert state.elo == {"ash": 1000.0, "birch": 1100.0, "elm": 1300.0}
     assert left_out == (LeftOut("cedar", "no Elo"),)
 
 
@@ -142,7 +150,7 @@ def test_a_policy_that_needs_no_elo_takes_models_without_it(policy: str) -> None
 
 def test_named_models_alone_are_taken_in_one_order_and_nobody_counts_as_left_out() -> None:
     state, left_out = select_models(campaign(policy="widest-gap", models=("elm", "ash")), THERE)
-    assert state == PlanState(("ash", "elm"), {"ash": 1000.0, "elm": 1300.0})
+    assert (state.models, state.elo) == (("ash", "elm"), {"ash": 1000.0, "elm": 1300.0})
     assert left_out == ()
 
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from venire.arena.battles import PlanState
-from venire.arena.campaigns import PlanSettings
+from venire.arena.campaigns import PhaseSettings
 from venire.arena.errors import InputError
+from venire.arena.planning import PlanState
 from venire.arena.records import Matchup
-from venire.orchestrator.policies import NEEDS_ELO, POLICIES
+from venire.orchestrator.policies import POLICIES, gap
 
 CHOOSING = ("widest-gap", "random")
 
@@ -27,7 +27,10 @@ def named(elos: Sequence[float]) -> PlanState:
 
 
 def take(policy: str, state: PlanState, number: int | None, coverage: float = 0.3, seed: int = 7) -> list[Matchup]:
-    return POLICIES[policy](state, PlanSettings(policy, number, coverage=coverage), np.random.default_rng(seed))
+    phase = PhaseSettings(policy, matchups=number, coverage=coverage)
+    wanted = len(state.models) * (len(state.models) - 1) // 2 if number is None else number
+    picks = POLICIES[policy].choose(state, phase, wanted, np.random.default_rng(seed))
+    return [Matchup(one.model_a, one.model_b, gap(state, one.model_a, one.model_b)) for one in picks]
 
 
 def field(seed: int, models: int) -> PlanState:
@@ -198,7 +201,7 @@ def test_all_pairs_is_complete_whatever_the_number_and_coverage() -> None:
 
 def test_policies_that_do_not_need_elo_plan_models_without_it_and_know_no_gap_then() -> None:
     state = PlanState(("a", "b", "c"), {"a": 1000.0, "b": 1200.0})
-    for policy in POLICIES.keys() - NEEDS_ELO:
+    for policy in (name for name, one in POLICIES.items() if not one.needs_elo):
         assert {(one.model_a, one.model_b): one.gap for one in take(policy, state, 3, coverage=1.0)} == {
             ("a", "b"): 200.0,
             ("a", "c"): None,

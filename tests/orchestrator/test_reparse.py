@@ -18,6 +18,7 @@ from venire.arena.campaigns import (
     JudgeSettings,
     LaneSettings,
     Limits,
+    PhaseSettings,
     PlanSettings,
     Price,
     RouteSettings,
@@ -102,7 +103,7 @@ def judge(name: str) -> JudgeSettings:
 
 def campaign(*judges: str, name: str = "c", budget: Budget | None = None) -> Campaign:
     asked = tuple(map(judge, judges or ("judge",)))
-    plan = PlanSettings("all-pairs", None)
+    plan = PlanSettings((PhaseSettings("all-pairs", matchups=None),))
     return Campaign(name, 1, Path("c.toml"), Path("c.duckdb"), DataSources(), plan, asked, budget or Budget(), "", name)
 
 

@@ -17,6 +17,7 @@ from venire.arena.campaigns import (
     DataSources,
     JudgeSettings,
     LaneSettings,
+    PhaseSettings,
     PlanSettings,
     Price,
     RouteSettings,
@@ -90,7 +91,7 @@ def one(name: str, protocol: str, **options: str) -> JudgeSettings:
 
 
 def campaign(*judges: JudgeSettings, contestants: tuple[JudgeSettings, ...] = (), **plan: Any) -> Campaign:
-    settings = PlanSettings(**{"policy": "all-pairs", "matchups": None, **plan})
+    settings = PlanSettings((PhaseSettings("all-pairs", matchups=None),), **plan)
     path = Path("c.toml")
     return Campaign(
         *("c", 1, path, Path("c.duckdb"), DataSources(), settings, judges, Budget(), "", repr((judges, plan))),

@@ -15,8 +15,9 @@ from pydantic import ValidationError
 
 from venire.arena.campaigns import Limits
 from venire.arena.records import RECORDED, Origin
+from venire.configs.plan_checks import plan_problems
 from venire.configs.problems import Place, Problem, quoted
-from venire.configs.schema import HOMES, WITHOUT_MATCHUPS, ContestantTable, JudgeTable, RespondentTable
+from venire.configs.schema import HOMES, ContestantTable, JudgeTable, RespondentTable
 
 __all__ = ["cross_problems", "is_simulated"]
 
@@ -43,7 +44,7 @@ def cross_problems(raw: Mapping[str, Any]) -> list[Problem]:
     asked = [*judges, *contestants]
     return [
         *_nobody(raw),
-        *_plan_problems(raw.get("plan"), [one.table for one in judges]),
+        *plan_problems(raw, [one.table for one in judges]),
         *_data_problems(raw.get("data")),
         *(problem for one in asked for problem in _respondent_problems(one.place, one.table)),
         *_name_problems(judges),
@@ -77,21 +78,6 @@ def _nobody(raw: Mapping[str, Any]) -> Iterator[Problem]:
     if not raw.get("contestant") and ("judge" not in raw or raw["judge"] == []):
         what = "found a list of 0" if "judge" in raw else "missing"
         yield Problem(("judge",), f"{what}; accepted: one or more [[judge]] tables, with double brackets")
-
-
-def _plan_problems(plan: object, judges: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
-    policy = str(plan.get("policy")) if isinstance(plan, dict) else ""
-    if policy in WITHOUT_MATCHUPS and isinstance(plan, dict) and "matchups" in plan:
-        yield Problem(
-            ("plan", "matchups"),
-            f'policy "{policy}" {WITHOUT_MATCHUPS[policy]}: leave matchups out, or choose "widest-gap" or "random"',
-        )
-    if policy == "recorded" and any(judge.get("provider") != "replay" for judge in judges):
-        yield Problem(
-            ("plan", "policy"),
-            '"recorded" plans what is on record, and a judge of this file is asked: choose another policy (of recorded '
-            "judgments those are taken that it plans), or a file of their own for the recorded ones",
-        )
 
 
 def _data_problems(data: object) -> Iterator[Problem]:

@@ -27,6 +27,7 @@ from venire.arena.campaigns import (
     Price,
     Recorded,
     RouteSettings,
+    StopSettings,
 )
 from venire.arena.errors import InputError
 from venire.arena.records import GENERATE
@@ -40,9 +41,11 @@ from venire.configs.schema import (
     FallbackTable,
     JudgeTable,
     LimitsTable,
+    PhaseTable,
     PlanTable,
     PriceTable,
     RespondentTable,
+    StopTable,
 )
 
 __all__ = ["difference", "load_campaign"]
@@ -201,12 +204,37 @@ def _data(table: DataTable, folder: Path) -> DataSources:
 
 
 def _plan(table: PlanTable) -> PlanSettings:
-    phase = PhaseSettings(
-        policy=table.policy,
-        matchups=None if table.policy in WITHOUT_MATCHUPS else table.matchups,
-        coverage=float(table.coverage),
+    stop = table.stop
+    return PlanSettings(
+        tuple(_phase(one.name, one) for one in table.phase) or (_phase("plan", table),),
+        instructions=table.instructions,
+        repeats=table.repeats,
+        orders=table.orders,
+        stop=StopSettings(
+            battles=stop.battles,
+            half_width=None if stop.half_width is None else float(stop.half_width),
+            top=stop.top,
+            ranks=stop.ranks,
+            indifference=float(stop.indifference),
+            level=float(stop.level),
+        ),
     )
-    return PlanSettings((phase,), instructions=table.instructions, repeats=table.repeats)
+
+
+def _phase(name: str, table: PhaseTable) -> PhaseSettings:
+    low, high = table.band
+    return PhaseSettings(
+        table.policy,
+        name,
+        matchups=None if table.policy in WITHOUT_MATCHUPS else table.matchups,
+        battles=table.battles,
+        round=table.round,
+        coverage=float(table.coverage),
+        band=(float(low), float(high)),
+        purpose=table.purpose,
+        top=table.top,
+        place=table.place,
+    )
 
 
 def _budget(table: LimitsTable) -> Budget:
@@ -299,8 +327,12 @@ def _plain(value: Decimal) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+_LATER_OF_PLAN = ("band", "battles", "round", "purpose", "top", "place", "orders", "phase")
+
 _LATER: tuple[tuple[str, Any] | tuple[str, str, Any], ...] = (
     ("durability", "normal"),
+    *(("plan", name, PlanTable.model_fields[name].default) for name in _LATER_OF_PLAN),
+    ("plan", "stop", StopTable().model_dump()),
     ("budget", "tokens", None),
     ("budget", "judge", {}),
     ("budget", "model", {}),
@@ -338,8 +370,9 @@ _LATER_OF_JUDGE = (
 def _settings(file: CampaignFile) -> str:
     """The file as canonical JSON, defaults included, without what concerns contestants alone."""
     settings = file.model_dump(exclude={"contestant": True, "budget": {"generation"}})
-    if file.plan.policy in WITHOUT_MATCHUPS:
-        settings["plan"]["matchups"] = None
+    for plan in (settings["plan"], *settings["plan"]["phase"]):
+        if plan["policy"] in WITHOUT_MATCHUPS:
+            plan["matchups"] = None
     for *tables, key, default in _LATER:
         table = settings
         for name in tables:

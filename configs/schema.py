@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -18,11 +18,15 @@ from venire.configs.values import (
     PATH,
     TEXT,
     Address,
+    Band,
     Elo,
     Headers,
+    Indifference,
+    Level,
     Long,
     Models,
     Money,
+    Points,
     Proxy,
     Seconds,
     Share,
@@ -35,6 +39,7 @@ from venire.configs.values import (
 )
 
 __all__ = [
+    "CHOOSES_BATTLES",
     "HOMES",
     "WITHOUT_MATCHUPS",
     "BudgetTable",
@@ -45,9 +50,12 @@ __all__ = [
     "JudgeTable",
     "LimitsTable",
     "MapTable",
+    "NamedPhaseTable",
+    "PhaseTable",
     "PlanTable",
     "PriceTable",
     "RespondentTable",
+    "StopTable",
 ]
 
 HOMES: Mapping[str, str] = {
@@ -57,9 +65,15 @@ HOMES: Mapping[str, str] = {
 """Where a provider is reached that speaks one vendor's own protocol, as long as no base_url is given."""
 
 
+CHOOSES_BATTLES: Mapping[str, str] = dict.fromkeys(
+    ("balanced", "near-tie", "information", "gap-error"), "chooses battles, one pair on one instruction each"
+)
+"""Policies that plan battles, not matchups for all instructions."""
+
 WITHOUT_MATCHUPS: Mapping[str, str] = {
     "all-pairs": "takes every pair of models",
     "recorded": "takes every pair that is on record",
+    **CHOOSES_BATTLES,
 }
 """Policies for which no number of matchups is given, and why."""
 
@@ -200,16 +214,64 @@ class DataTable(_Table):
     families: dict[str, Text] = Field(default={}, description="a table from model to family")
 
 
-class PlanTable(_Table):
-    """`[plan]`: which matchups are judged on how many instructions."""
+_Policy = Literal[
+    "widest-gap",
+    "banded-gap",
+    "half-banded",
+    "random",
+    "all-pairs",
+    "balanced",
+    "near-tie",
+    "information",
+    "gap-error",
+    "recorded",
+]
+_POLICIES = " or ".join(", ".join(f'"{name}"' for name in get_args(_Policy)).rsplit(", ", 1))
+_BATTLES = whole(1, 1_000_000_000)
+_POINTS = "a number of Elo points above 0 and at most 100000"
 
-    policy: Literal["widest-gap", "random", "all-pairs", "recorded"] = Field(
-        default="widest-gap", description='"widest-gap", "random", "all-pairs" or "recorded"'
-    )
+
+class PhaseTable(_Table):
+    """One `[[plan.phase]]`: a part of the plan with a policy of its own."""
+
+    policy: _Policy = Field(default="widest-gap", description=f"one of {_POLICIES}")
     matchups: int = Field(default=30, ge=1, le=10_000_000, description=whole(1, 10_000_000))
-    instructions: int | None = Field(default=None, ge=1, le=1_000_000_000, description=whole(1, 1_000_000_000))
     coverage: Share = Field(default=Decimal("0.3"), description="a number above 0 and at most 1")
+    band: Band = Field(
+        default=[Decimal(60), Decimal(200)], description="two numbers of Elo points, the lower first, such as [60, 200]"
+    )
+    battles: int | None = Field(default=None, ge=1, le=1_000_000_000, description=_BATTLES)
+    round: int = Field(default=100, ge=1, le=1_000_000, description=whole(1, 1_000_000))
+    purpose: Literal["mean", "boundary", "place"] = Field(default="mean", description='"mean", "boundary" or "place"')
+    top: int = Field(default=3, ge=1, le=100_000, description=whole(1, 100_000))
+    place: Text | None = Field(default=None, description="the name of a model")
+
+
+class NamedPhaseTable(PhaseTable):
+    """The same with the name that tells it from other phases."""
+
+    name: Text = Field(description=TEXT)
+
+
+class StopTable(_Table):
+    """`[plan.stop]`: when enough is known, whichever comes first."""
+
+    battles: int | None = Field(default=None, ge=1, le=1_000_000_000, description=_BATTLES)
+    half_width: Points | None = Field(default=None, description=_POINTS)
+    top: int | None = Field(default=None, ge=1, le=100_000, description=whole(1, 100_000))
+    ranks: bool = Field(default=False, description="true or false")
+    indifference: Indifference = Field(default=Decimal(15), description="a number of Elo points from 0 to 100000")
+    level: Level = Field(default=Decimal("0.95"), description="a number from 0.5 to 0.999")
+
+
+class PlanTable(PhaseTable):
+    """`[plan]`: which matchups or battles are judged, on which instructions, in which phases and until when."""
+
+    instructions: int | None = Field(default=None, ge=1, le=1_000_000_000, description=whole(1, 1_000_000_000))
     repeats: int = Field(default=1, ge=1, le=10_000, description=whole(1, 10_000))
+    orders: Literal["both", "random"] = Field(default="both", description='"both" or "random"')
+    stop: StopTable = Field(default_factory=StopTable, description="a [plan.stop] table")
+    phase: list[NamedPhaseTable] = Field(default=[], description="[[plan.phase]] tables, with double brackets")
 
 
 class LimitsTable(_Table):

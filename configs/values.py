@@ -15,11 +15,15 @@ __all__ = [
     "PATH",
     "TEXT",
     "Address",
+    "Band",
     "Elo",
     "Headers",
+    "Indifference",
+    "Level",
     "Long",
     "Models",
     "Money",
+    "Points",
     "Proxy",
     "Seconds",
     "Share",
@@ -83,6 +87,18 @@ def _positive(value: Decimal) -> Decimal:
     if value <= 0:
         raise ValueError("not positive")
     return value
+
+
+def _level(value: Decimal) -> Decimal:
+    if not Decimal("0.5") <= value <= Decimal("0.999"):
+        raise ValueError("out of range")
+    return value
+
+
+def _ascending(band: list[Decimal]) -> list[Decimal]:
+    if not band[0] < band[1]:
+        raise ValueError("the first is not below the second")
+    return band
 
 
 def _text(value: str) -> str:
@@ -177,6 +193,10 @@ Temperature = Annotated[
 Elo = Annotated[Number, AfterValidator(_between(-100_000, 100_000))]
 Seconds = Annotated[Number, AfterValidator(_between(0, 86_400)), AfterValidator(_positive)]
 Long = Annotated[Number, AfterValidator(_between(0, 2_592_000)), AfterValidator(_positive)]
+Points = Annotated[Number, AfterValidator(_between(0, 100_000)), AfterValidator(_positive)]
+Indifference = Annotated[Number, AfterValidator(_between(0, 100_000))]
+Level = Annotated[Number, AfterValidator(_level)]
+Band = Annotated[list[Points], Field(min_length=2, max_length=2), AfterValidator(_ascending)]
 Skew = Annotated[Number, AfterValidator(_between(0, 60))]
 Share = Annotated[Number, AfterValidator(_between(0, 1)), AfterValidator(_positive)]
 Variable = Annotated[str, AfterValidator(_variable)]

@@ -222,7 +222,7 @@ def test_all_pairs_has_no_number_of_matchups(load: Load, refusal: Callable[[str]
         ("coverage", "1.01", "above 0 and at most 1"),
         ("repeats", "0", "a whole number from 1"),
         ("instructions", "0", "a whole number from 1"),
-        ("policy", '"widest"', '"widest-gap", "random", "all-pairs" or "recorded"'),
+        ("policy", '"widest"', '"information", "gap-error" or "recorded"'),
     ],
 )
 def test_a_plan_outside_its_ranges_is_refused_with_what_is_accepted(

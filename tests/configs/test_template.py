@@ -7,7 +7,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import get_args
 
-from venire.arena.campaigns import Budget, Campaign, Limits, Price
+from venire.arena.campaigns import Budget, Campaign, Limits, Price, StopSettings
 from venire.arena.records import Completion, Instruction, Rating
 from venire.configs.loading import load_campaign
 from venire.storage.formats.tables import Kind, read
@@ -52,6 +52,17 @@ def test_the_templates_coverage_allows_its_matchups(tmp_path: Path) -> None:
     plan = started(tmp_path).plan.phases[0]
     assert plan.matchups == 3
     assert plan.coverage * 3 >= 2
+
+
+def test_the_templates_plan_for_ranking_models_can_take_the_place_of_the_other(tmp_path: Path) -> None:
+    text = (files("venire.configs") / "template.toml").read_text(encoding="utf-8")
+    before, plan = text.split("\n[plan]\n", 1)
+    other = "\n".join(line.removeprefix("#: ") for line in plan.splitlines() if line.startswith("#: "))
+    (tmp_path / "c.toml").write_text(f"{before}\n{other}\n[[judge]]{plan.split('[[judge]]', 2)[2]}", encoding="utf-8")
+    found = load_campaign(tmp_path / "c.toml").plan
+    phase = found.phases[0]
+    assert (phase.policy, phase.battles, phase.purpose) == ("information", 2000, "boundary")
+    assert found.stop == StopSettings(half_width=25.0, top=3, ranks=True)
 
 
 def test_what_the_template_comments_out_can_be_switched_on(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from venire.arena.campaigns import PhaseSettings
 from venire.arena.errors import InputError
 from venire.arena.planning import Pick, PlanState
+from venire.orchestrator.battle_policies import balanced, information
 
 __all__ = ["POLICIES", "Choose", "Policy", "all_pairs", "gap", "random_pairs", "widest_gap"]
 
@@ -57,6 +58,8 @@ POLICIES: dict[str, Policy] = {
     "widest-gap": Policy(widest_gap, crossed=True, needs_elo=True),
     "random": Policy(random_pairs, crossed=True),
     "all-pairs": Policy(all_pairs, crossed=True),
+    "balanced": Policy(balanced, crossed=False),
+    "information": Policy(information, crossed=False, adaptive=True),
 }
 """Every policy by the name used in a campaign file."""
 

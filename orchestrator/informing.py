@@ -1,0 +1,130 @@
+"""What a battle would say of the ratings, given what was asked already: Bayesian A-optimal design, one step at a time.
+
+The criterion is the trace of L times the posterior covariance of the ratings, at the estimates of the moment; L says
+what the ratings are wanted for. Sherman and Morrison's formula gives what one battle takes off it, so that one choice
+accounts for those before ("Optimum Experimental Designs", Atkinson and Donev; linear in the battles' information).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venire.arena.campaigns import PhaseSettings
+from venire.arena.errors import InputError
+from venire.arena.planning import JudgeHabit, PlanState
+
+__all__ = ["LOGITS_PER_ELO", "PRIOR", "Knowledge", "information_of_pairs", "starting_logits", "wanted"]
+
+PRIOR = 1.0
+"""Standard deviation of a rating in logits before anything was asked."""
+LOGITS_PER_ELO = np.log(10.0) / 400.0
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+def starting_logits(state: PlanState, models: Sequence[str]) -> Vector:
+    """Ratings (models,) in logits to plan by: what verdicts say, else the reference Elo, else the mean of the others.
+
+    Ratings without an end are put one logit beyond the last that has one.
+    """
+    place = {name: n for n, name in enumerate(state.models)}
+    order = [place[name] for name in models]
+    seen = np.full(len(order), np.nan) if state.logits is None else np.asarray(state.logits, dtype=np.float64)[order]
+    reference = np.array([state.elo.get(name, np.nan) for name in models]) * LOGITS_PER_ELO
+    finite = seen[np.isfinite(seen)]
+    seen = np.nan_to_num(seen, nan=np.nan, posinf=finite.max(initial=0.0) + 1, neginf=finite.min(initial=0.0) - 1)
+    both = np.isfinite(seen) & np.isfinite(reference)
+    if both.any():
+        reference = reference + (seen[both] - reference[both]).mean()
+    elif np.isfinite(seen).any():
+        reference = np.full(len(order), np.nan)
+    found = np.where(np.isfinite(seen), seen, reference)
+    known = np.isfinite(found)
+    return np.where(known, found, found[known].mean() if known.any() else 0.0)
+
+
+def information_of_pairs(logits: Vector, judges: Sequence[JudgeHabit]) -> Matrix:
+    """Fisher information (models, models) of one battle of each pair in both orders, summed over the judges.
+
+    A negative correlation of both orders is noise of a small sample, and counts as none.
+    """
+    gap = logits[:, None] - logits[None, :]
+    found = np.zeros_like(gap)
+    for judge in judges or (JudgeHabit(),):
+        scale = (1.0 - judge.ties) * judge.slope**2 / (1.0 + max(judge.rho, 0.0))
+        for sign in (1.0, -1.0):
+            # P(1 - P) without overflow, as far apart as the ratings may be.
+            less = np.exp(-np.abs(sign * judge.bias + judge.slope * gap))
+            found += scale * less / (1.0 + less) ** 2
+    np.fill_diagonal(found, 0.0)
+    return found
+
+
+def wanted(phase: PhaseSettings, logits: Vector, models: Sequence[str], free: NDArray[np.bool_]) -> Matrix:
+    """L (models, models): what the ratings are wanted for.
+
+    `mean`: how far each is from the mean, or from where it is where some are held; `boundary`: the best `phase.top`
+    against as many next; `place`: one model. Raises InputError for a model or a number that is not in the field.
+    """
+    size = len(models)
+    if phase.purpose == "mean":
+        return np.eye(size) - (1.0 / size if free.all() else 0.0)
+    if phase.purpose == "place":
+        if phase.place not in models:
+            raise InputError(
+                f"[plan] place = {phase.place!r} is none of the models of this plan: {', '.join(models[:8])}"
+                f"{' ...' if size > 8 else ''}"
+            )
+        one = np.array([name == phase.place for name in models], dtype=np.float64)
+        return np.outer(one, one)
+    if not 0 < phase.top < size:
+        raise InputError(f"[plan] top = {phase.top} of {size} models has no boundary: give 1 to {size - 1}")
+    ranked = sorted(range(size), key=lambda n: (-logits[n], models[n]))
+    best, rest = ranked[: phase.top], ranked[phase.top : 2 * phase.top]
+    found = np.zeros((size, size))
+    found[best, best], found[rest, rest] = len(rest), len(best)
+    found[np.ix_(best, rest)] = found[np.ix_(rest, best)] = -1.0
+    return found
+
+
+class Knowledge:
+    """The covariance of the ratings after what was asked, and what each pair would take off the criterion.
+
+    `weights` (models, models) is the information of one battle, `counts` (models, models) how often each pair was
+    asked, `aim` is L, `free` (models,) are those whose ratings are not known already.
+    """
+
+    def __init__(self, weights: Matrix, counts: NDArray[np.int64], aim: Matrix, free: NDArray[np.bool_]) -> None:
+        self._weights = weights
+        fisher = -weights * counts
+        np.fill_diagonal(fisher, -fisher.sum(axis=1) + 1.0 / PRIOR**2)
+        inside = np.ix_(free, free)
+        self.covariance = np.zeros_like(weights)
+        self.covariance[inside] = np.linalg.inv(fisher[inside])
+        self._criterion = self.covariance @ aim @ self.covariance
+
+    def gains(self) -> Matrix:
+        """By how much (models, models) one more battle of each pair would lower the criterion, in square logits."""
+        weights = self._weights
+        return weights * _of_differences(self._criterion) / (1.0 + weights * _of_differences(self.covariance))
+
+    def add(self, a: int, b: int) -> None:
+        """Count one battle of a pair as asked."""
+        weight = self._weights[a, b]
+        apart = self.covariance[:, a] - self.covariance[:, b]
+        share = weight / (1.0 + weight * (apart[a] - apart[b]))
+        pulled = self._criterion[:, a] - self._criterion[:, b]
+        drop = pulled[a] - pulled[b]
+        cross = share * np.outer(apart, pulled)
+        self._criterion -= cross + cross.T - share**2 * drop * np.outer(apart, apart)
+        self.covariance -= share * np.outer(apart, apart)
+
+
+def _of_differences(matrix: Matrix) -> Matrix:
+    """(e_a - e_b)' M (e_a - e_b) of every pair."""
+    diagonal = np.diagonal(matrix)
+    return diagonal[:, None] + diagonal[None, :] - 2.0 * matrix

@@ -5,6 +5,7 @@ Each instruction is drawn evenly from those asked least often so far, and the pa
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Protocol
 
 import numpy as np
@@ -14,9 +15,17 @@ from venire.arena.campaigns import PhaseSettings
 from venire.arena.planning import Pick, PlanState
 from venire.orchestrator.balancing import Evenness, parts
 from venire.orchestrator.candidates import Candidates
-from venire.orchestrator.informing import Knowledge, information_of_pairs, starting_logits, wanted
+from venire.orchestrator.crossing import connected
+from venire.orchestrator.informing import (
+    LOGITS_PER_ELO,
+    PRIOR,
+    Knowledge,
+    information_of_pairs,
+    starting_logits,
+    wanted,
+)
 
-__all__ = ["balanced", "information"]
+__all__ = ["balanced", "information", "near_tie", "uncertainty"]
 
 _EVENLY = 10
 """One battle in so many of an adaptive policy is balanced, so that a wrong estimate cannot hide what would mend it."""
@@ -62,12 +71,77 @@ def information(state: PlanState, phase: PhaseSettings, number: int, rng: np.ran
     aim = wanted(phase, logits, candidates.models, ~candidates.held)
     knowledge = Knowledge(information_of_pairs(logits, state.judges), candidates.met, aim, ~candidates.held)
     if phase.purpose == "place" and phase.place is not None and _rest_is_joined(candidates, phase.place):
-        candidates = Candidates(state, about=phase.place)
+        its = np.array([name == phase.place for name in candidates.models], dtype=np.bool_)
+        candidates = Candidates(state, its[:, None] | its[None, :])
     return _adaptive(state, candidates, knowledge, "information", number, rng)
 
 
+def near_tie(state: PlanState, phase: PhaseSettings, number: int, rng: np.random.Generator) -> list[Pick]:
+    """Battles of the closest pairs, as many as `phase.matchups` says, which join all models; evenly over these.
+
+    `gain` is the gap in Elo points, as estimated, else by the reference. Where neither is known of any model, the
+    battles are balanced.
+    """
+    if not state.elo and (state.logits is None or not np.isfinite(state.logits).any()):
+        return balanced(state, phase, number, rng)
+    everything = Candidates(state)
+    models, logits = everything.models, starting_logits(state, everything.models)
+    gaps = np.abs(logits[:, None] - logits[None, :]) / LOGITS_PER_ELO
+    pairs = [(float(gaps[a, b]), a, b) for a, b in combinations(range(len(models)), 2)]
+    ranked = [Pick(models[a], models[b], gain=apart) for apart, a, b in sorted(pairs)]
+    among = np.zeros(gaps.shape, dtype=np.bool_)
+    for one in connected(ranked, state, phase, max(phase.matchups or len(ranked), len(models) - 1)):
+        among[models.index(one.model_a), models.index(one.model_b)] = True
+    candidates = Candidates(state, among)
+    evenness = Evenness(candidates)
+    picks: list[Pick] = []
+    while len(picks) < number and len(candidates):
+        instruction, pair = evenness.next_battle(candidates.least_used(rng))
+        picks.append(_take(candidates, evenness, instruction, pair, "near-tie", float(gaps.ravel()[pair])))
+    return picks
+
+
+class _Uncertainty:
+    """p (1 - p) (se_a^2 + se_b^2) / (1 + gap), the gap in log odds of the judges; errors shrink with every choice."""
+
+    def __init__(self, state: PlanState, candidates: Candidates) -> None:
+        logits = starting_logits(state, candidates.models)
+        slope = float(np.mean([abs(judge.slope) for judge in state.judges])) if state.judges else 1.0
+        gap = slope * np.abs(logits[:, None] - logits[None, :])
+        less = np.exp(-gap)
+        self._shares = less / (1.0 + less) ** 2 / (1.0 + gap)
+        self._weights = information_of_pairs(logits, state.judges)
+        se = np.full(len(logits), np.nan) if state.se is None else state.se[candidates.model_order]
+        self._variance = np.where(np.isfinite(se), se, PRIOR) ** 2
+        self._variance[candidates.held] = 0.0
+
+    def gains(self) -> Matrix:
+        worth: Matrix = self._shares * (self._variance[:, None] + self._variance[None, :])
+        return worth
+
+    def add(self, a: int, b: int) -> None:
+        for model in (a, b):
+            self._variance[model] /= 1.0 + self._weights[a, b] * self._variance[model]
+
+
+def uncertainty(state: PlanState, phase: PhaseSettings, number: int, rng: np.random.Generator) -> list[Pick]:
+    """Battles by a simple rule, close pairs of uncertain ratings first, whatever they cost: a yardstick.
+
+    `gain` is what the rule gives. First round and even part are those of `information`.
+    """
+    candidates = Candidates(state)
+    return _adaptive(state, candidates, _Uncertainty(state, candidates), "uncertainty", number, rng, priced=False)
+
+
 def _adaptive(
-    state: PlanState, candidates: Candidates, score: _Score, why: str, number: int, rng: np.random.Generator
+    state: PlanState,
+    candidates: Candidates,
+    score: _Score,
+    why: str,
+    number: int,
+    rng: np.random.Generator,
+    *,
+    priced: bool = True,
 ) -> list[Pick]:
     """The battles worth most by a score for their price, with an even first round and an even part of the others."""
     evenness = Evenness(candidates)
@@ -77,7 +151,7 @@ def _adaptive(
     while len(picks) < number and len(candidates):
         level = candidates.least_used(rng)
         even = first or (before + len(picks)) % _EVENLY == _EVENLY - 1 or not evenness.connected
-        best = None if even else _best(score.gains(), candidates, int(level[0]), state)
+        best = None if even else _best(score.gains(), candidates, int(level[0]), state if priced else None)
         if best is None:
             instruction, pair = evenness.next_battle(level)
             pick = _take(candidates, evenness, instruction, pair, "balanced", None)
@@ -90,9 +164,12 @@ def _adaptive(
     return picks
 
 
-def _best(gains: Matrix, candidates: Candidates, instruction: int, state: PlanState) -> tuple[int, float] | None:
+def _best(
+    gains: Matrix, candidates: Candidates, instruction: int, priced: PlanState | None
+) -> tuple[int, float] | None:
     """The pair on an instruction that is worth most, and what; None where none is worth anything."""
-    worth = np.where(candidates.open_on(instruction), gains / _prices(state, candidates, instruction), 0.0)
+    prices = 1.0 if priced is None else _prices(priced, candidates, instruction)
+    worth = np.where(candidates.open_on(instruction), gains / prices, 0.0)
     pair = int(np.argmax(worth))
     gain = float(worth.ravel()[pair])
     return (pair, gain) if gain > 0.0 else None

@@ -20,11 +20,11 @@ class Candidates:
     and `instructions` are sorted names, `model_order` and `instruction_order` their places in the state; a pair is
     `a * models + b` with a < b. `pairs` (models, models) says on how many instructions a pair is open, `met` on how
     many it was asked; `used` (instructions,) counts the battles asked on each. `met` is symmetric; `pairs` has a < b
-    alone. Battles of two models whose ratings are held say nothing, and are none. With `about`, the name of a model,
-    only its battles are candidates, and only they count as uses of an instruction.
+    alone. Battles of two models whose ratings are held say nothing, and are none. With `among`
+    (models, models) only battles of these pairs are candidates, and only they count as uses of an instruction.
     """
 
-    def __init__(self, state: PlanState, about: str | None = None) -> None:
+    def __init__(self, state: PlanState, among: Mask | None = None) -> None:
         self.models = tuple(sorted(state.models))
         self.instructions = tuple(sorted(state.instructions))
         self.model_order = _order(state.models)
@@ -33,8 +33,8 @@ class Candidates:
         self._square = size * size
         self.held = np.array([name in state.held for name in self.models], dtype=np.bool_)
         self._possible: Mask = np.triu(~(self.held[:, None] & self.held[None, :]), 1)
-        its = np.array([about in (None, name) for name in self.models], dtype=np.bool_)
-        self._possible &= its[:, None] | its[None, :]
+        if among is not None:
+            self._possible &= among
         asked = self._coded(state, state.asked)
         closed = np.union1d(asked, self._coded(state, state.barred))
         self._listed = state.only is not None
@@ -50,7 +50,7 @@ class Candidates:
         self._starts = np.searchsorted(self._codes, np.arange(texts + 1) * self._square)
         self._known = set(self._codes.tolist())
         self._taken: dict[int, list[int]] = {}
-        counted = asked if about is None else asked[self._possible.ravel()[asked % self._square]]
+        counted = asked if among is None else asked[self._possible.ravel()[asked % self._square]]
         self.used: Codes = self._by_instruction(counted, texts)
         once = self._by_pair(asked)
         self.met: Codes = once + once.T

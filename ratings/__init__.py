@@ -115,6 +115,7 @@ from venire.ratings.soft_elo import SoftElo, hard_elo, human_elo, soft_elo
 from venire.ratings.splits import Coverage, split_coverage
 from venire.ratings.stable_arena import DroppedJudge, NobodyLeftError, StableArena, stable_arena
 from venire.ratings.steadiness import Steadiness, f1_score, inconsistency, steadiness
+from venire.ratings.stopping import look_at
 from venire.ratings.style import STYLE_NAMES, Style, same_family, style, style_covariates
 from venire.ratings.tallies import borda, copeland, minimax
 from venire.ratings.targets import hard, soft
@@ -279,6 +280,7 @@ __all__ = [
     "leave_one_out_conformal",
     "leave_two_out",
     "length_bias",
+    "look_at",
     "looks_radius",
     "m_elo",
     "markov",

@@ -1,0 +1,47 @@
+"""Between two rounds: what verdicts say becomes what a policy may know, and whether to go on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from venire.arena.battles import Battles
+from venire.arena.campaigns import StopSettings
+from venire.arena.planning import Estimates, Look
+from venire.ratings.bradley_terry import bradley_terry
+from venire.ratings.covariance import model_covariance
+from venire.ratings.planning_habits import planning_habits
+from venire.ratings.stopping import PRIOR, check_stop, evidence, look_at
+
+__all__ = ["Steerer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Steerer:
+    """Steers a campaign of `models` by Bradley-Terry ratings of its verdicts: an `arena.planning.Steering`.
+
+    Looks rate as `venire rate` does by default. Estimates, which are for the planner alone, are drawn together by a
+    prior of one logit, so that a model that has won or lost everything has one as well. Nothing here is drawn at
+    random. Raises `InputError` for a rule to stop that can never hold.
+    """
+
+    models: tuple[str, ...]
+    stop: StopSettings
+
+    def __post_init__(self) -> None:
+        check_stop(self.stop, self.models)
+
+    def estimate(self, battles: Battles) -> Estimates:
+        """Ratings with their errors under the prior, NaN for models without a verdict, and the judges' habits."""
+        data = evidence(battles, self.models).data
+        if not len(data):
+            nothing = np.full(len(data.models), np.nan)
+            return Estimates(data.models, nothing, nothing.copy())
+        logits = bradley_terry(data, ridge=PRIOR, errors="none").logits
+        se = np.sqrt(np.diagonal(model_covariance(data, logits, ridge=PRIOR)))
+        return Estimates(data.models, logits, se, planning_habits(battles, data.models, logits))
+
+    def look(self, battles: Battles, nano: int) -> Look:
+        """Ratings with intervals at this look and at all of them, `nano` nano-dollars spent, and whether to stop."""
+        return look_at(battles, self.models, self.stop, nano=nano)

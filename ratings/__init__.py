@@ -63,6 +63,7 @@ from venire.ratings.evaluation import Evaluation, evaluate, judged, rated
 from venire.ratings.filtering import FilteredModels, filter_models
 from venire.ratings.goodness_of_fit import GoodnessOfFit, OddPair, goodness_of_fit
 from venire.ratings.held_equal import HeldEqual, held_equal
+from venire.ratings.human_scale import HumanScale, human_scale
 from venire.ratings.influence import (
     Effects,
     Influence,
@@ -100,6 +101,7 @@ from venire.ratings.own_odds import OwnOdds, own_odds
 from venire.ratings.peer_agreement import PeerAgreement, Truncation, peer_agreement, truncation
 from venire.ratings.peers import PeerRow, SelfPreference, self_preference
 from venire.ratings.perturbing import Perturbation, perturbed
+from venire.ratings.placement import Placement, place_model
 from venire.ratings.plackett_luce import plackett_luce
 from venire.ratings.position_audit import BattleAudit, PositionAudit, position_audit, position_audits
 from venire.ratings.ranked_pairs import ranked_pairs
@@ -163,6 +165,7 @@ __all__ = [
     "FilteredModels",
     "GoodnessOfFit",
     "HeldEqual",
+    "HumanScale",
     "Influence",
     "JudgeAgreement",
     "JudgeConsistency",
@@ -189,6 +192,7 @@ __all__ = [
     "PeerRow",
     "Perturbation",
     "Placed",
+    "Placement",
     "PositionAudit",
     "PositionBias",
     "PreferenceShift",
@@ -269,6 +273,7 @@ __all__ = [
     "held_equal",
     "human_elo",
     "human_kappa",
+    "human_scale",
     "inconsistency",
     "influence",
     "jackknife_plus",
@@ -303,6 +308,7 @@ __all__ = [
     "peer_agreement",
     "perturbed",
     "place_held_equal",
+    "place_model",
     "plackett_luce",
     "position",
     "position_audit",

@@ -68,6 +68,8 @@ def test_what_the_interval_cannot_answer_for_is_said() -> None:
     said = human_scale(judge, np.full(12, 9.0), human, 1500.0, 9.0, family="new", families=["old"] * 12).warnings
     assert any("outside" in sentence and "model 0" not in sentence for sentence in said)
     assert any("of the family new" in sentence for sentence in said)
+    within = human_scale(judge, np.full(12, 9.0), human, float(judge.mean()), 9.0).warnings
+    assert not any("outside" in sentence for sentence in within)
 
 
 @pytest.mark.parametrize("anchors", [1, 2, 8])

@@ -83,6 +83,13 @@ def test_the_interval_covers_as_often_as_it_says() -> None:
     assert 137 <= measured <= 150
 
 
+def test_instructions_that_decide_widen_the_error_beyond_the_model_s_own() -> None:
+    data = arena(2, instructions=12, own=200, taste=3.0)
+    found = place_model(data, "new")
+    mine = data.select((data.a == 8) | (data.b == 8))
+    assert found.held.se == pytest.approx(math.sqrt(_scattered(mine, found.ratings.elo)))
+
+
 def test_a_poor_board_adds_its_error_and_a_good_one_next_to_none() -> None:
     poor, good = (place_model(arena(3, rows=rows, own=400), "new") for rows in (120, 20_000))
     assert poor.measured.se > 1.2 * poor.held.se

@@ -55,7 +55,9 @@ def balanced(state: PlanState, phase: PhaseSettings, number: int, rng: np.random
     evenness = Evenness(candidates)
     picks: list[Pick] = []
     while len(picks) < number and len(candidates):
-        picks.append(_take(candidates, evenness, *evenness.next_battle(candidates.least_used(rng)), "balanced", None))
+        instruction, pair = evenness.next_battle(candidates.least_used(rng))
+        evenness.add(pair)
+        picks.append(_take(candidates, instruction, pair, "balanced", None))
     return picks
 
 
@@ -77,7 +79,7 @@ def information(state: PlanState, phase: PhaseSettings, number: int, rng: np.ran
 
 
 def near_tie(state: PlanState, phase: PhaseSettings, number: int, rng: np.random.Generator) -> list[Pick]:
-    """Battles of the closest pairs, as many as `phase.matchups` says, which join all models; evenly over these.
+    """Battles of the closest pairs, as many as `phase.matchups` says, which join all models; each equally often.
 
     `gain` is the gap in Elo points, as estimated, else by the reference. Where neither is known of any model, the
     battles are balanced.
@@ -93,11 +95,12 @@ def near_tie(state: PlanState, phase: PhaseSettings, number: int, rng: np.random
     for one in connected(ranked, state, phase, max(phase.matchups or len(ranked), len(models) - 1)):
         among[models.index(one.model_a), models.index(one.model_b)] = True
     candidates = Candidates(state, among)
-    evenness = Evenness(candidates)
     picks: list[Pick] = []
     while len(picks) < number and len(candidates):
-        instruction, pair = evenness.next_battle(candidates.least_used(rng))
-        picks.append(_take(candidates, evenness, instruction, pair, "near-tie", float(gaps.ravel()[pair])))
+        instruction = int(candidates.least_used(rng)[0])
+        left = np.flatnonzero(candidates.open_on(instruction))
+        pair = int(left[np.lexsort((gaps.ravel()[left], candidates.met.ravel()[left]))[0]])
+        picks.append(_take(candidates, instruction, pair, "near-tie", float(gaps.ravel()[pair])))
     return picks
 
 
@@ -154,10 +157,11 @@ def _adaptive(
         best = None if even else _best(score.gains(), candidates, int(level[0]), state if priced else None)
         if best is None:
             instruction, pair = evenness.next_battle(level)
-            pick = _take(candidates, evenness, instruction, pair, "balanced", None)
+            pick = _take(candidates, instruction, pair, "balanced", None)
         else:
             pair, gain = best
-            pick = _take(candidates, evenness, int(level[0]), pair, why, gain)
+            pick = _take(candidates, int(level[0]), pair, why, gain)
+        evenness.add(pair)
         if not first:
             score.add(*divmod(pair, len(candidates.models)))
         picks.append(pick)
@@ -185,11 +189,8 @@ def _prices(state: PlanState, candidates: Candidates, instruction: int) -> Matri
     return prices
 
 
-def _take(
-    candidates: Candidates, evenness: Evenness, instruction: int, pair: int, why: str, gain: float | None
-) -> Pick:
+def _take(candidates: Candidates, instruction: int, pair: int, why: str, gain: float | None) -> Pick:
     candidates.take(instruction, pair)
-    evenness.add(pair)
     a, b = divmod(pair, len(candidates.models))
     return Pick(candidates.models[a], candidates.models[b], candidates.instructions[instruction], why, gain)
 

@@ -18,7 +18,7 @@ from venire.arena.planning import PlanState
 from venire.arena.records import Matchup
 from venire.orchestrator.policies import POLICIES, gap
 
-CHOOSING = ("widest-gap", "random")
+CHOOSING = ("widest-gap", "random", "banded-gap", "half-banded")
 CROSSED = [name for name, policy in POLICIES.items() if policy.crossed]
 
 
@@ -27,8 +27,15 @@ def named(elos: Sequence[float]) -> PlanState:
     return PlanState(models, dict(zip(models, elos, strict=True)))
 
 
-def take(policy: str, state: PlanState, number: int | None, coverage: float = 0.3, seed: int = 7) -> list[Matchup]:
-    phase = PhaseSettings(policy, matchups=number, coverage=coverage)
+def take(
+    policy: str,
+    state: PlanState,
+    number: int | None,
+    coverage: float = 0.3,
+    seed: int = 7,
+    band: tuple[float, float] = (0.0, 3000.0),
+) -> list[Matchup]:
+    phase = PhaseSettings(policy, matchups=number, coverage=coverage, band=band)
     wanted = len(state.models) * (len(state.models) - 1) // 2 if number is None else number
     picks = POLICIES[policy].choose(state, phase, wanted, np.random.default_rng(seed))
     return [Matchup(one.model_a, one.model_b, gap(state, one.model_a, one.model_b)) for one in picks]
@@ -217,3 +224,41 @@ def test_a_thousand_matchups_among_two_hundred_models_are_planned_at_once(policy
     plan = take(policy, state, 1000)
     assert len(plan) == 1000
     assert parts(state.models, plan) == 1
+
+
+BAND = (60.0, 200.0)
+
+
+def inside(plan: Iterable[Matchup]) -> list[bool]:
+    return [BAND[0] <= (one.gap or 0.0) <= BAND[1] for one in plan]
+
+
+def test_banded_matchups_are_within_the_band_but_for_those_that_join_the_rest() -> None:
+    plan = take("banded-gap", field(3, 20), 30, band=BAND)
+    assert len(plan) == 30
+    assert parts([f"m{n:03}" for n in range(20)], plan) == 1
+    assert sum(inside(plan)) >= 29
+    assert all(inside(take("banded-gap", named([0.0, 100.0, 200.0, 300.0, 400.0]), 4, band=BAND)))
+
+
+def test_banded_matchups_are_drawn_by_the_seed() -> None:
+    assert len({tuple(take("banded-gap", field(1, 12), 20, seed=seed, band=BAND)) for seed in range(5)}) == 5
+
+
+def test_a_model_that_no_band_reaches_is_joined_by_the_gap_nearest_to_it() -> None:
+    plan = take("banded-gap", named([0.0, 100.0, 200.0, 1000.0]), 4, band=BAND)
+    assert [(one.model_a, one.model_b) for one in plan if not inside([one])[0]] == [("m002", "m003")]
+
+
+def test_half_banded_matchups_are_half_the_widest_and_half_within_the_band() -> None:
+    state = field(3, 20)
+    plan = take("half-banded", state, 30, coverage=1.0, band=BAND)
+    widest = {(one.model_a, one.model_b) for one in take("widest-gap", state, 190, coverage=1.0)[:15]}
+    assert parts(state.models, plan) == 1
+    assert 13 <= sum((one.model_a, one.model_b) in widest for one in plan) <= 15
+    assert sum(inside(plan)) >= 13
+
+
+def test_a_band_without_any_matchup_is_refused() -> None:
+    with pytest.raises(InputError, match=r"band = \[60, 200\]: no two of the 3 models"):
+        take("banded-gap", named([0.0, 10.0, 1000.0]), 3, band=BAND)

@@ -25,7 +25,7 @@ from venire.orchestrator.informing import (
     wanted,
 )
 
-__all__ = ["balanced", "information", "near_tie", "uncertainty"]
+__all__ = ["balanced", "gap_error", "information", "near_tie"]
 
 _EVENLY = 10
 """One battle in so many of an adaptive policy is balanced, so that a wrong estimate cannot hide what would mend it."""
@@ -104,7 +104,7 @@ def near_tie(state: PlanState, phase: PhaseSettings, number: int, rng: np.random
     return picks
 
 
-class _Uncertainty:
+class _GapError:
     """p (1 - p) (se_a^2 + se_b^2) / (1 + gap), the gap in log odds of the judges; errors shrink with every choice."""
 
     def __init__(self, state: PlanState, candidates: Candidates) -> None:
@@ -127,13 +127,13 @@ class _Uncertainty:
             self._variance[model] /= 1.0 + self._weights[a, b] * self._variance[model]
 
 
-def uncertainty(state: PlanState, phase: PhaseSettings, number: int, rng: np.random.Generator) -> list[Pick]:
+def gap_error(state: PlanState, phase: PhaseSettings, number: int, rng: np.random.Generator) -> list[Pick]:
     """Battles by a simple rule, close pairs of uncertain ratings first, whatever they cost: a yardstick.
 
     `gain` is what the rule gives. First round and even part are those of `information`.
     """
     candidates = Candidates(state)
-    return _adaptive(state, candidates, _Uncertainty(state, candidates), "uncertainty", number, rng, priced=False)
+    return _adaptive(state, candidates, _GapError(state, candidates), "gap-error", number, rng, priced=False)
 
 
 def _adaptive(

@@ -9,7 +9,7 @@ import numpy as np
 
 from venire.arena.campaigns import PhaseSettings
 from venire.arena.planning import Pick, PlanState
-from venire.orchestrator.battle_policies import balanced, information, near_tie, uncertainty
+from venire.orchestrator.battle_policies import balanced, gap_error, information, near_tie
 from venire.orchestrator.crossing import all_pairs, banded_gap, gap, half_banded, random_pairs, widest_gap
 
 __all__ = ["POLICIES", "Choose", "Policy", "gap"]
@@ -40,6 +40,6 @@ POLICIES: dict[str, Policy] = {
     "balanced": Policy(balanced, crossed=False),
     "near-tie": Policy(near_tie, crossed=False, adaptive=True),
     "information": Policy(information, crossed=False, adaptive=True),
-    "uncertainty": Policy(uncertainty, crossed=False, adaptive=True),
+    "gap-error": Policy(gap_error, crossed=False, adaptive=True),
 }
 """Every policy by the name used in a campaign file."""

@@ -20,7 +20,7 @@ from venire.orchestrator.balancing import parts
 from venire.orchestrator.policies import POLICIES
 
 BATTLES = [name for name, policy in POLICIES.items() if not policy.crossed]
-ADAPTIVE = ["information", "uncertainty"]
+ADAPTIVE = ["information", "gap-error"]
 
 
 def field(models: int, instructions: int, seed: int = 0) -> PlanState:
@@ -86,7 +86,7 @@ def test_battles_are_in_bounds_canonical_and_never_asked_twice(policy: str, data
     chosen = [(p.model_a, p.model_b, p.instruction) for p in picks]
     assert len(chosen) == len(set(chosen)) <= number
     assert set(chosen) <= open_
-    if policy in ("balanced", "uncertainty"):
+    if policy in ("balanced", "gap-error"):
         assert len(chosen) == min(number, len(open_))
 
 

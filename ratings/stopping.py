@@ -299,18 +299,17 @@ def _warnings(seen: Evidence, now: _Standing) -> tuple[str, ...]:
         return ("no verdict could be read yet",)
     if now.reason is not None:
         return (now.reason,)
-    known = np.isfinite(now.logits)
-    apart = [name for name, joined in zip(seen.models, known.tolist(), strict=True) if not joined]
-    hungry = [
-        name
-        for name, joined, few in zip(seen.models, known.tolist(), (seen.battles < LEAST_BATTLES).tolist(), strict=True)
-        if joined and few
+    known, met, few = np.isfinite(now.logits), seen.battles > 0, seen.battles < LEAST_BATTLES
+    said = (
+        ("not judged yet", ~met),
+        ("no rating yet, as no chain of wins joins them with the others both ways", met & ~known),
+        (f"judged in fewer than {LEAST_BATTLES} battles", known & few),
+    )
+    told = [
+        f"{what}: {_few([seen.models[code] for code in np.flatnonzero(which).tolist()])}"
+        for what, which in said
+        if which.any()
     ]
-    told: list[str] = []
-    if apart:
-        told.append(f"no rating yet, as no chain of wins joins them with the others both ways: {_few(apart)}")
-    if hungry:
-        told.append(f"judged in fewer than {LEAST_BATTLES} battles: {_few(hungry)}")
     if 0 < now.clusters < LEAST_CLUSTERS:
         told.append(f"on {now.clusters} instructions; with fewer than {LEAST_CLUSTERS} nothing stops by what is known")
     return tuple(told)

@@ -1,0 +1,74 @@
+"""Looks are shown in whole figures at every width, and told as JSON without a loss."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from tests.ratings.simulated import campaign
+from venire.arena.campaigns import StopSettings
+from venire.arena.planning import Look
+from venire.looking import looks_json, show_looks
+from venire.ratings.merging import select
+from venire.steering import Steerer
+
+
+def looks(count: int, **rules: int) -> list[tuple[int, Look]]:
+    """So many looks at growing parts of one campaign, and one model that is never judged."""
+    table = campaign(1, instructions=60)
+    steerer = Steerer((*table.models, "never[b]\x1b"), StopSettings(top=2, battles=rules.get("battles")))
+    parts = [select(table, table.instruction < 60 * (number + 1) // count) for number in range(count)]
+    return [(number, steerer.look(part, 2_500_000 * number)) for number, part in enumerate(parts, start=1)]
+
+
+def shown(found: list[tuple[int, Look]], width: int = 100) -> str:
+    screen = Console(file=io.StringIO(), width=width, highlight=False, markup=False, emoji=False)
+    show_looks(screen, found, verdicts="simulated")
+    text = screen.file.getvalue()
+    assert isinstance(text, str)
+    return text
+
+
+def test_no_look_shows_nothing() -> None:
+    assert shown([]) == ""
+    assert looks_json([]) == []
+
+
+@pytest.mark.parametrize("width", [60, 80, 130])
+def test_the_last_look_has_both_intervals_of_every_model_at_every_width(width: int) -> None:
+    found = looks(3)
+    text = shown(found, width)
+    assert "Known after round 3" in text
+    for one in found[-1][1].models[:-1]:
+        assert one.low is not None
+        assert one.high is not None
+        assert f"{one.low:.0f} to {one.high:.0f}" in " ".join(text.split())
+    assert "\x1b" not in text
+    assert "starved" in text
+    assert all(len(line) <= width for line in text.splitlines())
+
+
+def test_a_long_history_is_shown_in_ten_lines_with_first_and_last() -> None:
+    text = shown(looks(30))
+    assert "Looks, 10 of 30" in text
+    history = text[text.index("Looks") : text.index("Known")].splitlines()
+    assert len(history) == 13
+    assert history[2].split()[0] == "1"
+    assert history[11].split()[0] == "30"
+
+
+def test_why_it_stopped_is_said() -> None:
+    assert "enough:" not in shown(looks(2))
+    assert "enough: 298 battles are judged, and 5 were asked for" in shown(looks(2, battles=5))
+
+
+def test_json_holds_all_that_a_look_says() -> None:
+    found = looks(3)
+    told = json.loads(json.dumps(looks_json(found), allow_nan=False))
+    assert [one["round"] for one in told] == [1, 2, 3]
+    assert told[-1]["models"][0]["low_any"] == found[-1][1].models[0].low_any
+    assert told[-1]["models"][-1]["elo"] is None
+    assert told[-1]["warnings"] == list(found[-1][1].warnings)

@@ -1,0 +1,101 @@
+"""What was known of a campaign after each of its rounds: how its intervals shrank, and what the last look says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+
+from venire.arena.planning import Look, ModelLook
+from venire.screen import money, plain, tabulate
+
+__all__ = ["looks_json", "show_looks"]
+
+_MOST = 10
+"""Looks that are shown, first and last among them."""
+
+_MOST_MODELS = 40
+
+
+def show_looks(screen: Console, looks: Sequence[tuple[int, Look]], *, verdicts: str | None = None) -> None:
+    """A line a look of how the widest interval shrank, the models at the last one, and why it stopped if it did.
+
+    `looks` are rounds with what was known after them, in this order. `verdicts` says where verdicts come from.
+    """
+    if not looks:
+        return
+    origin = "" if verdicts is None else f"   verdicts: {verdicts}"
+    screen.print()
+    if len(looks) > 1:
+        _show_history(screen, looks, origin)
+    number, last = looks[-1]
+    _show_models(screen, last, f"Known after round {number}{origin}")
+    for warning in last.warnings:
+        screen.print(plain(warning), style="yellow")
+    if last.stop is not None:
+        screen.print(f"enough: {plain(last.stop)}")
+
+
+def looks_json(looks: Sequence[tuple[int, Look]]) -> list[dict[str, Any]]:
+    """The same as plain values, all looks, the models of each with both intervals in Elo points."""
+    return [{"round": number} | asdict(look) for number, look in looks]
+
+
+def _show_history(screen: Console, looks: Sequence[tuple[int, Look]], origin: str) -> None:
+    count = len(looks)
+    shown = sorted({round(place * (count - 1) / (_MOST - 1)) for place in range(_MOST)})
+    columns: dict[str, list[str]] = {"round": [], "battles": [], "instructions": [], "spent": []}
+    columns |= {"half width": [], "pairs open": [], "starved": []}
+    for number, look in (looks[place] for place in shown):
+        starved = sum(one.starved for one in look.models)
+        cells = (
+            f"{number}",
+            f"{look.battles:,}",
+            f"{look.instructions:,}",
+            money(look.nano),
+            "none yet" if look.half_width is None else f"{look.half_width:.1f}",
+            "" if look.open is None else f"{look.open:,}",
+            f"{starved:,}" if starved else "",
+        )
+        for column, cell in zip(columns.values(), cells, strict=True):
+            column.append(cell)
+    kept = {head: cells for head, cells in columns.items() if any(cells)}
+    some = f", {len(shown)} of {count}" if len(shown) < count else ""
+    tabulate(screen, list(kept), list(zip(*kept.values(), strict=True)), title=f"Looks{some}{origin}")
+    screen.print("half width: of the widest interval at that look, in Elo points", style="dim")
+
+
+def _show_models(screen: Console, look: Look, title: str) -> None:
+    rows = sorted(look.models, key=lambda one: (one.elo is None, -(one.elo or 0.0), one.model))
+    level = f"{100 * look.level:g} %"
+    columns = {
+        "": [f"{place}" if one.elo is not None else "" for place, one in enumerate(rows[:_MOST_MODELS], start=1)],
+        "model": [plain(one.model) for one in rows[:_MOST_MODELS]],
+        "Elo": ["none" if one.elo is None else f"{one.elo:.0f}" for one in rows[:_MOST_MODELS]],
+        f"{level} now": [_between(one.low, one.high) for one in rows[:_MOST_MODELS]],
+        f"{level} at any look": [_between(one.low_any, one.high_any) for one in rows[:_MOST_MODELS]],
+        "battles": [_battles(one) for one in rows[:_MOST_MODELS]],
+    }
+    kept = {head: cells for head, cells in columns.items() if any(cells)}
+    if rows:
+        tabulate(
+            screen, list(kept), list(zip(*kept.values(), strict=True)), name=list(kept).index("model"), title=title
+        )
+    if len(rows) > _MOST_MODELS:
+        screen.print(f"and {len(rows) - _MOST_MODELS} more models")
+    if any(one.low is not None for one in rows):
+        screen.print(
+            f"now: right for {level} of models if this were the only look; at any look: right however often one looks, "
+            "and whenever one stops",
+            style="dim",
+        )
+
+
+def _battles(one: ModelLook) -> str:
+    return f"{one.battles:,}, starved" if one.starved else f"{one.battles:,}"
+
+
+def _between(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"{low:.0f} to {high:.0f}"

@@ -37,7 +37,7 @@ def test_no_look_shows_nothing() -> None:
     assert looks_json([]) == []
 
 
-@pytest.mark.parametrize("width", [60, 80, 130])
+@pytest.mark.parametrize("width", [40, 80, 130])
 def test_the_last_look_has_both_intervals_of_every_model_at_every_width(width: int) -> None:
     found = looks(3)
     text = shown(found, width)
@@ -45,7 +45,7 @@ def test_the_last_look_has_both_intervals_of_every_model_at_every_width(width: i
     for one in found[-1][1].models[:-1]:
         assert one.low is not None
         assert one.high is not None
-        assert f"{one.low:.0f} to {one.high:.0f}" in " ".join(text.split())
+        assert {f"{one.low:.0f}", f"{one.high:.0f}"} <= set(text.split())
     assert "\x1b" not in text
     assert "starved" in text
     assert all(len(line) <= width for line in text.splitlines())

@@ -27,6 +27,7 @@ __all__ = [
     "PairErrors",
     "blank_without_scatter",
     "bradley_terry_covariance",
+    "covariance_and_floor",
     "few_clusters",
     "largest_score",
     "model_covariance",
@@ -86,24 +87,43 @@ def bradley_terry_covariance(
     held = np.zeros(len(data.models), dtype=np.bool_) if fixed is None else np.asarray(fixed, dtype=np.bool_)
     _check(data, logits, held, ridge, errors)
     rows = rated_rows(data, logits)
-    rated = np.flatnonzero(np.isfinite(logits))
     outcomes = rows.y if rows.weight is None else rows.y[rows.weight > 0.0]
     if errors == "hessian" and not bool(np.all((outcomes == 0.0) | (outcomes == 1.0))):
         raise InputError(
             "errors='hessian' holds only where every outcome is 0 or 1: a tie or a probability scatters less than the "
             "model says; use errors='sandwich' or 'cluster'"
         )
+    return _both(data, rows, logits, ridge, errors, held)[0]
+
+
+def covariance_and_floor(data: Comparisons, logits: Vector) -> tuple[Covariance, Matrix]:
+    """`bradley_terry_covariance` and `model_covariance` for the work of one, of ratings without ridge or held models.
+
+    Clustered where the data has clusters, else by row. Raises as these do.
+    """
+    held = np.zeros(len(data.models), dtype=np.bool_)
+    errors: PairErrors = "sandwich" if data.cluster is None else "cluster"
+    _check(data, logits, held, 0.0, errors)
+    return _both(data, rated_rows(data, logits), logits, 0.0, errors, held)
+
+
+def _both(
+    data: Comparisons, rows: Comparisons, logits: Vector, ridge: float, errors: PairErrors, held: NDArray[np.bool_]
+) -> tuple[Covariance, Matrix]:
+    """The covariance that was asked for and that of the model alone, which is the bread of the sandwich."""
+    rated = np.flatnonzero(np.isfinite(logits))
     at, free = logits[rated], ~held[rated]
     totals, residuals = _totals_and_residuals(rows, at)
     bread = inverse_information(totals, at, ridge=ridge, free=free, models=rows.models)
+    own = _spread(data, rated, bread, np.inf, errors, int(np.count_nonzero(residuals)), None)
     if errors == "hessian":
-        return _spread(data, rated, bread, np.inf, errors, int(np.count_nonzero(residuals)), None)
+        return own, own.matrix
     meat, units = _scatter(rows, residuals, errors == "cluster")
     largest = largest_score(residuals, rows.y, rows.weight)
     matrix, degrees, reason = sandwiched(
         bread, meat, units, free=free, models=rows.models, largest=largest, errors=errors
     )
-    return _spread(data, rated, matrix, degrees, errors, units, reason)
+    return _spread(data, rated, matrix, degrees, errors, units, reason), own.matrix
 
 
 def sandwiched(

@@ -22,10 +22,10 @@ from venire.arena.errors import InputError
 from venire.arena.planning import Look, ModelLook
 from venire.ratings.any_time import LEAST_CLUSTERS, PAIR_SCALE, any_time_interval
 from venire.ratings.apart import among
-from venire.ratings.bradley_terry import NotConvergedError, bradley_terry
+from venire.ratings.bradley_terry import NotConvergedError, bradley_terry, bradley_terry_wins
 from venire.ratings.checks import check_level
 from venire.ratings.comparisons import Comparisons
-from venire.ratings.covariance import model_covariance
+from venire.ratings.covariance import covariance_and_floor, model_covariance
 from venire.ratings.distributions import student
 from venire.ratings.existence import groups_of
 from venire.ratings.judgments import Judgments
@@ -156,28 +156,27 @@ def _battles(data: Comparisons, judgments: Judgments) -> tuple[NDArray[np.int32]
 def _standing(data: Comparisons) -> tuple[_Standing, NDArray[np.bool_]]:
     """The largest set of models that can be rated together, rated, and which models (n,) it is."""
     size = len(data.models)
-    nothing, none = np.full(size, np.nan), np.zeros(size, dtype=np.bool_)
+    nothing, main = np.full(size, np.nan), np.zeros(size, dtype=np.bool_)
     blank = _Standing(nothing, nothing, nothing, np.full((size, size), np.nan), 0)
-    groups = groups_of(win_counts(data)) if len(data) else []
-    codes = max(groups, key=len, default=np.zeros(0, dtype=np.intp))
+    counts = win_counts(data)
+    codes = max(groups_of(counts) if len(data) else [], key=len, default=np.zeros(0, dtype=np.intp))
     if len(codes) < 2:
-        return blank, none
-    part = among(data, codes)
+        return blank, main
+    main[codes] = True
+    part = data if len(codes) == size else among(data, codes)
     try:
-        ratings = bradley_terry(part)
-        own = model_covariance(part, ratings.logits)
+        ratings = bradley_terry_wins(counts if len(codes) == size else counts.only(main))
+        found, own = covariance_and_floor(part, ratings.logits)
     except (NotConvergedError, InputError) as error:  # ratings further apart than double precision can tell
-        return replace(blank, reason=str(error)), none
-    inside = np.ix_(codes, codes)
-    logits, se, larger, differences = nothing.copy(), nothing.copy(), nothing.copy(), blank.differences.copy()
-    logits[codes], se[codes] = ratings.logits, ratings.se
-    larger[codes] = np.maximum(ratings.se, np.sqrt(np.diagonal(own)))
-    joint = spread(ratings, draws=0)
+        return replace(blank, reason=str(error)), np.zeros_like(main)
+    joint = spread(replace(ratings, covariance=found.matrix, degrees=found.degrees), draws=0)
     clustered = np.full((len(codes), len(codes)), np.nan)
     clustered[np.ix_(joint.known, joint.known)] = joint.differences
-    differences[inside] = np.maximum(clustered, _differences(own))
-    none[codes] = True
-    return _Standing(logits, se, larger, differences, int(ratings.diagnostics["clusters"])), none
+    logits, se, larger, differences = nothing.copy(), nothing.copy(), nothing.copy(), blank.differences.copy()
+    logits[codes], se[codes] = ratings.logits, found.se
+    larger[codes] = np.maximum(found.se, np.sqrt(np.diagonal(own)))
+    differences[np.ix_(codes, codes)] = np.maximum(clustered, _differences(own))
+    return _Standing(logits, se, larger, differences, found.clusters), main
 
 
 def _differences(covariance: Matrix) -> Matrix:

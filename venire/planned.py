@@ -11,13 +11,14 @@ from rich.console import Console
 
 from venire.arena.campaigns import Budget
 from venire.arena.records import Shape
-from venire.judges import PROTOCOLS, REASONS
+from venire.forecasting import forecast_json, show_forecast
+from venire.judges import PROTOCOLS
 from venire.long_input import show_long_forecast
 from venire.orchestrator.generation import generation
 from venire.orchestrator.plan import judges_pairs
 from venire.orchestrator.recorded import Replayed
 from venire.reports.wording import few
-from venire.screen import duration, money, plain, tabulate
+from venire.screen import money, plain
 from venire.session import Session
 from venire.storage import frames
 from venire.storage.recovery import Recovered, recovered
@@ -54,29 +55,12 @@ def show_plan(screen: Console, session: Session) -> None:
         )
     if not standing.missing:
         return
-    head = (session.asked, "trials", "calls", "tokens in", "tokens out", "expected", "at most", "at its rate limit")
-    rows = [
-        (
-            plain(row.judge),
-            f"{row.trials:,}",
-            f"{row.calls:,}",
-            f"{row.input_tokens:,}",
-            f"{row.output_tokens:,}",
-            money(row.expected),
-            money(row.most),
-            "no limit" if row.seconds is None else duration(row.seconds),
-        )
-        for row in session.forecast()
-    ]
-    tabulate(screen, head, rows)
+    show_forecast(screen, session.forecast(), session.asked)
     campaign = session.campaign
     budget = [_limits(campaign.budget)]
     for budgets in (campaign.judge_budgets, campaign.model_budgets):
         budget += [f"{plain(name)}: {_limits(limits)}" for name, limits in budgets.items()]
-    screen.print(
-        f"tokens are estimates (4 characters each, {REASONS} tokens of reasons); budget: {'; '.join(budget)}\n",
-        style="dim",
-    )
+    screen.print(f"budget: {'; '.join(budget)}\n", style="dim")
     show_long_forecast(screen, session.forecast_long())
 
 
@@ -177,7 +161,7 @@ def plan_json(session: Session) -> dict[str, Any]:
         "equal_texts": session.planned.equal_texts,
         "recorded": [asdict(one) for one in chosen.recorded],
         "progress": asdict(session.progress) | {"missing": session.progress.missing},
-        "judges": [asdict(row) for row in session.forecast()],
+        "judges": forecast_json(session.forecast()),
         "too_long": [asdict(row) for row in session.forecast_long()],
         "spent": session.accounts.nano,
     }

@@ -1,0 +1,8 @@
+-- name: asked_between
+-- What some respondents were asked in a range of rows of attempts, by trial; what is not known of a cost as it was reserved.
+select a.trial, t.respondent, t.instruction, min(a.step) first_step, count(*) calls, count(*) filter (where a.fault = 0) answered,
+  coalesce(sum(a.input_tokens), 0)::bigint input, coalesce(sum(a.cached_tokens), 0)::bigint cached, coalesce(sum(a.output_tokens), 0)::bigint output,
+  coalesce(sum(a.reasoning_tokens), 0)::bigint reasoning, coalesce(sum(coalesce(a.cost, a.reserved)) filter (where a.fault <> 0), 0)::bigint unanswered,
+  coalesce(sum(coalesce(a.cost, a.reserved)) filter (where a.fault = 0), 0)::bigint paid, coalesce(sum(a.latency_ms) filter (where a.fault = 0), 0)::bigint latency
+  from attempt a join trial t on t.id = a.trial where a.rowid between $low and $high and t.respondent in (select unnest($respondents))
+  group by a.trial, t.respondent, t.instruction;

@@ -64,16 +64,18 @@ async def run_campaign(
     events: Events | None = None,
     group_rows: int = 500,
     group_seconds: float = 0.1,
+    inline: bool = False,
 ) -> CampaignSummary:
     """Ask what is missing of a planned campaign; `providers` by route identity, `prices` by judge name.
 
-    `on_start` is handed the recorder before the first call, for whoever wants to hold the store.
+    `on_start` is handed the recorder before the first call, for whoever wants to hold the store. `inline` writes rows
+    without a thread: for a virtual clock, which does not wait for one.
 
     Returns when everything is settled or there is a reason to stop; raises StoreError when the store fails, after what
     was in flight has come in. Cancelled: as with a second request to stop.
     """
     events = events or Events(clock)
-    run = _Run(store, campaign, planned, clock, stop or Stop(), warn, events, group_rows, group_seconds)
+    run = _Run(store, campaign, planned, clock, stop or Stop(), warn, events, group_rows, group_seconds, inline)
     if on_start is not None:
         on_start(run.recorder)
     with _seldom_collected():
@@ -103,6 +105,7 @@ class _Run:
         events: Events,
         group_rows: int,
         group_seconds: float,
+        inline: bool,
     ) -> None:
         self.store, self.campaign, self.planned, self.clock, self.stop = store, campaign, planned, clock, stop
         self.warn = warn or (lambda sentence: None)
@@ -139,6 +142,7 @@ class _Run:
             group_seconds=group_seconds,
             on_error=self._on_error,
             strict=campaign.strict,
+            inline=inline,
             workers=sum({judge.lane.identity: judge.lane.workers for judge in campaign.judges}.values()),
             # a reply that is asked for once more may have twice the tokens
             bytes_a_row=max(4096, *(2 * 4 * int(judge.options["max_tokens"]) for judge in campaign.judges)),

@@ -73,7 +73,8 @@ class Recorder:
     `room` is asked before a call is sent: no more than `group_rows` rows are then waiting for the disk, so a process
     that dies loses at most those, and what its workers have in flight. `workers` and `bytes_a_row` say how much may be
     on its way when the store fails, and so how much space is set aside for it. With `strict` an announcement is on the
-    disk itself before its call is sent, and `safe` waits for a reply to be there. `on_error` hears once, in the loop's
+    disk itself before its call is sent, and `safe` waits for a reply to be there. `inline` does without a thread (see
+    `Writer`). `on_error` hears once, in the loop's
     thread, that the store failed or is not in its place any more; methods raise StoreError when nothing can be kept.
     """
 
@@ -87,6 +88,7 @@ class Recorder:
         group_seconds: float,
         on_error: Callable[[StoreError], None],
         strict: bool = False,
+        inline: bool = False,
         workers: int = 0,
         bytes_a_row: int = 4096,
     ) -> None:
@@ -113,6 +115,7 @@ class Recorder:
             group_rows=group_rows,
             group_seconds=group_seconds,
             strict=strict,
+            inline=inline,
             on_commit=lambda: _call(loop, self._freed.set),
             on_error=lambda error: _call(loop, on_error, error),
         )
@@ -130,6 +133,7 @@ class Recorder:
     async def safe(self) -> None:
         """Wait until what was handed over so far is on disk."""
         place = self._writer.handed
+        self._writer.flush()
         while self._writer.written < place:
             await self._next_group()
 

@@ -8,9 +8,20 @@ from typing import Any, Literal
 
 import orjson
 
+from venire.arena.records import Request
 from venire.judges.hardening import enclosed
 
-__all__ = ["Ask", "Logprobs", "RequestError", "Stage", "completion_body", "error_body", "models_body", "read_request"]
+__all__ = [
+    "Ask",
+    "Logprobs",
+    "RequestError",
+    "Stage",
+    "ask_of",
+    "completion_body",
+    "error_body",
+    "models_body",
+    "read_request",
+]
 
 Stage = Literal["reasons", "verdict", "repair"]
 Logprobs = tuple[tuple[tuple[str, float], ...], ...]
@@ -84,6 +95,33 @@ def read_request(body: bytes) -> Ask:
         messages=tuple(said),
         top_logprobs=_top_logprobs(sent),
         json_only=_json_only(sent.get("response_format")),
+    )
+
+
+def ask_of(model: str, request: Request, *, structured: bool) -> Ask:
+    """What `read_request` finds in the body that a request is encoded to, found without that body.
+
+    `structured` says whether the body asks for an answer that holds to the request's schema. Raises `RequestError` for
+    what a provider would refuse.
+    """
+    if not model:
+        raise RequestError("model must be a name", "model")
+    if request.max_tokens < 1:
+        raise RequestError("max_tokens must be at least 1", "max_tokens")
+    said = [(message["role"], message["content"]) for message in request.messages]
+    asked = _question(said)
+    quoted = tuple(text for role, text in said[asked:] if role == "assistant")
+    return Ask(
+        model=model,
+        question=said[asked][1],
+        stage=_STAGES[min(len(quoted), 2)],
+        repeat=1 if request.seed is None else request.seed,
+        characters=sum([len(text) for _, text in said]),
+        max_tokens=request.max_tokens,
+        quoted=quoted,
+        messages=tuple(said),
+        top_logprobs=min(request.top_logprobs, _MOST_LOGPROBS),
+        json_only=structured and request.schema is not None,
     )
 
 

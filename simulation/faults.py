@@ -75,6 +75,11 @@ class Faults:
         if min(self.retry_after_s, self.timeout_s, self.late_s, self.slow_s) < 0:
             raise InputError("retry_after_s, timeout_s, late_s and slow_s of faults must be 0 seconds or more")
 
+    @property
+    def any(self) -> bool:
+        """Whether any fault is made at all."""
+        return any(getattr(self, kind) for kind in _KINDS)
+
     def draw(self, seed: int, body_digest: str, asked: int) -> FaultKind | None:
         """The fault that meets the `asked`-th ask (from 1) of this body, or None where it is answered."""
         if asked > _MOST_PER_BODY:

@@ -1,4 +1,8 @@
-"""The one thread that writes while a campaign runs: group commits, and never a row lost in silence."""
+"""The one thread that writes while a campaign runs: group commits, and never a row lost in silence.
+
+A simulation on a virtual clock has no such thread: rows are written by whoever hands the last of a group over, since
+a clock that moves only when everybody waits cannot know how long another thread takes.
+"""
 
 from __future__ import annotations
 
@@ -40,6 +44,9 @@ class Writer:
     written, `on_error` hears of it once, and rows go on being kept: in the space that the store's journal has for them,
     from which the next start takes them. Where there is no journal or no space left, every later `put` raises. `close`
     raises whatever happened. The store's connection belongs to this thread from construction to `close`.
+
+    `inline`: no thread is begun; a group is written by the `put` that completes it, so that rows never wait longer than
+    that, the rest by `flush` and `close`.
     """
 
     def __init__(
@@ -49,6 +56,7 @@ class Writer:
         group_rows: int = 500,
         group_seconds: float = 0.1,
         strict: bool = False,
+        inline: bool = False,
         on_commit: Callable[[], None] | None = None,
         on_error: Callable[[StoreError], None] | None = None,
     ) -> None:
@@ -75,8 +83,10 @@ class Writer:
         self._replies_spilled = 0
         self._appenders = {table: store.appender(table) for table in _TABLES}
         store.divide_work(among=1)
-        self._thread = threading.Thread(target=self._run, name="venire-writer", daemon=True)
-        self._thread.start()
+        self._thread: threading.Thread | None = None
+        if not inline:
+            self._thread = threading.Thread(target=self._run, name="venire-writer", daemon=True)
+            self._thread.start()
 
     @property
     def waiting(self) -> int:
@@ -109,6 +119,10 @@ class Writer:
             raise self._lost
         self._put += 1
         self._queue.append((table, row))
+        if self._thread is None:
+            if len(self._queue) >= self._group_rows:
+                self.flush()
+            return self._put
         # The thread is woken once a group, not once a row: each time costs both threads a change of hands.
         if not self._begun.is_set():
             self._begun.set()
@@ -124,13 +138,27 @@ class Writer:
         self._full.set()
 
     def hold(self, request: Hold) -> None:
-        """Fold the log in after what is waiting, and stand still until the request is released."""
+        """Fold the log in after what is waiting, and stand still until the request is released.
+
+        Raises StoreError where there is no thread that could stand still.
+        """
+        if self._thread is None:
+            raise StoreError(f"the store {self._store.path} is a simulation's, which is not held: wait for its end")
         self._request(request)
+
+    def flush(self) -> None:
+        """Write what is waiting now, where no thread does so in its own time."""
+        if self._thread is None:
+            while self._queue:
+                self._serve(*self._take())
 
     def close(self) -> None:
         """Write what is waiting and end the thread. Raises StoreError when that could not be done in the store."""
-        self._request(None)
-        self._thread.join()
+        if self._thread is None:
+            self.flush()
+        else:
+            self._request(None)
+            self._thread.join()
         self._store.divide_work()
         if self._lost is not None and self._lost is not self._error:
             raise StoreError(f"{self._error}; {self._lost}: {self.waiting} rows are lost") from self._error
@@ -148,26 +176,34 @@ class Writer:
     def _run(self) -> None:
         while True:
             group, then = self._collect()
-            try:
-                if group:
-                    self._keep(group)
-                if isinstance(then, Hold):
-                    self._stand_still(then)
-                elif self._error is None and self._store.is_due(busy=bool(self._queue)):
-                    self._store.checkpoint()
-                    self._store.shed()  # what was folded in is hardly read again
-            except Exception as error:  # the last frame of a thread: whatever it is, the run must hear of it
-                self._fail(error)
+            self._serve(group, then)
             if then is None:
                 return
 
+    def _serve(self, group: list[tuple[str, Row]], then: Hold | bool | None) -> None:
+        """Write a group, and do what was asked for after it."""
+        try:
+            if group:
+                self._keep(group)
+            if isinstance(then, Hold):
+                self._stand_still(then)
+            elif self._error is None and self._store.is_due(busy=bool(self._queue)):
+                self._store.checkpoint()
+                self._store.shed()  # what was folded in is hardly read again
+        except Exception as error:  # the last frame of a thread: whatever it is, the run must hear of it
+            self._fail(error)
+
     def _collect(self) -> tuple[list[tuple[str, Row]], Hold | bool | None]:
-        """The next group; with it a request that came after it, None at the end, else True."""
+        """Wait for the next group; see `_take`."""
         self._begun.wait()
         if len(self._queue) < self._group_rows and self._asked == self._served:
             self._full.wait(self._group_seconds)
         self._begun.clear()  # before taking: what comes from here on sets it again
         self._full.clear()
+        return self._take()
+
+    def _take(self) -> tuple[list[tuple[str, Row]], Hold | bool | None]:
+        """The next group; with it a request that came after it, None at the end, else True."""
         group: list[tuple[str, Row]] = []
         while self._queue and len(group) < self._group_rows:
             item = self._queue.popleft()

@@ -38,7 +38,14 @@ HOMES = {
     "opentelemetry": ("venire/telemetry/",),
     "prometheus_client": ("venire/telemetry/",),
 }
-ASYNC_HOMES = ("orchestrator/", "judges/providers/", "simulation/server.py", "reports/live.py", "venire/")
+ASYNC_HOMES = (
+    "orchestrator/",
+    "judges/providers/",
+    "simulation/server.py",
+    "simulation/direct.py",
+    "reports/live.py",
+    "venire/",
+)
 STANDARD_ONLY = "arena/"
 SLOW = ("litellm", "scipy.optimize", "scipy.stats")
 """Imported in the function that needs it: each takes the better part of a second or more of every command's start."""

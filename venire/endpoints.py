@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from venire.arena.campaigns import Campaign, Identity, JudgeSettings, RouteSettings
 from venire.arena.errors import InputError
@@ -12,7 +13,7 @@ from venire.judges.providers import PROVIDERS
 from venire.judges.providers.base import Endpoint, Provider
 from venire.judges.providers.replay import REPLAY, ReplayProvider
 
-__all__ = ["Opened", "Secrets", "check_all", "open_all", "read_secrets"]
+__all__ = ["Inside", "Opened", "Secrets", "check_all", "open_all", "read_secrets"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,13 @@ class Opened:
     judge: JudgeSettings
     route: RouteSettings
     provider: Provider
+
+
+class Inside(NamedTuple):
+    """Who answers for simulated judges that name no endpoint: an address, and what opens a route to it."""
+
+    base_url: str
+    open: Callable[[Endpoint], Provider]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -60,10 +68,10 @@ def open_all(
     campaign: Campaign,
     judges: Sequence[JudgeSettings],
     secrets: Mapping[Identity, Secrets],
-    embedded_url: str | None,
+    inside: Inside | None,
     recorded: Mapping[str, str],
 ) -> list[Opened]:
-    """A provider for every route; `embedded_url` answers for simulated judges that name no endpoint.
+    """A provider for every route; `inside` answers for simulated judges that name no endpoint.
 
     `recorded` are the replies of recorded judges by the key of the trial.
 
@@ -73,17 +81,20 @@ def open_all(
     def provider(judge: JudgeSettings, route: RouteSettings) -> Provider:
         if route.provider == REPLAY:
             return ReplayProvider(recorded)
-        return _open(campaign, judge, route, secrets[route.identity], embedded_url)
+        return _open(campaign, judge, route, secrets[route.identity], inside)
 
     return [Opened(judge, route, provider(judge, route)) for judge, route in _routes(judges)]
 
 
 def _open(
-    campaign: Campaign, judge: JudgeSettings, route: RouteSettings, secrets: Secrets, embedded_url: str | None
+    campaign: Campaign, judge: JudgeSettings, route: RouteSettings, secrets: Secrets, inside: Inside | None
 ) -> Provider:
     lane = judge.lane
-    base_url = route.base_url or embedded_url
-    assert base_url is not None  # a campaign file names one for every judge that is not simulated
+    if route.base_url is None:
+        assert inside is not None  # a campaign file names an address for every judge that is not simulated
+        base_url, opened = inside
+    else:
+        base_url, opened = route.base_url, PROVIDERS[route.provider]
     try:
         endpoint = Endpoint(
             base_url,
@@ -96,7 +107,7 @@ def _open(
             proxy=None if route.base_url is None else secrets.proxy,
             structured=route.structured,
         )
-        return PROVIDERS[route.provider](endpoint)
+        return opened(endpoint)
     except InputError as error:
         raise InputError(f"{campaign.path}: judge {judge.name!r}: {error}") from error
 

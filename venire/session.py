@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from venire.arena.battles import Statistics
 from venire.arena.campaigns import Campaign, DataSources, JudgeSettings, Price
-from venire.arena.clock import Clock, SystemClock
+from venire.arena.clock import Clock, SystemClock, VirtualClock
 from venire.arena.errors import InputError
 from venire.arena.records import GENERATE, Completion, Instruction, Origin, Rating
 from venire.configs.loading import difference
-from venire.endpoints import check_all, open_all, read_secrets
+from venire.endpoints import Inside, check_all, open_all, read_secrets
+from venire.judges.providers import PROVIDERS
 from venire.judges.providers.prices import find_price
 from venire.orchestrator.campaign import run_campaign
 from venire.orchestrator.ending import GRACE_SECONDS, CampaignSummary, Stop
@@ -34,6 +35,7 @@ from venire.orchestrator.recorder import Recorder
 from venire.reports.live import Answers, serve
 from venire.reports.pulse import Pulse
 from venire.simulation.answers import AnswerKey
+from venire.simulation.direct import ADDRESS, DirectJudges
 from venire.simulation.faults import Faults
 from venire.simulation.judge import parse_model
 from venire.simulation.server import JudgeServer, serve_in_thread
@@ -58,10 +60,15 @@ LoopFactory = Callable[[], asyncio.AbstractEventLoop]
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """How the embedded judge server behaves where a simulated judge names no endpoint: see `simulation.server`."""
+    """How simulated judges behave that name no endpoint: see `simulation.server`, or `simulation.direct`.
 
-    speed: float = 0.0
+    `speed` divides their latency, 0 is no waiting; None: as it is on a virtual clock, no waiting on the machine's own.
+    `direct` asks them in this process without HTTP, on the session's clock.
+    """
+
+    speed: float | None = None
     faults: Faults = field(default_factory=Faults)
+    direct: bool = False
 
 
 class _Door:
@@ -178,10 +185,10 @@ class Session:
         asked_elsewhere = [one for one in respondents(self.campaign) if one[0] in left and one[0].recorded is not None]
         recorded = recorded_texts(self.store, self.campaign, asked_elsewhere)
 
-        async def go(base_url: str | None) -> CampaignSummary:
+        async def go(inside: Inside | None) -> CampaignSummary:
             stop = Stop()
             async with contextlib.AsyncExitStack() as stack:
-                opened = open_all(self.campaign, left, secrets, base_url, recorded)
+                opened = open_all(self.campaign, left, secrets, inside, recorded)
                 for one in opened:
                     stack.push_async_callback(one.provider.close)
                 await check_all(self.campaign, opened, warn)
@@ -209,12 +216,15 @@ class Session:
                         events=events,
                         group_rows=group_rows,
                         group_seconds=group_seconds,
+                        inline=isinstance(self.clock, VirtualClock),
                     )
                 pulse.ending = summary.ending.value
                 return summary
 
-        with self._embedded_server(left, embedded or Embedded()) as base_url:
-            summary = _run(lambda: go(base_url), loop_factory)
+        if loop_factory is None and isinstance(self.clock, VirtualClock):
+            loop_factory = self.clock.new_event_loop
+        with self._inside(left, embedded or Embedded()) as inside:
+            summary = _run(lambda: go(inside), loop_factory)
         self._take_answers()
         return summary
 
@@ -243,16 +253,21 @@ class Session:
         return Answers(pulse, lambda: status_json(self.store), sql, door.hold)
 
     @contextlib.contextmanager
-    def _embedded_server(self, left: Sequence[JudgeSettings], settings: Embedded) -> Iterator[str | None]:
-        """The address of an embedded judge server where a judge with something left needs one, else None."""
+    def _inside(self, left: Sequence[JudgeSettings], settings: Embedded) -> Iterator[Inside | None]:
+        """Who answers for simulated judges with something left that name no endpoint; None where there are none."""
         if not any(one.origin is Origin.SIMULATED and one.lane.routes[0].base_url is None for one in left):
             yield None
             return
         key = AnswerKey((), {}) if self.asked == "contestant" else answer_key(self.campaign, self.store)
-        with serve_in_thread(
-            JudgeServer(key, speed=settings.speed, faults=settings.faults, seed=self.campaign.seed)
-        ) as server:
-            yield server.base_url
+        speed, seed = settings.speed, self.campaign.seed
+        if speed is None:
+            speed = 1.0 if isinstance(self.clock, VirtualClock) else 0.0
+        if settings.direct:
+            judges = DirectJudges(key, clock=self.clock, speed=speed, faults=settings.faults, seed=seed)
+            yield Inside(ADDRESS, judges.provider)
+            return
+        with serve_in_thread(JudgeServer(key, speed=speed, faults=settings.faults, seed=seed)) as server:
+            yield Inside(server.base_url, PROVIDERS["openai"])
 
     def _judges_left(self) -> list[JudgeSettings]:
         """The judges that have something left to answer."""

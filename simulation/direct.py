@@ -1,0 +1,226 @@
+"""Simulated judges without HTTP: asked in this process, on whatever clock the run has.
+
+A judge says here what the server (`simulation.server`) says to the same body: the same text, tokens, faults and raw
+answer, after the same time. What is spared is the wire: no connection is opened, no body is parsed, no thread runs. On
+a virtual clock a day of waiting takes no time, and two runs of a campaign are alike to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from functools import partial
+from hashlib import sha256
+from math import inf, isinf
+from types import MappingProxyType
+from typing import NamedTuple
+
+from venire.arena.campaigns import Limits
+from venire.arena.clock import Clock
+from venire.arena.errors import CallError, Fault, InputError
+from venire.arena.records import Reply, Request
+from venire.judges.providers.base import Endpoint
+from venire.judges.providers.faults import failure, refusal
+from venire.judges.providers.openai import OpenAIProvider
+from venire.judges.providers.replies import read_reply
+from venire.simulation.answers import AnswerKey
+from venire.simulation.dialect import Ask, RequestError, ask_of, completion_body, error_body, read_request
+from venire.simulation.faults import SPOILT, FaultKind, Faults
+from venire.simulation.judge import profiles_digest
+from venire.simulation.replies import JudgeReply
+from venire.simulation.speech import answer_to
+
+__all__ = ["ADDRESS", "DirectJudges", "DirectProvider"]
+
+ADDRESS = "http://127.0.0.1/v1"
+"""Stands where an endpoint has its address: nobody listens there, and nothing is sent."""
+
+_PIECES = 8
+
+
+class _Body(bytes):
+    """An encoded request that remembers what it was encoded from, so that nobody has to parse it again."""
+
+    ask: Callable[[], Ask]
+
+
+class _Decision(NamedTuple):
+    """What becomes of a request, settled before anybody waits; of an answer in pieces, the seconds between them."""
+
+    wait_s: float
+    said: Reply | CallError
+    piece_s: float = 0.0
+
+
+class DirectJudges:
+    """The judges of a campaign in this process: what `simulation.server.JudgeServer` is over HTTP.
+
+    `speed` divides every waiting time of a judge (0 or infinite: no waiting); `seed` is that of the faults. One
+    provider is made for each route, and all share what has been asked before. Raises `InputError` for a speed below 0.
+    """
+
+    def __init__(
+        self,
+        answer_key: AnswerKey,
+        *,
+        clock: Clock,
+        speed: float = 1.0,
+        seed: int = 0,
+        faults: Faults | None = None,
+    ) -> None:
+        if not speed >= 0:
+            raise InputError(f"speed must be 0 or more, got {speed}")
+        self._clock = clock
+        self._answer_key = answer_key
+        self._pace = 0.0 if speed == 0 or isinf(speed) else 1 / speed
+        self._seed = seed
+        self._faults = faults if faults is not None and faults.any else None
+        self._asked: Counter[bytes] = Counter()
+        self._fingerprint = f"fp_{profiles_digest()}"
+
+    def provider(self, endpoint: Endpoint) -> DirectProvider:
+        """A route to these judges, with the timeouts of an endpoint."""
+        return DirectProvider(self, endpoint, self._clock)
+
+    def decide(self, body: bytes, address: str) -> _Decision:
+        """What becomes of a request that was sent to an address: a reply or an error, and the seconds until it."""
+        try:
+            ask = body.ask() if isinstance(body, _Body) else read_request(body)
+        except RequestError as error:
+            return self._refused(400, error_body(str(error), "invalid_request_error", param=error.param))
+        try:
+            reply = answer_to(ask, self._answer_key)
+        except InputError as error:
+            unknown = error_body(str(error), "invalid_request_error", code="model_not_found", param="model")
+            return self._refused(404, unknown)
+        digest = sha256(body).digest()
+        self._asked[digest] = asked = self._asked[digest] + 1
+        wait_s = reply.latency_s * self._pace
+        fault = None if self._faults is None else self._faults.draw(self._seed, digest.hex(), asked)
+        if fault is not None:
+            return self._met_by(fault, ask, reply, body, f"{digest.hex()[:24]}{asked:04x}", address)
+        return _Decision(wait_s, self._reply(ask, reply, f"{digest.hex()[:24]}{asked:04x}"))
+
+    def _met_by(self, fault: FaultKind, ask: Ask, reply: JudgeReply, body: bytes, name: str, address: str) -> _Decision:
+        """What a client makes of a fault."""
+        faults, wait_s = self._faults or Faults(), reply.latency_s * self._pace
+        match fault:
+            case "timeout":
+                broke = "the connection broke before the answer (ServerDisconnectedError)"
+                return _Decision(faults.timeout_s, _broken(address, broke))
+            case "cut":
+                return _Decision(
+                    wait_s, _broken(address, "the answer broke off, or its body is not what its headers say")
+                )
+            case "unpriced":
+                return _Decision(wait_s, _read(self._raw(ask, reply, name, counted=False), body))
+            case "late" | "wrong_type" | "slow_bytes":
+                late_s = faults.late_s if fault == "late" else 0.0
+                piece_s = faults.slow_s / _PIECES if fault == "slow_bytes" else 0.0
+                return _Decision(wait_s + late_s, self._reply(ask, reply, name), piece_s)
+        spoilt = SPOILT[fault]
+        if spoilt.status == 200:
+            return _Decision(wait_s, _read(spoilt.body.decode(), body))
+        headers = {"Retry-After": f"{faults.retry_after_s:g}"} if fault == "rate_limited" else {}
+        return self._refused(spoilt.status, spoilt.body, headers)
+
+    def _refused(self, status: int, body: bytes, headers: Mapping[str, str] = MappingProxyType({})) -> _Decision:
+        return _Decision(0.0, refusal(status, headers, body.decode(), self._clock.wall()))
+
+    def _raw(self, ask: Ask, reply: JudgeReply, name: str, *, counted: bool = True) -> str:
+        """The body of an answer as the server writes it."""
+        return completion_body(
+            id=f"chatcmpl-{name}",
+            created=int(self._clock.wall().timestamp()),
+            model=ask.model,
+            text=reply.text,
+            finish=reply.finish,
+            prompt_tokens=reply.prompt_tokens,
+            tokens=reply.tokens,
+            fingerprint=self._fingerprint,
+            counted=counted,
+            logprobs=reply.logprobs,
+        ).decode()
+
+    def _reply(self, ask: Ask, reply: JudgeReply, name: str) -> Reply:
+        """What a client reads from the answer, made without reading it."""
+        return Reply(
+            text=reply.text,
+            finish=reply.finish,
+            input_tokens=reply.prompt_tokens,
+            output_tokens=reply.tokens,
+            served_model=ask.model,
+            fingerprint=self._fingerprint,
+            raw=self._raw(ask, reply, name),
+            logprobs=reply.logprobs,
+        )
+
+
+def _read(raw: str, body: bytes) -> Reply | CallError:
+    """What a client makes of an answer of status 200."""
+    try:
+        return read_reply(raw, body)
+    except CallError as error:
+        return error
+
+
+def _broken(address: str, what: str) -> CallError:
+    """What a client tells of a connection that brought no whole answer."""
+    return failure(f"{address}: {what}", Fault.TRANSIENT, may_be_billed=True)
+
+
+class DirectProvider:
+    """A route to judges in this process; see `judges.providers.base.Provider`.
+
+    Bodies are those of OpenAI's protocol, byte for byte, so that a store tells the same of them. Of the endpoint only
+    its timeouts count, and whether it holds answers to a schema.
+    """
+
+    def __init__(self, judges: DirectJudges, endpoint: Endpoint, clock: Clock) -> None:
+        self.on_limits: Callable[[Limits, float], None] | None = None
+        self._judges = judges
+        self._clock = clock
+        self._dialect = OpenAIProvider(endpoint)
+        self._address = endpoint.base_url
+        self._longest = endpoint.timeout
+        read = endpoint.read_timeout
+        self._silence = read if read is not None and read < endpoint.timeout else inf
+
+    def account(self, model: str) -> tuple[str, ...]:
+        """The model alone: judges in this process have neither host nor key."""
+        return ("direct", "", model)
+
+    def encode(self, model: str, request: Request) -> bytes:
+        """The body that would be sent, with what it was made from."""
+        body = _Body(self._dialect.encode(model, request))
+        body.ask = partial(ask_of, model, request, structured=self.is_structured(model))
+        return body
+
+    def is_structured(self, model: str) -> bool:
+        """As of an endpoint of OpenAI's protocol; see `Provider`."""
+        return self._dialect.is_structured(model)
+
+    async def send(self, body: bytes, idempotency_key: str) -> Reply:
+        """The judge's reply after its time; see `Provider`. Raises what a client would make of a fault."""
+        wait_s, said, piece_s = self._judges.decide(body, self._address)
+        whole_s = wait_s + _PIECES * piece_s
+        if whole_s > self._longest or wait_s + piece_s > self._silence:
+            whole_s, said = self._given_up(wait_s + piece_s)
+        await self._clock.sleep(whole_s)
+        if isinstance(said, CallError):
+            raise said
+        return said
+
+    def _given_up(self, first_s: float) -> tuple[float, CallError]:
+        """After how long a client waits no more, whose answer begins after so many seconds, and what it tells."""
+        if first_s > self._silence:
+            told = f"the server was silent for {self._silence:g} s (read_timeout)"
+            return self._silence, _broken(self._address, told)
+        return self._longest, _broken(self._address, f"no whole answer within {self._longest:g} s (timeout)")
+
+    async def check(self) -> str | None:
+        """There is nothing to reach."""
+        return None
+
+    async def close(self) -> None:
+        """There is nothing to let go."""

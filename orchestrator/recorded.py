@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 from typing import TYPE_CHECKING
 
 from venire.arena.campaigns import Campaign, JudgeSettings
@@ -121,16 +120,17 @@ def pairs(recordings: Iterable[Recording]) -> set[tuple[str, str]]:
 
 def tell(recording: Recording, chosen: Design, answers: Answers, repeats: int, policy: str) -> Replayed:
     """What a plan takes of one judge's judgments, and what it misses there."""
-    wanted = {(one.model_a, one.model_b) for one in chosen.matchups}
     trials = missing = one_order = 0
-    for name, repeat in product(chosen.instructions, range(1, repeats + 1)):
-        there = list(recording.of(name, repeat, answers))
-        if recording.shape is Shape.PAIR:
-            there = [shown for shown in there if (min(shown), max(shown)) in wanted]
-            one_order += 2 * len({(min(shown), max(shown)) for shown in there}) - len(there)
+    for name, matchups in zip(chosen.instructions, chosen.matchups_on(), strict=True):
+        wanted = {(one.model_a, one.model_b) for one in matchups}
         designed = {Shape.PAIR: 2 * len(wanted), Shape.SINGLE: len(chosen.models)}.get(recording.shape, 1)
-        missing += 0 if policy == RECORDED else max(0, designed - len(there))
-        trials += len(there)
+        for repeat in range(1, repeats + 1):
+            there = list(recording.of(name, repeat, answers))
+            if recording.shape is Shape.PAIR:
+                there = [shown for shown in there if (min(shown), max(shown)) in wanted]
+                one_order += 2 * len({(min(shown), max(shown)) for shown in there}) - len(there)
+            missing += 0 if policy == RECORDED else max(0, designed - len(there))
+            trials += len(there)
     return Replayed(recording.judge, recording.rows, trials, missing, one_order)
 
 

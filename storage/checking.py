@@ -43,6 +43,7 @@ _ROWS = {
     "check_completion_model": "every completion has its model",
     "check_plan_twice": "no trial is planned twice in a campaign",
     "check_round_trials": "every round has the trials that it counts",
+    "check_look_round": "every look has its round",
     "check_verdict_attempt": "every verdict rests on an attempt",
     "check_verdict_twice": "no trial has two verdicts of one reading",
     "check_verdict_cost": "every verdict costs what its attempts cost",

@@ -118,6 +118,7 @@ class _Merge:
         self.connection.execute("use made")
         self._run("merge_readings")
         self._rounds()
+        self._every("merge_looks")
         self._every("merge_stage_attempts")
         self._run("merge_number_attempts")
         self._every("merge_attempts")
@@ -199,7 +200,7 @@ class _Merge:
             rows = self._run("merge_plan", side=side, old=old, in_force=in_force, first=start, **found)
             if not rows and start != number:
                 continue
-            more = dict(zip(("policy", "seed", "equal_texts", "design", "planned_at"), fields, strict=True))
+            more = dict(zip(("policy", "seed", "equal_texts", "design", "planned_at", "phase"), fields, strict=True))
             self._run("merge_round", trials=rows, **found, **more)
             if in_force:
                 self._run("merge_in_force", **found)

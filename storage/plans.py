@@ -27,6 +27,7 @@ __all__ = [
     "Known",
     "Left",
     "Pending",
+    "Round",
     "answered",
     "append_round",
     "asked",
@@ -36,8 +37,8 @@ __all__ = [
     "forecast",
     "load",
     "pending",
-    "planned",
     "register",
+    "rounds",
     "sent_today",
     "written_already",
 ]
@@ -54,6 +55,18 @@ class Known:
     settings: str
     planned: bool
     calls: int
+
+
+class Round(NamedTuple):
+    """A round of a plan in force: trials, battles left out because their texts are equal, the design as JSON."""
+
+    number: int
+    phase: str
+    policy: str
+    trials: int
+    equal_texts: int
+    planned_at: str
+    design: str
 
 
 class Catalogued(NamedTuple):
@@ -188,26 +201,32 @@ def append_round(
     seed: int,
     equal_texts: list[int],
     design: str = "{}",
+    phase: str | None = None,
+    follows: bool = False,
 ) -> int:
     """Write a round of the plan as a stream, in chunks of 10,000, and put it in force; returns its number of trials.
 
+    With `follows` the rounds in force stay so, and trials that one of them plans are left out and not counted.
     Trials that the store knows keep their numbers. `equal_texts` is a counter of one entry that the stream fills,
     `design` says as JSON what the round is made of. A round that was cut short earlier is dropped first.
     """
     with store.commit() as commit:
         commit.run("drop_unfinished_round", campaign=campaign)
     number = store.rows("next_round", campaign=campaign)[0][0]
-    count = 0
+    count = handed = 0
     while chunk := list(islice(trials, _CHUNK)):
         with store.commit() as commit:
             commit.run("stage_trials")
-            store_rows: list[Row] = [_trial_row(count + n, trial) for n, trial in enumerate(chunk)]
+            store_rows: list[Row] = [_trial_row(handed + n, trial) for n, trial in enumerate(chunk)]
             appender = store.connection.appender("staged_trial")
             appender.append_rows(store_rows)
             appender.flush()
             commit.run("insert_trials", last=store.rows("last_trial")[0][0], batch=commit.batch)
-            commit.run("insert_plan", campaign=campaign, round=number, batch=commit.batch)
-        count += len(chunk)
+            before = commit.written
+            into = "insert_following_plan" if follows else "insert_plan"
+            commit.run(into, campaign=campaign, round=number, batch=commit.batch)
+            count += commit.written - before
+        handed += len(chunk)
     with store.commit() as commit:
         commit.run(
             "insert_round",
@@ -218,9 +237,11 @@ def append_round(
             trials=count,
             equal_texts=equal_texts[0],
             design=design,
+            phase=phase,
             now=store.clock.wall(),
         )
-        commit.run("put_in_force", campaign=campaign, round=number)
+        if not follows:
+            commit.run("put_in_force", campaign=campaign, round=number)
     if store.is_due():
         store.checkpoint()
     return count
@@ -318,7 +339,6 @@ def answered(store: Store, campaign: int) -> list[int]:
     return [number for (number,) in store.read("answered", campaign=campaign)]
 
 
-def planned(store: Store, campaign: int) -> tuple[int, int, str]:
-    """Trials of the plan in force, battles left out of it because their texts are equal, and its design as JSON."""
-    rows = store.rows("round", campaign=campaign)
-    return sum(row[2] for row in rows), sum(row[3] for row in rows), rows[0][4] if rows else "{}"
+def rounds(store: Store, campaign: int) -> tuple[Round, ...]:
+    """The rounds of the plan in force, in order."""
+    return tuple(Round(*row) for row in store.read("rounds", campaign=campaign))

@@ -61,6 +61,10 @@ select count(*), min('trial ' || trial || ' of campaign ' || campaign) from
 select count(*), min('round ' || r.number || ' of campaign ' || r.campaign || ' has ' || coalesce(p.n, 0) || ' of ' || r.trials || ' trials') from round r
   left join (select campaign, round, count(*) n from plan group by all) p on p.campaign = r.campaign and p.round = r.number where coalesce(p.n, 0) <> r.trials;
 
+-- name: check_look_round
+select count(*), min('look ' || l.number || ' at campaign ' || l.campaign || ' was after round ' || l.round) from look l
+  where not exists (select 1 from round r where r.campaign = l.campaign and r.number = l.round);
+
 -- name: check_verdict_attempt
 -- A trial whose request was counted and not sent has none: its status is too_long, and its rule says so.
 select count(*), min('trial ' || v.trial) from (select distinct trial from verdict where not (status = 5 and rule = 'context')) v where not exists (select 1 from attempt a where a.trial = v.trial);

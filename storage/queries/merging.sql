@@ -9,8 +9,9 @@ create temp table map_lane (side integer, old smallint, new smallint);
 create temp table map_reading (side integer, old integer, new integer);
 create temp table map_campaign (side integer, old integer, new integer);
 create temp table map_trial (side integer, old bigint, new bigint);
+create temp table map_round (side integer, campaign integer, old integer, new integer);
 create temp table all_reading (side integer, old integer, parser varchar, made_at timestamptz);
-create temp table all_round (side integer, campaign integer, old integer, policy varchar, seed bigint, trials bigint, equal_texts bigint, design varchar, planned_at timestamptz, in_force boolean);
+create temp table all_round (side integer, campaign integer, old integer, policy varchar, seed bigint, trials bigint, equal_texts bigint, design varchar, planned_at timestamptz, phase varchar, in_force boolean);
 -- occurrence tells attempts apart that are alike in everything: calls that a killed run announced; sent_after is when an attempt or an earlier one of its step
 -- was sent, whichever is later: clocks may be set back, numbers go on
 create temp table all_attempt (side integer, source bigint, trial bigint, step tinyint, number smallint, sent_after timestamptz, answered boolean, nano bigint, known uhugeint, occurrence bigint, fresh boolean);
@@ -91,7 +92,7 @@ insert into made.trial select (select coalesce(max(id), 0) from made.trial) + ro
     join temp.map_completion m on m.side = $side and m.old = u.completion group by u.id) s on s.id = t.id
   where not exists (select 1 from made.trial o where o.trial_key = t.trial_key) order by t.id;
 insert into temp.map_trial select $side, t.id, o.id from trial t join made.trial o on o.trial_key = t.trial_key;
-insert into temp.all_round select $side, mc.new, r.number, r.policy, r.seed, r.trials, r.equal_texts, r.design, r.planned_at, coalesce(r.number >= c.in_force, false)
+insert into temp.all_round select $side, mc.new, r.number, r.policy, r.seed, r.trials, r.equal_texts, r.design, r.planned_at, r.phase, coalesce(r.number >= c.in_force, false)
   from round r join campaign c on c.id = r.campaign join temp.map_campaign mc on mc.side = $side and mc.old = r.campaign;
 
 -- name: merge_readings
@@ -101,9 +102,9 @@ insert into temp.map_reading select a.side, a.old, o.id from temp.all_reading a 
 
 -- name: merge_rounds
 -- Rounds that are the same in two stores stand here once; those in force come last.
-select row_number() over (partition by campaign order by in_force, planned_at, side, old), campaign, side, old, in_force, policy, seed, equal_texts, design, planned_at from
-  (select campaign, min(side) side, arg_min(old, side) old, bool_or(in_force) in_force, policy, seed, equal_texts, design, planned_at
-    from temp.all_round group by campaign, policy, seed, trials, equal_texts, design, planned_at) order by campaign, 1;
+select row_number() over (partition by campaign order by in_force, planned_at, side, old), campaign, side, old, in_force, policy, seed, equal_texts, design, planned_at, phase from
+  (select campaign, min(side) side, arg_min(old, side) old, bool_or(in_force) in_force, policy, seed, equal_texts, design, planned_at, phase
+    from temp.all_round group by campaign, policy, seed, trials, equal_texts, design, planned_at, phase) order by campaign, 1;
 
 -- name: merge_plan
 -- A trial that another round in force plans already is planned once.
@@ -112,7 +113,17 @@ insert into made.plan select $campaign, $number, p.ordinal, mt.new, p.gap, 1 fro
   where p.round = $old and not ($in_force and exists (select 1 from made.plan o where o.campaign = $campaign and o.trial = mt.new and o.round >= $first)) order by p.ordinal;
 
 -- name: merge_round
-insert into made.round values ($campaign, $number, $policy, $seed, $trials, $equal_texts, $design, $planned_at);
+insert into made.round values ($campaign, $number, $policy, $seed, $trials, $equal_texts, $design, $planned_at, $phase);
+insert into temp.map_round select side, campaign, old, $number from temp.all_round
+  where campaign = $campaign and policy = $policy and seed = $seed and equal_texts = $equal_texts and design = $design and planned_at = $planned_at and phase is not distinct from $phase;
+
+-- name: merge_looks
+-- A look that two stores have is one.
+insert into made.look by name
+  select mr.campaign, coalesce((select max(o.number) from made.look o where o.campaign = mr.campaign), 0) + row_number() over (partition by mr.campaign order by l.number) as number,
+    mr.new as round, l.made_at, l.settled, l.battles, l.verdicts, l.nano, l.stop, l.figures
+  from look l join temp.map_campaign mc on mc.side = $side and mc.old = l.campaign join temp.map_round mr on mr.side = $side and mr.campaign = mc.new and mr.old = l.round
+  where not exists (select 1 from made.look o where o.campaign = mr.campaign and o.round = mr.new and o.made_at = l.made_at and o.figures = l.figures);
 
 -- name: merge_in_force
 update made.campaign set in_force = $number where id = $campaign and in_force is null;

@@ -19,14 +19,21 @@ insert into trial select $last + row_number() over (order by ordinal), trial_key
 -- name: insert_plan
 insert into plan select $campaign, $round, s.ordinal, t.id, s.gap, $batch from staged_trial s join trial t on t.trial_key = s.trial_key order by s.ordinal;
 
+-- name: insert_following_plan
+-- Of a round that follows others: what one of them in force plans already is planned once.
+insert into plan select $campaign, $round, s.ordinal, t.id, s.gap, $batch from staged_trial s join trial t on t.trial_key = s.trial_key
+  where not exists (select 1 from plan o join campaign c on c.id = o.campaign where o.campaign = $campaign and o.trial = t.id and o.round >= c.in_force and o.round < $round)
+  order by s.ordinal;
+
 -- name: insert_round
-insert into round values ($campaign, $number, $policy, $seed, $trials, $equal_texts, $design, $now);
+insert into round values ($campaign, $number, $policy, $seed, $trials, $equal_texts, $design, $now, $phase);
 
 -- name: put_in_force
 update campaign set in_force = $round where id = $campaign;
 
--- name: round
-select number, policy, trials, equal_texts, design from round r join campaign c on c.id = r.campaign where c.id = $campaign and r.number >= c.in_force order by number;
+-- name: rounds
+-- The rounds in force, in order.
+select number, coalesce(phase, 'plan'), policy, trials, equal_texts, planned_at::varchar, design from round r join campaign c on c.id = r.campaign where c.id = $campaign and r.number >= c.in_force order by number;
 
 -- name: trials
 -- The trials of a chunk, with the numbers of what they are made of; ids between the two bounds first, so that only those row groups are read.

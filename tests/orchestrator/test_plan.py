@@ -27,7 +27,8 @@ from venire.arena.planning import PlanState
 from venire.arena.records import Battle, Completion, Instruction, Matchup, Origin, PlannedTrial, Rating, Respondent
 from venire.judges import PROTOCOLS
 from venire.orchestrator.expand import Design, LeftOut, expand
-from venire.orchestrator.plan import PlannedCampaign, design, plan_campaign, respondents, select_models
+from venire.orchestrator.first_round import design, select_models
+from venire.orchestrator.plan import PlannedCampaign, plan_campaign, respondents
 from venire.storage import frames, imports, plans
 from venire.storage.imports import Contestant
 from venire.storage.plans import Answers, Catalogued

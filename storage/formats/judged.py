@@ -7,11 +7,10 @@ rows is read by DuckDB, and Python sees arrays.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from tempfile import gettempdir
 from typing import Literal, get_args
 
 import duckdb
@@ -22,7 +21,7 @@ from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.storage.formats.encoding import encode
 from venire.storage.formats.filtering import condition
-from venire.storage.formats.source import Table, open_table
+from venire.storage.formats.source import Table, connect, open_table
 from venire.storage.sql import query
 
 __all__ = ["BothBad", "Dialect", "Judged", "read_judged", "speaks", "told_apart"]
@@ -139,9 +138,7 @@ def read_judged(
     them). A null or failed verdict has status 1 and is never a tie. Raises InputError that names file, row (the first
     is 1), column and what to do.
     """
-    with duckdb.connect(config={"autoinstall_known_extensions": "false"}) as connection:
-        connection.execute("set enable_progress_bar=false")
-        connection.execute("set temp_directory=?", [str(Path(gettempdir(), f"venire-{os.getpid()}"))])
+    with closing(connect(*paths)) as connection:
         chosen: Dialect | None = None
         for number, path in enumerate(paths):
             table = open_table(path)

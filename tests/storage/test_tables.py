@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from venire.arena.errors import InputError
 from venire.arena.records import Completion, Instruction, Rating
 from venire.storage.formats import FORMATS
+from venire.storage.formats.source import open_table
 from venire.storage.formats.tables import Kind, read, unrated
 
 Write = Callable[[str, str], Path]
@@ -350,3 +352,23 @@ def test_recorded_tables_with_other_names_are_read_by_a_mapping(shared_data: Pat
     mapping = {"instruction_id": "id", "instruction": "text", "category": "type", "reference": "note"}
     assert len(list(read(folder / "prompts.parquet", "instructions", mapping))) == 19
     assert len(list(read(folder / "completions.parquet", "completions", {"instruction_id": "prompt_id"}))) == 1133
+
+
+def test_tables_that_are_open_at_once_have_nothing_in_common(write: Write) -> None:
+    """The danger: one DuckDB reads them all, and the names of one table's rows would be those of another's."""
+    first, second = (open_table(write(name, CSV)).connection for name in ("one.csv", "two.csv"))
+    for connection, rows in ((first, 2), (second, 3)):
+        connection.execute(f"create temp table kept as from range({rows})")
+    first.close()
+    assert second.execute("select count(*) from kept").fetchall() == [(3,)]
+    second.close()
+    third = open_table(write("three.csv", CSV)).connection
+    assert third.execute("select count(*) from duckdb_tables()").fetchall() == [(0,)]
+    third.close()
+
+
+def test_a_file_that_is_written_again_is_read_again(tmp_path: Path) -> None:
+    for said in ("once", "then"):
+        path = parquet(tmp_path / "i.parquet", f"select 'q' as instruction_id, '{said}' as instruction")
+        os.utime(path, (1, 1))
+        assert list(read(path, "instructions")) == [Instruction("q", (said,))]

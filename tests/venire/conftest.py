@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.main import get_command
 
-from venire.commands import main
+from venire.commands import app, main
 from venire.configs.loading import load_campaign
 from venire.session import answer_key
 from venire.simulation.server import JudgeServer, serve_in_thread
@@ -91,10 +92,17 @@ def serve(write_campaign: Callable[..., Path]) -> Serve:
     return lambda **settings: serve_in_thread(JudgeServer(key, **{"speed": 0.0, **settings}))
 
 
+@pytest.fixture(scope="session")
+def verbs() -> Any:
+    """The command line as typer makes it of all verbs: made anew at each call, it takes as long as a small verb."""
+    return get_command(app)
+
+
 @pytest.fixture
-def venire(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
+def venire(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, verbs: Any) -> Callable[..., Done]:
     """Runs a command in this process, on asyncio's own loop, and returns how it ended."""
     monkeypatch.setattr("venire.show._loop", lambda: None)
+    monkeypatch.setattr("venire.commands.app", verbs)
 
     def run(*words: object) -> Done:
         monkeypatch.setattr(sys, "argv", ["venire", *map(str, words)])

@@ -20,6 +20,7 @@ from venire.orchestrator.informing import (
     LOGITS_PER_ELO,
     PRIOR,
     Knowledge,
+    covariance_after,
     information_of_pairs,
     starting_logits,
     wanted,
@@ -70,8 +71,9 @@ def information(state: PlanState, phase: PhaseSettings, number: int, rng: np.ran
     """
     candidates = Candidates(state)
     logits = starting_logits(state, candidates.models)
-    aim = wanted(phase, logits, candidates.models, ~candidates.held)
-    knowledge = Knowledge(information_of_pairs(logits, state.judges), candidates.met, aim, ~candidates.held)
+    weights, free = information_of_pairs(logits, state.judges), ~candidates.held
+    covariance = covariance_after(weights, candidates.met, free)
+    knowledge = Knowledge(weights, covariance, wanted(phase, candidates.models, logits, covariance, free, rng))
     if phase.purpose == "place" and phase.place is not None and _rest_is_joined(candidates, phase.place):
         its = np.array([name == phase.place for name in candidates.models], dtype=np.bool_)
         candidates = Candidates(state, its[:, None] | its[None, :])

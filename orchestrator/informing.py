@@ -16,10 +16,19 @@ from venire.arena.campaigns import PhaseSettings
 from venire.arena.errors import InputError
 from venire.arena.planning import JudgeHabit, PlanState
 
-__all__ = ["LOGITS_PER_ELO", "PRIOR", "Knowledge", "information_of_pairs", "starting_logits", "wanted"]
+__all__ = [
+    "LOGITS_PER_ELO",
+    "PRIOR",
+    "Knowledge",
+    "covariance_after",
+    "information_of_pairs",
+    "starting_logits",
+    "wanted",
+]
 
 PRIOR = 1.0
 """Standard deviation of a rating in logits before anything was asked."""
+_DRAWS = 256
 LOGITS_PER_ELO = np.log(10.0) / 400.0
 
 Vector = NDArray[np.float64]
@@ -64,11 +73,35 @@ def information_of_pairs(logits: Vector, judges: Sequence[JudgeHabit]) -> Matrix
     return found
 
 
-def wanted(phase: PhaseSettings, logits: Vector, models: Sequence[str], free: NDArray[np.bool_]) -> Matrix:
+def covariance_after(weights: Matrix, counts: NDArray[np.int64], free: NDArray[np.bool_]) -> Matrix:
+    """Posterior covariance (models, models) of the ratings after so many battles of each pair; 0 where one is held.
+
+    `weights` (models, models) is the information of one battle, `counts` (models, models) how often each pair was
+    asked, `free` (models,) are those whose ratings are not known already.
+    """
+    fisher = -weights * counts
+    np.fill_diagonal(fisher, -fisher.sum(axis=1) + 1.0 / PRIOR**2)
+    inside = np.ix_(free, free)
+    found = np.zeros_like(weights)
+    inverse = np.linalg.inv(fisher[inside])
+    found[inside] = 0.5 * (inverse + inverse.T)
+    return found
+
+
+def wanted(
+    phase: PhaseSettings,
+    models: Sequence[str],
+    logits: Vector,
+    covariance: Matrix,
+    free: NDArray[np.bool_],
+    rng: np.random.Generator,
+) -> Matrix:
     """L (models, models): what the ratings are wanted for.
 
     `mean`: how far each is from the mean, or from where it is where some are held; `boundary`: the best `phase.top`
-    against as many next; `place`: one model. Raises InputError for a model or a number that is not in the field.
+    against as many next; `place`: one model. Who is at the boundary is known as well as the ratings are: L is its mean
+    over draws of these, so that a wrong guess does not keep itself alive. Raises InputError for a model or a number
+    that is not in the field.
     """
     size = len(models)
     if phase.purpose == "mean":
@@ -83,29 +116,32 @@ def wanted(phase: PhaseSettings, logits: Vector, models: Sequence[str], free: ND
         return np.outer(one, one)
     if not 0 < phase.top < size:
         raise InputError(f"[plan] top = {phase.top} of {size} models has no boundary: give 1 to {size - 1}")
-    ranked = sorted(range(size), key=lambda n: (-logits[n], models[n]))
-    best, rest = ranked[: phase.top], ranked[phase.top : 2 * phase.top]
-    found = np.zeros((size, size))
-    found[best, best], found[rest, rest] = len(rest), len(best)
-    found[np.ix_(best, rest)] = found[np.ix_(rest, best)] = -1.0
-    return found
+    return _boundary(phase.top, logits, covariance, free, rng)
+
+
+def _boundary(
+    top: int, logits: Vector, covariance: Matrix, free: NDArray[np.bool_], rng: np.random.Generator
+) -> Matrix:
+    drawn = np.tile(logits, (_DRAWS, 1))
+    root = np.linalg.cholesky(covariance[np.ix_(free, free)])
+    drawn[:, free] += rng.standard_normal((_DRAWS, int(free.sum()))) @ root.T
+    rank = np.argsort(np.argsort(-drawn, axis=1, kind="stable"), axis=1)
+    best, rest = (rank < top).astype(np.float64), ((rank >= top) & (rank < 2 * top)).astype(np.float64)
+    each = best * rest.sum(axis=1, keepdims=True) + rest * top
+    met = best.T @ rest
+    return np.asarray(np.diag(each.mean(axis=0)) - (met + met.T) / _DRAWS)
 
 
 class Knowledge:
-    """The covariance of the ratings after what was asked, and what each pair would take off the criterion.
+    """What each pair would take off the criterion, by what its battles say, what is known, and what is wanted.
 
-    `weights` (models, models) is the information of one battle, `counts` (models, models) how often each pair was
-    asked, `aim` is L, `free` (models,) are those whose ratings are not known already.
+    All three are (models, models); `covariance` is that after what was asked, `aim` is L.
     """
 
-    def __init__(self, weights: Matrix, counts: NDArray[np.int64], aim: Matrix, free: NDArray[np.bool_]) -> None:
+    def __init__(self, weights: Matrix, covariance: Matrix, aim: Matrix) -> None:
         self._weights = weights
-        fisher = -weights * counts
-        np.fill_diagonal(fisher, -fisher.sum(axis=1) + 1.0 / PRIOR**2)
-        inside = np.ix_(free, free)
-        self.covariance = np.zeros_like(weights)
-        self.covariance[inside] = np.linalg.inv(fisher[inside])
-        self._criterion = self.covariance @ aim @ self.covariance
+        self.covariance = covariance.copy()
+        self._criterion = covariance @ aim @ covariance
 
     def gains(self) -> Matrix:
         """By how much (models, models) one more battle of each pair would lower the criterion, in square logits."""

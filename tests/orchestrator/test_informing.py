@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from venire.arena.campaigns import PhaseSettings
 from venire.arena.planning import JudgeHabit, PlanState
-from venire.orchestrator.informing import LOGITS_PER_ELO, Knowledge, information_of_pairs, starting_logits, wanted
+from venire.orchestrator.informing import (
+    LOGITS_PER_ELO,
+    Knowledge,
+    covariance_after,
+    information_of_pairs,
+    starting_logits,
+    wanted,
+)
 
 Matrix = NDArray[np.float64]
 
@@ -40,8 +47,10 @@ def test_a_gain_is_what_the_criterion_loses_by_one_battle_more(purpose: str, hel
     counts = np.triu(counts, 1) + np.triu(counts, 1).T
     free = np.arange(6) >= held
     phase = PhaseSettings(purpose=purpose, top=2, place="f")  # type: ignore[arg-type]  # one of the three
-    aim = wanted(phase, logits, models, free)
-    knowledge = Knowledge(weights, counts, aim, free)
+    covariance = covariance_after(weights, counts, free)
+    assert covariance == pytest.approx(posterior(weights, counts, free), rel=1e-9, abs=1e-12)
+    aim = wanted(phase, models, logits, covariance, free, rng)
+    knowledge = Knowledge(weights, covariance, aim)
     for _ in range(30):
         now = posterior(weights, counts, free)
         assert knowledge.covariance == pytest.approx(now, rel=1e-9, abs=1e-12)
@@ -76,9 +85,16 @@ def test_ratings_far_apart_say_nothing_and_do_not_overflow() -> None:
     assert information_of_pairs(np.array([0.0, 1e6]), (JudgeHabit(2.0),))[0, 1] == 0.0
 
 
+def aimed(phase: PhaseSettings, logits: list[float], error: float, free: list[bool] | None = None) -> Matrix:
+    """L for ratings that are each known so well."""
+    is_free = np.ones(len(logits), dtype=bool) if free is None else np.array(free)
+    covariance = np.diag(np.where(is_free, error**2, 0.0))
+    models = tuple("abcdefgh"[: len(logits)])
+    return wanted(phase, models, np.array(logits), covariance, is_free, np.random.default_rng(3))
+
+
 def test_the_boundary_compares_each_of_the_best_with_each_of_the_next() -> None:
-    logits = np.array([0.0, 4.0, 1.0, 3.0, 2.0, -1.0])
-    aim = wanted(PhaseSettings(purpose="boundary", top=2), logits, tuple("abcdef"), np.ones(6, dtype=bool))
+    aim = aimed(PhaseSettings(purpose="boundary", top=2), [0.0, 4.0, 1.0, 3.0, 2.0, -1.0], 1e-9)
     expected = np.zeros((6, 6))
     for best in (1, 3):
         for rest in (4, 2):
@@ -88,10 +104,26 @@ def test_the_boundary_compares_each_of_the_best_with_each_of_the_next() -> None:
     assert np.array_equal(aim, expected)
 
 
+def test_a_boundary_beyond_the_middle_compares_with_all_that_are_left() -> None:
+    aim = aimed(PhaseSettings(purpose="boundary", top=3), [3.0, 2.0, 1.0, 0.0], 1e-9)
+    assert np.array_equal(np.diagonal(aim), [1.0, 1.0, 1.0, 3.0])
+
+
+def test_who_may_be_at_the_boundary_counts_as_far_as_it_may() -> None:
+    phase = PhaseSettings(purpose="boundary", top=1)
+    aim = aimed(phase, [3.0, 1.0, 1.0, -9.0], 0.1)
+    assert aim[0, 1] + aim[0, 2] == pytest.approx(-1.0)
+    assert aim[0, 1] == pytest.approx(-0.5, abs=0.15)
+    assert aim[3, 3] == 0.0
+    assert aim.sum(axis=1) == pytest.approx(np.zeros(4))
+    unknown = aimed(phase, [0.0, 0.0, 0.0, 0.0], 1.0)
+    assert np.diagonal(unknown) == pytest.approx(np.full(4, 0.5), abs=0.15)
+
+
 def test_all_ratings_are_wanted_about_their_mean_unless_some_are_held() -> None:
-    phase, logits = PhaseSettings(), np.zeros(3)
-    assert wanted(phase, logits, tuple("abc"), np.ones(3, dtype=bool)) == pytest.approx(np.eye(3) - 1 / 3)
-    assert np.array_equal(wanted(phase, logits, tuple("abc"), np.array([True, True, False])), np.eye(3))
+    phase, logits = PhaseSettings(), [0.0, 0.0, 0.0]
+    assert aimed(phase, logits, 1.0) == pytest.approx(np.eye(3) - 1 / 3)
+    assert np.array_equal(aimed(phase, logits, 1.0, [True, True, False]), np.eye(3))
 
 
 def start(logits: list[float] | None, elo: dict[str, float]) -> list[float]:

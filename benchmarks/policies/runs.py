@@ -1,0 +1,134 @@
+"""One campaign of a policy in rounds, and how well what it asked tells the ratings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from world import ELO, MODELS, Truth, Vector, World
+
+from venire.arena.campaigns import PhaseSettings, StopSettings
+from venire.arena.planning import PlanState
+from venire.orchestrator.policies import POLICIES
+from venire.ratings.bradley_terry import bradley_terry
+from venire.ratings.optimal_design import OptimalDesign, optimal_design
+from venire.ratings.stopping import evidence
+from venire.simulation.judge import load_profiles
+from venire.steering import Steerer
+
+__all__ = ["Seen", "Task", "limit", "run"]
+
+_TEXTS = 400
+_WEAK = 0.01
+"""Ridge of the final fit: enough for a model that lost everything."""
+_ELO_PER_LOGIT = 400 / math.log(10)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a campaign is for, with how many battles, planned so many at a time."""
+
+    purpose: str
+    battles: int
+    round: int
+    place: int | None = None
+
+    def phase(self, policy: str) -> PhaseSettings:
+        """The campaign file's words for it."""
+        place = None if self.place is None else MODELS[self.place]
+        return PhaseSettings(policy, matchups=30, purpose=self.purpose, place=place)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The share of these battles that the best design would need, and the squared error of what was wanted, in Elo."""
+
+    efficiency: float
+    error: float
+
+
+def limit(truth: Truth, task: Task) -> OptimalDesign:
+    """The best design at the truth."""
+    return optimal_design(truth.logits, judges=(truth.habit,), purpose=task.purpose, place=task.place)  # type: ignore[arg-type]
+
+
+def run(profile: str, seed: int, policy: str, task: Task, truth: Truth, best: OptimalDesign) -> Seen:
+    """Ask a simulated judge what a policy chooses, round after round."""
+    world = World(load_profiles()[profile], seed, _TEXTS)
+    rng = np.random.default_rng((seed, 2))
+    if POLICIES[policy].crossed:
+        _cross(world, policy, task, rng)
+    else:
+        learn = _placing(world, truth, task.place) if task.place is not None else _rating(world)
+        while len(world.asked) < task.battles:
+            number = min(task.round, task.battles - len(world.asked))
+            picks = POLICIES[policy].choose(learn(), task.phase(policy), number, rng)
+            world.ask(picks)
+    off = _error(world, truth, task, best)
+    return Seen(best.efficiency(world.counts()), off / truth.slope**2 * _ELO_PER_LOGIT**2)
+
+
+def _cross(world: World, policy: str, task: Task, rng: np.random.Generator) -> None:
+    """Matchups by people's ratings, each on the same instructions."""
+    state = replace(world.state(), elo=dict(zip(MODELS, ELO, strict=True)))
+    picks = POLICIES[policy].choose(state, task.phase(policy), 30, rng)
+    for text in world.instructions[: task.battles // len(picks)]:
+        world.ask([replace(one, instruction=text) for one in picks])
+
+
+def _rating(world: World) -> Callable[[], PlanState]:
+    """What the verdicts so far say of all models."""
+    steerer = Steerer(MODELS, StopSettings())
+
+    def learn() -> PlanState:
+        if not world.asked:
+            return world.state()
+        found = steerer.estimate(world.battles())
+        judges = tuple(found.judges.values())
+        return world.state(logits=found.logits, se=found.se, judges=judges)
+
+    return learn
+
+
+def _placing(world: World, truth: Truth, place: int) -> Callable[[], PlanState]:
+    """The same of one model, the others being known."""
+
+    def learn() -> PlanState:
+        logits = truth.logits.copy()
+        logits[place] = _placed(world, truth, place)[0] if world.asked else np.nan
+        held = frozenset(name for n, name in enumerate(MODELS) if n != place)
+        return world.state(logits=logits, se=np.zeros(len(MODELS)), judges=(truth.habit,), held=held)
+
+    return learn
+
+
+def _placed(world: World, truth: Truth, place: int) -> tuple[float, float]:
+    """A model's rating against known others under a prior of one logit, and its error."""
+    told = world.battles()
+    read = told.status == 0
+    first = told.model_a[read] == place
+    other = truth.logits[np.where(first, told.model_b[read], told.model_a[read])]
+    won = np.where(first, 0.5 + 0.5 * told.label[read], 0.5 - 0.5 * told.label[read])
+    found, curve = 0.0, 1.0
+    for _ in range(100):
+        chance = 1.0 / (1.0 + np.exp(other - found))
+        curve = 1.0 + float((chance * (1.0 - chance)).sum())
+        # Far from its end Newton's step goes too far.
+        found += float(np.clip((float((won - chance).sum()) - found) / curve, -1.0, 1.0))
+    return found, curve**-0.5
+
+
+def _error(world: World, truth: Truth, task: Task, best: OptimalDesign) -> float:
+    """e' L e of the ratings found, on the judge's scale; where all were rated, stretched to fit the truth best."""
+    off: Vector | NDArray[np.float64] = np.zeros(len(MODELS))
+    if task.place is not None:
+        off[task.place] = _placed(world, truth, task.place)[0] - truth.logits[task.place]
+    else:
+        data = evidence(world.battles(), MODELS).data
+        found = bradley_terry(data, ridge=_WEAK, errors="none").logits
+        found = found - found.mean()
+        off = found * (found @ truth.logits) / (found @ found) - truth.logits
+    return float(off @ best.aim @ off)

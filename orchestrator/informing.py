@@ -44,8 +44,8 @@ def starting_logits(state: PlanState, models: Sequence[str]) -> Vector:
     order = [place[name] for name in models]
     seen = np.full(len(order), np.nan) if state.logits is None else np.asarray(state.logits, dtype=np.float64)[order]
     reference = np.array([state.elo.get(name, np.nan) for name in models]) * LOGITS_PER_ELO
-    finite = seen[np.isfinite(seen)]
-    seen = np.nan_to_num(seen, nan=np.nan, posinf=finite.max(initial=0.0) + 1, neginf=finite.min(initial=0.0) - 1)
+    ends = seen[np.isfinite(seen)] if np.isfinite(seen).any() else np.zeros(1)
+    seen = np.nan_to_num(seen, nan=np.nan, posinf=ends.max() + 1.0, neginf=ends.min() - 1.0)
     both = np.isfinite(seen) & np.isfinite(reference)
     if both.any():
         reference = reference + (seen[both] - reference[both]).mean()

@@ -122,13 +122,12 @@ def _placed(world: World, truth: Truth, place: int) -> tuple[float, float]:
 
 
 def _error(world: World, truth: Truth, task: Task, best: OptimalDesign) -> float:
-    """e' L e of the ratings found, on the judge's scale; where all were rated, stretched to fit the truth best."""
+    """e' L e of the ratings found, in the judge's own log odds."""
     off: Vector | NDArray[np.float64] = np.zeros(len(MODELS))
     if task.place is not None:
         off[task.place] = _placed(world, truth, task.place)[0] - truth.logits[task.place]
     else:
         data = evidence(world.battles(), MODELS).data
         found = bradley_terry(data, ridge=_WEAK, errors="none").logits
-        found = found - found.mean()
-        off = found * (found @ truth.logits) / (found @ found) - truth.logits
+        off = found - found.mean() - truth.logits
     return float(off @ best.aim @ off)

@@ -148,3 +148,5 @@ def test_a_reference_that_shares_no_model_with_the_estimates_has_no_scale_and_is
 
 def test_ratings_without_an_end_are_one_logit_beyond_the_last() -> None:
     assert start([math.inf, 2.0, -3.0, -math.inf], {}) == [3.0, 2.0, -3.0, -4.0]
+    assert start([math.inf, -2.0, -3.0, -math.inf], {}) == [-1.0, -2.0, -3.0, -4.0]
+    assert start([math.inf, math.nan, math.nan, -math.inf], {}) == [1.0, 0.0, 0.0, -1.0]

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import orjson
 
 from venire.arena.records import Request
-from venire.judges.hardening import enclosed
+from venire.judges.hardening import apart
 
 __all__ = [
     "Ask",
@@ -38,6 +38,10 @@ class Ask:
     model: str
     question: str
     """The first user message that shows fenced texts; the first of all where none does."""
+    texts: tuple[str, ...]
+    """What it shows between fences."""
+    words: str
+    """What it says outside of them."""
     stage: Stage
     repeat: int
     characters: int
@@ -80,13 +84,15 @@ def read_request(body: bytes) -> Ask:
     if sent.get("stream"):
         raise RequestError("stream is not supported here", "stream")
     said = _messages(sent.get("messages"))
-    asked = _question(said)
+    asked, (texts, words) = _question(said)
     quoted = tuple(text for role, text in said[asked:] if role == "assistant")
     seed = _whole(sent, "seed")
     limit = _whole(sent, "max_completion_tokens", least=1)
     return Ask(
         model=model,
         question=said[asked][1],
+        texts=texts,
+        words=words,
         stage=_STAGES[min(len(quoted), 2)],
         repeat=1 if seed is None else seed,
         characters=sum(len(text) for _, text in said),
@@ -109,11 +115,13 @@ def ask_of(model: str, request: Request, *, structured: bool) -> Ask:
     if request.max_tokens < 1:
         raise RequestError("max_tokens must be at least 1", "max_tokens")
     said = [(message["role"], message["content"]) for message in request.messages]
-    asked = _question(said)
+    asked, (texts, words) = _question(said)
     quoted = tuple(text for role, text in said[asked:] if role == "assistant")
     return Ask(
         model=model,
         question=said[asked][1],
+        texts=texts,
+        words=words,
         stage=_STAGES[min(len(quoted), 2)],
         repeat=1 if request.seed is None else request.seed,
         characters=sum([len(text) for _, text in said]),
@@ -125,12 +133,16 @@ def ask_of(model: str, request: Request, *, structured: bool) -> Ask:
     )
 
 
-def _question(said: list[tuple[str, str]]) -> int:
-    """The place of the message that asks: worked examples may stand before it."""
+def _question(said: list[tuple[str, str]]) -> tuple[int, tuple[tuple[str, ...], str]]:
+    """The place of the message that asks, and what it shows and says: worked examples may stand before it."""
     users = [place for place, (role, _) in enumerate(said) if role == "user"]
     if not users:
         raise RequestError("messages must hold one of role user", "messages")
-    return next((place for place in users if enclosed(said[place][1])), users[0])
+    for place in users:
+        shown = apart(said[place][1])
+        if shown[0]:
+            return place, shown
+    return users[0], ((), said[users[0]][1])
 
 
 def _top_logprobs(sent: dict[str, Any]) -> int:

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from importlib.resources import files
 from math import exp, log, sqrt
@@ -116,6 +116,7 @@ def model_name(profile: str, seed: int) -> str:
     return f"simulated/{profile}@{seed}"
 
 
+@lru_cache(maxsize=256)
 def parse_model(name: str) -> tuple[Profile, int]:
     """The profile and the seed that a model name stands for.
 
@@ -141,6 +142,7 @@ def normal(*parts: str | int) -> float:
     return _inverse_normal(uniform(*parts))
 
 
+@lru_cache(maxsize=4096)  # the steps of a trial ask for the same, one soon after the other
 def simulate(
     profile: Profile,
     seed: int,

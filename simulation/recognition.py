@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from venire.judges import PROTOCOLS, prompts
 from venire.judges.criteria import CRITERIA
-from venire.judges.hardening import enclosed
 from venire.simulation.dialect import Ask
 
 __all__ = ["Asked", "recognise"]
 
-_FENCED = re.compile(r"<<<([0-9a-f]{16})\n.*?\n\1>>>", re.DOTALL)
 _TURN = re.compile(r"^Turn \d+, (?:user|assistant)", re.MULTILINE)
 _LABEL = re.compile(r"^Answer \w+:$", re.MULTILINE)
 _NUMBERED = re.compile(r"^\W*[0-9]+[.)]\s", re.MULTILINE)
@@ -36,16 +34,25 @@ class Asked:
 
 def recognise(ask: Ask) -> Asked:
     """The protocol of a request and what it shows; two stages where nothing says otherwise."""
-    texts = enclosed(ask.question)
-    if not texts:
+    if not ask.texts:
         return Asked("two-stage" if ask.question.startswith(_openings()) else "generate", ())
-    words = _LABEL.sub("", _TURN.sub("", _FENCED.sub("", ask.question)))
-    protocol = _protocol(words, words.casefold(), ask)
+    protocol, best = _by_words(ask.words, ask.top_logprobs > 0)
+    return Asked(protocol, ask.texts, best)
+
+
+@lru_cache(maxsize=64)
+def _by_words(outside: str, listed: bool) -> tuple[str, int | None]:
+    """The protocol that a question's own words ask for, which are the same in all of a judge's questions.
+
+    `listed` says whether log-probabilities are asked for. With it how many are to be ranked, where not all are.
+    """
+    words = _LABEL.sub("", _TURN.sub("", outside))
+    protocol = _protocol(words, words.casefold(), listed)
     best = _BEST.search(words) if protocol == "listwise" else None
-    return Asked(protocol, texts, int(best[1]) if best else None)
+    return protocol, int(best[1]) if best else None
 
 
-def _protocol(words: str, lower: str, ask: Ask) -> str:
+def _protocol(words: str, lower: str, listed: bool) -> str:
     if all(name in lower for name in CRITERIA):
         return "criteria"
     if "A>>B" in words:
@@ -56,7 +63,7 @@ def _protocol(words: str, lower: str, ask: Ask) -> str:
         return "direct-reference" if re.search(r"\breference\b", lower) else "direct"
     if re.search(r"\brank", lower):
         return "listwise"
-    if ask.top_logprobs or all(digit.search(_NUMBERED.sub("", words)) for digit in _ONE_OR_TWO):
+    if listed or all(digit.search(_NUMBERED.sub("", words)) for digit in _ONE_OR_TWO):
         return "binary"
     return "two-stage"
 

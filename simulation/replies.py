@@ -77,7 +77,7 @@ def reply_to(ask: Ask, answer_key: AnswerKey) -> JudgeReply:
     message tells it says that instead. Raises `InputError` for a model that is not simulated.
     """
     profile, seed = parse_model(ask.model)
-    texts = shown_texts(profile.name, ask.question)
+    texts = ask.texts or shown_texts(profile.name, ask.question)
     found = answer_key.find_pair(texts)
     prompt_tokens = round(tokens_per_character() * ask.characters)
     if ask.stage != "reasons" and (side := swayed(profile.name, ask.question)) is not None:

@@ -178,12 +178,15 @@ class Session:
         """Ask what is missing, and return when it is settled or there is a reason to stop.
 
         Keys come from `environ`. Ctrl-C and SIGTERM stop it gently, a second one at once. Endpoints are tried before
-        any money is spent: InputError for one that cannot be used. Raises StoreError when the store fails.
+        any money is spent: InputError for one that cannot be used. Raises StoreError when the store fails. Where the
+        session's clock is virtual the loop is that clock's, and nothing is served beside the store.
         """
         left = self._judges_left()
         secrets = read_secrets(self.campaign, left, environ)
         asked_elsewhere = [one for one in respondents(self.campaign) if one[0] in left and one[0].recorded is not None]
         recorded = recorded_texts(self.store, self.campaign, asked_elsewhere)
+
+        virtual = isinstance(self.clock, VirtualClock)
 
         async def go(inside: Inside | None) -> CampaignSummary:
             stop = Stop()
@@ -194,7 +197,8 @@ class Session:
                 await check_all(self.campaign, opened, warn)
                 pulse = Pulse(self.campaign.name, self.clock.wall())
                 door = _Door()
-                await stack.enter_async_context(serve(self.store.path, self._answers(pulse, door), warn))
+                if not virtual:  # nobody can follow a clock that jumps
+                    await stack.enter_async_context(serve(self.store.path, self._answers(pulse, door), warn))
 
                 def tell(now: Statistics) -> None:
                     pulse.feed(now)
@@ -210,18 +214,18 @@ class Session:
                         self.prices,
                         clock=self.clock,
                         stop=stop,
-                        progress=tell,
+                        progress=tell if progress is not None or not virtual else None,
                         warn=warn,
                         on_start=door.open,
                         events=events,
                         group_rows=group_rows,
                         group_seconds=group_seconds,
-                        inline=isinstance(self.clock, VirtualClock),
+                        inline=virtual,
                     )
                 pulse.ending = summary.ending.value
                 return summary
 
-        if loop_factory is None and isinstance(self.clock, VirtualClock):
+        if isinstance(self.clock, VirtualClock):
             loop_factory = self.clock.new_event_loop
         with self._inside(left, embedded or Embedded()) as inside:
             summary = _run(lambda: go(inside), loop_factory)

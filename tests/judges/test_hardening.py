@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from time import process_time
 
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from venire.arena.keys import fence
-from venire.judges.hardening import LOOKALIKES, MARK, UNSEEN, Lookalike, enclose, enclosed, neutralise
+from venire.judges.hardening import LOOKALIKES, MARK, UNSEEN, Lookalike, apart, enclose, enclosed, neutralise
 
 CONSTANT = b"a constant of one store"
 OTHER = "0123456789abcdef"
@@ -39,6 +40,15 @@ def test_a_text_stands_between_two_lines_of_its_fence() -> None:
 @settings(deadline=None, max_examples=300)
 def test_what_was_enclosed_is_found_again_in_order(texts: list[str], between: str) -> None:
     assert enclosed(f"{between}\n".join(map(shut, texts))) == tuple(map(neutralise, texts))
+
+
+WHOLE = re.compile(r"<<<([0-9a-f]{16})\n(.*?)\n\1>>>", re.DOTALL)
+
+
+@given(st.lists(nasty | nasty.map(shut), max_size=6).map("".join))
+@settings(deadline=None, max_examples=500)
+def test_texts_and_the_words_around_them_are_those_that_one_pattern_finds(prompt: str) -> None:
+    assert apart(prompt) == (tuple(found[2] for found in WHOLE.finditer(prompt)), WHOLE.sub("", prompt))
 
 
 @given(nasty, nasty, nasty)

@@ -58,7 +58,10 @@ class Battles:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Live counters of a running campaign; times in seconds, money in nano-dollars."""
+    """Live counters of a running campaign; times in seconds, money in nano-dollars.
+
+    `round` counts the rounds of its plan and `phase` names the part that it is in; 0 and "" where it has only one.
+    """
 
     planned: int = 0
     settled: int = 0
@@ -71,3 +74,5 @@ class Statistics:
     waited: float = 0.0
     spent: int = 0
     elapsed: float = 0.0
+    round: int = 0
+    phase: str = ""

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from venire.arena.battles import Statistics
-from venire.arena.campaigns import Campaign, Identity, JudgeSettings, Price
+from venire.arena.campaigns import Campaign, Identity, JudgeSettings, LaneSettings, Price
 from venire.arena.clock import Clock
 from venire.arena.errors import BudgetReachedError, CallError, StoreError
 from venire.arena.keys import respondent_key
@@ -21,32 +19,29 @@ from venire.judges import PROTOCOLS
 from venire.judges.orientation import orient
 from venire.judges.parsing import PARSER
 from venire.judges.providers.base import Provider
-from venire.orchestrator.budget import Paid, open_purses
-from venire.orchestrator.ending import GRACE_SECONDS, CampaignSummary, Ending, Stop
+from venire.orchestrator.budget import open_purses
+from venire.orchestrator.ending import GRACE_SECONDS, CampaignSummary, Ending, Stop, end_of, rescued, seldom_collected
 from venire.orchestrator.events import Events
 from venire.orchestrator.feed import Feed
 from venire.orchestrator.fitting import fitting
+from venire.orchestrator.following import Following, More, OnLook, beside
 from venire.orchestrator.lanes.accounts import open_gates, register_routes
 from venire.orchestrator.lanes.calls import Step, Tally
 from venire.orchestrator.lanes.limits import Gate
 from venire.orchestrator.lanes.live import Lane, LaneClosedError, StoppedError
 from venire.orchestrator.lanes.routes import Route, lane_name, route_name
 from venire.orchestrator.lanes.telling import Telling
-from venire.orchestrator.plan import PlannedCampaign, respondents
+from venire.orchestrator.plan import PlannedCampaign, paid_so_far, respondents
 from venire.orchestrator.recorder import Recorder
 from venire.orchestrator.trial import VERDICT_FAULTS, flagged, settle, stage
-from venire.storage import frames, plans, standing
+from venire.storage import frames, plans
 from venire.storage.plans import Pending
-from venire.storage.recovery import rescue
 from venire.storage.store import Store
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["run_campaign"]
-
-_OBJECTS = 50_000
-"""New objects between two looks for garbage, where Python looks after 700."""
 
 
 async def run_campaign(
@@ -61,6 +56,8 @@ async def run_campaign(
     progress: Callable[[Statistics], None] | None = None,
     warn: Callable[[str], None] | None = None,
     on_start: Callable[[Recorder], None] | None = None,
+    more: More | None = None,
+    on_look: OnLook | None = None,
     events: Events | None = None,
     group_rows: int = 500,
     group_seconds: float = 0.1,
@@ -68,29 +65,20 @@ async def run_campaign(
 ) -> CampaignSummary:
     """Ask what is missing of a planned campaign; `providers` by route identity, `prices` by judge name.
 
-    `on_start` is handed the recorder before the first call, for whoever wants to hold the store. `inline` writes rows
-    without a thread: for a virtual clock, which does not wait for one.
+    Once all of it is settled or failed, `more` is asked in a thread for the campaign with a round more, `on_look` hears
+    what was seen, and the run goes on until there is none: limits, routes, budgets and counters are of the whole run.
+    `on_start` is handed each round's recorder before its first call, for whoever wants to hold the store. `inline`
+    writes rows without a thread: for a virtual clock, which does not wait for one.
 
     Returns when everything is settled or there is a reason to stop; raises StoreError when the store fails, after what
     was in flight has come in. Cancelled: as with a second request to stop.
     """
     events = events or Events(clock)
-    run = _Run(store, campaign, planned, clock, stop or Stop(), warn, events, group_rows, group_seconds, inline)
-    if on_start is not None:
-        on_start(run.recorder)
-    with _seldom_collected():
+    following = Following(more, events, on_look)
+    writing = {"group_rows": group_rows, "group_seconds": group_seconds, "inline": inline}
+    run = _Run(store, campaign, planned, clock, stop or Stop(), warn, events, following, on_start, writing)
+    with seldom_collected():
         return await run.go(providers, prices, progress)
-
-
-@contextmanager
-def _seldom_collected() -> Iterator[None]:
-    """Look for garbage in cycles less often: calls leave next to none, and looking took a tenth of their time."""
-    before = gc.get_threshold()
-    gc.set_threshold(_OBJECTS, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 class _Run:
@@ -103,11 +91,12 @@ class _Run:
         stop: Stop,
         warn: Callable[[str], None] | None,
         events: Events,
-        group_rows: int,
-        group_seconds: float,
-        inline: bool,
+        following: Following,
+        on_start: Callable[[Recorder], None] | None,
+        writing: Mapping[str, Any],
     ) -> None:
-        self.store, self.campaign, self.planned, self.clock, self.stop = store, campaign, planned, clock, stop
+        self.store, self.campaign, self.clock, self.stop = store, campaign, clock, stop
+        self.following, self.on_start, self.writing = following, on_start, writing
         self.warn = warn or (lambda sentence: None)
         self.events = events
         self.tally = Tally()
@@ -120,41 +109,44 @@ class _Run:
         self.broken: StoreError | None = None
         self.keys = {judge.name: respondent_key(one) for judge, one in respondents(campaign)}
         self.issued: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
-        paid = {
-            (one.respondent, one.model): Paid(one.calls, one.nano, one.tokens)
-            for one in standing.paid(store, planned.id)
-        }
-        self.account, self.purses = open_purses(campaign, planned.judges, paid)
+        self.account, self.purses = open_purses(campaign, planned.judges, paid_so_far(store, planned.id))
         self.before = self.account.money
-        self.standing = frames.progress(store, planned.id)
-        self.settled = self.failed = 0
         with store.commit() as commit:
             commit.run("insert_reading", parser=PARSER, now=clock.wall())
         self.reading = store.rows("reading_id", parser=PARSER)[0][0]
         self.numbers = register_routes(store, campaign)
         self.start = clock.monotonic()
-        self.pending = plans.pending(store, planned.id)
-        self.recorder = Recorder(
-            store,
-            planned.id,
-            self.reading,
-            group_rows=group_rows,
-            group_seconds=group_seconds,
-            on_error=self._on_error,
-            strict=campaign.strict,
-            inline=inline,
-            workers=sum({judge.lane.identity: judge.lane.workers for judge in campaign.judges}.values()),
-            # a reply that is asked for once more may have twice the tokens
-            bytes_a_row=max(4096, *(2 * 4 * int(judge.options["max_tokens"]) for judge in campaign.judges)),
-        )
         self.lanes: dict[tuple[Identity, ...], Lane] = {}
         self.gates: Mapping[Identity, Gate] = {}
         """By route; those of one account share one."""
+        self._adopt(planned)
+
+    def _adopt(self, planned: PlannedCampaign) -> None:
+        """Count from how a plan stands now, with all of it in the store."""
+        self.planned = planned
+        self.standing = frames.progress(self.store, planned.id)
+        self.settled = self.failed = 0
+
+    def _begin_round(self) -> None:
+        """Open the way to the store for what is missing of the plan."""
+        self.pending = plans.pending(self.store, self.planned.id)
+        self.recorder = Recorder(
+            self.store,
+            self.planned.id,
+            self.reading,
+            **self.writing,
+            on_error=self._on_error,
+            strict=self.campaign.strict,
+            workers=sum({judge.lane.identity: judge.lane.workers for judge in self.campaign.judges}.values()),
+            # a reply that is asked for once more may have twice the tokens
+            bytes_a_row=max(4096, *(2 * 4 * int(judge.options["max_tokens"]) for judge in self.campaign.judges)),
+        )
+        if self.on_start is not None:
+            self.on_start(self.recorder)
 
     def _on_error(self, error: StoreError) -> None:
-        if self.broken is None:
-            self.broken = error
-            self.trouble.set()
+        self.broken = self.broken or error
+        self.trouble.set()
 
     async def go(
         self,
@@ -162,7 +154,35 @@ class _Run:
         prices: Mapping[str, Price],
         progress: Callable[[Statistics], None] | None,
     ) -> CampaignSummary:
-        feeds = self._open_lanes(providers)
+        self.gates = open_gates(self.store, self.campaign, self.numbers, providers, self.clock)
+        while True:
+            self._begin_round()
+            await self._round(self._open_lanes(providers), prices, progress)
+            if self._is_over():
+                break
+            if (planned := await beside(self._tick(progress), self.following.ask(self.planned))) is None:
+                break
+            self._adopt(planned)
+            if self.stop.gently.is_set():
+                break
+            self.halt.clear()
+        summary = self._summary()
+        if summary.ending in (Ending.BUDGET, Ending.LANE_CLOSED) and not self.following.asked:
+            await beside(self._tick(progress), self.following.look(self.planned))
+        return summary
+
+    def _is_over(self) -> bool:
+        """Whether the run ends with this round: it was stopped, or something of the round could not be asked."""
+        done = self.standing.settled + self.settled + self.standing.failed + self.failed
+        return self.stop.gently.is_set() or done < self.standing.planned or not self.following
+
+    async def _round(
+        self,
+        feeds: list[tuple[Feed, Lane, int]],
+        prices: Mapping[str, Price],
+        progress: Callable[[Statistics], None] | None,
+    ) -> None:
+        """Ask what is missing, and have all of it in the store; raises StoreError where that could not be done."""
         self.recorder.event(self.clock.wall(), "run started", json.dumps({"missing": self.standing.missing}))
         try:
             await self._work(feeds, prices, progress)
@@ -177,59 +197,43 @@ class _Run:
             except StoreError as error:
                 self.broken = error  # with what became of the rows
             if (found := self.store.displaced()) is not None:
-                raise self._rescued(StoreError(found))
+                raise rescued(self.store, StoreError(found))
             if self.broken is not None:
                 raise self.broken
-        return self._summary()
-
-    def _rescued(self, error: StoreError) -> StoreError:
-        """What to say of a store that is not in its place any more, after a copy of it was written beside."""
-        try:
-            copy = rescue(self.store)
-        except StoreError as failed:
-            return StoreError(
-                f"{error}. No more calls were sent. A copy of what the run had could not be made ({failed}); where the "
-                "store, its log and its journal were only moved, put them back together: nothing of them is lost"
-            )
-        return StoreError(
-            f"{error}. No more calls were sent. All that the run had, what was in flight included, is in {copy}: put "
-            f"that in the place of {self.store.path.name} and go on with the same command"
-        )
 
     def _open_lanes(self, providers: Mapping[Identity, Provider]) -> list[tuple[Feed, Lane, int]]:
         """A feed for each judge that has something left, with the lane it goes through and its workers' number."""
         feeds: list[tuple[Feed, Lane, int]] = []
-        self.gates = open_gates(self.store, self.campaign, self.numbers, providers, self.clock)
         self.issued = np.zeros(int(self.pending.trials.max(initial=0)) + 1, dtype=np.bool_)
         by_lane: dict[tuple[Identity, ...], list[int]] = {}
         for number in np.unique(self.pending.respondents).tolist():
             by_lane.setdefault(self.planned.judges[number].lane.identity, []).append(number)
         for identity, numbers in by_lane.items():
             settings = self.planned.judges[numbers[0]].lane
-            lane = self.lanes[identity] = Lane(
-                settings,
-                [
-                    Route(
-                        way,
-                        self.numbers[route_name(way)],
-                        providers[way.identity],
-                        self.gates[way.identity],
-                        self.clock,
-                    )
-                    for way in settings.routes
-                ],
-                recorder=self.recorder,
-                clock=self.clock,
-                tally=self.tally,
-                stopping=self.halt,
-                telling=Telling(lane_name(settings), self.events, self.warn),
-                strict=self.campaign.strict,
-                others_at_work=lambda: any(not one.routes.is_down and one.at_work for one in self.lanes.values()),
-            )
+            if identity not in self.lanes:
+                self.lanes[identity] = self._open_lane(settings, providers)
+            lane = self.lanes[identity]
+            lane.begin(self.recorder)
             left = self.pending.of(*numbers)
             feed = Feed(self.store, left, self.out_of_budget)
             feeds.append((feed, lane, min(settings.workers, len(left.trials))))
         return feeds
+
+    def _open_lane(self, settings: LaneSettings, providers: Mapping[Identity, Provider]) -> Lane:
+        return Lane(
+            settings,
+            [
+                Route(way, self.numbers[route_name(way)], providers[way.identity], self.gates[way.identity], self.clock)
+                for way in settings.routes
+            ],
+            recorder=self.recorder,
+            clock=self.clock,
+            tally=self.tally,
+            stopping=self.halt,
+            telling=Telling(lane_name(settings), self.events, self.warn),
+            strict=self.campaign.strict,
+            others_at_work=lambda: any(not one.routes.is_down and one.at_work for one in self.lanes.values()),
+        )
 
     async def _work(
         self,
@@ -355,16 +359,9 @@ class _Run:
     def _tell_trial(
         self, name: str, pending: Pending, judge: JudgeSettings, cost: int, start: float, **told: object
     ) -> None:
-        self.events.emit(
-            name,
-            trial=pending.id,
-            key=pending.key.hex(),
-            judge=judge.name,
-            lane=lane_name(judge.lane),
-            cost_nano=cost,
-            seconds=self.clock.monotonic() - start,
-            **told,
-        )
+        seconds = self.clock.monotonic() - start
+        about = {"trial": pending.id, "key": pending.key.hex(), "judge": judge.name, "lane": lane_name(judge.lane)}
+        self.events.emit(name, **about, cost_nano=cost, seconds=seconds, **told)
 
     def statistics(self) -> Statistics:
         """The counters of this run, frozen."""
@@ -381,18 +378,20 @@ class _Run:
             waited=sum(gate.waited for gate in gates),
             spent=self.account.money - self.before,
             elapsed=self.clock.monotonic() - self.start,
+            round=len(self.planned.rounds) if self.following else 0,
+            phase=self.planned.rounds[-1].phase if self.following else "",
         )
 
     def _summary(self) -> CampaignSummary:
         closed = {lane_name(lane.settings): lane.closed for lane in self.lanes.values() if lane.closed is not None}
         standing = frames.progress(self.store, self.planned.id)
-        if standing.missing == 0:
-            ending = Ending.FAILED_STEPS if standing.failed else Ending.COMPLETE
-        elif self.stop.gently.is_set():
-            ending = Ending.INTERRUPTED
-        elif self.out_of_budget:
-            ending = Ending.BUDGET
-        else:
-            ending = Ending.LANE_CLOSED
+        ending = end_of(
+            standing,
+            stopped=self.stop.gently.is_set(),
+            planned_out=not self.following or self.following.asked,
+            out_of_budget=bool(self.out_of_budget) or self.following.short,
+        )
         unaffordable = {self.planned.judges[number].name: why for number, why in self.out_of_budget.items()}
-        return CampaignSummary(ending, self.statistics(), standing, closed, unaffordable, self.tally.routes)
+        return CampaignSummary(
+            ending, self.statistics(), standing, closed, unaffordable, self.tally.routes, self.following.stopped
+        )

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from venire.arena.battles import Statistics
-from venire.arena.errors import Fault
+from venire.arena.errors import Fault, StoreError
 from venire.storage import frames
+from venire.storage.recovery import rescue
+from venire.storage.store import Store
 
-__all__ = ["GRACE_SECONDS", "CampaignSummary", "Ending", "Stop"]
+__all__ = ["GRACE_SECONDS", "CampaignSummary", "Ending", "Stop", "end_of", "rescued", "seldom_collected"]
 
 GRACE_SECONDS = 30.0
 """How long calls in flight may take after a request to stop."""
@@ -26,6 +30,50 @@ class Ending(StrEnum):
     BUDGET = "budget reached"
     INTERRUPTED = "interrupted"
     LANE_CLOSED = "lane closed"
+
+
+def end_of(progress: frames.Progress, *, stopped: bool, planned_out: bool, out_of_budget: bool) -> Ending:
+    """Why a run ended: by how its campaign stands, and whether it was asked to stop.
+
+    `planned_out`: all of the plan is planned; `out_of_budget`: a judge's next call, or the next round, is not covered.
+    """
+    if progress.missing == 0 and planned_out:
+        if out_of_budget:
+            return Ending.BUDGET
+        return Ending.FAILED_STEPS if progress.failed else Ending.COMPLETE
+    if stopped:
+        return Ending.INTERRUPTED
+    return Ending.BUDGET if out_of_budget else Ending.LANE_CLOSED
+
+
+def rescued(store: Store, error: StoreError) -> StoreError:
+    """What to say of a store that is not in its place any more, after a copy of it was written beside."""
+    try:
+        copy = rescue(store)
+    except StoreError as failed:
+        return StoreError(
+            f"{error}. No more calls were sent. A copy of what the run had could not be made ({failed}); where the "
+            "store, its log and its journal were only moved, put them back together: nothing of them is lost"
+        )
+    return StoreError(
+        f"{error}. No more calls were sent. All that the run had, what was in flight included, is in {copy}: put "
+        f"that in the place of {store.path.name} and go on with the same command"
+    )
+
+
+_OBJECTS = 50_000
+"""New objects between two looks for garbage, where Python looks after 700."""
+
+
+@contextmanager
+def seldom_collected() -> Iterator[None]:
+    """Look for garbage in cycles less often: calls leave next to none, and looking took a tenth of their time."""
+    before = gc.get_threshold()
+    gc.set_threshold(_OBJECTS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 @dataclass(slots=True)
@@ -50,6 +98,8 @@ class CampaignSummary:
     """Name of a judge whose next call a budget does not cover, to the sentence that says which."""
     routes: Mapping[str, RouteCalls] = field(default_factory=dict)
     """What went by each route in this run, by its name."""
+    stopped: str | None = None
+    """Why no more is planned, of a campaign that is planned in rounds."""
 
 
 class Stop:

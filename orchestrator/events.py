@@ -86,6 +86,15 @@ EVENTS: Mapping[str, Kind] = {
     ),
     "judge.unaffordable": Kind("A budget does not cover a judge's next call.", ("judge", "why")),
     "budget.reached": Kind("No judge can pay its next call: the run ends.", ("why",)),
+    "look": Kind(
+        "What is known after a round of a plan: judged battles, verdicts, the largest half of an interval in Elo "
+        "points, pairs of models that are open, models with too few battles; `stop` says why no more is planned.",
+        ("round", "battles", "verdicts", "half_width", "open", "starved", "spent_nano", "stop"),
+    ),
+    "round.planned": Kind(
+        "Another round of the plan is in the store, and the run goes on with it.",
+        ("round", "phase", "policy", "battles", "trials"),
+    ),
     "events.lost": Kind("So many events before this one could not be written to this file.", ("count",)),
 }
 """Name to what is told; docs/events.md shows the same."""

@@ -22,7 +22,7 @@ from venire.storage import imports, plans
 from venire.storage.plans import Answers
 from venire.storage.store import Store
 
-__all__ = ["asks_contestants", "choose_first", "crosses", "design", "has_rules", "select_models", "wanted"]
+__all__ = ["asks_contestants", "choose_first", "crosses", "design", "has_rules", "own_gaps", "select_models", "wanted"]
 
 
 def select_models(campaign: Campaign, there: Sequence[imports.Contestant]) -> tuple[PlanState, tuple[LeftOut, ...]]:
@@ -94,6 +94,33 @@ def crosses(policy: str) -> bool:
     return policy == RECORDED or POLICIES[policy].crossed
 
 
+def own_gaps(phase: PhaseSettings, models: Sequence[str], known: Mapping[str, float]) -> bool:
+    """Whether a later phase chooses by gaps that only verdicts tell: each judge's are then those of the others."""
+    return phase.policy != RECORDED and POLICIES[phase.policy].needs_elo and any(one not in known for one in models)
+
+
+def _refuse_phases(campaign: Campaign, state: PlanState) -> None:
+    """Raises InputError for what would make a later phase impossible, before anything is paid for the first."""
+    for place, phase in enumerate(campaign.plan.phases):
+        told = f"{campaign.path}: [[plan.phase]] {phase.name!r}"
+        if phase.purpose == "place" and phase.place not in state.models:
+            raise InputError(f"{campaign.path}: place = {phase.place!r} is no model of this campaign")
+        if place and own_gaps(phase, state.models, state.elo) and len(pair_judges(campaign)) < 2:
+            without = next(name for name in state.models if name not in state.elo)
+            raise InputError(
+                f"{told}: policy {phase.policy!r} needs Elo, and {without!r} has none: it would come from verdicts, "
+                "and those of the only judge may not choose what that judge is asked: import Elo, add another judge, "
+                "or choose another policy"
+            )
+        if place and crosses(phase.policy):
+            elo = {name: float(n) for n, name in enumerate(state.models)}  # any will do to see what cannot be
+            number = phase.matchups or _pairs(state.models)
+            try:
+                POLICIES[phase.policy].choose(replace(state, elo=elo), phase, number, np.random.default_rng(0))
+            except InputError as error:
+                raise InputError(f"{told}: {error}") from None
+
+
 def wanted(campaign: Campaign, phase: PhaseSettings, planned: int = 0, judged: int = 0) -> int:
     """How many battles the next round of a phase has, of which `planned` are planned, `judged` in the whole campaign.
 
@@ -143,6 +170,8 @@ def choose_first(
         return Design((), drawn, names, (), phase=campaign.plan.phases[0].name), asked, {}
     recordings = read_recordings(campaign)
     state, left_out = select_models(campaign, imports.contestants(store))
+    if pair_judges(campaign):
+        _refuse_phases(campaign, state)
     answers = plans.catalogue(store, state.models)
     if campaign.plan.phases[0].policy == RECORDED:
         chosen = _as_recorded(campaign, state, left_out, answers, recordings)

@@ -17,6 +17,7 @@ from venire.long_input import show_long_forecast
 from venire.orchestrator.generation import generation
 from venire.orchestrator.plan import judges_pairs
 from venire.orchestrator.recorded import Replayed
+from venire.phases import phases_json, show_phases
 from venire.reports.wording import few
 from venire.screen import money, plain
 from venire.session import Session
@@ -37,6 +38,8 @@ def show_plan(screen: Console, session: Session) -> None:
     wanted = min(settings.matchups or 0, possible) if judges_pairs(session.campaign) else 0
     if len(chosen.matchups) < wanted:
         screen.print(f"{settings.matchups} matchups were asked for: coverage = {settings.coverage} allows no more")
+    if session.rounds is not None:
+        show_phases(screen, session.campaign, planned)
     if planned.equal_texts:
         screen.print(f"left out: {planned.equal_texts} battles whose two texts are equal")
     _show_recorded(screen, chosen.recorded)
@@ -75,7 +78,7 @@ def _made_of(session: Session) -> str:
     many, models = f"{len(chosen.instructions):,} instructions", f"{len(chosen.models)} models"
     told = {
         Shape.NONE: f"{many} to answer",
-        Shape.PAIR: f"{models}, {len(chosen.matchups)} matchups ({settings.phases[0].policy}) x {many} x 2 orders",
+        Shape.PAIR: f"{models}, {_pairs_told(session)} x {1 if settings.orders == 'random' else 2} orders",
         Shape.SINGLE: f"{models} x {many}",
         Shape.LIST: f"lists of {models} x {many}",
     }
@@ -88,6 +91,15 @@ def _made_of(session: Session) -> str:
         there, who = sum(one.trials for one in chosen.recorded), len(chosen.recorded)
         asked.append(f"{there:,} judgments on record of {who} judge{'s' if who > 1 else ''}, {models}")
     return " + ".join(asked)
+
+
+def _pairs_told(session: Session) -> str:
+    """Matchups on all instructions, or how many battles of which rounds."""
+    planned, policy = session.planned, session.campaign.plan.phases[0].policy
+    if len(planned.rounds) == 1 and planned.design.battles is None:
+        return f"{len(planned.design.matchups)} matchups ({policy}) x {len(planned.design.instructions):,} instructions"
+    rounds = f"{len(planned.rounds)} rounds" if len(planned.rounds) > 1 else "the first round"
+    return f"{sum(one.design.size for one in planned.rounds):,} battles of {rounds} ({planned.rounds[-1].policy})"
 
 
 def _show_recorded(screen: Console, found: Sequence[Replayed]) -> None:
@@ -158,6 +170,7 @@ def plan_json(session: Session) -> dict[str, Any]:
         "matchups": [asdict(matchup) for matchup in chosen.matchups],
         "instructions": list(chosen.instructions),
         "trials": session.planned.trials,
+        "plan": phases_json(session.campaign, session.planned),
         "equal_texts": session.planned.equal_texts,
         "recorded": [asdict(one) for one in chosen.recorded],
         "progress": asdict(session.progress) | {"missing": session.progress.missing},

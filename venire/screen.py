@@ -99,10 +99,10 @@ def duration(seconds: float) -> str:
 def progress(screen: Console) -> Iterator[Callable[[Statistics], None]]:
     """A bar on a terminal; elsewhere a line at every tenth of the way."""
     if not screen.is_terminal:
-        last = [-1]
+        last = [(0, -1)]
 
         def line(now: Statistics) -> None:
-            tenth = 10 * (now.settled + now.failed) // max(1, now.planned)
+            tenth = (now.round, 10 * (now.settled + now.failed) // max(1, now.planned))
             if tenth > last[0]:
                 last[0] = tenth
                 screen.print(f"  {_told(now)}")
@@ -132,4 +132,5 @@ def _told(now: Statistics) -> str:
 
 
 def _counts(now: Statistics) -> str:
-    return f"{now.calls} calls, {now.in_flight} in flight, {now.retries} retries, {money(now.spent)}"
+    round_now = f"round {now.round}, {plain(now.phase)}: " if now.round else ""
+    return f"{round_now}{now.calls} calls, {now.in_flight} in flight, {now.retries} retries, {money(now.spent)}"

@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import signal
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from venire.arena.battles import Statistics
 from venire.arena.campaigns import Campaign, DataSources, JudgeSettings, Price
@@ -23,15 +21,19 @@ from venire.configs.loading import difference
 from venire.endpoints import Inside, check_all, open_all, read_secrets
 from venire.judges.providers import PROVIDERS
 from venire.judges.providers.prices import find_price
+from venire.loops import LoopFactory, run_whole, signals
 from venire.orchestrator.campaign import run_campaign
-from venire.orchestrator.ending import GRACE_SECONDS, CampaignSummary, Stop
+from venire.orchestrator.ending import CampaignSummary, Stop
 from venire.orchestrator.events import Events
 from venire.orchestrator.fitting import LongForecast, forecast_long, with_contexts
+from venire.orchestrator.following import OnLook
 from venire.orchestrator.forecast import JudgeForecast, forecast
 from venire.orchestrator.generation import refuse_written, take_answers
 from venire.orchestrator.plan import PlannedCampaign, plan_campaign, respondents
 from venire.orchestrator.recorded import recorded_texts
 from venire.orchestrator.recorder import Recorder
+from venire.orchestrator.state import pair_judges
+from venire.phases import rounds_of
 from venire.reports.live import Answers, serve
 from venire.reports.pulse import Pulse
 from venire.simulation.answers import AnswerKey
@@ -55,7 +57,6 @@ _SQL_MEMORY = 512 << 20
 """Half of DuckDB's memory: the rest is the writer's."""
 
 Kind = Literal["instructions", "completions", "elo"]
-LoopFactory = Callable[[], asyncio.AbstractEventLoop]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +113,12 @@ class Session:
             self._refuse_change(amend)
             self.imported = self._import(amend)
             self._refuse_unanswered()
-            self.planned: PlannedCampaign = plan_campaign(self.store, campaign, amend=amend)
+            self.planned: PlannedCampaign = plan_campaign(self.store, campaign, amend=amend, prices=self.prices)
             self._take_answers()  # those of a run that was killed before it could
             if self.asked == "contestant":
                 refuse_written(self.store, campaign, self.planned)
+            self.rounds = rounds_of(self.store, campaign, self.planned, self.prices)
+            self.planned = self.planned if self.rounds is None else self.rounds.planned
         except BaseException:
             self.store.close()
             if made_here and self.store.batch == 0:
@@ -171,11 +174,12 @@ class Session:
         progress: Callable[[Statistics], None] | None = None,
         warn: Callable[[str], None] | None = None,
         events: Events | None = None,
+        on_look: OnLook | None = None,
         loop_factory: LoopFactory | None = None,
         group_rows: int = 500,
         group_seconds: float = 0.1,
     ) -> CampaignSummary:
-        """Ask what is missing, and return when it is settled or there is a reason to stop.
+        """Ask what is missing, and what is planned next, and return when that is settled or there is a reason to stop.
 
         Keys come from `environ`. Ctrl-C and SIGTERM stop it gently, a second one at once. Endpoints are tried before
         any money is spent: InputError for one that cannot be used. Raises StoreError when the store fails. Where the
@@ -205,7 +209,7 @@ class Session:
                     if progress is not None:
                         progress(now)
 
-                with _signals(stop, warn):
+                with signals(stop, warn):
                     summary = await run_campaign(
                         self.store,
                         self.campaign,
@@ -217,6 +221,8 @@ class Session:
                         progress=tell if progress is not None or not virtual else None,
                         warn=warn,
                         on_start=door.open,
+                        more=self.rounds,
+                        on_look=on_look,
                         events=events,
                         group_rows=group_rows,
                         group_seconds=group_seconds,
@@ -228,7 +234,8 @@ class Session:
         if isinstance(self.clock, VirtualClock):
             loop_factory = self.clock.new_event_loop
         with self._inside(left, embedded or Embedded()) as inside:
-            summary = _run(lambda: go(inside), loop_factory)
+            summary = run_whole(lambda: go(inside), loop_factory)
+        self.planned = self.planned if self.rounds is None else self.rounds.planned
         self._take_answers()
         return summary
 
@@ -274,9 +281,12 @@ class Session:
             yield Inside(server.base_url, PROVIDERS["openai"])
 
     def _judges_left(self) -> list[JudgeSettings]:
-        """The judges that have something left to answer."""
+        """The judges that have something left to answer, or may have in a later round."""
         standing = frames.judge_progress(self.store, self.planned.id)
-        return [judge for judge in self.campaign.judges if judge.name in standing and standing[judge.name].missing]
+        left = {name for name, one in standing.items() if one.missing}
+        if left and self.rounds is not None:
+            left |= set(pair_judges(self.campaign))
+        return [judge for judge in self.campaign.judges if judge.name in left]
 
     def _refuse_change(self, amend: bool) -> None:
         known = plans.find_campaign(self.store, self.campaign.name)
@@ -362,42 +372,3 @@ def _price(campaign: Campaign, judge: JudgeSettings) -> Price:
             "price = { input = DOLLARS, output = DOLLARS } per million tokens, or free = true"
         )
     return price
-
-
-@contextlib.contextmanager
-def _signals(stop: Stop, warn: Callable[[str], None] | None) -> Iterator[None]:
-    """Ctrl-C and SIGTERM request a stop while a campaign runs; only the main thread can listen for them."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def request() -> None:
-        if warn is not None and not stop.gently.is_set():
-            warn(f"stopping: calls in flight have {GRACE_SECONDS:.0f} s to finish; Ctrl-C again gives them up")
-        stop.request()
-
-    loop = asyncio.get_running_loop()
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    for number in before:
-        loop.add_signal_handler(number, request)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            loop.remove_signal_handler(number)  # which would leave the system's own in place
-            signal.signal(number, handler)
-
-
-def _run(go: Callable[[], Coroutine[Any, Any, CampaignSummary]], loop_factory: LoopFactory | None) -> CampaignSummary:
-    """Run to the end, in a thread of its own where this one has a running loop already, as in a notebook."""
-
-    def whole() -> CampaignSummary:
-        with asyncio.Runner(loop_factory=loop_factory) as runner:
-            return runner.run(go())
-
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return whole()
-    with ThreadPoolExecutor(1, thread_name_prefix="venire-run") as pool:
-        return pool.submit(whole).result()

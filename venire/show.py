@@ -13,12 +13,14 @@ from rich.console import Console
 
 from venire.arena.campaigns import Campaign
 from venire.arena.errors import Fault
+from venire.arena.planning import Look
 from venire.drift import drift_json, show_drift
 from venire.judged import show_judged
 from venire.long_input import long_json, show_long
 from venire.orchestrator.ending import CampaignSummary, Ending
 from venire.orchestrator.events import Events, Observer
 from venire.orchestrator.plan import rates_models
+from venire.phases import show_rounds, told_look
 from venire.planned import show_recovered, told_paid
 from venire.screen import console, duration, money, plain, progress, tabulate
 from venire.session import Embedded, Session
@@ -50,11 +52,18 @@ def show_outcome(session: Session, screen: Console, embedded: Embedded, observer
     def warn(message: str) -> None:
         screen.print(plain(message))
 
+    def seen(number: int, phase: str, look: Look) -> None:
+        screen.print(plain(told_look(look, phase, number)))
+
     events = Events(session.clock, observers, warn=warn)
     with progress(screen) as tell, told_run(session, events) as tell_end:
-        summary = session.run(embedded=embedded, progress=tell, warn=warn, events=events, loop_factory=_loop())
+        summary = session.run(
+            embedded=embedded, progress=tell, warn=warn, events=events, on_look=seen, loop_factory=_loop()
+        )
         tell_end(summary)
     _show_summary(screen, session, summary)
+    if summary.stopped is not None:
+        screen.print(plain(f"complete: {summary.stopped}"))
     show_long(screen, long_json(session.store, session.planned.id))
     show_drift(screen, drift_json(session.store, session.planned.id))
     if summary.ending is Ending.INTERRUPTED:  # whoever stops a run wants to leave, not to wait for ratings
@@ -217,6 +226,7 @@ def show_status(screen: Console, facts: dict[str, Any]) -> None:
         if one["faults"]:
             told = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in one["faults"].items())
             screen.print(f"  calls without a reply: {told}")
+        show_rounds(screen, one["plan"])
         show_long(screen, one["long_input"])
         show_drift(screen, one["served"])
         _show_failed(screen, one["failed_steps"], standing["failed"])

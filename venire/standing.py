@@ -9,6 +9,7 @@ from venire.arena.errors import Fault
 from venire.drift import drift_json
 from venire.judged import judged_json
 from venire.long_input import long_json
+from venire.phases import rounds_json
 from venire.storage import frames
 from venire.storage.recovery import recovered
 from venire.storage.store import Store
@@ -29,6 +30,7 @@ def status_json(store: Store) -> dict[str, Any]:
                 "started_at": one.started_at,
                 "progress": asdict(standing) | {"missing": standing.missing},
                 "judges": [{"judge": name} | asdict(row) for name, row in frames.judge_progress(store, one.id).items()],
+                "plan": rounds_json(store, one.id),
                 "judged": judged_json(store, one.id),
                 "long_input": long_json(store, one.id),
                 "served": drift_json(store, one.id),

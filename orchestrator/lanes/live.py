@@ -77,6 +77,11 @@ class Lane:
         for route in routes:
             route.provider.on_limits = partial(self._learn, route)
 
+    def begin(self, recorder: Recorder) -> None:
+        """Begin another round: nobody asks yet, and what comes is recorded there. What was learnt of routes stays."""
+        self._recorder = recorder
+        self.workers.clear()
+
     @property
     def at_work(self) -> bool:
         """Whether anybody still asks through this lane."""

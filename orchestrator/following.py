@@ -1,0 +1,118 @@
+"""What a run goes on with once everything that was planned is settled or failed: a round more, or nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Protocol, TypeVar
+
+from venire.arena.planning import Look
+from venire.orchestrator.events import Events
+from venire.orchestrator.plan import PlannedCampaign
+
+__all__ = ["Following", "More", "OnLook", "beside"]
+
+OnLook = Callable[[int, str, Look], None]
+"""Told of each look: how many rounds there are, the phase of the last one, and what is known after it."""
+
+T = TypeVar("T")
+
+
+class More(Protocol):
+    """Looks at a campaign and plans what follows; called in a thread, while nobody else writes to the store."""
+
+    looked: tuple[int, Look] | None
+    """The last look, with the number of the round that it was made after."""
+    stopped: str | None
+    """Why no more is planned, in a sentence; None before that is so."""
+    short: bool
+    """Whether it is because no budget covers what the plan still wants."""
+
+    def __call__(self) -> PlannedCampaign | None:
+        """The campaign with one round more, or None."""
+        ...
+
+    def look(self) -> Look:
+        """What is known of the campaign by now; no more is planned."""
+        ...
+
+
+class Following:
+    """Asks for what follows and tells of it; true where anything may follow at all."""
+
+    def __init__(self, more: More | None, events: Events, on_look: OnLook | None = None) -> None:
+        self._more, self._events, self._on_look = more, events, on_look
+        self.asked = False
+        """Whether no more is planned because `more` said so."""
+
+    def __bool__(self) -> bool:
+        return self._more is not None
+
+    @property
+    def stopped(self) -> str | None:
+        """Why no more is planned."""
+        return None if self._more is None else self._more.stopped
+
+    @property
+    def short(self) -> bool:
+        """Whether that is for want of a budget."""
+        return self._more is not None and self._more.short
+
+    async def ask(self, before: PlannedCampaign) -> PlannedCampaign | None:
+        """The campaign with a round more, or None. Cancelled: what is being planned is stored first."""
+        assert self._more is not None  # or the run is over
+        planned = await _to_its_end(self._more)
+        self.asked = planned is None
+        self._tell(before)
+        if planned is not None and self._events.active:
+            last = planned.rounds[-1]
+            told = {"round": last.number, "phase": last.phase, "policy": last.policy, "trials": last.trials}
+            self._events.emit("round.planned", battles=last.design.size, **told)
+        return planned
+
+    async def look(self, planned: PlannedCampaign) -> None:
+        """Look at a campaign that ends before its plan does."""
+        if self._more is not None:
+            await _to_its_end(self._more.look)
+            self._tell(planned)
+
+    def _tell(self, planned: PlannedCampaign) -> None:
+        if self._more is None or self._more.looked is None:
+            return
+        number, look = self._more.looked
+        if self._on_look is not None:
+            self._on_look(len(planned.rounds), planned.rounds[-1].phase, look)
+        if not self._events.active:
+            return
+        self._events.emit(
+            "look",
+            round=number,
+            battles=look.battles,
+            verdicts=look.verdicts,
+            half_width=look.half_width,
+            open=look.open,
+            starved=[one.model for one in look.models if one.starved],
+            spent_nano=look.nano,
+            stop=look.stop or self._more.stopped,
+        )
+
+
+async def beside(aside: Coroutine[Any, Any, None], work: Awaitable[T]) -> T:
+    """What some work comes to, with something else going on meanwhile that ends with it."""
+    going_on = asyncio.ensure_future(aside)
+    try:
+        return await work
+    finally:
+        going_on.cancel()
+        await asyncio.gather(going_on, return_exceptions=True)
+
+
+async def _to_its_end(work: Callable[[], T]) -> T:
+    """Do something in a thread; whoever is cancelled meanwhile waits for it, since it writes to the store."""
+    under_way: asyncio.Future[Any] = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        found: T = await asyncio.shield(under_way)
+    except asyncio.CancelledError:
+        await asyncio.wait([under_way])
+        raise
+    return found

@@ -1,0 +1,249 @@
+"""What is planned next, once all that was planned is judged: the rounds and phases of a plan, until enough is known.
+
+A round is a pure function of what the store holds. Its design is stored before its first call, so that a run that was
+interrupted goes on with the round as it stands and repeats no decision.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from venire.arena.battles import Battles
+from venire.arena.campaigns import Campaign, PhaseSettings, Price
+from venire.arena.planning import Estimates, Look, Pick, Steering
+from venire.arena.records import RECORDED
+from venire.orchestrator.budget import Purse
+from venire.orchestrator.costs import JudgeCost, affordable, learnt
+from venire.orchestrator.designs import battles_of, crossed_of
+from venire.orchestrator.expand import Design, LeftOut
+from venire.orchestrator.first_round import crosses, has_rules, own_gaps, wanted
+from venire.orchestrator.plan import PlannedCampaign, purses_of, respondents, write_round
+from venire.orchestrator.policies import POLICIES
+from venire.orchestrator.recorded import read_recordings
+from venire.orchestrator.state import Field, pair_judges, payable, state_of
+from venire.storage import frames, looks, plans
+from venire.storage.store import Store
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Rounds", "in_rounds", "next_round"]
+
+_POINTS = 400.0 / math.log(10.0)
+"""Elo points of a logit."""
+
+
+def in_rounds(campaign: Campaign) -> bool:
+    """Whether there may be more to plan than the first round."""
+    plan = campaign.plan
+    several = len(plan.phases) > 1 or has_rules(plan.stop) or not crosses(plan.phases[0].policy)
+    return bool(pair_judges(campaign)) and several
+
+
+def next_round(
+    store: Store, campaign: Campaign, planned: PlannedCampaign, steering: Steering, prices: Mapping[str, Price]
+) -> PlannedCampaign | None:
+    """Look at a campaign all of whose trials are settled or failed, keep the look, and plan and store a round more.
+
+    `prices` by judge name. None: a rule stops the campaign, its plan is at its end, or no budget covers another battle.
+    """
+    return Rounds(store, campaign, planned, steering, prices)()
+
+
+class Rounds:
+    """Plans a campaign's rounds one after another; `next_round` for a run that plans several."""
+
+    def __init__(
+        self,
+        store: Store,
+        campaign: Campaign,
+        planned: PlannedCampaign,
+        steering: Steering,
+        prices: Mapping[str, Price],
+    ) -> None:
+        self.planned = planned
+        self.looked: tuple[int, Look] | None = None
+        self.stopped: str | None = None
+        self.short = False
+        self._store, self._campaign, self._steering, self._prices = store, campaign, steering, prices
+
+    def __call__(self) -> PlannedCampaign | None:
+        """The campaign with one round more, or None where no more is planned; `stopped` then says why."""
+        look, kept, settled = self._look()
+        self.stopped, self.short = look.stop, False
+        chosen = self._choose(look) if look.stop is None else None
+        if chosen is None and self.stopped is None:
+            many = sum(one.design.size for one in self.planned.rounds)
+            self.stopped = f"all {many:,} battles of the plan are judged"
+            look, kept = replace(look, stop=self.stopped), False
+        self._keep(look, kept, settled)
+        if chosen is None:
+            return None
+        self.planned = self._append(chosen)
+        return self.planned
+
+    def look(self) -> Look:
+        """What is known by now, kept in the store; no more is planned."""
+        look, kept, settled = self._look()
+        self._keep(look, kept, settled)
+        return look
+
+    def _keep(self, look: Look, kept: bool, settled: int) -> None:
+        number = self.planned.rounds[-1].number
+        self.looked = number, look
+        if not kept:
+            looks.add(self._store, self.planned.id, number, look, settled)
+
+    def _look(self) -> tuple[Look, bool, int]:
+        """A look at what is settled, whether that was looked at before, and how many trials are."""
+        ((settled,),) = self._store.read("settled_in_plan", campaign=self.planned.id)
+        last = looks.last(self._store, self.planned.id)
+        if last is not None and last[:2] == (self.planned.rounds[-1].number, settled):
+            return last[2], True, settled
+        paid = frames.accounts(self._store, self.planned.id).nano
+        return self._steering.look(self._battles(), paid), False, settled
+
+    def _battles(self, without: Collection[str] = ()) -> Battles:
+        """The verdicts so far, those of some judges left out."""
+        found = frames.battles(self._store, self.planned.id)
+        return _without(found, without) if without else found
+
+    @cached_property
+    def _field(self) -> Field:
+        first = self.planned.rounds[0].design
+        answers = plans.catalogue(self._store, first.models)
+        recordings = read_recordings(self._campaign)
+        return Field(self._store, self._campaign, first.models, first.instructions, answers, recordings, self._prices)
+
+    def _choose(self, look: Look) -> Design | None:
+        """The design of the next round; None where nothing is left to ask, or, with `stopped` set, to be paid."""
+        known = frames.elos(self._store)
+        for place, phase in enumerate(self._campaign.plan.phases):
+            if phase.policy == RECORDED:
+                continue
+            own = place > 0 and own_gaps(phase, self._field.models, known)
+            groups = [(name,) for name in pair_judges(self._campaign)] if own else [()]
+            for group in sorted(groups, key=lambda group: self._done(phase, group)):
+                if self._is_done(phase, group):
+                    continue
+                if (found := self._round(phase, group, known, look)) is not None:
+                    return found
+                if self.stopped is not None:
+                    return None
+        return None
+
+    def _done(self, phase: PhaseSettings, group: Sequence[str]) -> int:
+        """Battles planned in a phase so far, for some judges where each has its own."""
+        mine = [one.design for one in self.planned.rounds if one.phase == phase.name]
+        return sum(one.size for one in mine if not group or set(group) & set(one.judges))
+
+    def _is_done(self, phase: PhaseSettings, group: Sequence[str]) -> bool:
+        done = self._done(phase, group)
+        if crosses(phase.policy):
+            return done > 0
+        return phase.battles is not None and done >= phase.battles
+
+    def _round(
+        self, phase: PhaseSettings, group: Sequence[str], known: Mapping[str, float], look: Look
+    ) -> Design | None:
+        """A round of a phase, for all judges that can pay or for those of a group, by what the others say."""
+        policy, field = POLICIES[phase.policy], self._field
+        estimates = self._steering.estimate(self._battles(group)) if policy.adaptive or group else None
+        elo = _as_elo(estimates) if estimates is not None and group else known
+        models = tuple(name for name in field.models if name in elo) if group else field.models
+        asked = field.asked((one.design for one in self.planned.rounds), group)
+        who, costs = self._who_can_pay(phase, group, asked)
+        if len(models) < 2 or not who:
+            return None
+        expected = [one for one in field.costs if one.judge in who]
+        state = state_of(field, elo=elo, models=models, asked=asked, estimates=estimates, judges=who, costs=expected)
+        rng = np.random.default_rng([self._campaign.seed, len(self.planned.rounds) + 1])
+        if policy.crossed:
+            number = phase.matchups or len(models) * (len(models) - 1) // 2
+            picks = policy.choose(state, phase, number, rng)
+            design = crossed_of(picks, elo, field.instructions, models, phase.name)
+        else:
+            number = wanted(self._campaign, phase, self._done(phase, group), look.battles)
+            picks = self._paid(phase, policy.choose(state, phase, number, rng), costs)
+            drawn = {one.instruction for one in picks}
+            design = battles_of(picks, elo, [one for one in field.instructions if one in drawn], models, phase.name)
+        without = tuple(LeftOut(name, "no rating by the other judges") for name in field.models if name not in models)
+        everybody = not group and len(who) == len(pair_judges(self._campaign))
+        return replace(design, left_out=without, judges=() if everybody else who) if picks else None
+
+    def _paid(self, phase: PhaseSettings, picks: list[Pick], costs: Sequence[JudgeCost]) -> list[Pick]:
+        """The first of some battles, as many as the budgets cover, so that none is left half judged."""
+        count, whose = payable(self._field, picks, costs, self._purses)
+        if picks and not count:
+            self._end(phase, whose)
+        return picks[:count]
+
+    def _end(self, phase: PhaseSettings, whose: str) -> None:
+        self.stopped = f"{whose} covers no further battle"
+        self.short = phase.battles is not None or crosses(phase.policy)
+
+    def _who_can_pay(
+        self, phase: PhaseSettings, group: Sequence[str], asked: NDArray[np.int32]
+    ) -> tuple[tuple[str, ...], list[JudgeCost]]:
+        """The judges that can pay for a battle such as those before, with what one costs them."""
+        names = tuple(group) or pair_judges(self._campaign)
+        costs = [one for one in self._field.costs if one.judge in names]
+        shown = {one.judge: float(self._field.characters(one, asked).mean()) for one in costs if len(asked)}
+        paid = {
+            name: (trials, nano) for name, trials, nano in self._store.read("paid_of_battles", campaign=self.planned.id)
+        }
+        costs = list(learnt(costs, shown, paid))
+        poor = {}
+        for one in costs:
+            count, whose = affordable([(one, self._purses[one.judge], np.array([shown.get(one.judge, 0.0)]))])
+            if count == 0:
+                poor[one.judge] = whose
+        able = tuple(name for name in names if name not in poor)
+        if not able:
+            self._end(phase, next(iter(poor.values())))
+        return able, [one for one in costs if one.judge in able]
+
+    @property
+    def _purses(self) -> Mapping[str, Purse]:
+        return purses_of(self._store, self._campaign, respondents(self._campaign))
+
+    def _append(self, design: Design) -> PlannedCampaign:
+        numbers = {judge.name: number for number, judge in self.planned.judges.items()}
+        before, field = self.planned, self._field
+        added = write_round(
+            self._store, self._campaign, before.id, numbers, design, field.answers, field.recordings, follows=True
+        )
+        return replace(
+            before,
+            trials=before.trials + added.trials,
+            equal_texts=before.equal_texts + added.equal_texts,
+            rounds=(*before.rounds, added),
+        )
+
+
+def _as_elo(estimates: Estimates) -> dict[str, float]:
+    """Ratings in Elo points, of the models that have one."""
+    told = zip(estimates.models, estimates.logits.tolist(), strict=True)
+    return {name: _POINTS * logit for name, logit in told if math.isfinite(logit)}
+
+
+def _without(battles: Battles, judges: Collection[str]) -> Battles:
+    """The verdicts of the other judges."""
+    kept = [place for place, name in enumerate(battles.judges) if name not in judges]
+    codes = np.full(len(battles.judges), -1, dtype=np.int32)
+    codes[kept] = np.arange(len(kept), dtype=np.int32)
+    rows = codes[battles.judge] >= 0
+    columns = ("model_a", "model_b", "instruction", "repeat", "swapped", "status", "label")
+    return replace(
+        battles,
+        judges=tuple(battles.judges[place] for place in kept),
+        judge=codes[battles.judge][rows],
+        score=None if battles.score is None else battles.score[rows],
+        **{name: getattr(battles, name)[rows] for name in columns},
+    )

@@ -1,0 +1,58 @@
+"""The event loop that a run lives in, and the signals that ask it to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from venire.orchestrator.ending import GRACE_SECONDS, CampaignSummary, Stop
+
+__all__ = ["LoopFactory", "run_whole", "signals"]
+
+LoopFactory = Callable[[], asyncio.AbstractEventLoop]
+
+
+@contextlib.contextmanager
+def signals(stop: Stop, warn: Callable[[str], None] | None) -> Iterator[None]:
+    """Ctrl-C and SIGTERM request a stop while a campaign runs; only the main thread can listen for them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def request() -> None:
+        if warn is not None and not stop.gently.is_set():
+            warn(f"stopping: calls in flight have {GRACE_SECONDS:.0f} s to finish; Ctrl-C again gives them up")
+        stop.request()
+
+    loop = asyncio.get_running_loop()
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in before:
+        loop.add_signal_handler(number, request)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            loop.remove_signal_handler(number)  # which would leave the system's own in place
+            signal.signal(number, handler)
+
+
+def run_whole(
+    go: Callable[[], Coroutine[Any, Any, CampaignSummary]], loop_factory: LoopFactory | None
+) -> CampaignSummary:
+    """Run something to its end, in a thread of its own where this one has a running loop already, as in a notebook."""
+
+    def whole() -> CampaignSummary:
+        with asyncio.Runner(loop_factory=loop_factory) as runner:
+            return runner.run(go())
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return whole()
+    with ThreadPoolExecutor(1, thread_name_prefix="venire-run") as pool:
+        return pool.submit(whole).result()

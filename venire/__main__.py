@@ -2,4 +2,5 @@
 
 from venire.commands import main
 
-main()
+if __name__ == "__main__":  # a worker process reads this file under another name
+    main()

@@ -14,7 +14,7 @@ from rich.table import Column, Table
 
 from venire.arena.battles import Statistics
 
-__all__ = ["console", "duration", "money", "plain", "progress", "tabulate"]
+__all__ = ["console", "counting", "duration", "money", "plain", "progress", "tabulate"]
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -125,6 +125,26 @@ def progress(screen: Console) -> Iterator[Callable[[Statistics], None]]:
             bar.update(task, total=now.planned, completed=now.settled + now.failed, description=_counts(now))
 
         yield move
+
+
+@contextmanager
+def counting(screen: Console, what: str) -> Iterator[Callable[[int, int], None]]:
+    """How many of how many are done: a bar on a terminal; elsewhere a line at every tenth of the way."""
+    if not screen.is_terminal:
+        last = [-1]
+
+        def line(done: int, whole: int) -> None:
+            if 10 * done // whole > last[0]:
+                last[0] = 10 * done // whole
+                screen.print(f"  {done}/{whole} {what}")
+
+        yield line
+        return
+    with Progress(
+        BarColumn(), MofNCompleteColumn(), TextColumn(what), TimeElapsedColumn(), console=screen, transient=True
+    ) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda done, whole: bar.update(task, total=whole, completed=done)
 
 
 def _told(now: Statistics) -> str:

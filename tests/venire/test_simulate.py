@@ -1,0 +1,195 @@
+"""`venire simulate`: the same table whatever the number of processes, nothing left behind, and chance called chance."""
+
+from __future__ import annotations
+
+import csv
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from venire.simulated_field import made_up
+from venire.simulated_figures import FIGURES
+from venire.simulated_table import as_json, conclusions, differences, means
+from venire.simulating import Run, Simulation
+from venire.variations import Variation
+
+Venire = Callable[..., Any]
+Write = Callable[..., Path]
+Start = Callable[..., "subprocess.Popen[str]"]
+
+JUDGES = """
+[[judge]]
+name = "one"
+model = "simulated/gpt-4-0613@4"
+[[judge]]
+name = "two"
+model = "simulated/claude-3-opus@4"
+"""
+SMALL = "[plan]\npolicy = 'random'\nmatchups = 10\ninstructions = 3\n" + JUDGES
+TINY = ("--models", 5, "--instructions", 8, "--seeds", 2, "--workers", 1)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(autouse=True)
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where temporary folders of a simulation go, so that a test sees what is left of them."""
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return folder
+
+
+def test_a_table_over_seeds_holds_runs_means_and_differences(venire: Venire, file: Path, scratch: Path) -> None:
+    csv_file = file.with_name("t.csv")
+    done = venire("simulate", file, "--judges", 1, "--judges", 2, *TINY, "--json", "--csv", csv_file)
+    assert done.code == 0, done.err
+    assert "4/4 runs" in done.err
+    assert list(scratch.iterdir()) == []
+    assert sorted(one.name for one in file.parent.iterdir()) == ["scratch", "small.toml", "t.csv"]
+    found = done.json()
+    assert found["verdicts"] == "simulated"
+    one, two = found["variations"]
+    assert (one["name"], two["name"]) == ("1 judge", "2 judges")
+    assert two["figures"]["calls"]["mean"] == 2 * one["figures"]["calls"]["mean"] == 240
+    runs = [run["error"] for run in two["runs"]]
+    assert two["figures"]["error"]["mean"] == pytest.approx(sum(runs) / 2)
+    assert runs[0] != runs[1]
+    assert 0 <= two["figures"]["coverage"]["mean"] <= 1
+    assert two["figures"]["seconds"]["mean"] > 10  # of the virtual clock: 240 calls of some seconds, 32 in flight
+    assert two["figures"]["unreadable"]["mean"] == 0.0
+    apart = next(row for row in found["differences"] if row["figure"] == "error")
+    assert apart["mean"] == pytest.approx(one["figures"]["error"]["mean"] - two["figures"]["error"]["mean"])
+    assert len(found["conclusions"]) == 1
+    with csv_file.open(encoding="utf-8") as rows:
+        table = list(csv.DictReader(rows))
+    assert [row["error"] for row in table] == [str(run["error"]) for row in (one, two) for run in row["runs"]]
+    assert {row["verdicts"] for row in table} == {"simulated"}
+
+
+def test_calls_are_a_limit_that_is_used_up_and_the_screen_says_what_it_is(venire: Venire, file: Path) -> None:
+    done = venire("simulate", file, "--policy", "all-pairs", "--calls", 100, *TINY, "--seeds", 1)
+    assert done.code == 0, done.err
+    assert "verdicts: simulated" in done.out
+    assert "all-pairs, 100 calls" in done.out
+    assert "  100  " in done.out
+    assert "simulated seconds a second with 1 worker" in done.out.splitlines()[-1]
+
+
+def test_the_data_of_a_file_are_the_field_and_its_store_stays_away(venire: Venire, write_campaign: Write) -> None:
+    path = write_campaign()
+    found = venire("simulate", path, "--policy", "all-pairs", "--seeds", 1, "--workers", 1, "--json")
+    assert found.code == 0, found.err
+    assert found.json()["field"]["made_up"] is False
+    assert len(found.json()["field"]["elo"]) == 6
+    assert not path.with_suffix(".duckdb").exists()
+
+
+def test_wrong_words_end_with_2_and_a_sentence(venire: Venire, file: Path) -> None:
+    for words, said in (
+        (("--orders", "one"), "take both, or random"),
+        (("--budget", "much"), "take an amount of US dollars above 0"),
+        (("--as", "gpt-9"), "no such profile"),
+        (("--calls", "3", "--policy", "nothing"), "no such policy"),
+    ):
+        done = venire("simulate", file, *words, *TINY)
+        assert done.code == 2
+        assert said in done.err
+        assert done.out == ""
+
+
+@pytest.mark.slow
+def test_the_table_is_the_same_with_any_number_of_processes(venire: Venire, file: Path, scratch: Path) -> None:
+    def table(workers: int) -> Any:
+        words = ("--judges", 1, "--judges", 2, "--calls", 130, "--models", 5, "--instructions", 8, "--seeds", 3)
+        found = venire("simulate", file, *words, "--workers", workers, "--json").json()
+        assert found.pop("speed")["workers"] == workers
+        return found
+
+    assert table(1) == table(2) == table(3)
+    assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_simulation_leaves_nothing_behind(
+    start: Start, file: Path, scratch: Path, workers: int, number: signal.Signals
+) -> None:
+    words = ("simulate", file, "--policy", "random", "--models", 10, "--battles", 400, "--seeds", 200)
+    process = start("-m", "venire", *words, "--workers", workers)
+    assert process.stderr is not None
+    while "runs" not in process.stderr.readline():
+        pass
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert out == ""
+    assert "interrupted" in err
+    assert "Traceback" not in err
+    assert list(scratch.iterdir()) == []
+
+
+def made(errors: list[list[float]], calls: float = 100.0) -> Simulation:
+    """Runs with these errors, by variation and seed."""
+    runs = [
+        Run(place, number, "complete", {**dict.fromkeys(FIGURES), "error": error, "calls": calls * (place + 1)})
+        for place, row in enumerate(errors)
+        for number, error in enumerate(row)
+    ]
+    return Simulation(tuple(runs), 1.0, 1)
+
+
+ROWS = (Variation("random"), Variation("all-pairs"), Variation("widest-gap"))
+
+
+def test_differences_are_taken_seed_by_seed() -> None:
+    found = made([[10.0, 20.0, 30.0, 40.0], [11.0, 21.1, 31.0, 40.9]])
+    (one,) = differences(found, 2, "error")
+    assert one.mean == pytest.approx(-1.0)
+    assert one.se == pytest.approx(0.0408, abs=1e-3)
+    assert one.beyond_chance
+    assert one.calls == 0.5
+    assert means(found, 0)["error"].sd == pytest.approx(12.91, abs=0.01)
+    assert means(found, 0)["error"].se == pytest.approx(12.91 / 2, abs=0.01)
+    assert means(found, 0)["kendall"].mean is None
+
+
+def test_a_difference_that_one_comparison_would_believe_is_not_believed_of_many() -> None:
+    rows = [[10.0, 10.0, 10.0, 10.0], [10.2, 11.0, 11.4, 10.6]]  # t = 3.1 of three degrees, and 3.18 is the limit
+    assert not differences(made(rows), 2, "error")[0].beyond_chance
+    sure = [[10.0, 10.0, 10.0, 10.0], [10.5, 11.0, 11.4, 10.6]]
+    assert differences(made(sure), 2, "error")[0].beyond_chance
+    many = [*sure, *([[12.0, 10.0, 9.0, 14.0]] * 8)]
+    assert not differences(made(many), 10, "error")[0].beyond_chance
+
+
+def test_the_sentence_names_the_best_and_calls_chance_chance() -> None:
+    clear = conclusions(made([[10.0, 20.0, 30.0], [15.0, 25.1, 35.0]]), ROWS[:2])
+    assert clear == [
+        "Ranking the models: the smallest error is that of random, 20.0, against 25.0 of all-pairs (difference 5.0, "
+        "standard error 0.03, 3 seeds): beyond chance, at 0.5 times its calls."
+    ]
+    (blurred,) = conclusions(made([[10.0, 20.0, 30.0], [15.0, 15.0, 31.0]]), ROWS[:2])
+    assert ": not beyond chance" in blurred
+    (third,) = conclusions(made([[10.0, 20.0, 30.0], [11.0, 19.5, 30.2], [60.0, 70.0, 80.1]]), ROWS)
+    assert "not beyond chance; it is beyond chance that it is better than widest-gap" in third
+    (single,) = conclusions(made([[10.0], [15.0]]), ROWS[:2])
+    assert "nobody can tell what is chance" in single
+    assert conclusions(made([[10.0, 20.0]]), ROWS[:1]) == []
+
+
+def test_the_document_names_every_figure() -> None:
+    found = as_json(made([[10.0, 20.0], [11.0, 19.0]]), ROWS[:2], made_up(5, 5), ())
+    assert set(found["figures"]) == set(FIGURES) == set(found["variations"][0]["figures"])

@@ -161,7 +161,7 @@ def show(
         screen.print(f"judge {plain(one.judge.name)}, {one.judge.protocol}, as {one.profile}{notes}")
     screen.print("")
     shown = [*_ALWAYS, *(name for name in ("unrated",) if any(row[name].mean for row in all_means))]
-    _table(screen, rows, all_means, shown, f"verdicts: simulated; {seeds} seeds; models")
+    _table(screen, rows, all_means, shown, f"verdicts: simulated; {seeds} seed{'s' * (seeds != 1)}; models")
     if any(row[name].mean is not None for row in all_means for name in _JUDGES):
         _table(screen, rows, all_means, _JUDGES, "verdicts: simulated; judges: correlation with their known slope")
     _table(screen, rows, all_means, _COSTS, "verdicts: simulated; what a run takes")

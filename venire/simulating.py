@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from multiprocessing.synchronize import Event
 from pathlib import Path
@@ -25,6 +26,7 @@ from numpy.typing import NDArray
 from venire.arena.battles import Statistics
 from venire.arena.campaigns import Campaign
 from venire.arena.clock import VirtualClock
+from venire.arena.errors import VenireError
 from venire.long_run import Habit, known_slope, long_run
 from venire.orchestrator.ending import Ending
 from venire.session import Embedded, Session
@@ -158,6 +160,10 @@ def _all(jobs: Sequence[_Job], workers: int) -> Iterator[Run]:
     with ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(stop,)) as pool:
         try:
             yield from _spread(pool, jobs, 2 * workers)
+        except BrokenProcessPool:
+            raise VenireError(
+                "a worker process of the simulation ended before its time, perhaps for want of memory: try --workers 1"
+            ) from None
         except BaseException:
             stop.set()
             pool.shutdown(wait=True, cancel_futures=True)

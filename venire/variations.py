@@ -157,9 +157,13 @@ def _stand_in(judge: JudgeSettings, profile: str, seed: int) -> StandIn:
         notes.append("another judge has this profile too, and they agree less than two real ones would")
     lane = replace(judge.lane, routes=(RouteSettings("openai", None, None, model),))
     price = judge.price or find_price(judge.model, judge.lane.routes[0].base_url)
-    protocol = "two-stage" if judge.protocol == RECORDED else judge.protocol
-    plain = replace(judge, model=model, lane=lane, price=price, protocol=protocol, recorded=None, context=None)
-    return _priced(replace(plain, options=_options(judge.options)), profile, tuple(notes))
+    seat = replace(judge, model=model, lane=lane, price=price)
+    if judge.protocol == RECORDED:
+        notes.append("asked in two stages, where answers are on record")
+    if judge.recorded is not None:
+        protocol = "two-stage" if judge.protocol == RECORDED else judge.protocol
+        seat = replace(seat, protocol=protocol, recorded=None, options=_options(judge.options))
+    return _priced(seat, profile, tuple(notes))
 
 
 def _priced(judge: JudgeSettings, profile: str, notes: tuple[str, ...]) -> StandIn:
@@ -188,13 +192,14 @@ def campaign_of(
     `battles` is how many a policy that chooses battles is to judge, whatever the file says. Raises InputError where
     nothing says how many, and for a budget of money that nobody's price would use.
     """
-    seats = [one.judge for one in judges[: row.judges]]
+    seats = [_seat(one.judge, row.protocol, number) for one in judges[: row.judges]]
     if row.money is not None and all(one.free for one in seats):
         raise InputError(
             f"--budget {money(row.money)}: all judges are free: give them a price = {{ input = DOLLARS, output = "
             "DOLLARS }} per million tokens, or limit the calls with --calls"
         )
     limited = row.calls is not None or row.money is not None
+    own = {} if limited else campaign.judge_budgets
     plan = campaign.plan
     phases = plan.phases if row.policy is None else (_phase(campaign, row.policy),)
     phases = tuple(_sized(campaign, field, phase, battles, limited) for phase in phases)
@@ -208,17 +213,17 @@ def campaign_of(
         seed=campaign.seed + number,
         data=DataSources(models=field.models, families=campaign.data.families),
         plan=replace(plan, phases=phases, instructions=instructions, orders=row.orders or plan.orders),
-        judges=tuple(_seat(one, row.protocol, number) for one in seats),
+        judges=tuple(seats),
         budget=budget,
-        judge_budgets={} if limited else _of(campaign.judge_budgets, [one.name for one in seats]),
-        model_budgets={},
+        judge_budgets={one.name: own[one.name] for one in seats if one.name in own},
+        model_budgets={
+            seat.model: campaign.model_budgets[there.model]
+            for there, seat in zip(campaign.judges, seats, strict=False)  # fewer seats are the first
+            if there.model in campaign.model_budgets and not limited
+        },
         contestants=(),
         settings=f"simulated {row} {number}",
     )
-
-
-def _of(budgets: Mapping[str, Budget], names: Sequence[str]) -> dict[str, Budget]:
-    return {name: limits for name, limits in budgets.items() if name in names}
 
 
 def _phase(campaign: Campaign, policy: str) -> PhaseSettings:

@@ -138,6 +138,18 @@ def test_a_protocol_takes_its_own_options_alone_and_fewer_judges_are_the_first(l
     assert campaign_of(campaign, seats, FIELD, Variation(orders="random"), 0, None).plan.orders == "random"
 
 
+def test_limits_of_judges_and_models_go_with_who_stands_for_them(load: Load) -> None:
+    limits = "[budget]\ncalls = 900\n[budget.judge.other]\ncalls = 40\n[budget.model.'m-2']\ncalls = 50\n"
+    campaign = load(PLAN + REAL + limits)
+    seats = simulated(campaign, ["bard"])
+    found = campaign_of(campaign, seats, FIELD, Variation(), 0, None)
+    assert found.budget.calls == 900
+    assert found.judge_budgets == {"other": Budget(calls=40)}
+    assert found.model_budgets == {"simulated/bard@0": Budget(calls=50)}
+    other = campaign_of(campaign, seats, FIELD, Variation(calls=70), 0, None)
+    assert (other.budget, other.judge_budgets, other.model_budgets) == (Budget(calls=70), {}, {})
+
+
 def test_money_that_nobody_would_be_paid_is_refused(load: Load) -> None:
     campaign = load(PLAN + '[[judge]]\nmodel = "simulated/bard@1"\n')
     with pytest.raises(InputError, match="all judges are free"):

@@ -145,21 +145,21 @@ def test_unreadable_recorded_verdicts_keep_their_rows(shared_data: Path) -> None
     assert (len(found.status), int(found.status.sum())) == (4995, 25)
 
 
-def test_a_million_battles_are_read_within_seconds_in_their_order(tmp_path: Path) -> None:
+def test_battles_of_several_row_groups_are_read_within_seconds_in_their_order(tmp_path: Path) -> None:
     path = tmp_path / "b.parquet"
     query = (
         "select 'a' || hash(range) % 100 as model_a, 'b' || hash(range + 7) % 100 as model_b, "
         "case hash(range + 9) % 4 when 0 then 'model_a' when 1 then 'model_b' when 2 then 'tie' end as winner, "
-        "'j' || hash(range + 3) % 50 as judge, 'i' || range as instruction_id from range(1000000)"
+        "'j' || hash(range + 3) % 50 as judge, 'i' || range as instruction_id from range(300000)"
     )
     with duckdb.connect() as connection:
         connection.sql(query).write_parquet(str(path))
     started = time.perf_counter()
     found = read_battles(path)
-    assert time.perf_counter() - started < 15
+    assert time.perf_counter() - started < 5
     order = [int(found.instructions[code][1:]) for code in found.instruction[::997]]
-    assert order == list(range(0, 1_000_000, 997))
-    assert len(found.label) == 1_000_000
+    assert order == list(range(0, 300_000, 997))
+    assert len(found.label) == 300_000
 
 
 def test_headers_of_a_spreadsheet_are_ours_in_other_letters(tmp_path: Path) -> None:

@@ -53,6 +53,9 @@ instructions = {instructions}
 {more}
 """
 
+_ENDED: dict[str, bytes] = {}
+"""Stores of campaigns that have ended, by the text of their file."""
+
 JUDGE = """\
 [[judge]]
 name = "{name}"
@@ -72,10 +75,10 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def write_campaign(folder: Path) -> Callable[..., Path]:
-    """Writes a campaign file: two simulated judges, all pairs of six models, 4 instructions unless told otherwise."""
+    """Writes a campaign file: two simulated judges, all pairs of six models, 2 instructions unless told otherwise."""
 
     def write(
-        *, name: str = "small.toml", instructions: int = 4, judges: str | None = None, judge: str = "", more: str = ""
+        *, name: str = "small.toml", instructions: int = 2, judges: str | None = None, judge: str = "", more: str = ""
     ) -> Path:
         both = "".join(JUDGE.format(name=one, more=judge) for one in ("gpt-4-0613", "claude-3-opus"))
         path = folder / name
@@ -116,6 +119,27 @@ def venire(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, 
         return Done(code, said.out, said.err)
 
     return run
+
+
+@pytest.fixture
+def judged(write_campaign: Callable[..., Path], venire: Callable[..., Done]) -> Callable[..., Path]:
+    """Writes a campaign file as `write_campaign` does, and beside it the store of that campaign when it has ended.
+
+    Each campaign is run once, by the first test that needs it; the others have a copy of its store.
+    """
+
+    def write(**settings: Any) -> Path:
+        path = write_campaign(**settings)
+        text, store = path.read_text(encoding="utf-8"), path.with_suffix(".duckdb")
+        if text in _ENDED:
+            store.write_bytes(_ENDED[text])
+        else:
+            done = venire("run", path, "--yes")
+            assert done.code == 0, done.err
+            _ENDED[text] = store.read_bytes()
+        return path
+
+    return write
 
 
 @pytest.fixture

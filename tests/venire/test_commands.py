@@ -24,8 +24,8 @@ Write = Callable[..., Path]
 def test_every_json_is_one_document_and_nothing_else(venire: Venire, write_campaign: Write) -> None:
     path = write_campaign()
     plan = venire("plan", path, "--json").json()
-    assert plan["progress"] == {"planned": 240, "settled": 0, "failed": 0, "missing": 240}
-    assert {row["judge"]: row["calls"] for row in plan["judges"]} == {"gpt-4-0613": 240, "claude-3-opus": 240}
+    assert plan["progress"] == {"planned": 120, "settled": 0, "failed": 0, "missing": 120}
+    assert {row["judge"]: row["calls"] for row in plan["judges"]} == {"gpt-4-0613": 120, "claude-3-opus": 120}
     empty = venire("rate", path.with_suffix(".duckdb"), "--json").json()
     assert empty["models"] == []
     assert empty["diagnostics"]["reason"]
@@ -39,8 +39,8 @@ def test_every_json_is_one_document_and_nothing_else(venire: Venire, write_campa
     status = venire("status", path.with_suffix(".duckdb"), "--json").json()
     assert status["campaigns"][0]["judges"][0] == {
         "judge": "claude-3-opus",
-        "planned": 120,
-        "settled": 120,
+        "planned": 60,
+        "settled": 60,
         "failed": 0,
     }
 

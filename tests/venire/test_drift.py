@@ -19,7 +19,7 @@ Write = Callable[..., Path]
 Serve = Callable[..., AbstractContextManager[JudgeServer]]
 Script = Callable[[Callable[[int], tuple[str | None, str]]], None]
 
-TRIALS = 15 * 4 * 2
+TRIALS = 15 * 2 * 2
 ONE = '[[judge]]\nname = "j"\nmodel = "simulated/gpt-4-0613@1"\nbase_url = "{url}"\nconcurrency = 1\nmax_attempts = 1\n'
 TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d(?: to (?:\d{4}-\d\d-\d\d )?\d\d:\d\d)? UTC"
 

@@ -71,10 +71,10 @@ def test_a_run_tells_how_it_began_and_ended_and_a_second_one_appends(
     assert venire("run", path, "--yes", "--events", file).code == 0
     began, *_, ended = read(file)
     assert began["event"] == "run.started"
-    assert began["missing"] == 240
+    assert began["missing"] == 120
     assert [lane["model"] for lane in began["lanes"]] == ["simulated/gpt-4-0613@1", "simulated/claude-3-opus@1"]
     assert ended["event"] == "run.ended"
-    assert (ended["ending"], ended["settled"], ended["calls"]) == ("complete", 240, 480)
+    assert (ended["ending"], ended["settled"], ended["calls"]) == ("complete", 120, 240)
     first = len(read(file))
     assert venire("run", path, "--yes", "--events", file).code == 0
     assert [line["event"] for line in read(file)[first:]] == ["run.started", "run.ended"]

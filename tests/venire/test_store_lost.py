@@ -65,28 +65,24 @@ def account(path: Path) -> tuple[int, Counter[str]]:
     return calls, Counter(dict(rows))
 
 
-@pytest.fixture(scope="module")
-def boards() -> list[str]:
-    """The board of the campaign that nothing happened to, once a test has made it."""
-    return []
-
-
 @pytest.fixture
-def undisturbed(boards: list[str], venire: Venire, write_campaign: Callable[..., Path], serve: Serve) -> str:
-    """The board of the campaign that nothing happened to."""
-    if not boards:
-        with serve() as server:
-            path = write_campaign(judge=f'base_url = "{server.base_url}"', instructions=INSTRUCTIONS)
-            assert venire("run", path, "--yes").code == 0
-            boards.append(board(venire, path))
+def undisturbed(judged: Callable[..., Path], venire: Venire) -> Callable[[int], str]:
+    """The board of the campaign over so many instructions that nothing happened to."""
+
+    def make(instructions: int) -> str:
+        path = judged(instructions=instructions)
+        found = board(venire, path)
         load_campaign(path).store.unlink()
-    return boards[0]
+        return found
+
+    return make
 
 
 @pytest.mark.parametrize("room", [400_000, pytest.param(550_000, marks=pytest.mark.slow)])
 def test_a_full_disk_stops_the_run_and_the_next_start_has_every_reply(
-    venire: Venire, write_campaign: Callable[..., Path], serve: Serve, undisturbed: str, room: int
+    venire: Venire, write_campaign: Callable[..., Path], serve: Serve, undisturbed: Callable[[int], str], room: int
 ) -> None:
+    expected = undisturbed(INSTRUCTIONS)
     with serve() as server:
         path = write_campaign(judge=f'base_url = "{server.base_url}"', instructions=INSTRUCTIONS)
         done = subprocess.run(
@@ -110,14 +106,20 @@ def test_a_full_disk_stops_the_run_and_the_next_start_has_every_reply(
         calls, kept = account(path)
         assert calls == len(server.ledger.entries)
         assert kept == after
-    assert board(venire, path) == undisturbed
+    assert board(venire, path) == expected
     assert not journal_path(load_campaign(path).store).exists()
 
 
 @pytest.mark.parametrize("what", ["removed", "replaced", "moved away", "replaced with its log", "the journal"])
 def test_a_store_that_is_taken_away_stops_the_run_within_the_calls_in_flight(
-    venire: Venire, write_campaign: Callable[..., Path], serve: Serve, undisturbed: str, what: str, tmp_path: Path
+    venire: Venire,
+    write_campaign: Callable[..., Path],
+    serve: Serve,
+    undisturbed: Callable[[int], str],
+    what: str,
+    tmp_path: Path,
 ) -> None:
+    expected = undisturbed(3)
     seen: list[int] = []
 
     def take_away(ordinal: int) -> None:
@@ -137,7 +139,7 @@ def test_a_store_that_is_taken_away_stops_the_run_within_the_calls_in_flight(
         seen.append(ordinal)
 
     with serve(on_request=take_away) as server:
-        path = write_campaign(judge=f'base_url = "{server.base_url}"', instructions=INSTRUCTIONS)
+        path = write_campaign(judge=f'base_url = "{server.base_url}"', instructions=3)
         store = load_campaign(path).store
         other = tmp_path / "other.duckdb"
         subprocess.run([sys.executable, "-c", OTHER, str(other)], check=False)
@@ -171,7 +173,7 @@ def test_a_store_that_is_taken_away_stops_the_run_within_the_calls_in_flight(
         assert {key for key in before if after[key] > 1} == set()
         calls, kept = account(path)
         assert (calls, kept) == (len(server.ledger.entries), after)
-    assert board(venire, path) == undisturbed
+    assert board(venire, path) == expected
 
 
 def test_a_store_that_is_taken_away_after_the_last_call_is_noticed_too(

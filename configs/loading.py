@@ -48,7 +48,7 @@ from venire.configs.schema import (
     StopTable,
 )
 
-__all__ = ["difference", "load_campaign"]
+__all__ = ["campaign_of", "difference", "load_campaign"]
 
 Respondent = TypeVar("Respondent", bound=RespondentTable)
 
@@ -59,7 +59,11 @@ def load_campaign(path: Path | str) -> Campaign:
     Raises InputError with one line for each thing that is wrong; values that may be secrets are not shown.
     """
     path = Path(path)
-    text = _read(path)
+    return campaign_of(path, _read(path))
+
+
+def campaign_of(path: Path, text: str) -> Campaign:
+    """The same from the text of a campaign file; what it names stands beside `path`. Raises InputError likewise."""
     file = _validated(path, _parsed(path, text))
     folder = path.absolute().parent
     tables = [None if one.recorded is None else Recorded(folder / one.recorded, one.map) for one in file.judge]

@@ -5,6 +5,7 @@ Each instruction is drawn evenly from those asked least often so far, and the pa
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from typing import Protocol
 
@@ -67,9 +68,13 @@ def information(state: PlanState, phase: PhaseSettings, number: int, rng: np.ran
 
     `gain` is in square logits, per nano-dollar where prices are known. The first round is balanced and joins all
     models, and afterwards one battle in ten is. A model that is placed among others that are joined already has only
-    battles of its own. Raises InputError for a purpose that does not fit the models.
+    battles of its own, whatever they cost. Raises InputError for a purpose that does not fit the models.
     """
     candidates = Candidates(state)
+    if phase.purpose == "place":
+        # On an instruction the cheapest opponent is the one with the shortest answer there. Of judges that like length
+        # it loses more often than its rating says, and all of that would go to the one model that is placed.
+        state = replace(state, instruction_price=None, completion_price=None)
     logits = starting_logits(state, candidates.models)
     weights, free = information_of_pairs(logits, state.judges), ~candidates.held
     covariance = covariance_after(weights, candidates.met, free)

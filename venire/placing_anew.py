@@ -1,0 +1,251 @@
+"""Placing a model from verdicts that are there already, by the same policy and for as many battles as a new one.
+
+What a store says of a model that is on its board is hidden, and the policy chooses among the battles on record: no
+call is made. So it is seen how far placements of this kind are from what people say, before that of a new model is
+told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venire.arena.battles import Battles
+from venire.arena.campaigns import PhaseSettings
+from venire.arena.errors import VenireError
+from venire.arena.planning import JudgeHabit, Pick, PlanState
+from venire.orchestrator.policies import Choose
+from venire.ratings.bradley_terry import bradley_terry
+from venire.ratings.comparisons import Comparisons
+from venire.ratings.judgments import Judgments
+from venire.ratings.merging import select
+from venire.ratings.placement import fit_board, place_among
+from venire.ratings.result import Ratings
+from venire.ratings.scale import ELO_MEAN, POINTS_PER_LOGIT
+
+__all__ = ["Anchors", "PlacedAnew", "joined", "place_anchors", "place_anew"]
+
+Codes = NDArray[np.int32]
+Prices = Callable[[Sequence[str], Sequence[str]], tuple[NDArray[np.float64], NDArray[np.float64]]]
+"""Of models and instructions, what `PlanState` has as prices of instructions and of completions (nano-dollars)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlacedAnew:
+    """A model's rating `elo` and error `se` in Elo points against a board without it, after so many `battles`.
+
+    `rows` are the judgments of these battles, by their places. `available` is how many battles there were to choose.
+    """
+
+    elo: float
+    se: float
+    battles: int
+    available: int
+    rows: NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Anchors:
+    """Models that were placed anew: `elo`, `se`, `battles` and `available` (models,) as in `PlacedAnew`.
+
+    `skipped` names those that could not be, and says why.
+    """
+
+    models: tuple[str, ...]
+    elo: NDArray[np.float64]
+    se: NDArray[np.float64]
+    battles: NDArray[np.int64]
+    available: NDArray[np.int64]
+    skipped: Mapping[str, str] = field(default_factory=dict)
+
+
+def joined(one: Battles, other: Battles) -> Battles:
+    """Two tables of verdicts as one, by their names; of a verdict that is in both the first is kept.
+
+    Only what every campaign's table has is kept: what was shown, by whom it was judged, and the label.
+    """
+    names = {
+        kind: tuple(sorted({*getattr(one, kind), *getattr(other, kind)}))
+        for kind in ("models", "judges", "instructions")
+    }
+
+    def codes(column: str, kind: str) -> Codes:
+        place = {name: code for code, name in enumerate(names[kind])}
+        parts = [
+            np.array([place[name] for name in getattr(table, kind)], dtype=np.int32)[getattr(table, column)]
+            for table in (one, other)
+        ]
+        return np.concatenate(parts)
+
+    def both(column: str) -> NDArray[Any]:
+        return np.concatenate([getattr(one, column), getattr(other, column)])
+
+    found = Battles(
+        models=names["models"],
+        judges=names["judges"],
+        instructions=names["instructions"],
+        model_a=codes("model_a", "models"),
+        model_b=codes("model_b", "models"),
+        judge=codes("judge", "judges"),
+        instruction=codes("instruction", "instructions"),
+        repeat=both("repeat"),
+        swapped=both("swapped"),
+        status=both("status"),
+        label=both("label"),
+    )
+    shown = np.column_stack([found.model_a, found.model_b, found.judge, found.instruction, found.repeat, found.swapped])
+    first = np.unique(shown, axis=0, return_index=True)[1] if len(shown) else np.zeros(0, dtype=np.intp)
+    return found if len(first) == len(shown) else select(found, np.sort(first))
+
+
+def place_anew(
+    judgments: Judgments,
+    model: str,
+    choose: Choose,
+    phase: PhaseSettings,
+    number: int,
+    *,
+    seed: int,
+    habits: Sequence[JudgeHabit] = (),
+    prices: Prices | None = None,
+    money: float | None = None,
+    board: Ratings | None = None,
+) -> PlacedAnew:
+    """Place `model` by at most `number` of its battles in `judgments`, chosen by a policy in rounds of `phase.round`.
+
+    All other models are held where their own judgments have them (`board`: fitted already). `habits` are those of the
+    judges. With `money` in nano-dollars no battle is taken that it does not cover at these `prices`. Raises
+    `InputError` for a model without a battle against a rated one, and `SeparatedError` where the others have no finite
+    ratings.
+    """
+    data = judgments.comparisons()
+    held = fit_board(data, model) if board is None else board
+    code = data.models.index(model)
+    mine = (data.a == code) | (data.b == code)
+    state, of_row = _state(judgments, model, held, mine, phase, habits)
+    if prices is not None:
+        fixed, each = prices(state.models, state.instructions)
+        state = replace(state, instruction_price=fixed, completion_price=each)
+    assert state.only is not None
+    taken = np.zeros(len(state.only), dtype=np.bool_)
+    logit, se = np.nan, np.nan
+    round_number = 0
+    while taken.sum() < number:
+        rng = np.random.default_rng([seed, round_number])
+        picks = choose(state, replace(phase, place=model), min(phase.round, number - int(taken.sum())), rng)
+        picks = picks if money is None else picks[: _covered(state, picks, taken, money)]
+        if not picks:
+            break
+        _take(taken, state, {(one.model_a, one.model_b, one.instruction) for one in picks})
+        rows = ~mine | (of_row >= 0) & taken[of_row]
+        logit, se = place_among(data.select(rows), model, held)
+        state = replace(
+            state,
+            asked=state.only[taken],
+            logits=_with(held.logits, code, logit),
+            se=_with(np.zeros(len(held.logits)), code, se),
+        )
+        round_number += 1
+    if not round_number:
+        logit, se = place_among(data.select(~mine), model, held)  # which says that nothing places it
+    chosen = np.flatnonzero((of_row >= 0) & taken[of_row])
+    return PlacedAnew(ELO_MEAN + POINTS_PER_LOGIT * logit, POINTS_PER_LOGIT * se, int(taken.sum()), len(taken), chosen)
+
+
+def place_anchors(
+    judgments: Judgments,
+    anchors: Sequence[str],
+    choose: Choose,
+    phase: PhaseSettings,
+    number: int,
+    *,
+    seed: int,
+    habits: Sequence[JudgeHabit] = (),
+    prices: Prices | None = None,
+) -> Anchors:
+    """Place each of `anchors` anew as `place_anew` does, all in the gauge of the board with every model on it.
+
+    Raises what a fit of the whole board raises; an anchor without which there is no board is skipped.
+    """
+    whole = _whole(judgments.comparisons())
+    found: dict[str, PlacedAnew] = {}
+    skipped: dict[str, str] = {}
+    for name in anchors:
+        try:
+            placed = place_anew(judgments, name, choose, phase, number, seed=seed, habits=habits, prices=prices)
+        except VenireError as error:
+            skipped[name] = str(error)
+            continue
+        others = np.isfinite(whole.logits) & (np.arange(len(whole.models)) != whole.models.index(name))
+        found[name] = replace(placed, elo=placed.elo + float(whole.elo[others].mean()) - ELO_MEAN)
+    placed_ones = list(found.values())
+    return Anchors(
+        tuple(found),
+        np.array([one.elo for one in placed_ones]),
+        np.array([one.se for one in placed_ones]),
+        np.array([one.battles for one in placed_ones], dtype=np.int64),
+        np.array([one.available for one in placed_ones], dtype=np.int64),
+        skipped,
+    )
+
+
+def _whole(data: Comparisons) -> Ratings:
+    """Ratings of all models that were compared, without errors."""
+    return bradley_terry(data, errors="none")
+
+
+def _state(
+    judgments: Judgments, model: str, board: Ratings, mine: NDArray[np.bool_], phase: PhaseSettings,
+    habits: Sequence[JudgeHabit],
+) -> tuple[PlanState, NDArray[np.intp]]:  # fmt: skip
+    """What a policy may know before the first battle, and for every judgment its battle in `only`, -1: of the board."""
+    rated = np.isfinite(board.logits)
+    code = judgments.models.index(model)
+    usable = mine & (rated[judgments.model_a] | rated[judgments.model_b])
+    rows = np.column_stack([judgments.model_a, judgments.model_b, judgments.instruction])[usable]
+    only, at = np.unique(rows, axis=0, return_inverse=True)
+    of_row = np.full(len(judgments), -1, dtype=np.intp)
+    of_row[usable] = at.ravel()
+    held = frozenset(name for name, known in zip(judgments.models, rated.tolist(), strict=True) if known)
+    state = PlanState(
+        judgments.models, {}, judgments.instructions, _with(board.logits, code, np.nan),
+        _with(np.zeros(len(rated)), code, np.nan), np.zeros((0, 3), dtype=np.int32), None, only.astype(np.int32),
+        tuple(habits), held=held - {model},
+    )  # fmt: skip
+    return state, of_row
+
+
+def _take(taken: NDArray[np.bool_], state: PlanState, chosen: set[tuple[str, str, str | None]]) -> None:
+    assert state.only is not None
+    for row in np.flatnonzero(~taken).tolist():
+        a, b, place = state.only[row].tolist()
+        taken[row] = (state.models[a], state.models[b], state.instructions[place]) in chosen
+
+
+def _covered(state: PlanState, picks: Sequence[Pick], taken: NDArray[np.bool_], money: float) -> int:
+    """How many of the first picks are covered by what the battles taken left of the money."""
+    models = {name: code for code, name in enumerate(state.models)}
+    texts = {name: code for code, name in enumerate(state.instructions)}
+    rows = np.array([(models[one.model_a], models[one.model_b], texts[str(one.instruction)]) for one in picks])
+    assert state.only is not None
+    spent = float(_costs(state, state.only[taken]).sum())
+    return int(np.searchsorted(spent + np.cumsum(_costs(state, rows)), money + 1e-6, side="right"))
+
+
+def _costs(state: PlanState, battles: NDArray[Any]) -> NDArray[np.float64]:
+    assert state.instruction_price is not None
+    assert state.completion_price is not None
+    a, b, place = battles.T
+    return np.asarray(
+        state.instruction_price[place] + state.completion_price[a, place] + state.completion_price[b, place]
+    )
+
+
+def _with(values: NDArray[np.float64], code: int, value: float) -> NDArray[np.float64]:
+    found = values.copy()
+    found[code] = value
+    return found

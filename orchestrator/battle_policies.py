@@ -19,6 +19,7 @@ from venire.orchestrator.candidates import Candidates
 from venire.orchestrator.crossing import connected
 from venire.orchestrator.informing import (
     LOGITS_PER_ELO,
+    OPPONENT_SD,
     PRIOR,
     Knowledge,
     covariance_after,
@@ -68,7 +69,8 @@ def information(state: PlanState, phase: PhaseSettings, number: int, rng: np.ran
 
     `gain` is in square logits, per nano-dollar where prices are known. The first round is balanced and joins all
     models, and afterwards one battle in ten is. A model that is placed among others that are joined already has only
-    battles of its own, whatever they cost. Raises InputError for a purpose that does not fit the models.
+    battles of its own, whatever they cost, with several opponents of about its level. Raises InputError for a purpose
+    that does not fit the models.
     """
     candidates = Candidates(state)
     if phase.purpose == "place":
@@ -77,8 +79,12 @@ def information(state: PlanState, phase: PhaseSettings, number: int, rng: np.ran
         state = replace(state, instruction_price=None, completion_price=None)
     logits = starting_logits(state, candidates.models)
     weights, free = information_of_pairs(logits, state.judges), ~candidates.held
-    covariance = covariance_after(weights, candidates.met, free)
-    knowledge = Knowledge(weights, covariance, wanted(phase, candidates.models, logits, covariance, free, rng))
+    prior = np.where(candidates.held, OPPONENT_SD, PRIOR)
+    if phase.purpose == "place":
+        free = np.ones_like(free)  # nobody moves, but what a rating says of one pair is not certain
+    covariance = covariance_after(weights, candidates.met, free, prior)
+    aim = wanted(phase, candidates.models, logits, covariance, ~candidates.held, rng)
+    knowledge = Knowledge(weights, covariance, aim)
     if phase.purpose == "place" and phase.place is not None and _rest_is_joined(candidates, phase.place):
         its = np.array([name == phase.place for name in candidates.models], dtype=np.bool_)
         candidates = Candidates(state, its[:, None] | its[None, :])

@@ -18,6 +18,7 @@ from venire.arena.planning import JudgeHabit, PlanState
 
 __all__ = [
     "LOGITS_PER_ELO",
+    "OPPONENT_SD",
     "PRIOR",
     "Knowledge",
     "covariance_after",
@@ -28,6 +29,9 @@ __all__ = [
 
 PRIOR = 1.0
 """Standard deviation of a rating in logits before anything was asked."""
+OPPONENT_SD = 0.2
+"""Logits: how far a rating that is held may be off for one pair of models. A model that is placed by its nearest
+opponent alone inherits all of that; docs/design/placing.md has what one, several and all opponents come to."""
 _DRAWS = 256
 LOGITS_PER_ELO = np.log(10.0) / 400.0
 
@@ -73,14 +77,17 @@ def information_of_pairs(logits: Vector, judges: Sequence[JudgeHabit]) -> Matrix
     return found
 
 
-def covariance_after(weights: Matrix, counts: NDArray[np.int64], free: NDArray[np.bool_]) -> Matrix:
+def covariance_after(
+    weights: Matrix, counts: NDArray[np.int64], free: NDArray[np.bool_], prior: Vector | float = PRIOR
+) -> Matrix:
     """Posterior covariance (models, models) of the ratings after so many battles of each pair; 0 where one is held.
 
     `weights` (models, models) is the information of one battle, `counts` (models, models) how often each pair was
-    asked, `free` (models,) are those whose ratings are not known already.
+    asked, `free` (models,) are those whose ratings are not known already, `prior` (models,) in logits is how far each may
+    be off before anything was asked.
     """
     fisher = -weights * counts
-    np.fill_diagonal(fisher, -fisher.sum(axis=1) + 1.0 / PRIOR**2)
+    np.fill_diagonal(fisher, -fisher.sum(axis=1) + 1.0 / np.square(prior))
     inside = np.ix_(free, free)
     found = np.zeros_like(weights)
     inverse = np.linalg.inv(fisher[inside])

@@ -23,7 +23,7 @@ from venire.ratings.distributions import student
 from venire.ratings.information import inverse_laplacian
 from venire.ratings.scale import POINTS_PER_LOGIT
 
-__all__ = ["DEFAULT_SPREAD", "ExpectedWidths", "believed", "expected_widths"]
+__all__ = ["DEFAULT_SPREAD", "ExpectedWidths", "expected_widths"]
 
 DEFAULT_SPREAD = 1.0
 """Standard deviation of the ratings of models nobody has judged, in the logits of a judge."""
@@ -88,21 +88,6 @@ class ExpectedWidths:
             middle = float(np.sqrt(low * high))
             low, high = (middle, high) if float(np.median(self.half(middle))) > half else (low, middle)
         return high
-
-
-def believed(logits: Vector, se: Vector) -> Vector:
-    """Estimated ratings drawn to their mean, as far as their errors (n,) say that their spread is chance.
-
-    Ratings of few battles lie too far apart, and battles between models far apart tell less than there is to be told.
-    NaN stays NaN.
-    """
-    known = np.isfinite(logits) & np.isfinite(se)
-    if np.count_nonzero(known) < 3:
-        return logits
-    centre = logits[known] - logits[known].mean()
-    seen = float(centre @ centre) / (len(centre) - 1)
-    real = max(0.0, 1.0 - float(np.mean(se[known] ** 2)) / seen) if seen > 0.0 else 0.0
-    return np.asarray(np.where(known, logits[known].mean() + np.sqrt(real) * (logits - logits[known].mean()), logits))
 
 
 def expected_widths(

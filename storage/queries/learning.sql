@@ -6,3 +6,9 @@ select a.trial, t.respondent, t.instruction, min(a.step) first_step, count(*) ca
   coalesce(sum(coalesce(a.cost, a.reserved)) filter (where a.fault = 0), 0)::bigint paid, coalesce(sum(a.latency_ms) filter (where a.fault = 0), 0)::bigint latency
   from attempt a join trial t on t.id = a.trial where a.rowid between $low and $high and t.respondent in (select unnest($respondents))
   group by a.trial, t.respondent, t.instruction;
+
+-- name: battles_planned_between
+-- Judgments of the plan in force, by a range of row numbers: who is to judge which two models on what, how often.
+select distinct t.model_a, t.model_b, t.instruction, t.respondent, t.repeat
+  from plan p join campaign c on c.id = p.campaign join round r on r.campaign = p.campaign and r.number = p.round join trial t on t.id = p.trial
+  where p.campaign = $campaign and p.round >= c.in_force and t.model_a is not null and p.rowid between $low and $high;

@@ -13,7 +13,7 @@ from venire.arena.errors import InputError
 from venire.ratings.bradley_terry import bradley_terry
 from venire.ratings.design_effect import DEFAULT_EFFECT, DesignEffect, design_effect
 from venire.ratings.distributions import student
-from venire.ratings.expected_widths import ExpectedWidths, believed, expected_widths
+from venire.ratings.expected_widths import ExpectedWidths, expected_widths
 from venire.ratings.judgments import Judgments
 from venire.ratings.scale import POINTS_PER_LOGIT
 from venire.simulation.judge import load_profiles, simulate
@@ -148,19 +148,6 @@ def test_sizes_and_widths_are_more_than_nothing(times: float, half: float) -> No
     found: ExpectedWidths = expected_widths(names(3), drawn(30, 3, 10, 1), np.zeros(3))
     with pytest.raises(InputError, match="more than 0"):
         found.half(times) if not times > 0.0 else found.needed(half)
-
-
-def test_estimates_that_lie_apart_by_chance_are_drawn_together() -> None:
-    rng = np.random.default_rng(3)
-    truth = rng.normal(0.0, 0.6, 4000)
-    seen = truth + rng.normal(0.0, 0.8, 4000)
-    seen[0] = np.nan
-    found = believed(seen, np.full(4000, 0.8))
-    assert np.isnan(found[0])
-    assert np.nanstd(found) == pytest.approx(0.6, rel=0.1)
-    assert np.nanmean(found) == pytest.approx(np.nanmean(seen))
-    np.testing.assert_array_equal(believed(np.array([1.0, 2.0]), np.ones(2)), [1.0, 2.0])
-    assert np.nanstd(believed(seen, np.full(4000, 5.0))) < 1e-12
 
 
 def judged(profile: str, battles: Battles, elo: NDArray[np.float64], seed: int) -> Judgments:

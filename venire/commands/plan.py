@@ -14,7 +14,7 @@ def plan(
     amend: bool = typer.Option(False, "--amend", help="Accept a file that changed since calls were made."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON on standard output and nothing else."),
 ) -> None:
-    """Show what a campaign will ask and cost.
+    """Show what a campaign will ask and cost, and how wide its intervals will be.
 
     The data is imported and the plan written into the store; nobody is asked."""
     from venire.commands.options import write_json
@@ -22,9 +22,11 @@ def plan(
     from venire.planned import plan_json, show_plan
     from venire.screen import console
     from venire.session import Session
+    from venire.widths import plan_widths, show_widths, widths_json
 
     with Session(load_campaign(file), amend=amend) as session:
         if as_json:
-            write_json(plan_json(session))
+            write_json(plan_json(session) | {"widths": widths_json(plan_widths(session))})
         else:
             show_plan(console(), session)
+            show_widths(console(), plan_widths(session))

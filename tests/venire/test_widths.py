@@ -1,0 +1,136 @@
+"""`venire plan` says what its money buys: widths that come true, and what other widths would cost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from venire.configs.loading import load_campaign
+from venire.ratings.beliefs import SLOPE
+from venire.session import Session
+from venire.storage.planned_battles import planned_battles
+from venire.widths import PlanWidths, plan_widths
+
+Write = Callable[..., Path]
+Venire = Callable[..., Any]
+
+PRICED = "price = { input = 2.5, output = 10 }"
+
+
+def widths(file: Path) -> PlanWidths:
+    with Session(load_campaign(file), amend=True) as session:
+        found = plan_widths(session)
+    assert isinstance(found, PlanWidths)
+    return found
+
+
+def test_a_plan_names_its_battles_once_and_how_often_they_are_judged(write_campaign: Write) -> None:
+    file = write_campaign()
+    file.write_text(file.read_text().replace("instructions = 4", "instructions = 4\nrepeats = 2"))
+    with Session(load_campaign(file)) as session:
+        found = planned_battles(session.store, session.planned.id)
+    assert found.models == tuple(sorted(found.models))
+    assert (found.judges, found.repeats) == (2, 2)
+    assert set(found.judgments.tolist()) == {4}
+    pairs = {(a, b) for a, b, _ in found.battles.tolist()}
+    assert pairs == set(combinations(range(6), 2))
+    assert len(found.battles) == 15 * 4
+
+
+def test_before_any_verdict_the_reference_and_usual_judges_are_believed(write_campaign: Write, venire: Venire) -> None:
+    file = write_campaign(judge=PRICED)
+    found = venire("plan", file, "--json").json()["widths"]
+    assert found["believed"] == {"source": "reference", "slope": SLOPE, "judgments": 0}
+    assert found["design_effect"]["judgments"] == 0
+    assert [one["times"] for one in found["curve"]] == [0.5, 1.0, 2.0, 4.0]
+    for less, more in pairwise(found["curve"]):
+        assert less["nano"] < more["nano"]
+        assert less["half_width"] > more["half_width"]
+    assert [one["half_width"] for one in found["needed"]] == [50.0, 25.0, 15.0]
+    assert found["needed"][0]["nano"] < found["needed"][1]["nano"]
+    assert found["grows_by"] == "instructions"
+    assert len(found["models"]) == 6
+    shown = venire("plan", file).out
+    assert "widths may be off by a third" in shown
+    assert f"reference ratings x {SLOPE}, as usual judges see them" in " ".join(shown.split())
+
+
+def test_a_budget_that_is_too_small_has_a_line_of_its_own(write_campaign: Write, venire: Venire) -> None:
+    whole = widths(write_campaign(judge=PRICED))
+    calls = 2 * whole.trials // 4
+    file = write_campaign(judge=PRICED, more=f"[budget]\ncalls = {calls}")
+    found = widths(file)
+    assert found.covered == pytest.approx(0.25)
+    assert "as the budget covers" in venire("plan", file, "--amend").out
+    wide, narrow = found.widths.half(found.covered), found.widths.half()
+    assert np.all(wide > narrow)
+
+
+def test_verdicts_so_far_are_the_pilot_and_what_was_paid_counts(write_campaign: Write, venire: Venire) -> None:
+    file = write_campaign(judge=PRICED, more="[budget]\ncalls = 120")
+    before = widths(file)
+    assert (before.done, before.paid) == (0, 0)
+    assert venire("run", file, "--yes").code == 3
+    after = widths(file)
+    assert after.effect.judgments > 10
+    assert after.done >= 50
+    assert after.paid > 0
+    assert after.nano(0.0) == after.paid
+    assert after.nano(1.0) == pytest.approx(after.paid + after.each * (after.trials - after.done), abs=1)
+    assert f"measured on {after.effect.judgments:,} judgments" in venire("plan", file).out
+
+
+def test_without_pairs_there_are_no_widths(write_campaign: Write, venire: Venire) -> None:
+    judge = '[[judge]]\nname = "g"\nmodel = "simulated/gpt-4-0613@1"\nprotocol = "direct"\n'
+    done = venire("plan", write_campaign(judges=judge), "--json").json()
+    assert done["widths"] is None
+
+
+def test_models_without_a_reference_have_widths_too(write_campaign: Write) -> None:
+    file = write_campaign()
+    campaign = load_campaign(file)
+    campaign = replace(campaign, data=replace(campaign.data, elo=None))
+    with Session(campaign) as session:
+        found = plan_widths(session)
+    assert isinstance(found, PlanWidths)
+    assert found.belief.source == "nothing"
+    assert np.isfinite(found.widths.half()).all()
+
+
+def write_tables(folder: Path, instructions: int) -> None:
+    """Tables of eight models from 850 to 1150 Elo, whose completions are of unlike lengths."""
+    rng = np.random.default_rng(1)
+    models = [f"m{n}" for n in range(8)]
+    names = [f"q{n:03}" for n in range(instructions)]
+    asked = [{"instruction_id": name, "instruction": f"Say {name}."} for name in names]
+    lengths = rng.lognormal(5.0, 0.35, (8, instructions)).astype(int)
+    told = [
+        {"model": model, "instruction_id": name, "completion": f"{model} {name} " + "x" * int(lengths[n, i])}
+        for n, model in enumerate(models)
+        for i, name in enumerate(names)
+    ]
+    for table, rows in (("instructions", asked), ("completions", told)):
+        (folder / f"{table}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    elo = "".join(f"{model},{850 + 300 * n / 7:.0f}\n" for n, model in enumerate(models))
+    (folder / "elo.csv").write_text(f"model,elo\n{elo}", encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_widths_promised_after_a_sixth_are_those_of_the_board(write_campaign: Write, venire: Venire) -> None:
+    judge = '[[judge]]\nname = "j"\nmodel = "simulated/gpt-4-0613@1"\n'
+    file = write_campaign(judges=judge, instructions=40, more="[budget]\ncalls = 800")
+    write_tables(file.parent, 40)
+    assert venire("run", file, "--yes").code == 3
+    promised = widths(file)
+    file.write_text(file.read_text().replace("[budget]\ncalls = 800", ""))
+    assert venire("run", file, "--yes", "--amend").code == 0
+    board = venire("rate", file.parent / "small.duckdb", "--json").json()
+    seen = np.median([0.5 * (one["hi"] - one["lo"]) for one in board["models"]])
+    assert float(np.median(promised.widths.half())) / seen == pytest.approx(1.0, abs=0.2)

@@ -129,7 +129,7 @@ class _Run:
 
     def _begin_round(self) -> None:
         """Open the way to the store for what is missing of the plan."""
-        self.pending = plans.pending(self.store, self.planned.id)
+        self.pending = plans.pending(self.store, self.planned.id).among(self.planned.only)
         self.recorder = Recorder(
             self.store,
             self.planned.id,
@@ -174,7 +174,8 @@ class _Run:
     def _is_over(self) -> bool:
         """Whether the run ends with this round: it was stopped, or something of the round could not be asked."""
         done = self.standing.settled + self.settled + self.standing.failed + self.failed
-        return self.stop.gently.is_set() or done < self.standing.planned or not self.following
+        part = self.planned.only is not None or done < self.standing.planned
+        return self.stop.gently.is_set() or part or not self.following
 
     async def _round(
         self,
@@ -385,10 +386,14 @@ class _Run:
     def _summary(self) -> CampaignSummary:
         closed = {lane_name(lane.settings): lane.closed for lane in self.lanes.values() if lane.closed is not None}
         standing = frames.progress(self.store, self.planned.id)
+        only, asked = self.planned.only, standing
+        if only is not None:  # a part of the plan is what there is to ask
+            left = len(plans.pending(self.store, self.planned.id).among(only).trials)
+            asked = frames.Progress(left, 0, 0)
         ending = end_of(
-            standing,
+            asked,
             stopped=self.stop.gently.is_set(),
-            planned_out=not self.following or self.following.asked,
+            planned_out=only is not None or not self.following or self.following.asked,
             out_of_budget=bool(self.out_of_budget) or self.following.short,
         )
         unaffordable = {self.planned.judges[number].name: why for number, why in self.out_of_budget.items()}

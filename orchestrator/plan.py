@@ -57,6 +57,8 @@ class PlannedCampaign:
     """Battles left out because both sides have the same text."""
     rounds: tuple[PlannedRound, ...] = ()
     """Those in force, in order."""
+    only: frozenset[int] | None = None
+    """Trials that a run asks of it, where not all."""
 
 
 def respondents(campaign: Campaign) -> list[tuple[JudgeSettings, Respondent]]:

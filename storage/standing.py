@@ -65,6 +65,13 @@ class Left:
         wanted = np.isin(self.respondents, respondents)
         return Left(self.trials[wanted], self.respondents[wanted])
 
+    def among(self, trials: Collection[int] | None) -> Left:
+        """What is left of some trials, in plan order; None: of all."""
+        if trials is None:
+            return self
+        wanted = np.isin(self.trials, list(trials))
+        return Left(self.trials[wanted], self.respondents[wanted])
+
 
 @dataclass(frozen=True, slots=True)
 class Forecast:

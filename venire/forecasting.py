@@ -63,7 +63,7 @@ def _notes(rows: Sequence[JudgeForecast]) -> list[str]:
         whose = "" if not learnt else " of the others"
         told.append(
             f"tokens{whose} are guessed (4 characters each, 3 to 5 for low and high; {REASONS} of reasons, 70 to 411), "
-            "hidden reasoning left out"
+            "hidden reasoning left out; `venire plan --pilot 40` asks 40 trials of each judge first and learns"
         )
     if learnt:
         trials = ", ".join(f"{row.learnt:,} of {plain(row.judge)}" for row in learnt[:4])

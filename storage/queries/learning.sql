@@ -12,3 +12,7 @@ select a.trial, t.respondent, t.instruction, min(a.step) first_step, count(*) ca
 select distinct t.model_a, t.model_b, t.instruction, t.respondent, t.repeat
   from plan p join campaign c on c.id = p.campaign join round r on r.campaign = p.campaign and r.number = p.round join trial t on t.id = p.trial
   where p.campaign = $campaign and p.round >= c.in_force and t.model_a is not null and p.rowid between $low and $high;
+
+-- name: trials_between
+-- What each trial is, by a range of numbers; no battle has models 0 and 0.
+select id trial, respondent, instruction, coalesce(model_a, 0) model_a, coalesce(model_b, 0) model_b, repeat from trial where id between $low and $high;

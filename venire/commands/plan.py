@@ -12,21 +12,33 @@ __all__ = ["plan"]
 def plan(
     file: Path = typer.Argument(..., help="The campaign file."),
     amend: bool = typer.Option(False, "--amend", help="Accept a file that changed since calls were made."),
+    pilot: int | None = typer.Option(
+        None, "--pilot", min=1, help="Ask so many trials of the plan for each judge first, and learn from them."
+    ),
+    yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask before a pilot spends."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON on standard output and nothing else."),
 ) -> None:
     """Show what a campaign will ask and cost, and how wide its intervals will be.
 
-    The data is imported and the plan written into the store; nobody is asked."""
+    The data is imported and the plan written into the store; nobody is asked but by --pilot, whose trials are part of
+    the plan and are not paid again."""
     from venire.commands.options import write_json
     from venire.configs.loading import load_campaign
     from venire.planned import plan_json, show_plan
     from venire.screen import console
     from venire.session import Session
+    from venire.show import EXIT_CODES
     from venire.widths import plan_widths, show_widths, widths_json
 
+    code = 0
     with Session(load_campaign(file), amend=amend) as session:
+        if pilot is not None:
+            from venire.piloting import run_pilot
+
+            code = EXIT_CODES[run_pilot(console(stderr=True), session, pilot, yes=yes)]
         if as_json:
             write_json(plan_json(session) | {"widths": widths_json(plan_widths(session))})
         else:
             show_plan(console(), session)
             show_widths(console(), plan_widths(session))
+    raise typer.Exit(code)

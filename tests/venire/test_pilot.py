@@ -1,0 +1,55 @@
+"""`venire plan --pilot` asks a few trials of the plan first, once, and forecasts the rest from them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Write = Callable[..., Path]
+Venire = Callable[..., Any]
+
+PRICED = "price = { input = 2.5, output = 10 }"
+
+
+def test_a_pilot_is_part_of_the_plan_and_says_what_the_rest_will_cost(write_campaign: Write, venire: Venire) -> None:
+    file = write_campaign(judge=PRICED, instructions=5)
+    guessed = venire("plan", file, "--json").json()
+    done = venire("plan", file, "--pilot", 12, "--yes", "--json")
+    found = done.json()
+    assert done.code == 0
+    assert "pilot: 24 trials" in done.err
+    assert [row["learnt"] for row in found["judges"]] == [12, 12]
+    assert [row["learnt"] for row in guessed["judges"]] == [0, 0]
+    assert found["progress"]["settled"] == 24
+    assert found["progress"]["planned"] == guessed["progress"]["planned"]
+    assert found["widths"]["design_effect"]["judgments"] > 8
+    again = venire("plan", file, "--pilot", 12, "--json")
+    assert "no pilot is needed" in again.err
+    assert again.json()["spent"] == found["spent"] > 0
+    assert venire("run", file, "--yes").code == 0
+    after = venire("plan", file, "--json").json()
+    low, high = (sum(row[side] for row in found["judges"]) for side in ("low", "high"))
+    assert low <= after["spent"] - found["spent"] <= high
+
+
+def test_nobody_is_asked_without_a_yes(write_campaign: Write, venire: Venire, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = write_campaign(judge=PRICED)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False)
+    done = venire("plan", file, "--pilot", 4)
+    assert done.code == 2
+    assert "8 trials of the plan" in done.err
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("typer.confirm", lambda *words, **options: False)
+    assert venire("plan", file, "--pilot", 4).code == 130
+    assert json.loads(venire("plan", file, "--json").out)["progress"]["settled"] == 0
+
+
+def test_a_pilot_that_a_budget_stops_says_so(write_campaign: Write, venire: Venire) -> None:
+    file = write_campaign(judge=PRICED, more="[budget]\ncalls = 20")
+    done = venire("plan", file, "--pilot", 12, "--yes")
+    assert done.code == 3
+    assert "it did not end whole (budget" in done.err

@@ -83,8 +83,8 @@ def covariance_after(
     """Posterior covariance (models, models) of the ratings after so many battles of each pair; 0 where one is held.
 
     `weights` (models, models) is the information of one battle, `counts` (models, models) how often each pair was
-    asked, `free` (models,) are those whose ratings are not known already, `prior` (models,) in logits is how far each may
-    be off before anything was asked.
+    asked, `free` (models,) are those whose ratings are not known already, `prior` (models,) in logits is how far each
+    may be off before anything was asked.
     """
     fisher = -weights * counts
     np.fill_diagonal(fisher, -fisher.sum(axis=1) + 1.0 / np.square(prior))

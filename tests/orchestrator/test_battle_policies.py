@@ -262,13 +262,19 @@ def test_battles_of_models_that_are_held_are_never_asked(purpose: str) -> None:
         assert all("m00" in (p.model_a, p.model_b) for p in picks)
 
 
-def test_a_model_that_is_placed_meets_anchors_of_its_own_level() -> None:
+def test_a_model_that_is_placed_meets_several_opponents_of_about_its_own_level_whatever_they_cost() -> None:
     state = field(12, 200)
     state = replace(state, logits=np.linspace(-3.0, 3.0, 12), held=frozenset(state.models[1:]))
     state = after(state, choose("information", state, 11, purpose="place"))
-    picks = [p for p in choose("information", state, 100, purpose="place") if p.why == "information"]
+    every = choose("information", state, 100, purpose="place")
+    picks = [p for p in every if p.why == "information"]
     assert len(picks) == 90
-    assert {p.model_b for p in picks} == {"m01"}
+    met = Counter(p.model_b for p in picks)
+    assert set(met) == {"m01", "m02", "m03"}
+    assert max(met.values()) < 60
+    dear = replace(state, completion_price=np.geomspace(1e9, 1e3, 12 * 200).reshape(12, 200))
+    dear = replace(dear, instruction_price=np.zeros(200))
+    assert choose("information", dear, 100, purpose="place") == every
 
 
 def test_a_model_that_is_placed_among_judged_ones_has_only_battles_of_its_own() -> None:

@@ -122,12 +122,18 @@ def _placed(world: World, truth: Truth, place: int) -> tuple[float, float]:
 
 
 def _error(world: World, truth: Truth, task: Task, best: OptimalDesign) -> float:
-    """e' L e of the ratings found, in the judge's own log odds."""
+    """e' L e of the ratings found, in the judge's own log odds.
+
+    Verdicts of no judge follow the logistic curve, so that close pairs and wide ones give it unlike slopes: where all
+    ratings are wanted, they are drawn together or apart by one factor to have the slope of the truth.
+    """
     off: Vector | NDArray[np.float64] = np.zeros(len(MODELS))
     if task.place is not None:
         off[task.place] = _placed(world, truth, task.place)[0] - truth.logits[task.place]
     else:
         data = evidence(world.battles(), MODELS).data
         found = bradley_terry(data, ridge=_WEAK, errors="none").logits
-        off = found - found.mean() - truth.logits
+        found = found - found.mean()
+        stretch = found @ truth.logits / (truth.logits @ truth.logits) if task.purpose == "mean" else 1.0
+        off = found / stretch - truth.logits
     return float(off @ best.aim @ off)

@@ -17,6 +17,7 @@ from venire.arena.campaigns import PhaseSettings
 from venire.arena.errors import InputError
 from venire.arena.planning import JudgeHabit, Pick, PlanState
 from venire.orchestrator.balancing import parts
+from venire.orchestrator.informing import information_of_pairs
 from venire.orchestrator.policies import POLICIES
 
 BATTLES = [name for name, policy in POLICIES.items() if not policy.crossed]
@@ -338,3 +339,21 @@ def test_a_thousand_battles_among_two_hundred_models_are_planned_at_once(policy:
     state = field(200, 1000)
     rows = np.random.default_rng(2).permuted(np.tile(np.arange(200, dtype=np.int32), (1000, 1)), axis=1)[:, :3]
     assert len(choose(policy, replace(state, asked=rows), 1000)) == 1000
+
+
+def test_the_yardstick_is_its_rule_with_errors_that_shrink_by_what_was_chosen() -> None:
+    state = field(6, 400)
+    state = after(state, choose("balanced", state, 30))
+    assert state.logits is not None
+    assert state.se is not None
+    picks = choose("gap-error", state, 60)
+    gap = 2.0 * np.abs(state.logits[:, None] - state.logits[None, :])  # the judge's slope is 2
+    chance = 1.0 / (1.0 + np.exp(-gap))
+    information = information_of_pairs(state.logits, state.judges)
+    variance = state.se**2
+    for pick, (a, b, _) in zip(picks, coded(state, picks), strict=True):
+        worth = np.triu(chance * (1 - chance) * (variance[:, None] + variance[None, :]) / (1.0 + gap), 1)
+        if pick.why == "gap-error":
+            assert divmod(int(np.argmax(worth)), 6) == (a, b)
+            assert pick.gain == pytest.approx(worth[a, b], rel=1e-9)
+        variance[[a, b]] = 1.0 / (1.0 / variance[[a, b]] + information[a, b])

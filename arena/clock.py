@@ -18,8 +18,10 @@ from typing import Any, Protocol, TypeVar, TypeVarTuple
 
 __all__ = ["Clock", "SystemClock", "VirtualClock"]
 
-_MOST_PASSED_OVER = 16
-"""Turns of a busy loop between two looks for events."""
+_LOOK_EVERY = 1e-3
+"""Seconds of the machine's own time between two looks of a busy loop for events."""
+_LONG_JUMP = 1.0
+"""Virtual seconds before which there is always a look."""
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -92,26 +94,27 @@ class VirtualClock:
 class _JumpingSelector(selectors.DefaultSelector):
     """Waits by moving the clock; events that are there already come first and take no virtual time.
 
-    While the loop has something to do, only every so often is it looked whether there are events: a look costs as much
-    as a timer, and the clock stands still until there was one.
+    A look whether there are events costs more than a timer, so a busy loop looks once in a millisecond of the machine's
+    own time; before the clock moves by a second or more it always does.
     """
 
     def __init__(self, clock: VirtualClock) -> None:
         super().__init__()
         self._clock = clock
-        self._passed_over = 0
+        self._look_at = 0.0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        if timeout is not None and timeout <= 0 and self._passed_over < _MOST_PASSED_OVER:
-            self._passed_over += 1
-            return []
-        self._passed_over = 0
-        if self._clock.threads and (timeout is None or timeout > 0):
+        idle = timeout is None or timeout > 0
+        if self._clock.threads and idle:
             return super().select(None)  # until a thread is done and says so
-        events = super().select(None if timeout is None else 0)
-        if not events and timeout is not None and timeout > 0:
+        now = time.perf_counter()
+        if timeout is None or timeout >= _LONG_JUMP or now >= self._look_at:
+            self._look_at = now + _LOOK_EVERY
+            if events := super().select(None if timeout is None else 0):
+                return events
+        if timeout is not None and idle:
             self._clock.advance(timeout)
-        return events
+        return []
 
 
 class _VirtualLoop(asyncio.SelectorEventLoop):

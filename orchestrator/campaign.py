@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 
 __all__ = ["run_campaign"]
 
+_TICK, _SIMULATED_TICK = 0.2, 10.0
+"""Seconds between two reports of progress; of a clock that jumps they are many in one of the machine's."""
+
 
 async def run_campaign(
     store: Store,
@@ -68,7 +71,7 @@ async def run_campaign(
     Once all of it is settled or failed, `more` is asked in a thread for the campaign with a round more, `on_look` hears
     what was seen, and the run goes on until there is none: limits, routes, budgets and counters are of the whole run.
     `on_start` is handed each round's recorder before its first call, for whoever wants to hold the store. `inline`
-    writes rows without a thread: for a virtual clock, which does not wait for one.
+    reads and writes without threads: for a virtual clock, which does not wait for one.
 
     Returns when everything is settled or there is a reason to stop; raises StoreError when the store fails, after what
     was in flight has come in. Cancelled: as with a second request to stop.
@@ -216,7 +219,7 @@ class _Run:
             lane = self.lanes[identity]
             lane.begin(self.recorder)
             left = self.pending.of(*numbers)
-            feed = Feed(self.store, left, self.out_of_budget)
+            feed = Feed(self.store, left, self.out_of_budget, inline=self.writing["inline"])
             feeds.append((feed, lane, min(settings.workers, len(left.trials))))
         return feeds
 
@@ -288,7 +291,7 @@ class _Run:
             progress(self.statistics())
             for lane in self.lanes.values():
                 lane.tell_holds()
-            await self.clock.sleep(0.2)
+            await self.clock.sleep(_SIMULATED_TICK if self.writing["inline"] else _TICK)
 
     async def _worker(self, feed: Feed, lane: Lane, prices: Mapping[str, Price]) -> None:
         while not self.halt.is_set() and lane.closed is None:

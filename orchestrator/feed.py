@@ -23,13 +23,15 @@ _CHUNK = 500
 class Feed:
     """Hands out the pending trials of a lane, each once, the next chunk being read while one is asked.
 
-    Trials of a respondent in `left_out`, which may grow on the way, are passed over.
+    Trials of a respondent in `left_out`, which may grow on the way, are passed over. `inline` reads a chunk when it is
+    wanted, and in no thread: what is handed out does not depend then on how long reading takes.
     """
 
-    def __init__(self, store: Store, left: Left, left_out: Container[int] = ()) -> None:
+    def __init__(self, store: Store, left: Left, left_out: Container[int] = (), *, inline: bool = False) -> None:
         self._store = store
         self._left = left
         self._left_out = left_out
+        self._inline = inline
         self._next = 0
         self._ready: deque[Pending] = deque()
         self._reading: asyncio.Future[list[Pending]] | None = None
@@ -47,7 +49,8 @@ class Feed:
                 chunk = await asyncio.shield(self._reading)  # a worker may be sent home while it waits here
                 self._reading = None
                 self._ready.extend(chunk)
-                self._read_on()
+                if not self._inline:
+                    self._read_on()
         return self._ready.popleft()
 
     def _read_on(self) -> bool:
@@ -63,7 +66,13 @@ class Feed:
         return False
 
     def _read(self, chunk: NDArray[np.int64]) -> None:
-        self._reading = asyncio.get_running_loop().run_in_executor(None, load, self._store, chunk)
+        loop = asyncio.get_running_loop()
+        if self._inline:
+            texts = load(self._store, chunk)
+            self._reading = loop.create_future()
+            self._reading.set_result(texts)
+        else:
+            self._reading = loop.run_in_executor(None, load, self._store, chunk)
 
     async def close(self) -> None:
         """Wait for a chunk that is being read, so that nobody reads a store that is closing."""

@@ -14,8 +14,9 @@ from venire.storage.plans import Pending
 
 __all__ = ["UNSENT_OUTCOME", "VERDICT_FAULTS", "Ask", "flagged", "settle", "stage"]
 
-_KNOWN = 1_024
-"""Texts of which is remembered whether they are suspicious: trials of an instruction stand together in a plan."""
+_KNOWN = 8_192
+"""Texts of which is remembered whether they are suspicious: trials of an instruction stand together in a plan, but one
+judge may be far ahead of another."""
 
 Ask = Callable[[int, Request], Awaitable[Reply]]
 """Asks the request of a step (1, 2, ...) and returns its reply."""

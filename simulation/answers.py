@@ -23,6 +23,7 @@ class Known:
     elo: float
 
 
+_MOST_LATELY = 128
 _HEAD = 24
 """Characters at the beginning of a completion that are left of it, however it is cut."""
 
@@ -73,6 +74,8 @@ class AnswerKey:
             cut = asked + _when_cut(neutralise(completion), len(completion))
             self._cut[cut] = min(model, self._cut.get(cut, model))
         self.shared = len(shared)
+        self._lately: dict[tuple[str, ...], tuple[Known, ...] | None] = {}
+        """What was found last: each step of a trial shows the same."""
 
     def __len__(self) -> int:
         """How many different pairs of instruction and completion text are known."""
@@ -80,6 +83,14 @@ class AnswerKey:
 
     def find(self, instruction: str, *completions: str) -> tuple[Known, ...] | None:
         """What stands behind these completions of one instruction, in their order; None if one is not known."""
+        shown = (instruction, *completions)
+        if shown not in self._lately:
+            if len(self._lately) >= _MOST_LATELY:
+                del self._lately[next(iter(self._lately))]
+            self._lately[shown] = self._find(instruction, completions)
+        return self._lately[shown]
+
+    def _find(self, instruction: str, completions: Sequence[str]) -> tuple[Known, ...] | None:
         asked = text_digest(instruction)
         found = []
         for completion in completions:

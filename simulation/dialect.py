@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import orjson
@@ -29,6 +30,9 @@ Logprobs = tuple[tuple[tuple[str, float], ...], ...]
 
 _MOST_LOGPROBS = 20
 _STAGES: tuple[Stage, ...] = ("reasons", "verdict", "repair")
+
+
+_apart_again = lru_cache(maxsize=128)(apart)  # each step of a trial shows the same question
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +119,7 @@ def ask_of(model: str, request: Request, *, structured: bool) -> Ask:
     if request.max_tokens < 1:
         raise RequestError("max_tokens must be at least 1", "max_tokens")
     said = [(message["role"], message["content"]) for message in request.messages]
-    asked, (texts, words) = _question(said)
+    asked, (texts, words) = _question(said, _apart_again)
     quoted = tuple(text for role, text in said[asked:] if role == "assistant")
     return Ask(
         model=model,
@@ -133,7 +137,9 @@ def ask_of(model: str, request: Request, *, structured: bool) -> Ask:
     )
 
 
-def _question(said: list[tuple[str, str]]) -> tuple[int, tuple[tuple[str, ...], str]]:
+def _question(
+    said: list[tuple[str, str]], apart: Callable[[str], tuple[tuple[str, ...], str]] = apart
+) -> tuple[int, tuple[tuple[str, ...], str]]:
     """The place of the message that asks, and what it shows and says: worked examples may stand before it."""
     users = [place for place, (role, _) in enumerate(said) if role == "user"]
     if not users:

@@ -7,7 +7,6 @@ a virtual clock a day of waiting takes no time, and two runs of a campaign are a
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 from hashlib import sha256
@@ -75,7 +74,7 @@ class DirectJudges:
         self._pace = 0.0 if speed == 0 or isinf(speed) else 1 / speed
         self._seed = seed
         self._faults = faults if faults is not None and faults.any else None
-        self._asked: Counter[bytes] = Counter()
+        self._asked: dict[bytes, int] = {}
         self._fingerprint = f"fp_{profiles_digest()}"
 
     def provider(self, endpoint: Endpoint) -> DirectProvider:
@@ -94,7 +93,7 @@ class DirectJudges:
             unknown = error_body(str(error), "invalid_request_error", code="model_not_found", param="model")
             return self._refused(404, unknown)
         digest = sha256(body).digest()
-        self._asked[digest] = asked = self._asked[digest] + 1
+        self._asked[digest] = asked = self._asked.get(digest, 0) + 1
         wait_s = reply.latency_s * self._pace
         fault = None if self._faults is None else self._faults.draw(self._seed, digest.hex(), asked)
         if fault is not None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-__all__ = ["CAMPAIGN", "Judge", "write_calls", "write_campaign"]
+__all__ = ["CAMPAIGN", "Judge", "texts", "write_calls", "write_campaign"]
 
 CAMPAIGN = "campaign.toml"
 _WORDS = (
@@ -42,7 +42,7 @@ def _text(random: Random, length: int) -> str:
     return " ".join(chosen)
 
 
-def _texts(instructions: int, models: int) -> Iterable[tuple[str, str, Mapping[str, str]]]:
+def texts(instructions: int, models: int) -> Iterable[tuple[str, str, Mapping[str, str]]]:
     """Name and text of each instruction, and its completions by model."""
     random = Random(7)
     for n in range(instructions):
@@ -63,7 +63,7 @@ def write_campaign(
         (folder / "instructions.jsonl").open("w", encoding="utf-8") as asked,
         (folder / "completions.jsonl").open("w", encoding="utf-8") as said,
     ):
-        for name, text, completions in _texts(instructions, models):
+        for name, text, completions in texts(instructions, models):
             _line(asked, {"instruction_id": name, "instruction": text})
             for model, completion in completions.items():
                 _line(said, {"instruction_id": name, "model": model, "completion": completion})
@@ -89,7 +89,7 @@ def write_calls(path: Path, trials: int = 200) -> None:
 
     ask, verdict = load("two_stage", "reasons"), load("two_stage", "verdict").template
     with path.open("w", encoding="utf-8") as into:
-        for name, text, completions in _texts(trials, 2):
+        for name, text, completions in texts(trials, 2):
             fenced = [enclose(one, f"{name}-{n:010}") for n, one in enumerate((text, *completions.values()))]
             question = ask.substitute(instruction=fenced[0], first=fenced[1], second=fenced[2])
             first = {"role": "user", "content": question}

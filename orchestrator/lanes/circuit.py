@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from random import Random
+import random
 
 from venire.arena.clock import Clock
 
@@ -14,7 +14,6 @@ FAILURES = 4
 
 _FIRST = 1.0
 _LONGEST = 60.0
-_random = Random()
 
 
 class Circuit:
@@ -78,7 +77,7 @@ class Circuit:
         else:
             self._probe = 0
             self._wait = min(_LONGEST, 2 * self._wait)
-        wait = self._wait * _random.uniform(0.75, 1.0)
+        wait = self._wait * random.uniform(0.75, 1.0)
         self._probe_at = self._clock.monotonic() + wait
         return wait
 

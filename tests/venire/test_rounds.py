@@ -1,0 +1,395 @@
+"""A plan in rounds: what is asked next hangs on what is in the store alone, wherever a run was stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from importlib.resources import files
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import venire
+from venire.arena.clock import VirtualClock
+from venire.arena.errors import InputError, StoreError
+from venire.orchestrator.ending import CampaignSummary, Ending
+from venire.orchestrator.events import Event, Events
+from venire.session import Embedded
+from venire.steering import Steerer
+from venire.storage import checking, looks, plans
+from venire.storage.store import Store
+
+FILE = """\
+name = "small"
+seed = 5
+
+[data]
+instructions = "instructions.jsonl"
+completions = "completions.jsonl"
+{elo}
+{plan}
+
+{judges}
+{more}
+"""
+PHASES = """
+[plan]
+instructions = 8
+[[plan.phase]]
+name = "screen"
+policy = "balanced"
+battles = 20
+[[plan.phase]]
+name = "refine"
+policy = "information"
+round = 10
+battles = 20
+"""
+SCREEN = "[plan]\ninstructions = 8\n[[plan.phase]]\nname = 'screen'\npolicy = 'balanced'\nbattles = 30\n"
+JUDGE = '[[judge]]\nname = "{0}"\nmodel = "simulated/{0}@1"\nprotocol = "{1}"\nconcurrency = 8\n{2}\n'
+
+Write = Callable[..., Path]
+
+
+@pytest.fixture
+def write(folder: Path) -> Write:
+    """Writes a campaign file on the demo's tables, with one judge who is asked once about a battle."""
+
+    def campaign(
+        plan: str = PHASES, *, name: str = "small", judges: str = "", more: str = "", elo: bool = True
+    ) -> Path:
+        path = folder / f"{name}.toml"
+        asked = judges or JUDGE.format("gpt-4-0613", "binary", "")
+        data = 'elo = "elo.csv"' if elo else ""
+        path.write_text(FILE.format(plan=plan, judges=asked, more=more, elo=data), encoding="utf-8")
+        return path
+
+    return campaign
+
+
+def go(path: Path, **options: Any) -> CampaignSummary:
+    with venire.Session(venire.load_campaign(path), clock=VirtualClock()) as session:
+        return session.run(embedded=Embedded(direct=True), **options)
+
+
+def planned(path: Path) -> list[tuple[Any, ...]]:
+    """Everything that was decided, and what came of it: rounds with their designs, their trials, and verdicts."""
+    with venire.open_store(venire.load_campaign(path).store) as store:
+        rows = store.connection.execute(
+            "select p.round, p.ordinal, hex(t.trial_key), v.label from plan p join trial t on t.id = p.trial "
+            "left join settled v on v.trial = t.id order by all"
+        ).fetchall()
+        return [*((one.phase, one.policy, one.trials, one.design) for one in plans.rounds(store, 1)), *rows]
+
+
+def seen(path: Path) -> list[tuple[int, int, str | None]]:
+    with venire.open_store(venire.load_campaign(path).store) as store:
+        return [(number, look.battles, look.stop) for number, look in looks.read(store, 1)]
+
+
+@pytest.fixture
+def run_command(request: pytest.FixtureRequest) -> Any:
+    """Runs a command, as `venire` does, which is the package's name here."""
+    return request.getfixturevalue("venire")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Any, ...]]:
+    """What is planned and judged by a run that nothing stops."""
+    folder = tmp_path_factory.mktemp("whole")
+    for name in ("instructions.jsonl", "completions.jsonl", "elo.csv"):
+        shutil.copy(str(files("venire.configs.demo").joinpath(name)), folder / name)
+    path = folder / "small.toml"
+    path.write_text(
+        FILE.format(plan=PHASES, judges=JUDGE.format("gpt-4-0613", "binary", ""), more="", elo='elo = "elo.csv"'),
+        encoding="utf-8",
+    )
+    assert go(path).ending is Ending.COMPLETE
+    return planned(path)
+
+
+@pytest.fixture
+def undisturbed(whole: list[tuple[Any, ...]], write: Write) -> tuple[list[tuple[Any, ...]], Path]:
+    """The same, and a campaign of which nothing is planned yet."""
+    return whole, write()
+
+
+def test_phases_follow_each_other_and_every_verdict_knows_its_round_and_phase(write: Write) -> None:
+    path = write()
+    told: list[tuple[int, str, int]] = []
+    summary = go(path, on_look=lambda number, phase, look: told.append((number, phase, look.battles)))
+    assert (summary.ending, summary.stopped) == (Ending.COMPLETE, "all 40 battles of the plan are judged")
+    assert (summary.statistics.planned, summary.statistics.round, summary.statistics.phase) == (80, 3, "refine")
+    assert told == [(1, "screen", 20), (2, "refine", 30), (3, "refine", 40)]
+    assert [(one[0], one[1]) for one in seen(path)] == [(1, 20), (2, 30), (3, 40)]
+    with venire.open_store(venire.load_campaign(path).store) as store:
+        found = store.connection.execute("select round, phase, count(*) from battle group by all order by 1").fetchall()
+        assert found == [(1, "screen", 40), (2, "refine", 20), (3, "refine", 20)]
+        designs = [json.loads(one.design) for one in plans.rounds(store, 1)]
+    assert {len(one["why"]) for one in designs} == {20, 10}
+    assert all(gain > 0 for one in designs[1:] for gain in one["gains"] if gain is not None)
+    before, again = seen(path), go(path)  # what is complete asks and looks no more
+    assert (again.ending, again.statistics.calls, again.stopped) == (Ending.COMPLETE, 0, summary.stopped)
+    assert seen(path) == before
+
+
+def interrupted_at(calls: int) -> Events:
+    """Events whose observer asks the run to stop, as Ctrl-C does, when so many trials are settled."""
+    settled: list[Event] = []
+
+    def watch(event: Event) -> None:
+        if event.name == "trial.settled":
+            settled.append(event)
+            if len(settled) == calls:
+                signal.raise_signal(signal.SIGINT)
+
+    return Events(VirtualClock(), [watch])
+
+
+@pytest.mark.parametrize("calls", [40, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 39, 41, 75))])
+def test_a_run_that_is_interrupted_goes_on_with_the_same_plan(
+    calls: int, undisturbed: tuple[list[tuple[Any, ...]], Path]
+) -> None:
+    expected, path = undisturbed
+    assert go(path, events=interrupted_at(calls)).ending is Ending.INTERRUPTED
+    assert planned(path) != expected
+    assert go(path).ending is Ending.COMPLETE
+    assert planned(path) == expected
+
+
+@pytest.mark.parametrize(
+    ("place", "turn"),
+    [
+        ("after the look", 1),
+        ("half of the plan", 2),
+        *(
+            pytest.param(place, turn, marks=pytest.mark.slow)
+            for place in ("before the look", "after the look", "half of the plan", "after the plan")
+            for turn in (1, 2)
+        ),
+    ],
+)
+def test_a_run_that_dies_while_a_round_is_planned_goes_on_with_the_same_plan(
+    place: str, turn: int, undisturbed: tuple[list[tuple[Any, ...]], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected, path = undisturbed
+    turns = [0]
+    add, append = looks.add, plans.append_round
+
+    def die() -> None:
+        turns[0] += 1
+        if turns[0] == turn:
+            raise StoreError("gone")
+
+    def half(rows: Iterator[Any]) -> Iterator[Any]:
+        yield from islice(rows, 12)
+        die()
+        yield from rows
+
+    def looked(*given: Any) -> None:
+        if place == "before the look":
+            die()
+        add(*given)
+        if place == "after the look":
+            die()
+
+    def appended(store: Store, campaign: int, rows: Iterator[Any], **more: Any) -> int:
+        if not more["follows"]:
+            return append(store, campaign, rows, **more)
+        count = append(store, campaign, half(rows) if place == "half of the plan" else rows, **more)
+        if place == "after the plan":
+            die()
+        return count
+
+    with monkeypatch.context() as patched:
+        patched.setattr(plans, "_CHUNK", 5)
+        patched.setattr(looks, "add", looked)
+        patched.setattr(plans, "append_round", appended)
+        with pytest.raises(StoreError, match="gone"):
+            go(path)
+    assert planned(path) != expected
+    assert go(path).ending is Ending.COMPLETE
+    assert planned(path) == expected
+    assert checking.check(venire.load_campaign(path).store).sound
+
+
+def test_a_rule_stops_a_campaign_and_says_why(write: Write) -> None:
+    plan = "[plan]\ninstructions = 8\npolicy = 'balanced'\nround = 10\n[plan.stop]\nbattles = 25\n"
+    path = write(plan)
+    summary = go(path)
+    assert summary.ending is Ending.COMPLETE
+    assert summary.stopped is not None
+    assert "25" in summary.stopped
+    assert [one[1] for one in seen(path)] == [10, 20, 25]
+    assert seen(path)[-1][2] == summary.stopped
+    assert go(path).statistics.calls == 0
+
+
+def test_without_a_rule_what_needs_to_see_nothing_is_planned_at_once(write: Write) -> None:
+    path = write("[plan]\ninstructions = 8\npolicy = 'balanced'\nround = 10\nbattles = 35\n")
+    go(path)
+    assert [one[:2] for one in seen(path)] == [(1, 35)]
+
+
+def test_a_drawn_order_is_one_and_hangs_on_the_trial_alone(write: Write) -> None:
+    plan = "[plan]\ninstructions = 8\norders = 'random'\npolicy = 'balanced'\nbattles = {}\n"
+
+    def orders(path: Path) -> dict[tuple[Any, ...], bool]:
+        go(path)
+        with venire.open_store(venire.load_campaign(path).store) as store:
+            rows = store.connection.execute("select model_a, model_b, instruction_id, swapped from battle").fetchall()
+            return {row[:3]: row[3] for row in rows}
+
+    many, few = orders(write(plan.format(100), name="many")), orders(write(plan.format(40), name="few"))
+    assert (len(many), len(few)) == (100, 40)
+    assert 30 < sum(many.values()) < 70
+    shared = many.keys() & few.keys()
+    assert shared
+    assert all(many[one] == few[one] for one in shared)
+
+
+def test_a_round_is_cut_to_what_the_budget_pays_for_and_no_battle_is_left_half_judged(write: Write) -> None:
+    path = write("[plan]\ninstructions = 16\npolicy = 'balanced'\nround = 40\n", more="[budget]\ncalls = 101\n")
+    summary = go(path)
+    assert summary.ending is Ending.COMPLETE
+    assert summary.stopped == "the budget covers no further battle"
+    assert (summary.progress.planned, summary.progress.missing, summary.statistics.calls) == (100, 0, 100)
+    assert [one[1] for one in seen(path)] == [40, 50]
+
+
+def test_a_plan_that_the_budget_ends_early_says_so_and_goes_on_with_a_larger_one(write: Write) -> None:
+    plan = "[plan]\ninstructions = 16\npolicy = 'information'\nround = 40\nbattles = 120\n"
+    judge = JUDGE.format("gpt-4-0613", "binary", "price = { input = 1.0, output = 2.0 }")
+    path = write(plan, judges=judge, more="[budget]\nmoney = 0.03\n")
+    summary = go(path)
+    assert (summary.ending, summary.stopped) == (Ending.BUDGET, "the budget covers no further battle")
+    assert summary.progress.missing == 0
+    assert 10 < summary.progress.planned / 2 < 120
+    assert summary.statistics.spent < 30_000_000
+    path = write(plan, judges=judge, more="[budget]\nmoney = 1.0\n")
+    with venire.Session(venire.load_campaign(path), amend=True, clock=VirtualClock()) as session:
+        further = session.run(embedded=Embedded(direct=True))
+    assert further.ending is Ending.COMPLETE
+    assert further.progress.planned == 240
+
+
+def test_judges_are_matched_by_what_the_others_said_where_gaps_come_from_verdicts(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judges = "".join(JUDGE.format(name, "binary", "") for name in ("gpt-4-0613", "claude-3-opus", "vicuna-13b"))
+    plan = SCREEN + "[[plan.phase]]\nname = 'judge'\npolicy = 'widest-gap'\nmatchups = 5\ncoverage = 1.0\n"
+    path = write(plan, judges=judges)
+    heard: list[tuple[str, ...]] = []
+    estimate = Steerer.estimate
+
+    def noted(self: Steerer, battles: Any) -> Any:
+        heard.append(battles.judges)
+        return estimate(self, battles)
+
+    monkeypatch.setattr(Steerer, "estimate", noted)
+    lines = (path.parent / "elo.csv").read_text(encoding="utf-8").splitlines()
+    (path.parent / "elo.csv").write_text("\n".join(lines[:-1]), encoding="utf-8")  # one model has none
+    summary = go(path)
+    assert summary.ending is Ending.COMPLETE
+    with venire.open_store(venire.load_campaign(path).store) as store:
+        designs = [json.loads(one.design) for one in plans.rounds(store, 1)]
+        rows = store.connection.execute("select distinct round, judge from battle where phase = 'judge'").fetchall()
+    names = ["claude-3-opus", "gpt-4-0613", "vicuna-13b"]
+    assert [one["judges"] for one in designs] == [[], *([name] for name in names)]
+    assert sorted(rows) == [(2, names[0]), (3, names[1]), (4, names[2])]
+    assert heard == [tuple(one for one in names if one != name) for name in names]
+
+
+def test_gaps_are_refused_where_they_would_come_from_the_only_judge(write: Write) -> None:
+    plan = SCREEN + "[[plan.phase]]\nname = 'judge'\npolicy = 'widest-gap'\nmatchups = 5\ncoverage = 1.0\n"
+    with pytest.raises(InputError, match=r"'judge': policy 'widest-gap' needs Elo.*only judge.*add another judge"):
+        go(write(plan, elo=False))
+
+
+def test_what_a_later_phase_cannot_do_is_refused_before_anything_is_paid(write: Write) -> None:
+    plan = SCREEN + "[[plan.phase]]\nname = 'judge'\npolicy = 'random'\nmatchups = 3\n"
+    with pytest.raises(InputError, match=r"'judge': .*matchups = 3 cannot connect 6 models"):
+        go(write(plan))
+
+
+def test_a_crossed_phase_plans_nothing_twice_and_counts_no_battle_twice(write: Write) -> None:
+    path = write(SCREEN + "[[plan.phase]]\nname = 'all'\npolicy = 'all-pairs'\n")
+    summary = go(path)
+    assert summary.progress.planned == 2 * 15 * 8
+    with venire.open_store(venire.load_campaign(path).store) as store:
+        assert [one.trials for one in plans.rounds(store, 1)] == [60, 180]
+    assert checking.check(venire.load_campaign(path).store).sound
+
+
+def test_limits_hold_across_rounds(write: Write) -> None:
+    judge = JUDGE.format("gpt-4-0613", "binary", "requests_per_minute = 30")
+    sent: list[float] = []
+    clock = VirtualClock()
+
+    def watch(event: Event) -> None:
+        if event.name == "call.sent":
+            sent.append(clock.monotonic())
+
+    with venire.Session(venire.load_campaign(write(judges=judge)), clock=clock) as session:
+        session.run(embedded=Embedded(direct=True), events=Events(clock, [watch]))
+    assert len(sent) == 80
+    most = max(sum(start <= one < start + 60.0 for one in sent) for start in sent)
+    assert 20 <= most <= 30
+
+
+def test_commands_tell_rounds_looks_and_why_it_ended(write: Write, run_command: Any) -> None:
+    path = write()
+    said = run_command("plan", path)
+    assert "20 battles of the first round (balanced) x 2 orders" in said.out
+    assert "phase refine: information, 20 battles, in rounds of 10" in said.out
+    facts = run_command("plan", path, "--json").json()["plan"]
+    assert [one["battles"] for one in facts["rounds"]] == [20]
+    assert [one["name"] for one in facts["phases"]] == ["screen", "refine"]
+    done = run_command("run", path, "--yes")
+    assert done.code == 0
+    assert "round 2 (refine): 30 battles judged" in done.err
+    assert "complete: all 40 battles of the plan are judged" in done.err
+    store = venire.load_campaign(path).store
+    assert "round 3, phase refine (information)" in run_command("status", store).out
+    found = run_command("status", store, "--json").json()["campaigns"][0]["plan"]
+    assert [one["round"] for one in found["looks"]] == [1, 2, 3]
+    assert len(found["looks"][-1]["models"]) == 6
+
+
+CHILD = """
+import sys
+from pathlib import Path
+import venire
+from venire.arena.clock import VirtualClock
+from venire.session import Embedded
+with venire.Session(venire.load_campaign(Path(sys.argv[1])), clock=VirtualClock()) as session:
+    session.run(embedded=Embedded(direct=True), group_rows=5)
+"""
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_anywhere_goes_on_with_the_same_plan(
+    undisturbed: tuple[list[tuple[Any, ...]], Path],
+) -> None:
+    expected, path = undisturbed
+    store, child = venire.load_campaign(path).store, [sys.executable, "-c", CHILD, str(path)]
+    for turn in range(40):
+        process = subprocess.Popen(child)
+        try:
+            process.wait(0.6 + 0.1 * turn)
+        except subprocess.TimeoutExpired:
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+        if process.returncode == 0:
+            break
+    assert process.returncode == 0
+    assert turn > 3
+    assert planned(path) == expected
+    assert checking.check(store).sound

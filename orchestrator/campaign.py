@@ -46,6 +46,8 @@ __all__ = ["run_campaign"]
 _TICK, _SIMULATED_TICK = 0.2, 10.0
 """Seconds between two reports of progress; of a clock that jumps they are many in one of the machine's."""
 
+_Progress = Callable[[Statistics], None] | None
+
 
 async def run_campaign(
     store: Store,
@@ -56,7 +58,7 @@ async def run_campaign(
     *,
     clock: Clock,
     stop: Stop | None = None,
-    progress: Callable[[Statistics], None] | None = None,
+    progress: _Progress = None,
     warn: Callable[[str], None] | None = None,
     on_start: Callable[[Recorder], None] | None = None,
     more: More | None = None,
@@ -152,10 +154,7 @@ class _Run:
         self.trouble.set()
 
     async def go(
-        self,
-        providers: Mapping[Identity, Provider],
-        prices: Mapping[str, Price],
-        progress: Callable[[Statistics], None] | None,
+        self, providers: Mapping[Identity, Provider], prices: Mapping[str, Price], progress: _Progress
     ) -> CampaignSummary:
         self.gates = open_gates(self.store, self.campaign, self.numbers, providers, self.clock)
         while True:
@@ -181,10 +180,7 @@ class _Run:
         return self.stop.gently.is_set() or part or not self.following
 
     async def _round(
-        self,
-        feeds: list[tuple[Feed, Lane, int]],
-        prices: Mapping[str, Price],
-        progress: Callable[[Statistics], None] | None,
+        self, feeds: list[tuple[Feed, Lane, int]], prices: Mapping[str, Price], progress: _Progress
     ) -> None:
         """Ask what is missing, and have all of it in the store; raises StoreError where that could not be done."""
         self.recorder.event(self.clock.wall(), "run started", json.dumps({"missing": self.standing.missing}))
@@ -240,10 +236,7 @@ class _Run:
         )
 
     async def _work(
-        self,
-        feeds: list[tuple[Feed, Lane, int]],
-        prices: Mapping[str, Price],
-        progress: Callable[[Statistics], None] | None,
+        self, feeds: list[tuple[Feed, Lane, int]], prices: Mapping[str, Price], progress: _Progress
     ) -> None:
         crew = asyncio.ensure_future(self._crew(feeds, prices))
         stop_now = asyncio.ensure_future(self.stop.now.wait())
@@ -286,7 +279,7 @@ class _Run:
         for lane in self.lanes.values():
             lane.send_home()
 
-    async def _tick(self, progress: Callable[[Statistics], None] | None) -> None:
+    async def _tick(self, progress: _Progress) -> None:
         while progress is not None:
             progress(self.statistics())
             for lane in self.lanes.values():

@@ -55,9 +55,8 @@ def show_phases(screen: Console, campaign: Campaign, planned: PlannedCampaign) -
     """What is planned after the rounds that stand: in which phases, in rounds of how many, and until what."""
     for phase in campaign.plan.phases:
         mine = [one for one in planned.rounds if one.phase == phase.name]
-        there = (
-            f"; planned so far: {len(mine)} rounds, {sum(one.design.size for one in mine):,} battles" if mine else ""
-        )
+        rounds = f"{len(mine)} round{'s' if len(mine) > 1 else ''}"
+        there = f"; planned so far: {rounds}, {sum(one.design.size for one in mine):,} battles" if mine else ""
         screen.print(plain(f"phase {phase.name}: {_of_phase(phase)}{there}"))
     if rules := _rules(campaign.plan.stop):
         screen.print(f"stops when {' or '.join(rules)}, or at the end of the plan or of the budget")

@@ -235,8 +235,9 @@ def show_status(screen: Console, facts: dict[str, Any]) -> None:
 def told_live(live: dict[str, Any]) -> str:
     """A running campaign in a line: who runs it since when, calls, pace, what is left and what it cost so far."""
     left = live["seconds_left"]
+    part = f"round {live['round']} ({live['phase']}), " if live.get("round") else ""
     return (
-        f"process {live['process']} on host {live['host']} since {live['since']}, {live['calls']:,} calls, "
+        f"process {live['process']} on host {live['host']} since {live['since']}, {part}{live['calls']:,} calls, "
         f"{live['in_flight']:,} in flight, {live['calls_per_second']:,.3g} a second, "
         f"{'' if left is None else f'about {duration(left)} left, '}{money(live['spent'])}"
     )

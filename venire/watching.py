@@ -67,9 +67,10 @@ def _done(now: dict[str, Any]) -> str:
 def _counts(now: dict[str, Any]) -> str:
     left = now["seconds_left"]
     waits = f"{now['waits']:,} waits of {now['waited'] / now['waits']:.2f} s" if now["waits"] else "0 waits"
+    part = f"round {now['round']}, {plain(now['phase'])}: " if now.get("round") else ""
     return (
-        f"{now['calls']:,} calls, {now['calls_per_second']:,.3g} a second, {now['in_flight']:,} in flight, {waits}, "
-        f"{now['retries']:,} retries, {money(now['spent'])}, {duration(now['elapsed'])}"
+        f"{part}{now['calls']:,} calls, {now['calls_per_second']:,.3g} a second, {now['in_flight']:,} in flight, "
+        f"{waits}, {now['retries']:,} retries, {money(now['spent'])}, {duration(now['elapsed'])}"
         + ("" if left is None or now["ended"] else f", about {duration(left)} left")
     )
 

@@ -24,6 +24,7 @@ from venire.orchestrator.events import Event, Events
 from venire.session import Embedded
 from venire.steering import Steerer
 from venire.storage import checking, looks, plans
+from venire.storage.merging import merge
 from venire.storage.store import Store
 
 FILE = """\
@@ -160,8 +161,16 @@ def test_a_run_that_is_interrupted_goes_on_with_the_same_plan(
     expected, path = undisturbed
     assert go(path, events=interrupted_at(calls)).ending is Ending.INTERRUPTED
     assert planned(path) != expected
+    store = venire.load_campaign(path).store
+    earlier, merged = store.with_name("earlier.duckdb"), store.with_name("merged.duckdb")
+    shutil.copyfile(store, earlier)
     assert go(path).ending is Ending.COMPLETE
     assert planned(path) == expected
+    looked = seen(path)
+    merge([earlier, store], merged)  # rounds and looks that both have stand there once
+    merged.replace(store)
+    assert (planned(path), seen(path)) == (expected, looked)
+    assert go(path).statistics.calls == 0
 
 
 @pytest.mark.parametrize(

@@ -51,12 +51,17 @@ SLOW = ("litellm", "scipy.optimize", "scipy.stats")
 """Imported in the function that needs it: each takes the better part of a second or more of every command's start."""
 
 
+def name_of(node: ast.AST) -> str:
+    """The last name of a plain or dotted one; empty for anything else."""
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
 def imports(tree: ast.AST) -> Iterator[tuple[int, str, bool]]:
     """Line, full name and whether it is for types alone, of every import, those inside functions too."""
     typed = {
         id(inner)
         for node in ast.walk(tree)
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        if isinstance(node, ast.If) and name_of(node.test) == "TYPE_CHECKING"
         for inner in ast.walk(node)
     }
     for node in ast.walk(tree):
@@ -67,7 +72,7 @@ def imports(tree: ast.AST) -> Iterator[tuple[int, str, bool]]:
             for alias in node.names:
                 base = "." * node.level + (node.module or "")
                 yield node.lineno, f"{base}.{alias.name}", id(node) in typed
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+        elif isinstance(node, ast.Call) and name_of(node.func) == "import_module":
             for argument in node.args:
                 if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
                     yield node.lineno, argument.value, False

@@ -56,7 +56,7 @@ def in_one_go(name: str, script: Sequence[Reply]) -> tuple[list[Request], Outcom
 
 
 @given(names, scripts)
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=150)
 def test_every_prefix_of_replies_resumes_to_the_same_request(name: str, script: list[Reply]) -> None:
     requests, outcome = in_one_go(name, script)
     assert outcome is not None

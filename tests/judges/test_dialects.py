@@ -214,9 +214,9 @@ def _without_classes(pattern: str) -> str:
     "filler", ['"', "'", "`", "“", "<think>", "</think>", '{"', "> ", "[[A]] ", "I choose ", "\n", "(", "1\n"]
 )
 def test_a_judge_that_is_stuck_is_read_all_the_same(filler: str) -> None:
-    for text in (filler * 20_000, f"{filler * 20_000}x", f"Answer: {filler * 20_000}", f" {filler}x" * 10_000):
+    for text in (filler * 5_000, f"{filler * 5_000}x", f"Answer: {filler * 5_000}", f" {filler}x" * 5_000):
         read_all(text)
-    assert read_all('{"a":' * 50_000)["json"].verdict is None
+    assert read_all('{"a":' * 20_000)["json"].verdict is None
 
 
 def test_the_dialect_that_reads_most_is_chosen_and_of_equals_the_first_of_the_table() -> None:

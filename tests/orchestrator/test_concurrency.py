@@ -144,7 +144,16 @@ class Outage:
 
 @pytest.mark.parametrize("refusing", [0.02, 1.0])
 @pytest.mark.parametrize(
-    ("concurrency", "latency"), [(1, 0.02), (1, 20.0), (2, 0.3), (16, 1.0), (4, 0.02), (250, 20.0), (1_000, 20.0)]
+    ("concurrency", "latency"),
+    [
+        (1, 0.02),
+        (1, 20.0),
+        (2, 0.3),
+        (16, 1.0),
+        (4, 0.02),
+        (250, 20.0),
+        pytest.param(1_000, 20.0, marks=pytest.mark.slow),
+    ],
 )
 def test_an_hour_of_refusals_takes_few_calls_and_is_over_within_five_minutes(
     concurrency: int, latency: float, refusing: float

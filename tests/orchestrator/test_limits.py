@@ -120,7 +120,7 @@ groups = st.lists(st.tuples(st.floats(0, 70), st.integers(1, 150)), min_size=1, 
 seeds = st.integers(0, 2**32)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=40)
 @given(rate=st.integers(1, 300), arrivals=groups, skew=st.sampled_from([0.0, 0.3, 1.0, 5.0]), seed=seeds)
 def test_no_minute_of_the_provider_sees_more_calls_than_allowed_however_they_arrive(
     rate: int, arrivals: list[tuple[float, int]], skew: float, seed: int
@@ -168,7 +168,7 @@ def test_no_minute_of_the_provider_sees_more_tokens_than_allowed(
             assert most_within(60, sent) <= limit
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=12)
 @given(rate=st.one_of(st.integers(1, 1199), st.integers(1200, 20_000)), late=st.sampled_from([0.0, 0.05]), seed=seeds)
 @example(rate=1, late=0.05, seed=0)
 @example(rate=2, late=0.0, seed=0)

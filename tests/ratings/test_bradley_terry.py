@@ -239,7 +239,7 @@ def chained(anchors: dict[str, float] | None = None, ridge: float = 0.0) -> Rati
     return bradley_terry(data, ridge=ridge, anchors=anchors)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=40)
 @given(wins=connected(), data=st.data())
 def test_the_order_of_rows_and_models_and_sides_do_not_matter(wins: Matrix, data: st.DataObject) -> None:
     size = len(wins)

@@ -134,7 +134,7 @@ def ended(judged: Write) -> Path:
     return load_campaign(judged(instructions=1)).store
 
 
-def test_what_is_forbidden_is_refused_and_changes_nothing_of_a_running_store(paused: Running, forbidden: str) -> None:
+def test_what_is_forbidden_changes_nothing_of_a_running_store(paused: Running, forbidden: str) -> None:
     """What is in the store and how DuckDB is set is looked at when all was tried, by `paused`."""
     names = sorted(one.name for one in paused.store.parent.iterdir())
     with pytest.raises(InputError) as caught:

@@ -8,6 +8,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from venire.simulation.faults import Faults
 from venire.simulation.server import JudgeServer
 
@@ -39,6 +41,18 @@ main()
 """
 
 
+def test_a_campaign_through_litellm_is_planned_like_any_other(
+    venire: Callable[..., Any], write_campaign: Callable[..., Path]
+) -> None:
+    """That litellm keeps to what a provider promises is held among the providers."""
+    judge = '[[judge]]\nname = "j"\nmodel = "openai/m"\nprovider = "litellm"\nfree = true\n'
+    judge += 'base_url = "http://127.0.0.1:9"\n'
+    done = venire("plan", write_campaign(judges=judge, instructions=1), "--json")
+    assert done.code == 0, done.err
+    assert {row["judge"]: row["calls"] for row in done.json()["judges"]} == {"j": 60}
+
+
+@pytest.mark.slow
 def test_a_429_is_one_request_on_the_ledger_and_an_error_of_ours_and_a_campaign_runs_to_its_end(
     start: Callable[..., Any], serve: Serve, write_campaign: Callable[..., Path]
 ) -> None:

@@ -287,7 +287,7 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 @given(JSON, JSON)
 def test_any_answer_is_a_reply_or_a_call_error(payload, inner):
     texts = [orjson.dumps(one).decode() for one in (payload, {"content": payload, "usage": inner})]

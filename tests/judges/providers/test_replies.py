@@ -151,7 +151,7 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 @given(JSON, JSON, JSON)
 def test_any_answer_is_a_reply_or_a_call_error(payload, message, usage):
     for value in (payload, {"choices": [{"message": message}], "usage": usage}, {"choices": payload}):

@@ -84,7 +84,7 @@ def a_running_campaign(folder: Path, *, at: int = 60) -> Iterator[Running]:
     def wait(ordinal: int) -> None:
         if ordinal == at:
             reached.set()
-            go_on.wait(PATIENCE)
+            go_on.wait(10 * PATIENCE)  # many tests look at one run, on a busy machine too
 
     def run() -> CampaignSummary:
         with Session(load_campaign(path)) as session:

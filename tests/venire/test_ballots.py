@@ -90,8 +90,8 @@ def test_judges_of_lists_end_their_run_with_a_board(venire: Venire, write_campai
     assert done.code == 0, done.err
     assert "Leaderboard" in done.out
     facts = venire("rate", path.with_suffix(".duckdb"), "--json").json()["diagnostics"]
-    assert facts["ballots"] == 8
-    assert facts["judgments"] + facts["unreadable"] == 8 * 15
+    assert facts["ballots"] == 4
+    assert facts["judgments"] + facts["unreadable"] == 4 * 15
     refused = venire("rate", path.with_suffix(".duckdb"), "--method", "covariates", "--covariate", "length")
     assert refused.code == 2
     assert "has ballots alone" in refused.err

@@ -59,11 +59,11 @@ def run(venire: Venire, write_campaign: Write, serve: Serve) -> Iterator[Callabl
 def test_a_served_model_that_changes_is_told_of_at_the_end_of_a_run_and_in_its_status(
     run: Callable[[], tuple[Any, Any, Any]], script: Script
 ) -> None:
-    script(lambda n: ("gpt-4-0613-july" if n <= 200 else "gpt-4-0613-new", "fp_1"))
+    script(lambda n: ("gpt-4-0613-july" if n <= 80 else "gpt-4-0613-new", "fp_1"))
     done, status, served = run()
-    late = 2 * TRIALS - 200
+    late = 2 * TRIALS - 80
     warning = (
-        rf"drift: judge j was served by gpt-4-0613-july \(200 replies, {TIME}\) "
+        rf"drift: judge j was served by gpt-4-0613-july \(80 replies, {TIME}\) "
         rf"and by gpt-4-0613-new \({late} replies, {TIME}\)\n"
     )
     assert re.search(warning, done.err)
@@ -72,7 +72,7 @@ def test_a_served_model_that_changes_is_told_of_at_the_end_of_a_run_and_in_its_s
     (judge,) = served
     assert (judge["judge"], judge["drift"]) == ("j", True)
     assert [(one["name"], one["replies"]) for one in judge["models"]] == [
-        ("gpt-4-0613-july", 200),
+        ("gpt-4-0613-july", 80),
         ("gpt-4-0613-new", late),
     ]
     assert all(
@@ -85,11 +85,11 @@ def test_a_served_model_that_changes_is_told_of_at_the_end_of_a_run_and_in_its_s
 def test_one_model_and_many_fingerprints_are_a_quiet_line_and_no_drift(
     run: Callable[[], tuple[Any, Any, Any]], script: Script
 ) -> None:
-    script(lambda n: ("gpt-4-0613", f"fp_{n // 50}"))
+    script(lambda n: ("gpt-4-0613", f"fp_{n // 25}"))
     done, status, served = run()
     for said in (done.err, status.out):
         assert "drift:" not in said
-        assert f"judge j: 5 fingerprints, the newest fp_{2 * TRIALS // 50}\n" in said
+        assert f"judge j: 5 fingerprints, the newest fp_{2 * TRIALS // 25}\n" in said
     assert (served[0]["drift"], served[0]["fingerprints"]) == (False, 5)
 
 

@@ -59,15 +59,19 @@ class ExpectedWidths:
         The interval of clustered errors, as the board shows it: each rating against the mean of all. Infinite where a
         single instruction has battles.
         """
-        if not times > 0.0:
-            raise InputError(f"times is {times}; give how often the plan is made, more than 0")
+        variance = self.variance(times)
         clusters = max(1.0, self.instructions * times) if self.grows else float(self.instructions)
         if clusters <= 1.0:
             return np.full(len(self.models), np.inf)
-        together = self.alone / times + (self.shared / times if self.grows else self.shared)
-        spread = np.einsum("ij,jk,ik->i", self.bread, together, self.bread)
         quantile = float(student.ppf(0.5 + self.level / 2.0, clusters - 1.0))
-        return np.asarray(POINTS_PER_LOGIT * quantile * np.sqrt(np.maximum(spread, 0.0)))
+        return np.asarray(POINTS_PER_LOGIT * quantile * np.sqrt(variance))
+
+    def variance(self, times: float = 1.0) -> Vector:
+        """The expected variance (n,) of each rating about the mean of all, in square logits."""
+        if not times > 0.0:
+            raise InputError(f"times is {times}; give how often the plan is made, more than 0")
+        together = self.alone / times + (self.shared / times if self.grows else self.shared)
+        return np.asarray(np.maximum(np.einsum("ij,jk,ik->i", self.bread, together, self.bread), 0.0))
 
     def floor(self, times: float = 1.0) -> Vector:
         """The same (n,) by the model alone, as if each judgment were a coin: what rules of stopping hold it against."""

@@ -1,33 +1,30 @@
-"""What a plan's money buys: the expected widths of intervals, and how they shrink with money; for eyes and as JSON."""
+"""What a plan's money buys: the expected widths of intervals, and how they shrink with money."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
-from rich.console import Console
+from numpy.typing import NDArray
 
+from venire.ahead import Ahead, ahead
+from venire.arena.campaigns import StopSettings
 from venire.arena.errors import InputError
+from venire.arena.planning import Estimates
 from venire.orchestrator.forecast import JudgeForecast
 from venire.orchestrator.plan import judges_pairs
 from venire.orchestrator.policies import POLICIES
 from venire.ratings.beliefs import Belief, belief
 from venire.ratings.design_effect import DEFAULT_EFFECT, DEFAULT_EFFECT_ONE_ORDER, DesignEffect, design_effect
-from venire.ratings.expected_widths import DEFAULT_SPREAD, ExpectedWidths, expected_widths
+from venire.ratings.expected_widths import ExpectedWidths, expected_widths
 from venire.ratings.judgments import Judgments
 from venire.ratings.merging import merge_orders
-from venire.screen import money, plain, tabulate
 from venire.session import Session
 from venire.storage import frames
-from venire.storage.planned_battles import planned_battles
+from venire.storage.planned_battles import PlannedBattles, planned_battles
 
-__all__ = ["PlanWidths", "plan_widths", "show_widths", "widths_json"]
-
-_TIMES = (0.5, 1.0, 2.0, 4.0)
-_WANTED = (50.0, 25.0, 15.0)
-"""Half widths in Elo points for which the price is told."""
+__all__ = ["PlanWidths", "plan_widths"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,6 +44,17 @@ class PlanWidths:
     covered: float
     belief: Belief
     effect: DesignEffect
+    counts: NDArray[np.float64]
+    """How often each pair (models, models) of `widths.models` is put to a judge, in one place of the two."""
+    ahead: Ahead
+    """What of it is still to be chosen."""
+    largest: float
+    """How many times as large it can be made: without end where instructions can be added."""
+
+    def needed(self, half: float) -> float | None:
+        """How many times as large it must be for a half width in the middle of so many points; None: it cannot be."""
+        times = self.widths.needed(half)
+        return None if times is None or times > self.largest else times
 
     def nano(self, times: float) -> int:
         """What a plan of so many times the size costs in all, of which some is paid already."""
@@ -63,33 +71,106 @@ def plan_widths(session: Session) -> PlanWidths | str | None:
     planned = planned_battles(session.store, session.planned.id)
     if not len(planned.battles):
         return None
-    judged = _judged(session)
+    judged, rows, standing = _judged(session), session.forecast(), session.progress
     found = belief(planned.models, judged, frames.elos(session.store))
     default = DEFAULT_EFFECT if session.campaign.plan.orders == "both" else DEFAULT_EFFECT_ONE_ORDER
     effect = default
     if judged is not None:
         known = dict(zip(planned.models, found.logits.tolist(), strict=True))
         effect = design_effect(judged, np.array([known.get(name, np.nan) for name in judged.models]), default)
-    each = planned.judges * planned.repeats
+    done = standing.planned - standing.missing
+    a_trial = _each(session, rows, done)
+    a_battle = standing.planned / len(planned.battles)
+    more = ahead(session, _estimates(session, found), _affordable(session, a_trial, done, standing.planned, a_battle))
+    battles, often = _whole(planned, more, session)
     try:
         widths = expected_widths(
             planned.models,
-            planned.battles,
+            battles,
             found.logits,
             judges=planned.judges,
             repeats=planned.repeats,
             effect=effect,
             grows=_more_instructions(session),
-            weight=planned.judgments / each,
+            weight=often,
         )
     except InputError as error:
         return f"no widths can be expected: {error}"
-    rows, standing, paid = session.forecast(), session.progress, session.accounts.nano
-    left = sum(row.expected for row in rows)
-    done = standing.planned - standing.missing
-    price = left / standing.missing if standing.missing else paid / max(1, done)
-    covered = _covered(session, rows)
-    return PlanWidths(widths, len(planned.battles), standing.planned, done, paid, price, covered, found, effect)
+    trials = standing.planned + round(a_battle * float(more.weight.sum()))
+    counts = np.zeros((len(planned.models),) * 2)
+    np.add.at(counts, (battles[:, 0], battles[:, 1]), often)
+    paid = session.accounts.nano
+    covered = _covered(session, a_trial, done, trials)
+    many = round(float(often.sum()))
+    size = len(planned.models)
+    largest = np.inf if widths.grows else size * (size - 1) / 2 * len(session.planned.design.instructions) / many
+    return PlanWidths(
+        widths, many, trials, done, paid, a_trial.nano, covered, found, effect, counts, more, float(largest)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """What a trial is expected to take."""
+
+    nano: float
+    calls: float
+    tokens: float
+
+
+def _each(session: Session, rows: Sequence[JudgeForecast], done: int) -> _Trial:
+    """By the forecast of what is left; by what was paid where nothing is."""
+    left = sum(row.trials for row in rows)
+    if left:
+        tokens = sum(row.input_tokens + row.output_tokens for row in rows)
+        return _Trial(sum(row.expected for row in rows) / left, sum(row.calls for row in rows) / left, tokens / left)
+    paid, many = session.accounts, max(1, done)
+    return _Trial(paid.nano / many, paid.calls / many, (paid.input_tokens + paid.output_tokens) / many)
+
+
+def _payable(session: Session, each: _Trial) -> float:
+    """How many trials more the campaign's own limits cover, as far as is expected; those of judges aside."""
+    limits, paid = session.campaign.budget, session.accounts
+    asked = (
+        (limits.money, paid.nano, each.nano),
+        (limits.calls, paid.calls, each.calls),
+        (limits.tokens, paid.input_tokens + paid.output_tokens, each.tokens),
+    )
+    left = [max(0.0, limit - used) / needed for limit, used, needed in asked if limit is not None and needed]
+    return min(left, default=np.inf)
+
+
+def _affordable(session: Session, each: _Trial, done: int, planned: int, a_battle: float) -> float | None:
+    """Battles beyond those that are planned which the budget covers; None: no end."""
+    more = _payable(session, each) - (planned - done)
+    return None if more == np.inf else max(0.0, more / a_battle)
+
+
+def _covered(session: Session, each: _Trial, done: int, trials: int) -> float:
+    """The share of a plan that the budget covers, what is done included."""
+    return min(1.0, (done + _payable(session, each)) / max(1, trials))
+
+
+def _estimates(session: Session, found: Belief) -> Estimates | None:
+    """What adaptive policies are told of verdicts: nothing, where there are none or a reference says more."""
+    if found.source != "verdicts":
+        return None
+    from venire.steering import Steerer
+
+    models = session.planned.design.models
+    return Steerer(models, StopSettings()).estimate(frames.battles(session.store, session.planned.id))
+
+
+def _whole(planned: PlannedBattles, more: Ahead, session: Session) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Battles planned and to come, by the codes of the planned, and how often a judge is put to each."""
+    often = planned.judgments / (planned.judges * planned.repeats)
+    place = {name: code for code, name in enumerate(planned.models)}
+    names = session.planned.design.models
+    known = np.array([place.get(name, -1) for name in names], dtype=np.int32)
+    battles = more.battles.copy()
+    battles[:, :2] = known[battles[:, :2]]
+    there = (battles[:, :2] >= 0).all(axis=1)
+    return np.concatenate([planned.battles, battles[there]]), np.concatenate([often, more.weight[there]])
 
 
 def _judged(session: Session) -> Judgments | None:
@@ -106,126 +187,3 @@ def _judged(session: Session) -> Judgments | None:
 def _more_instructions(session: Session) -> bool:
     """Whether a larger plan has more instructions: one that puts its matchups to all of them has."""
     return all(one.policy not in POLICIES or POLICIES[one.policy].crossed for one in session.campaign.plan.phases)
-
-
-def _covered(session: Session, rows: Sequence[JudgeForecast]) -> float:
-    """The share of a plan that the campaign's own limits pay for, as far as is expected; those of judges aside."""
-    limits, paid, standing = session.campaign.budget, session.accounts, session.progress
-    asked = (
-        (limits.money, paid.nano, sum(row.expected for row in rows)),
-        (limits.calls, paid.calls, sum(row.calls for row in rows)),
-        (
-            limits.tokens,
-            paid.input_tokens + paid.output_tokens,
-            sum(row.input_tokens + row.output_tokens for row in rows),
-        ),
-    )
-    left = [max(0.0, limit - used) / needed for limit, used, needed in asked if limit is not None and needed]
-    return 1.0 - max(0.0, 1.0 - min(left, default=1.0)) * standing.missing / max(1, standing.planned)
-
-
-def show_widths(screen: Console, found: PlanWidths | str | None) -> None:
-    """A table of money and widths, what other widths would cost, and what this rests on."""
-    if found is None:
-        return
-    if isinstance(found, str):
-        screen.print(plain(found))
-        return
-    half = found.widths.half()
-    screen.print(
-        f"expected half width of the {found.widths.level:.0%} intervals, in Elo points on the judges' own scale: "
-        f"{np.median(half):.0f} in the middle of {len(half)} models, {half.min():.0f} to {half.max():.0f}"
-    )
-    head = ("plan", "battles", *(("money",) if found.nano(1.0) else ()), "half width")
-    tabulate(screen, head, [_line(found, name, times) for name, times in _sizes(found)])
-    screen.print(_priced(found))
-    for sentence in _rests_on(found):
-        screen.print(sentence, style="dim")
-    screen.print()
-
-
-def _sizes(found: PlanWidths) -> list[tuple[str, float]]:
-    """Names and sizes of plans, none smaller than what is done."""
-    named = [("this plan" if times == 1.0 else f"{times:g} x", times) for times in _TIMES]
-    if 0.0 < found.covered < 1.0:
-        named.append(("as the budget covers", found.covered))
-    done = found.done / max(1, found.trials)
-    return sorted([one for one in named if one[1] >= done], key=lambda one: one[1])
-
-
-def _line(found: PlanWidths, name: str, times: float) -> tuple[str, ...]:
-    price = (money(found.nano(times)),) if found.nano(1.0) else ()
-    return (name, f"{found.battles * times:,.0f}", *price, f"{_middle(found, times):.0f}")
-
-
-def _middle(found: PlanWidths, times: float) -> float:
-    return float(np.median(found.widths.half(times)))
-
-
-def _priced(found: PlanWidths) -> str:
-    """What each of some widths takes."""
-    told = []
-    for half in _WANTED:
-        times = found.widths.needed(half)
-        if times is None:
-            told.append(f"{half:.0f} cannot be had on these {found.widths.instructions:,} instructions")
-        else:
-            price = money(found.nano(times)) if found.nano(1.0) else f"{found.battles * times:,.0f} battles"
-            told.append(f"{half:.0f} takes {price}")
-    more = "more instructions" if found.widths.grows else "more battles on the same instructions"
-    return f"half widths in the middle: {'; '.join(told)} (a larger plan: {more})"
-
-
-def _rests_on(found: PlanWidths) -> list[str]:
-    seen, effect = found.belief, found.effect
-    if seen.source == "verdicts":
-        ratings = f"ratings by {seen.judgments:,} judgments so far"
-    elif seen.source == "reference":
-        whose = f"fitted to {seen.judgments:,} judgments" if seen.judgments else "as usual judges see them"
-        ratings = f"reference ratings x {seen.slope:.1f}, {whose}"
-    else:
-        ratings = f"nothing is known of the models: ratings with a spread of {DEFAULT_SPREAD:g} logit"
-    told = [
-        f"believed: {ratings}; judgments scatter {effect.scatter:.2f} of p (1 - p), correlations: judges "
-        f"{effect.judges:.2f}, completions {effect.completions:.2f}, repeats {effect.repeats:.2f}"
-    ]
-    if not effect.judgments:
-        return [*told, "the scatter and correlations are usual ones: widths may be off by a third; --pilot 40 measures"]
-    assert effect.ties is not None
-    assert effect.flips is not None
-    measured = f"measured on {effect.judgments:,} judgments: {effect.ties:.0%} ties, {effect.flips:.0%} flips"
-    return [*told, measured]
-
-
-def widths_json(found: PlanWidths | str | None) -> dict[str, Any] | None:
-    """The same as plain values: half widths in Elo points, money in nano-dollars."""
-    if found is None:
-        return None
-    if isinstance(found, str):
-        return {"reason": found}
-    half, floor = found.widths.half(), found.widths.floor()
-    return {
-        "level": found.widths.level,
-        "median": _middle(found, 1.0),
-        "models": {
-            name: {"half_width": wide, "by_the_model_alone": least}
-            for name, wide, least in zip(found.widths.models, half.tolist(), floor.tolist(), strict=True)
-        },
-        "curve": [
-            {
-                "plan": name,
-                "times": times,
-                "battles": round(found.battles * times),
-                "nano": found.nano(times),
-                "half_width": _middle(found, times),
-            }
-            for name, times in _sizes(found)
-        ],
-        "needed": [
-            {"half_width": half, "nano": None if times is None else found.nano(times), "times": times}
-            for half, times in ((half, found.widths.needed(half)) for half in _WANTED)
-        ],
-        "grows_by": "instructions" if found.widths.grows else "battles",
-        "believed": {"source": found.belief.source, "slope": found.belief.slope, "judgments": found.belief.judgments},
-        "design_effect": asdict(found.effect),
-    }

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from venire.configs.loading import load_campaign
+from venire.explaining import reasons
 from venire.ratings.beliefs import SLOPE
 from venire.session import Session
 from venire.storage.planned_battles import planned_battles
@@ -102,6 +103,102 @@ def test_models_without_a_reference_have_widths_too(write_campaign: Write) -> No
     assert isinstance(found, PlanWidths)
     assert found.belief.source == "nothing"
     assert np.isfinite(found.widths.half()).all()
+
+
+ROUNDS = """[plan]
+policy = "information"
+round = 10
+battles = 40
+"""
+
+
+OPEN = """[plan]
+policy = "information"
+round = 10
+instructions = 8
+[plan.stop]
+half_width = 5.0
+"""
+
+
+def in_rounds(file: Path, plan: str = ROUNDS) -> Path:
+    """The same campaign, with battles chosen in rounds on eight instructions."""
+    file.write_text(file.read_text().replace('[plan]\npolicy = "all-pairs"\n', plan))
+    return file
+
+
+def test_rounds_that_are_not_planned_yet_count_as_they_would_be_chosen_now(
+    write_campaign: Write, venire: Venire
+) -> None:
+    file = in_rounds(write_campaign(judge=PRICED, instructions=8))
+    found = widths(file)
+    assert found.battles == 40
+    assert float(found.ahead.weight.sum()) == 30.0
+    assert found.counts.sum() == 40.0
+    assert len({tuple(one) for one in found.ahead.battles.tolist()}) == 30
+    assert found.trials == 40 * 4
+    told = venire("plan", file)
+    assert "30 of 40 battles are still to be chosen" in told.out
+    assert "every battle there is" in told.out  # 15 pairs on 8 instructions are no four times 40
+    assert venire("run", file, "--yes").code == 0
+    after = widths(file)
+    assert after.battles == 40
+    assert after.ahead.until is None
+    assert np.median(after.widths.half()) == pytest.approx(np.median(found.widths.half()), rel=0.4)
+
+
+def test_without_a_number_the_budget_says_how_many_battles_follow(write_campaign: Write, venire: Venire) -> None:
+    file = write_campaign(judge=PRICED)
+    in_rounds(file, OPEN).write_text(file.read_text().replace("instructions = 4\n", ""))
+    found = widths(file)
+    assert (found.battles, found.ahead.open) == (10, True)
+    assert "how many battles follow is not known" in venire("plan", file).out
+    file.write_text(file.read_text() + "[budget]\ncalls = 240\n")
+    bounded = widths(file)
+    assert bounded.battles == 240 // 8  # two judges, two orders, two calls
+    assert bounded.ahead.until == "the budget"
+
+
+def test_every_choice_is_explained_beside_the_best_that_could_be_done(write_campaign: Write, venire: Venire) -> None:
+    file = in_rounds(write_campaign(judge=PRICED, instructions=8))
+    found = venire("plan", file, "--explain", "--json").json()["explain"]
+    assert [one["round"] for one in found["chosen"]] == [1] * 10
+    first = found["chosen"][0]
+    assert first["why"] == "balanced"
+    assert first["instruction"] is not None
+    assert first["nano"] > 0
+    assert first["se_a"] is None
+    limit = found["limit"]
+    assert limit["purpose"] == "mean"
+    assert 0.3 < limit["efficiency"] <= 1.0
+    assert limit["least"] == pytest.approx(limit["error"] * limit["efficiency"] ** 0.5)
+    assert venire("run", file, "--yes").code == 0
+    later = venire("plan", file, "--explain", "--json").json()["explain"]["chosen"]
+    assert len(later) == 20
+    assert later[:10] == found["chosen"]  # what was chosen stays chosen, and why
+    assert {one["why"] for one in later[10:]} >= {"information"}
+    with Session(load_campaign(file)) as session:
+        last = reasons(session, most=40)[30:]
+    assert {one.round for one in last} == {4}
+    assert any((one.se_a or 0.0) > 0.0 for one in last)  # of the look after the third
+    shown = venire("plan", file, "--explain").out
+    assert "the first 20 battles chosen" in shown
+    assert "the best design of pairs would do with" in " ".join(shown.split())
+
+
+def test_crossed_matchups_are_explained_with_their_price_on_all_instructions(
+    write_campaign: Write, venire: Venire
+) -> None:
+    few, many = (
+        venire(
+            "plan", write_campaign(name=f"{n}.toml", judge=PRICED, instructions=n), "--amend", "--explain", "--json"
+        ).json()["explain"]["chosen"]
+        for n in (2, 4)
+    )
+    assert len(few) == len(many) == 15
+    assert few[0]["instruction"] is None
+    assert many[0]["nano"] > 1.5 * few[0]["nano"]
+    assert few[0]["gap"] is not None
 
 
 def write_tables(folder: Path, instructions: int) -> None:

@@ -16,6 +16,9 @@ def plan(
         None, "--pilot", min=1, help="Ask so many trials of the plan for each judge first, and learn from them."
     ),
     yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask before a pilot spends."),
+    explain: bool = typer.Option(
+        False, "--explain", help="Say why each of the first matchups was chosen, and what the best design could do."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON on standard output and nothing else."),
 ) -> None:
     """Show what a campaign will ask and cost, and how wide its intervals will be.
@@ -24,11 +27,13 @@ def plan(
     the plan and are not paid again."""
     from venire.commands.options import write_json
     from venire.configs.loading import load_campaign
+    from venire.explaining import explain_json, limit_of, reasons, show_reasons
     from venire.planned import plan_json, show_plan
     from venire.screen import console
     from venire.session import Session
     from venire.show import EXIT_CODES
-    from venire.widths import plan_widths, show_widths, widths_json
+    from venire.widths import plan_widths
+    from venire.widths_told import show_widths, widths_json
 
     code = 0
     with Session(load_campaign(file), amend=amend) as session:
@@ -36,9 +41,15 @@ def plan(
             from venire.piloting import run_pilot
 
             code = EXIT_CODES[run_pilot(console(stderr=True), session, pilot, yes=yes)]
+        widths = plan_widths(session)
         if as_json:
-            write_json(plan_json(session) | {"widths": widths_json(plan_widths(session))})
+            told = plan_json(session) | {"widths": widths_json(widths)}
+            why = {"explain": explain_json(reasons(session), limit_of(session, widths))} if explain else {}
+            write_json(told | why)
         else:
-            show_plan(console(), session)
-            show_widths(console(), plan_widths(session))
+            screen = console()
+            show_plan(screen, session)
+            show_widths(screen, widths)
+            if explain:
+                show_reasons(screen, reasons(session), limit_of(session, widths))
     raise typer.Exit(code)

@@ -54,6 +54,18 @@ def test_the_first_row_in_brief_checks_its_rows_and_prints_its_ratio(capsys: pyt
         sys.stdout.write(f"\n{done.stdout}")
 
 
+@pytest.mark.slow
+def test_a_simulation_is_measured_in_virtual_seconds_a_second() -> None:
+    command = [sys.executable, str(_BENCHMARKS / "simulated.py"), "--calls", "60", "--profiles", "person", "gemini-pro"]
+    done = subprocess.run([*command, "--protocols", "direct"], capture_output=True, text=True, timeout=110)
+    assert done.returncode == 0, done.stderr
+    rows = [line.split(" | ") for line in done.stdout.splitlines()]
+    assert [row[:2] for row in rows[2:]] == [["| person", "direct"], ["| gemini-pro", "direct"]]
+    (calls, latency), (_, quicker) = ([float(cell.replace(",", "")) for cell in row[2:4]] for row in rows[2:])
+    assert calls >= 60
+    assert latency > 10 * quicker > 0
+
+
 def test_the_endpoint_counts_what_came_by_lane_and_resets_dead_ones(modules: dict[str, ModuleType]) -> None:
     upstream = modules["upstream"]
     with upstream.running(0.001) as url:

@@ -63,7 +63,7 @@ def show_outcome(session: Session, screen: Console, embedded: Embedded, observer
         tell_end(summary)
     _show_summary(screen, session, summary)
     if summary.stopped is not None:
-        screen.print(plain(f"complete: {summary.stopped}"))
+        screen.print(plain(f"{'stopped' if summary.ending is Ending.BUDGET else 'complete'}: {summary.stopped}"))
     show_long(screen, long_json(session.store, session.planned.id))
     show_drift(screen, drift_json(session.store, session.planned.id))
     if summary.ending is Ending.INTERRUPTED:  # whoever stops a run wants to leave, not to wait for ratings
@@ -154,6 +154,8 @@ def _show_routes(screen: Console, summary: CampaignSummary) -> None:
 
 def _show_ending(screen: Console, session: Session, summary: CampaignSummary) -> None:
     left = f"{summary.progress.missing:,} of {summary.progress.planned:,} trials are missing"
+    if session.rounds is not None and not summary.progress.missing:
+        left = "the next round is still to be asked"
     verb = "generate" if session.asked == "contestant" else "run"
     again = f"venire {verb} {shlex.quote(os.path.relpath(session.campaign.path))}"
     if summary.ending is Ending.BUDGET:
@@ -174,6 +176,8 @@ def _show_ending(screen: Console, session: Session, summary: CampaignSummary) ->
 def _show_missing(screen: Console, session: Session, summary: CampaignSummary) -> None:
     """What a budget left unasked, by judge, and what that would cost."""
     whole = summary.progress
+    if summary.stopped is not None:  # between two rounds, with nothing left half judged
+        return
     screen.print(f"\nstopped by the budget: {whole.missing:,} of {whole.planned:,} trials are missing")
     for row in session.forecast():
         if not row.trials:

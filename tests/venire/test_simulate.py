@@ -141,6 +141,21 @@ def test_a_stopped_simulation_leaves_nothing_behind(
     assert list(scratch.iterdir()) == []
 
 
+@pytest.mark.slow
+def test_ranking_models_takes_other_matchups_than_judging_judges(venire: Venire, tmp_path: Path) -> None:
+    profiles = ("gpt-4-0613", "gpt-3.5-turbo-1106", "claude-v1", "gemini-pro", "vicuna-13b", "claude-3-haiku-designs")
+    path = tmp_path / "both.toml"
+    seats = "".join(f'[[judge]]\nmodel = "simulated/{name}@1"\nprotocol = "binary"\n' for name in profiles)
+    path.write_text(f"[plan]\npolicy = 'balanced'\nbattles = 150\nround = 50\n{seats}", encoding="utf-8")
+
+    def apart(figure: str, *words: object) -> float:
+        found = venire("simulate", path, *words, "--models", 12, "--instructions", 30, "--seeds", 5, "--json").json()
+        return float(next(one["mean"] for one in found["differences"] if one["figure"] == figure))
+
+    assert apart("error", "--policy", "information", "--policy", "widest-gap", "--judges", 1) < 0
+    assert apart("discrimination", "--policy", "widest-gap", "--policy", "near-tie") > 0
+
+
 def made(errors: list[list[float]], calls: float = 100.0) -> Simulation:
     """Runs with these errors, by variation and seed."""
     runs = [

@@ -111,8 +111,15 @@ def conclusions(found: Simulation, rows: Sequence[Variation]) -> list[str]:
 
 def _conclusion(found: Simulation, rows: Sequence[Variation], figure: str, what: str) -> str | None:
     known = {place: mean for place in range(len(rows)) if (mean := means(found, place)[figure].mean) is not None}
+    unrated = {place: means(found, place)["unrated"].mean or 0.0 for place in known} if figure == "error" else {}
+    left = {place: count for place, count in unrated.items() if count and len(rows) > 1}
+    if len(left) < len(known):  # who rates a few models alone has no claim to be the best
+        known = {place: mean for place, mean in known.items() if place not in left}
+    beside = "".join(
+        f" {rows[place].name} left {count:.1f} models unrated on average." for place, count in left.items()
+    )
     if len(known) < 2:
-        return None
+        return f"{what}: nothing to compare.{beside}" if beside else None
     sign = 1.0 if FIGURES[figure].less else -1.0
     order = sorted(known, key=lambda place: (sign * known[place], place))
     best, next_best = order[0], order[1]
@@ -122,7 +129,7 @@ def _conclusion(found: Simulation, rows: Sequence[Variation], figure: str, what:
     by_pair = {(one.first, one.second): one for one in differences(found, len(rows), figure)}
     one = by_pair.get((best, next_best)) or by_pair.get((next_best, best))
     if one is None:
-        return f"{told}; of one seed nobody can tell what is chance."
+        return f"{told}; of one seed nobody can tell what is chance.{beside}"
     better = [
         place
         for place in order[1:]
@@ -139,7 +146,7 @@ def _conclusion(found: Simulation, rows: Sequence[Variation], figure: str, what:
         told += f": not beyond chance; it is beyond chance that it is better than {others}"
     else:
         told += ": not beyond chance"
-    return told + _at_what_cost(one, best) + "."
+    return told + _at_what_cost(one, best) + "." + beside
 
 
 def _at_what_cost(one: Difference, best: int) -> str:
@@ -207,16 +214,18 @@ def _table(
 ) -> None:
     head = ("variation", *(FIGURES[name].heading for name in names))
     cells = [
-        (plain(row.name), *(_cell(name, found[name]) for name in names))
+        (plain(row.name), *(_cell(name, found[name], found["calls"].runs) for name in names))
         for row, found in zip(rows, all_means, strict=True)
     ]
     tabulate(screen, head, cells, title=title)
     screen.print("")
 
 
-def _cell(name: str, one: Mean) -> str:
+def _cell(name: str, one: Mean, runs: int) -> str:
     if one.mean is None:
         return "-"
+    if one.runs < runs:
+        return f"{_told(name, one.mean)} ({one.runs} of {runs} seeds)"
     spread = "" if one.sd is None else f" ({_told(name, one.sd)})"
     return _told(name, one.mean) + spread
 

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -142,18 +142,23 @@ def test_a_stopped_simulation_leaves_nothing_behind(
 
 
 @pytest.mark.slow
-def test_ranking_models_takes_other_matchups_than_judging_judges(venire: Venire, tmp_path: Path) -> None:
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("figure", "judges", "better", "worse"),
+    [("error", 1, "information", "widest-gap"), ("consistency", 6, "widest-gap", "near-tie")],
+)
+def test_ranking_models_takes_other_matchups_than_judging_judges(
+    venire: Venire, tmp_path: Path, figure: str, judges: int, better: str, worse: str
+) -> None:
     profiles = ("gpt-4-0613", "gpt-3.5-turbo-1106", "claude-v1", "gemini-pro", "vicuna-13b", "claude-3-haiku-designs")
     path = tmp_path / "both.toml"
     seats = "".join(f'[[judge]]\nmodel = "simulated/{name}@1"\nprotocol = "binary"\n' for name in profiles)
     path.write_text(f"[plan]\npolicy = 'balanced'\nbattles = 150\nround = 50\n{seats}", encoding="utf-8")
-
-    def apart(figure: str, *words: object) -> float:
-        found = venire("simulate", path, *words, "--models", 12, "--instructions", 30, "--seeds", 5, "--json").json()
-        return float(next(one["mean"] for one in found["differences"] if one["figure"] == figure))
-
-    assert apart("error", "--policy", "information", "--policy", "widest-gap", "--judges", 1) < 0
-    assert apart("discrimination", "--policy", "widest-gap", "--policy", "near-tie") > 0
+    words = ("--policy", better, "--policy", worse, "--judges", judges, "--models", 12, "--instructions", 30)
+    found = venire("simulate", path, *words, "--seeds", 4, "--json").json()
+    apart = next(one for one in found["differences"] if one["figure"] == figure)
+    gain = -apart["mean"] if figure == "error" else apart["mean"]
+    assert gain > apart["se"]
 
 
 def made(errors: list[list[float]], calls: float = 100.0) -> Simulation:
@@ -203,6 +208,15 @@ def test_the_sentence_names_the_best_and_calls_chance_chance() -> None:
     (single,) = conclusions(made([[10.0], [15.0]]), ROWS[:2])
     assert "nobody can tell what is chance" in single
     assert conclusions(made([[10.0, 20.0]]), ROWS[:1]) == []
+
+
+def test_a_plan_that_rates_a_few_models_alone_is_never_the_best() -> None:
+    found = made([[1.0, 2.0, 3.0], [11.0, 19.5, 30.2], [60.0, 70.0, 80.1]])
+    for run in found.runs:
+        cast(dict[str, float], run.figures)["unrated"] = 4.5 if run.variation == 0 else 0.0
+    (told,) = conclusions(found, ROWS)
+    assert "the smallest error is that of all-pairs" in told
+    assert told.endswith(" random left 4.5 models unrated on average.")
 
 
 def test_the_document_names_every_figure() -> None:

@@ -145,7 +145,7 @@ def test_a_stopped_simulation_leaves_nothing_behind(
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("figure", "judges", "better", "worse"),
-    [("error", 1, "information", "widest-gap"), ("consistency", 6, "widest-gap", "near-tie")],
+    [("half_width", 1, "information", "widest-gap"), ("consistency", 6, "widest-gap", "near-tie")],
 )
 def test_ranking_models_takes_other_matchups_than_judging_judges(
     venire: Venire, tmp_path: Path, figure: str, judges: int, better: str, worse: str
@@ -157,7 +157,7 @@ def test_ranking_models_takes_other_matchups_than_judging_judges(
     words = ("--policy", better, "--policy", worse, "--judges", judges, "--models", 12, "--instructions", 30)
     found = venire("simulate", path, *words, "--seeds", 4, "--json").json()
     apart = next(one for one in found["differences"] if one["figure"] == figure)
-    gain = -apart["mean"] if figure == "error" else apart["mean"]
+    gain = -apart["mean"] if figure == "half_width" else apart["mean"]
     assert gain > apart["se"]
 
 

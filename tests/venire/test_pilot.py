@@ -37,7 +37,7 @@ def test_a_pilot_is_part_of_the_plan_and_says_what_the_rest_will_cost(write_camp
 
 
 def test_nobody_is_asked_without_a_yes(write_campaign: Write, venire: Venire, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = write_campaign(judge=PRICED)
+    file = write_campaign(judge=PRICED, instructions=4)
     monkeypatch.setattr("sys.stdin.isatty", lambda: False)
     done = venire("plan", file, "--pilot", 4)
     assert done.code == 2
@@ -49,7 +49,7 @@ def test_nobody_is_asked_without_a_yes(write_campaign: Write, venire: Venire, mo
 
 
 def test_a_pilot_that_a_budget_stops_says_so(write_campaign: Write, venire: Venire) -> None:
-    file = write_campaign(judge=PRICED, more="[budget]\ncalls = 20")
+    file = write_campaign(judge=PRICED, instructions=4, more="[budget]\ncalls = 20")
     done = venire("plan", file, "--pilot", 12, "--yes")
     assert done.code == 3
     assert "it did not end whole (budget" in done.err

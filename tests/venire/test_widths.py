@@ -33,7 +33,7 @@ def widths(file: Path) -> PlanWidths:
 
 
 def test_a_plan_names_its_battles_once_and_how_often_they_are_judged(write_campaign: Write) -> None:
-    file = write_campaign()
+    file = write_campaign(instructions=4)
     file.write_text(file.read_text().replace("instructions = 4", "instructions = 4\nrepeats = 2"))
     with Session(load_campaign(file)) as session:
         found = planned_battles(session.store, session.planned.id)
@@ -46,7 +46,7 @@ def test_a_plan_names_its_battles_once_and_how_often_they_are_judged(write_campa
 
 
 def test_before_any_verdict_the_reference_and_usual_judges_are_believed(write_campaign: Write, venire: Venire) -> None:
-    file = write_campaign(judge=PRICED)
+    file = write_campaign(judge=PRICED, instructions=4)
     found = venire("plan", file, "--json").json()["widths"]
     assert found["believed"] == {"source": "reference", "slope": SLOPE, "judgments": 0}
     assert found["design_effect"]["judgments"] == 0
@@ -64,9 +64,9 @@ def test_before_any_verdict_the_reference_and_usual_judges_are_believed(write_ca
 
 
 def test_a_budget_that_is_too_small_has_a_line_of_its_own(write_campaign: Write, venire: Venire) -> None:
-    whole = widths(write_campaign(judge=PRICED))
+    whole = widths(write_campaign(judge=PRICED, instructions=4))
     calls = 2 * whole.trials // 4
-    file = write_campaign(judge=PRICED, more=f"[budget]\ncalls = {calls}")
+    file = write_campaign(judge=PRICED, instructions=4, more=f"[budget]\ncalls = {calls}")
     found = widths(file)
     assert found.covered == pytest.approx(0.25)
     assert "as the budget covers" in venire("plan", file, "--amend").out
@@ -75,7 +75,7 @@ def test_a_budget_that_is_too_small_has_a_line_of_its_own(write_campaign: Write,
 
 
 def test_verdicts_so_far_are_the_pilot_and_what_was_paid_counts(write_campaign: Write, venire: Venire) -> None:
-    file = write_campaign(judge=PRICED, more="[budget]\ncalls = 120")
+    file = write_campaign(judge=PRICED, instructions=4, more="[budget]\ncalls = 120")
     before = widths(file)
     assert (before.done, before.paid) == (0, 0)
     assert venire("run", file, "--yes").code == 3
@@ -88,6 +88,12 @@ def test_verdicts_so_far_are_the_pilot_and_what_was_paid_counts(write_campaign: 
     assert f"measured on {after.effect.judgments:,} judgments" in venire("plan", file).out
 
 
+def test_half_of_two_instructions_has_no_width(write_campaign: Write, venire: Venire) -> None:
+    """The danger: one instruction alone bounds nothing, and infinity is no JSON."""
+    found = venire("plan", write_campaign(instructions=2), "--json").json()["widths"]
+    assert [one["half_width"] is None for one in found["curve"]] == [True, False, False, False]
+
+
 def test_without_pairs_there_are_no_widths(write_campaign: Write, venire: Venire) -> None:
     judge = '[[judge]]\nname = "g"\nmodel = "simulated/gpt-4-0613@1"\nprotocol = "direct"\n'
     done = venire("plan", write_campaign(judges=judge), "--json").json()
@@ -95,7 +101,7 @@ def test_without_pairs_there_are_no_widths(write_campaign: Write, venire: Venire
 
 
 def test_models_without_a_reference_have_widths_too(write_campaign: Write) -> None:
-    file = write_campaign()
+    file = write_campaign(instructions=4)
     campaign = load_campaign(file)
     campaign = replace(campaign, data=replace(campaign.data, elo=None))
     with Session(campaign) as session:
@@ -148,7 +154,7 @@ def test_rounds_that_are_not_planned_yet_count_as_they_would_be_chosen_now(
 
 
 def test_without_a_number_the_budget_says_how_many_battles_follow(write_campaign: Write, venire: Venire) -> None:
-    file = write_campaign(judge=PRICED)
+    file = write_campaign(judge=PRICED, instructions=4)
     in_rounds(file, OPEN).write_text(file.read_text().replace("instructions = 4\n", ""))
     found = widths(file)
     assert (found.battles, found.ahead.open) == (10, True)

@@ -24,6 +24,7 @@ from venire.phases import show_rounds, told_look
 from venire.planned import show_recovered, told_paid
 from venire.screen import console, duration, money, plain, progress, tabulate
 from venire.session import Embedded, Session
+from venire.spending import show_spending, spending_json
 from venire.standing import failed_steps
 from venire.storage.judged import judged
 from venire.storage.recovery import Recovered
@@ -128,8 +129,10 @@ def _show_summary(screen: Console, session: Session, summary: CampaignSummary) -
     screen.print(
         f"cost {money(now.spent)} in this run, {money(paid.nano)} in all"
         + (f" ({money(paid.unknown)} of it reserved for calls without an answer)" if paid.unknown else "")
-        + f"; {paid.input_tokens:,} tokens in, {paid.output_tokens:,} out\n"
+        + f"; {paid.input_tokens:,} tokens in, {paid.output_tokens:,} out"
     )
+    show_spending(screen, spending_json(session.store, session.planned.id))
+    screen.print()
     _show_routes(screen, summary)
 
 
@@ -230,6 +233,7 @@ def show_status(screen: Console, facts: dict[str, Any]) -> None:
         if one["faults"]:
             told = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in one["faults"].items())
             screen.print(f"  calls without a reply: {told}")
+        show_spending(screen, one["forecast"])
         show_rounds(screen, one["plan"])
         show_long(screen, one["long_input"])
         show_drift(screen, one["served"])

@@ -10,6 +10,7 @@ from venire.drift import drift_json
 from venire.judged import judged_json
 from venire.long_input import long_json
 from venire.phases import rounds_json
+from venire.spending import spending_json
 from venire.storage import frames
 from venire.storage.recovery import recovered
 from venire.storage.store import Store
@@ -35,6 +36,7 @@ def status_json(store: Store) -> dict[str, Any]:
                 "long_input": long_json(store, one.id),
                 "served": drift_json(store, one.id),
                 "accounts": asdict(paid),
+                "forecast": spending_json(store, one.id),
                 "failed_steps": failed_steps(store, one.id),
                 "faults": {Fault(fault).name.lower(): count for fault, count in store.read("faults", campaign=one.id)},
             }

@@ -102,7 +102,7 @@ def _rests_on(found: PlanWidths) -> list[str]:
         f"{effect.judges:.2f}, completions {effect.completions:.2f}, repeats {effect.repeats:.2f}"
     ]
     if not effect.judgments:
-        return [*told, "the scatter and correlations are usual ones: widths may be off by a third; --pilot 40 measures"]
+        return [*told, "the scatter and correlations are usual ones: widths may be off by 40 %; --pilot 40 measures"]
     assert effect.ties is not None
     assert effect.flips is not None
     measured = f"measured on {effect.judgments:,} judgments: {effect.ties:.0%} ties, {effect.flips:.0%} flips"

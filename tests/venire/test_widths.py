@@ -59,7 +59,7 @@ def test_before_any_verdict_the_reference_and_usual_judges_are_believed(write_ca
     assert found["grows_by"] == "instructions"
     assert len(found["models"]) == 6
     shown = venire("plan", file).out
-    assert "widths may be off by a third" in shown
+    assert "widths may be off by 40 %" in shown
     assert f"reference ratings x {SLOPE}, as usual judges see them" in " ".join(shown.split())
 
 

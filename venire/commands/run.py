@@ -48,6 +48,7 @@ def run(
     from venire.screen import console
     from venire.session import Embedded, Session, even_faults
     from venire.show import show_outcome
+    from venire.spending import keep_forecast
     from venire.telemetry import observe
 
     screen = console(stderr=True)
@@ -58,6 +59,7 @@ def run(
             screen.print(f"{cleared} failed steps will be tried again")
         show_plan(screen, session)
         agree(screen, session, yes=yes)
+        keep_forecast(session)
         raise typer.Exit(show_outcome(session, screen, Embedded(speed, even_faults(fault_rate)), observers))
 
 

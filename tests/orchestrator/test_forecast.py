@@ -184,7 +184,7 @@ def test_a_judge_that_is_shown_reference_answers_is_forecast_with_them(store: St
 
 
 CHEAP_CACHE = Price(PRICE.input, PRICE.output, cached=PRICE.input // 10)
-RESERVED = 5_000
+RESERVED = 500_000
 
 
 @pytest.fixture

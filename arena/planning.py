@@ -33,13 +33,14 @@ class JudgeHabit:
 class Estimates:
     """Ratings (models,) in logits, of any gauge, with their standard errors; NaN where nothing is known yet.
 
-    `judges` by name; one that is missing has the habits of `JudgeHabit()`.
+    `judges` by name; one that is missing has the habits of `JudgeHabit()`. `held` are models whose ratings are fixed.
     """
 
     models: tuple[str, ...]
     logits: NDArray[np.float64]
     se: NDArray[np.float64]
     judges: Mapping[str, JudgeHabit] = field(default_factory=dict)
+    held: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

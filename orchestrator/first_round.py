@@ -9,7 +9,7 @@ import numpy as np
 
 from venire.arena.campaigns import Campaign, PhaseSettings, Price, StopSettings
 from venire.arena.errors import InputError
-from venire.arena.planning import PlanState
+from venire.arena.planning import Estimates, PlanState
 from venire.arena.records import GENERATE, RECORDED, Matchup
 from venire.judges import PROTOCOLS
 from venire.orchestrator.budget import Purse
@@ -138,11 +138,15 @@ def has_rules(stop: StopSettings) -> bool:
     return stop.battles is not None or stop.half_width is not None or stop.top is not None or stop.ranks
 
 
-def _battles(field: Field, elo: Mapping[str, float], purses: Mapping[str, Purse]) -> Design:
+def _battles(
+    field: Field, elo: Mapping[str, float], purses: Mapping[str, Purse], estimates: Estimates | None
+) -> Design:
     """The first battles by the campaign's first policy, at most as many as the budget pays for, but one at least."""
     campaign = field.campaign
     phase, rng = campaign.plan.phases[0], np.random.default_rng([campaign.seed, 1])
-    picks = POLICIES[phase.policy].choose(state_of(field, elo=elo), phase, wanted(campaign, phase), rng)
+    picks = POLICIES[phase.policy].choose(
+        state_of(field, elo=elo, estimates=estimates), phase, wanted(campaign, phase), rng
+    )
     if not picks:
         raise InputError(f"{campaign.path}: policy {phase.policy!r} finds no battle to ask: are all texts equal?")
     count, _ = payable(field, picks, field.costs, purses)
@@ -154,12 +158,16 @@ def asks_contestants(campaign: Campaign) -> bool:
 
 
 def choose_first(
-    store: Store, campaign: Campaign, prices: Mapping[str, Price], purses: Mapping[str, Purse]
+    store: Store,
+    campaign: Campaign,
+    prices: Mapping[str, Price],
+    purses: Mapping[str, Purse],
+    estimates: Estimates | None = None,
 ) -> tuple[Design, Answers, Mapping[str, Recording]]:
     """What is asked: of judges about the completions that are there, of contestants all instructions that are drawn.
 
-    And the judgments on record by judge. `prices` and `purses` are by judge name. Raises InputError for whatever makes
-    a plan impossible.
+    And the judgments on record by judge. `prices` and `purses` are by judge name, `estimates` what is known
+    before the first verdict. Raises InputError for whatever makes a plan impossible.
     """
     if asks_contestants(campaign):
         asked = plans.asked(store)
@@ -180,7 +188,7 @@ def choose_first(
     else:
         drawn = _common(campaign, state.models, answers, np.random.default_rng(campaign.seed))
         field = Field(store, campaign, state.models, drawn, answers, recordings, prices)
-        chosen = replace(_battles(field, state.elo, purses), left_out=left_out)
+        chosen = replace(_battles(field, state.elo, purses, estimates), left_out=left_out)
     _refuse_without_reference(campaign, chosen, answers)
     taken = [
         tell(

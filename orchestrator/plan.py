@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from venire.arena.campaigns import Campaign, JudgeSettings, Price
 from venire.arena.errors import InputError
 from venire.arena.keys import respondent_key
+from venire.arena.planning import Estimates
 from venire.arena.records import GENERATE, Respondent, Shape
 from venire.judges import PROTOCOLS
 from venire.orchestrator.budget import Paid, Purse, open_purses
@@ -112,13 +113,19 @@ def rates_models(campaign: Campaign) -> bool:
 
 
 def plan_campaign(
-    store: Store, campaign: Campaign, *, amend: bool = False, prices: Mapping[str, Price] | None = None
+    store: Store,
+    campaign: Campaign,
+    *,
+    amend: bool = False,
+    prices: Mapping[str, Price] | None = None,
+    estimates: Estimates | None = None,
 ) -> PlannedCampaign:
     """Register a campaign and write the first round of its plan, unless the plan in force is that of these settings.
 
     What was planned stays planned, whatever has come into the store since; but what the campaign's own contestants
-    wrote since is planned as long as no judge was asked, and with `amend`. `prices` are by judge name. Raises
-    InputError for whatever makes a plan impossible; nothing is planned then.
+    wrote since is planned as long as no judge was asked, and with `amend`. `prices` are by judge name,
+    `estimates` what is known of the models beforehand. Raises InputError for whatever makes a plan impossible; nothing
+    is planned then.
     """
     judges = respondents(campaign)
     known = plans.find_campaign(store, campaign.name)
@@ -128,7 +135,7 @@ def plan_campaign(
         _refuse_other_prompts(store, campaign, known.id, judges)
         numbers = plans.register(store, campaign, judges, _texts(judges))
     else:
-        chosen, answers, recordings = choose_first(store, campaign, prices or {}, purses)
+        chosen, answers, recordings = choose_first(store, campaign, prices or {}, purses, estimates)
         numbers = plans.register(store, campaign, judges, _texts(judges))
         known = plans.find_campaign(store, campaign.name)
         assert known is not None  # registered above

@@ -104,10 +104,13 @@ class Rounds:
         """A look at what is settled, whether that was looked at before, and how many trials are."""
         ((settled,),) = self._store.read("settled_in_plan", campaign=self.planned.id)
         last = looks.last(self._store, self.planned.id)
-        if last is not None and last[:2] == (self.planned.rounds[-1].number, settled):
+        same = last is not None and last[:2] == (self.planned.rounds[-1].number, settled)
+        if last is not None and same and last[2].stop is None:
             return last[2], True, settled
         paid = frames.accounts(self._store, self.planned.id).nano
-        return self._steering.look(self._battles(), paid), False, settled
+        look = self._steering.look(self._battles(), paid)
+        # a rule that held then may have been tightened since
+        return look, last is not None and same and last[2].stop == look.stop, settled
 
     def _battles(self, without: Collection[str] = ()) -> Battles:
         """The verdicts so far, those of some judges left out."""
@@ -154,7 +157,11 @@ class Rounds:
     ) -> Design | None:
         """A round of a phase, for all judges that can pay or for those of a group, by what the others say."""
         policy, field = POLICIES[phase.policy], self._field
-        estimates = self._steering.estimate(self._battles(group)) if policy.adaptive or group else None
+        estimates = (
+            self._steering.estimate(self._battles(group))
+            if policy.adaptive or group or phase.purpose == "place"
+            else None
+        )
         elo = _as_elo(estimates) if estimates is not None and group else known
         models = tuple(name for name in field.models if name in elo) if group else field.models
         asked = field.asked((one.design for one in self.planned.rounds), group)

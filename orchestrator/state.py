@@ -156,6 +156,7 @@ def state_of(
         tuple(habits.get(name, JudgeHabit()) for name in who),
         fixed,
         None if shown is None else shown[kept],
+        frozenset() if estimates is None else estimates.held,
     )
 
 

@@ -95,7 +95,7 @@ def test_the_python_example_runs_and_its_store_answers_the_queries(
 
 
 def test_the_board_shown_is_the_demo_s(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("venire.show._loop", lambda: None)  # uvloop would walk past the guard on sockets
+    monkeypatch.setattr("venire.show.fast_loop", lambda: None)  # uvloop would walk past the guard on sockets
     campaign = demo / "campaign.toml"
     slow = campaign.read_text(encoding="utf-8")
     campaign.write_text(slow.replace("requests_per_minute = 6000\n", ""), encoding="utf-8")  # changes no verdict

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from venire.arena.campaigns import Campaign, PhaseSettings, Price, StopSettings
-from venire.arena.planning import Look, ModelLook
+from venire.arena.planning import Look, ModelLook, Steering
 from venire.orchestrator.first_round import crosses
 from venire.orchestrator.plan import PlannedCampaign
 from venire.orchestrator.rounds import Rounds, in_rounds
@@ -23,16 +23,26 @@ __all__ = ["phases_json", "rounds_json", "rounds_of", "show_phases", "show_round
 _STARVED_TOLD = 5
 
 
-def rounds_of(store: Store, campaign: Campaign, planned: PlannedCampaign, prices: Mapping[str, Price]) -> Rounds | None:
+def rounds_of(
+    store: Store,
+    campaign: Campaign,
+    planned: PlannedCampaign,
+    prices: Mapping[str, Price],
+    steering: Steering | None = None,
+) -> Rounds | None:
     """Who plans the rounds of a campaign, the next one too where all before it are judged; None where one is all.
+
+    `steering` None: by ratings of the campaign's own verdicts.
 
     Raises InputError for a rule to stop that can never hold.
     """
     if not in_rounds(campaign):
         return None
-    from venire.steering import Steerer  # and scipy, 65 MB that a plan of one round does without
+    if steering is None:
+        from venire.steering import Steerer  # and scipy, 65 MB that a plan of one round does without
 
-    rounds = Rounds(store, campaign, planned, Steerer(planned.design.models, campaign.plan.stop), prices)
+        steering = Steerer(planned.design.models, campaign.plan.stop)
+    rounds = Rounds(store, campaign, planned, steering, prices)
     if not frames.progress(store, planned.id).missing:
         rounds()
     return rounds

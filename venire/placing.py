@@ -27,8 +27,10 @@ from venire.configs.loading import campaign_of
 from venire.judges import PROTOCOLS
 from venire.orchestrator.policies import POLICIES
 from venire.placing_anew import joined
-from venire.rating import choose_campaign
+from venire.rating import PLACING, choose_campaign
 from venire.ratings.any_time import LEAST_CLUSTERS, any_time_interval
+from venire.ratings.checks import check_level
+from venire.ratings.conformal import conformal_rank
 from venire.ratings.distributions import student
 from venire.ratings.judgments import Judgments
 from venire.ratings.merging import merge_orders, select
@@ -100,7 +102,7 @@ def prepare(settings: PlaceSettings) -> Prepared:
     with open_store(settings.store, create=False) as store:
         if settings.completions is not None:
             imports.add_file(store, settings.completions, "completions", {})
-        row = choose_campaign(store, settings.campaign or _only_board(store))
+        row = choose_campaign(store, settings.campaign)
         known = plans.find_campaign(store, row.name)
         assert known is not None  # it was chosen among those that are there
         base = campaign_of(settings.store.absolute().with_suffix(".toml"), known.text)
@@ -123,16 +125,12 @@ def _check(settings: PlaceSettings) -> None:
         raise InputError(f"--policy {settings.policy}: choose one of those that choose battles: {able}")
     if settings.money is not None and settings.money <= 0:
         raise InputError("--budget is 0: a placement asks judges; give dollars, such as --budget 1.00")
+    check_level(settings.level)
+    conformal_rank(0, settings.alpha)  # which refuses an alpha that is none
     if settings.half_width is not None and not settings.half_width > 0.0:
         raise InputError(f"--half-width {settings.half_width:g}: give Elo points above 0, such as 25")
     if settings.completions is not None and not settings.completions.is_file():
         raise InputError(f"{settings.completions}: no such file of completions")
-
-
-def _only_board(store: Store) -> str | None:
-    """The one campaign that is not itself a placement, so that it need not be named the second time."""
-    names = [one.name for one in frames.campaigns(store) if not one.name.startswith("place ")]
-    return names[0] if len(names) == 1 else None
 
 
 def _judged_by(settings: PlaceSettings, base: Campaign, name: str) -> Campaign:
@@ -194,15 +192,14 @@ def _with_model(judgments: Judgments, model: str) -> Judgments:
 def _placing(settings: PlaceSettings, base: Campaign, board: str, opponents: tuple[str, ...]) -> Campaign:
     """The campaign of a placement.
 
-    What tells one placement from another is in its name: money and rules to stop are not, so that the same command with
-    more of them goes on where the last one stopped. All but the money is in the settings: with other rules the rounds
-    are planned anew, and what was judged is on record.
+    What tells one placement from another is in its name: money, rules to stop and the size of rounds are not, so that
+    the same command with more of them goes on where the last one stopped.
     """
     apart = [] if settings.policy == "information" else [settings.policy]
     apart += [f"seed {settings.seed}"] if settings.seed else []
     apart += [f"by {', '.join(settings.judges)}"] if settings.judges else []
     apart += [f"{settings.instructions} instructions"] if settings.instructions else []
-    name = f"place {settings.model}" + (f" ({'; '.join(apart)})" if apart else "")
+    name = f"{PLACING}{settings.model}" + (f" ({'; '.join(apart)})" if apart else "")
     phase = PhaseSettings(
         policy=settings.policy, name="place", battles=None, round=settings.round, purpose="place", place=settings.model
     )
@@ -212,10 +209,7 @@ def _placing(settings: PlaceSettings, base: Campaign, board: str, opponents: tup
         "policy": settings.policy,
         "seed": settings.seed,
         "instructions": settings.instructions,
-        "judges": sorted(one.name for one in base.judges),
-        "round": settings.round,
-        "stop": [settings.battles, settings.half_width, settings.level],
-        "campaign": json.loads(base.settings),
+        "judges": [[one.name, one.model, one.protocol, dict(one.options)] for one in base.judges],
     }
     return replace(
         base,
@@ -267,7 +261,12 @@ class PlacingSteerer:
         code = found.models.index(self.model)
         logits[code], se[code] = self._place(found)
         habits = planning_habits(self.board.battles, found.models, logits)
-        return Estimates(found.models, logits, se, habits)
+        held = frozenset(name for name in found.models if math.isfinite(rated.get(name, math.nan)))
+        return Estimates(found.models, logits, se, habits, held)
+
+    def before(self) -> Estimates:
+        """What is known before the first round: the board."""
+        return self.estimate(select(self.board.battles, np.zeros(len(self.board.battles.label), dtype=np.bool_)))
 
     def look(self, battles: Battles, nano: int) -> Look:
         """Where the model stands by now, with both intervals, and whether its interval is narrow enough."""

@@ -25,7 +25,10 @@ from venire.storage.formats.battles import read_battles
 from venire.storage.formats.judged import BothBad, Judged
 from venire.storage.store import Store, open_store
 
-__all__ = ["Source", "Verdicts", "choose_campaign", "is_store", "rate", "read", "read_campaign"]
+PLACING = "place "
+"""How campaigns begin that place a model on the board of another: nobody means them who names none."""
+
+__all__ = ["PLACING", "Source", "Verdicts", "choose_campaign", "is_store", "rate", "read", "read_campaign"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,12 +285,17 @@ def _generates(store: Store, campaign: frames.CampaignRow) -> bool:
 
 
 def choose_campaign(store: Store, name: str | None) -> frames.CampaignRow:
-    """The named campaign, or of the only one that judges. Raises InputError naming those that are there."""
+    """The named campaign, or the only one that judges and does not place a model on the board of another.
+
+    Raises InputError naming those that are there.
+    """
     there = [one for one in frames.campaigns(store) if not _generates(store, one)]
     if not there:
         raise InputError(f"the store {store.path} has no campaign yet: `venire run FILE` starts one")
     names = ", ".join(one.name for one in there)
     if name is None:
+        boards = [one for one in there if not one.name.startswith(PLACING)]
+        there = boards if len(boards) == 1 else there
         if len(there) > 1:
             raise InputError(f"the store {store.path} has several campaigns, name one with --campaign: {names}")
         return there[0]

@@ -16,6 +16,7 @@ from venire.arena.battles import Statistics
 from venire.arena.campaigns import Campaign, DataSources, JudgeSettings, Price
 from venire.arena.clock import Clock, SystemClock, VirtualClock
 from venire.arena.errors import InputError
+from venire.arena.planning import Estimates, Steering
 from venire.arena.records import GENERATE, Completion, Instruction, Origin, Rating
 from venire.configs.loading import difference
 from venire.endpoints import Inside, check_all, open_all, read_secrets
@@ -91,10 +92,19 @@ class Session:
     """A campaign with its store open, its data imported and its plan written.
 
     Raises InputError for whatever is wrong with file, data, plan, prices or store; and when the file has changed since
-    calls were made for it, unless `amend` is true.
+    calls were made for it, unless `amend` is true. `steering` plans its rounds in another way than by ratings of its
+    own verdicts, `known` is what is known of the models before the first round.
     """
 
-    def __init__(self, campaign: Campaign, *, amend: bool = False, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        campaign: Campaign,
+        *,
+        amend: bool = False,
+        clock: Clock | None = None,
+        steering: Steering | None = None,
+        known: Estimates | None = None,
+    ) -> None:
         if not campaign.judges:
             raise InputError(f"{campaign.path}: names no judge: add a [[judge]] table")
         self.campaign = campaign = with_contexts(campaign)
@@ -113,11 +123,13 @@ class Session:
             self._refuse_change(amend)
             self.imported = self._import(amend)
             self._refuse_unanswered()
-            self.planned: PlannedCampaign = plan_campaign(self.store, campaign, amend=amend, prices=self.prices)
+            self.planned: PlannedCampaign = plan_campaign(
+                self.store, campaign, amend=amend, prices=self.prices, estimates=known
+            )
             self._take_answers()  # those of a run that was killed before it could
             if self.asked == "contestant":
                 refuse_written(self.store, campaign, self.planned)
-            self.rounds = rounds_of(self.store, campaign, self.planned, self.prices)
+            self.rounds = rounds_of(self.store, campaign, self.planned, self.prices, steering)
             self.planned = self.planned if self.rounds is None else self.rounds.planned
         except BaseException:
             self.store.close()
@@ -284,7 +296,7 @@ class Session:
         """The judges that have something left to answer, or may have in a later round."""
         standing = frames.judge_progress(self.store, self.planned.id)
         left = {name for name, one in standing.items() if one.missing}
-        if left and self.rounds is not None:
+        if self.rounds is not None and (left or self.rounds.stopped is None):
             left |= set(pair_judges(self.campaign))
         return [judge for judge in self.campaign.judges if judge.name in left]
 

@@ -32,6 +32,7 @@ from venire.telemetry import told_run
 
 __all__ = [
     "EXIT_CODES",
+    "fast_loop",
     "show_next_steps",
     "show_outcome",
     "show_status",
@@ -59,7 +60,7 @@ def show_outcome(session: Session, screen: Console, embedded: Embedded, observer
     events = Events(session.clock, observers, warn=warn)
     with progress(screen) as tell, told_run(session, events) as tell_end:
         summary = session.run(
-            embedded=embedded, progress=tell, warn=warn, events=events, on_look=seen, loop_factory=_loop()
+            embedded=embedded, progress=tell, warn=warn, events=events, on_look=seen, loop_factory=fast_loop()
         )
         tell_end(summary)
     _show_summary(screen, session, summary)
@@ -105,7 +106,7 @@ def _show_generated(out: Console, session: Session) -> None:
     tabulate(out, ("contestant", "answered", "completions", "refused, cut or empty", "cost"), rows)
 
 
-def _loop() -> Callable[[], Any] | None:
+def fast_loop() -> Callable[[], Any] | None:
     """uvloop's event loop where it is installed: it carries more calls on a core."""
     try:
         import uvloop

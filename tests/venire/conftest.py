@@ -104,7 +104,7 @@ def verbs() -> Any:
 @pytest.fixture
 def venire(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, verbs: Any) -> Callable[..., Done]:
     """Runs a command in this process, on asyncio's own loop, and returns how it ended."""
-    monkeypatch.setattr("venire.show._loop", lambda: None)
+    monkeypatch.setattr("venire.show.fast_loop", lambda: None)
     monkeypatch.setattr("venire.commands.app", verbs)
 
     def run(*words: object) -> Done:

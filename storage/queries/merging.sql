@@ -101,8 +101,8 @@ insert into made.reading select row_number() over (order by min(made_at), parser
 insert into temp.map_reading select a.side, a.old, o.id from temp.all_reading a join made.reading o on o.parser = a.parser;
 
 -- name: merge_rounds
--- Rounds that are the same in two stores stand here once; those in force come last.
-select row_number() over (partition by campaign order by in_force, planned_at, side, old), campaign, side, old, in_force, policy, seed, equal_texts, design, planned_at, phase from
+-- Rounds that are the same in two stores stand here once; those in force come last, those of one store in its order whatever its clock said.
+select row_number() over (partition by campaign order by in_force, old, planned_at, side), campaign, side, old, in_force, policy, seed, equal_texts, design, planned_at, phase from
   (select campaign, min(side) side, arg_min(old, side) old, bool_or(in_force) in_force, policy, seed, equal_texts, design, planned_at, phase
     from temp.all_round group by campaign, policy, seed, trials, equal_texts, design, planned_at, phase) order by campaign, 1;
 

@@ -2,17 +2,18 @@
 
     python benchmarks/stopping.py --policy balanced --models 20 --battles 20 --looks 150 --campaigns 500
 
-A campaign is planned in rounds by a policy of the product, judged by the formula of `simulation/profiles.json`, and
-looked at after each round by what steers a real one. True ratings are those that the same judge would give with verdicts
-without end on every pair and on instructions of the same kind, each pair counting the same: not the Elo of the field,
-since what a judge makes of a gap is its own. One run prints what each rule gave, with intervals clustered by campaign.
-"""
+A campaign is planned in rounds by a policy of the product, judged by the formula of `simulation/profiles.json` and
+looked at after each round by what steers a real one. True ratings are those that the same judge would give with
+verdicts without end on every pair and on instructions of the same kind, each pair counting the same: not the Elo of
+the field, since what a judge makes of a gap is its own. One run prints what each rule gave, with intervals clustered
+by campaign."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import math
+import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -27,9 +28,9 @@ from venire.arena.battles import Battles
 from venire.arena.campaigns import PhaseSettings, StopSettings
 from venire.arena.planning import Look, PlanState
 from venire.orchestrator.policies import POLICIES
+from venire.ratings.any_time import LEAST_CLUSTERS, stopping_half_width
 from venire.ratings.bradley_terry import bradley_terry_wins
 from venire.ratings.covariance import model_covariance
-from venire.ratings.distributions import student
 from venire.ratings.stopping import evidence
 from venire.simulation.judge import Profile, load_profiles, simulate
 from venire.steering import Steerer
@@ -110,7 +111,7 @@ def expected(profile: Profile, gap: float) -> float:
 
 
 def truth(plan: Plan) -> Vector:
-    """Ratings (models,) in Elo points, mean 1000, that verdicts without end would give, every pair weighing the same."""
+    """Ratings (models,) in Elo points, mean 1000, by verdicts without end, every pair weighing the same."""
     elo, profile = plan.elo, load_profiles()[plan.profile]
     wins = np.zeros((len(elo), len(elo)))
     for a, b in combinations(range(len(elo)), 2):
@@ -164,8 +165,12 @@ class Arena:
             known = {"logits": found.logits, "se": found.se, "judges": tuple(found.judges.values())}
         state = PlanState(plan.names, {}, self.instructions, asked=self.asked, **known)
         phase = PhaseSettings(
-            policy=plan.policy, purpose=plan.purpose, top=plan.top, battles=plan.battles * plan.looks, round=plan.battles
-        )  # fmt: skip
+            policy=plan.policy,
+            purpose=plan.purpose,
+            top=plan.top,
+            battles=plan.battles * plan.looks,
+            round=plan.battles,
+        )
         picks = policy.choose(state, phase, plan.battles, self.chooser)
         name, on = ({one: code for code, one in enumerate(names)} for names in (plan.names, self.instructions))
         return np.array([(name[p.model_a], name[p.model_b], on[p.instruction or ""]) for p in picks], dtype=np.int32)
@@ -190,19 +195,16 @@ def figures(look: Look, true: Vector) -> dict[str, Any]:
     }
 
 
-def dispersed(table: Battles, look: Look, true: Vector) -> tuple[float, float]:
-    seen = evidence(table).data
-    logits = (np.array([one.elo if one.elo is not None else np.nan for one in look.models]) - 1000.0) * LOG_ODDS
-    if np.isnan(logits).any():
+def as_coins(table: Battles, look: Look, true: Vector) -> tuple[float, float]:
+    """Half the widest interval and the share that holds, where errors are held against those of coins."""
+    data = evidence(table).data
+    logits = np.array([one.elo if one.elo is not None else np.nan for one in look.models]) * LOG_ODDS
+    if np.isnan(logits).any() or look.instructions < LEAST_CLUSTERS:
         return math.inf, 0.0
-    p = 1.0 / (1.0 + np.exp(logits[seen.b] - logits[seen.a]))
-    n, k = len(seen), len(logits)
-    phi = 1.0 if n <= 2 * k else min(1.0, float(np.sum((seen.y - p) ** 2) * n / (n - k + 1) / np.sum(p * (1 - p))))
-    own = np.sqrt(np.diagonal(model_covariance(seen, logits))) / LOG_ODDS
-    se = np.maximum(np.array([one.se for one in look.models]), math.sqrt(phi) * own)
-    half = student.ppf(0.975, look.instructions - 1) * se
-    at = np.array([one.elo for one in look.models])
-    return (float(half.max()) if look.instructions >= 20 else math.inf), float(np.mean(np.abs(at - true) <= half))
+    own = np.sqrt(np.diagonal(model_covariance(data, logits))) / LOG_ODDS
+    se = np.array([one.se if one.se is not None else np.nan for one in look.models])
+    half = stopping_half_width(se, own, look.instructions)
+    return float(half.max()), float(np.mean(np.abs(logits / LOG_ODDS - true) <= half))
 
 
 def wrong(look: Look, true: Vector, rule: str, plan: Plan) -> bool:
@@ -229,7 +231,7 @@ def campaign(plan: Plan, seed: int) -> dict[str, Any]:
     missed = {kind: np.zeros(plan.models, dtype=bool) for kind in ("fixed", "any", "plain")}
     told: dict[str, Any] = {}
     look, found = None, {}
-    for number in range(plan.looks):
+    for _ in range(plan.looks):
         steerer = Steerer(plan.names, StopSettings())
         arena.judge(arena.next_round(steerer))
         table = arena.battles()
@@ -248,12 +250,10 @@ def campaign(plan: Plan, seed: int) -> dict[str, Any]:
         found = figures(look, true)
         for kind, ever in missed.items():
             ever[found["rated"]] |= found[kind]
-        if "dispersed" not in told:
-            half, covered = dispersed(table, look, true)
+        if "as coins" not in told and "half_width" in told:  # never before
+            half, covered = as_coins(table, look, true)
             if half <= plan.half_width:
-                told["dispersed"] = {**outcome(found, plan, look), "fixed": covered}
-        if number in (0, 4, 19):
-            told[f"look {number + 1}"] = outcome(found, plan, look)
+                told["as coins"] = {**outcome(found, plan, look), "fixed": covered}
     told["number"] = outcome(found, plan, look)
     told["ever"] = {kind: float(ever.mean()) for kind, ever in missed.items()}
     return told
@@ -295,9 +295,10 @@ def shown(shares: list[float]) -> str:
 
 
 def report(plan: Plan, told: list[dict[str, Any]]) -> list[str]:
-    lines = [f"{'rule':<12} {'stopped':>9} {'battles: median (5-95 %)':>26} {'fixed-time covers':>22} {'any-time covers':>22} "
-             f"{'1.96 se covers':>22} {'half':>6} {'rmse':>6}  wrong"]  # fmt: skip
-    for rule in ("look 1", "look 5", "look 20", "number", "half_width", "dispersed", "top", "ranks"):
+    heads = ("fixed-time covers", "any-time covers", "1.96 se covers")
+    lines = [f"{'rule':<12} {'stopped':>9} {'battles: median (5-95 %)':>26} " + " ".join(f"{one:>22}" for one in heads)]
+    lines[0] += f" {'half':>6} {'rmse':>6}  wrong"
+    for rule in ("number", "half_width", "as coins", "top", "ranks"):
         rows = [one[rule] for one in told if rule in one and one[rule]["rated"]]
         if not rows:
             lines.append(f"{rule:<12} {0:>5}/{len(told)}")
@@ -351,8 +352,12 @@ def main() -> None:
     plan = Plan(**given)
     check_formula(load_profiles()[plan.profile])
     time.monotonic()
+    started = time.monotonic()
     with ProcessPoolExecutor(processes) as pool:
         told = list(pool.map(campaign, [plan] * campaigns, range(first, first + campaigns), chunksize=2))
+    took = time.monotonic() - started
+    sys.stdout.write(f"verdicts: simulated; {plan}; seeds {first} to {first + campaigns - 1}; {took:.0f} s\n")
+    sys.stdout.write("\n".join(report(plan, told)) + "\n")
     if path:
         with open(path, "w", encoding="utf-8") as file:
             json.dump(told, file)

@@ -14,9 +14,10 @@ from venire.arena.battles import Battles
 from venire.arena.campaigns import StopSettings
 from venire.arena.errors import InputError
 from venire.arena.planning import Look
-from venire.ratings.any_time import any_time_interval, decide_top_k, stopping_half_width
+from venire.ratings.any_time import PAIR_SCALE, any_time_interval, decide_top_k, stopping_half_width
 from venire.ratings.bradley_terry import bradley_terry
 from venire.ratings.covariance import model_covariance
+from venire.ratings.distributions import student
 from venire.ratings.merging import merge_orders, select
 from venire.ratings.methods import rate
 from venire.ratings.options import Options
@@ -46,12 +47,18 @@ def test_ratings_and_errors_are_those_of_venire_rate() -> None:
     assert np.allclose([one.se or 0.0 for one in rows], board.se, rtol=0.0, atol=1e-9)
 
 
-def test_intervals_are_those_that_may_be_stopped_by() -> None:
-    table = campaign(4)
+@pytest.mark.parametrize(("judges", "noise", "held"), [(1, 0.0, True), (3, 0.5, False)])
+def test_intervals_are_those_that_may_be_stopped_by(judges: int, noise: float, held: bool) -> None:
+    table = campaign(4, judges=judges, noise=noise)
     data = merge_orders(table).comparisons()
     found = bradley_terry(data)
-    floor = np.sqrt(np.diagonal(model_covariance(data, found.logits)))
+    share = 1.0 / (1.0 + np.exp(found.logits[data.b] - found.logits[data.a]))
+    scatter = float(np.sum((data.y - share) ** 2) / np.sum(share * (1.0 - share)))
+    coins = (scatter * len(data) ** 2 / (len(data) - 5) + 100) / (len(data) + 100)
+    floor = np.sqrt(coins * np.diagonal(model_covariance(data, found.logits)))
+    assert 0.3 < coins < 0.9
     half = stopping_half_width(found.se, floor, 60) * POINTS_PER_LOGIT
+    assert (floor > found.se).all() == held
     lo, _ = any_time_interval(found.logits, np.maximum(found.se, floor))
     now = look(table)
     for code, one in enumerate(now.models):
@@ -109,7 +116,7 @@ def test_a_look_at_nothing_says_so_and_does_not_stop(table: Table) -> None:
 
 def test_islands_have_no_common_scale_and_stop_nothing(table: Table) -> None:
     pairs = [("a", "b"), ("b", "a"), ("b", "c"), ("c", "b"), ("x", "y"), ("y", "x")]
-    now = look(table(won_by(*pairs)), half_width=1e6, ranks=True, indifference=400.0)
+    now = look(table(won_by(*pairs)), half_width=1e6, ranks=True, indifference=1e6)
     assert [one.elo is None for one in now.models] == [False, False, False, True, True]
     assert now.half_width is None
     assert now.stop is None
@@ -160,7 +167,7 @@ def test_the_first_rule_that_holds_is_named() -> None:
 
 
 def test_the_top_is_known_when_its_pairs_are_and_the_order_when_all_are() -> None:
-    table = campaign(11, instructions=400, judges=1, strength=ORDERED, noise=0.0)
+    table = campaign(11, instructions=100, judges=1, strength=ORDERED, noise=0.0)
     data = merge_orders(table).comparisons()
     plain = decide_top_k(bradley_terry(data), 3, indifference=15.0)
     now = look(table, top=3)
@@ -171,6 +178,21 @@ def test_the_top_is_known_when_its_pairs_are_and_the_order_when_all_are() -> Non
     assert whole.open > now.open
     assert look(table, top=3, ranks=True).open == now.open
     assert look(table, ranks=True, indifference=1000.0).open == 0
+
+
+def test_a_pair_is_known_once_its_interval_at_all_looks_is_above_the_indifference() -> None:
+    table = campaign(17, instructions=200, models=2, judges=1, battles=1, strength=(0.02, 0.0))
+    low, high = sorted(look(table).models, key=lambda one: one.elo or 0.0)
+    assert low.elo is not None
+    assert high.elo is not None
+    assert high.high is not None
+    error = 2.0 * (high.high - high.elo) / student.ppf(0.975, look(table).instructions - 1)  # of the difference
+    gap = (high.elo - low.elo) / POINTS_PER_LOGIT
+    lo, _ = any_time_interval(gap, error / POINTS_PER_LOGIT, tau=PAIR_SCALE)
+    reach = -float(lo) * POINTS_PER_LOGIT
+    assert reach > 0.0
+    assert look(table, top=1, indifference=reach + 0.01).open == 0
+    assert look(table, top=1, indifference=reach - 0.01).open == 1
 
 
 def test_more_pairs_share_one_chance_of_a_miss() -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -346,21 +347,22 @@ def main() -> None:
     parser.add_argument("--campaigns", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--json", help="write every campaign's figures to this file")
+    parser.add_argument("--json", help="write the figures of every campaign to this file, a line each")
     given = vars(parser.parse_args())
     campaigns, first, processes, path = (given.pop(key) for key in ("campaigns", "seed", "processes", "json"))
     plan = Plan(**given)
     check_formula(load_profiles()[plan.profile])
     time.monotonic()
     started = time.monotonic()
-    with ProcessPoolExecutor(processes) as pool:
-        told = list(pool.map(campaign, [plan] * campaigns, range(first, first + campaigns), chunksize=2))
+    told: list[dict[str, Any]] = []
+    with ProcessPoolExecutor(processes) as pool, open(path or os.devnull, "w", encoding="utf-8") as file:
+        for one in pool.map(campaign, [plan] * campaigns, range(first, first + campaigns)):
+            told.append(one)
+            file.write(json.dumps(one) + "\n")
+            file.flush()
     took = time.monotonic() - started
     sys.stdout.write(f"verdicts: simulated; {plan}; seeds {first} to {first + campaigns - 1}; {took:.0f} s\n")
     sys.stdout.write("\n".join(report(plan, told)) + "\n")
-    if path:
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(told, file)
 
 
 if __name__ == "__main__":

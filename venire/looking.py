@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -11,7 +11,7 @@ from rich.console import Console
 from venire.arena.planning import Look, ModelLook
 from venire.screen import money, plain, tabulate
 
-__all__ = ["looks_json", "show_looks"]
+__all__ = ["look_of", "looks_json", "show_looks"]
 
 _MOST = 10
 """Looks that are shown, first and last among them."""
@@ -20,7 +20,7 @@ _MOST_MODELS = 40
 
 
 def show_looks(screen: Console, looks: Sequence[tuple[int, Look]], *, verdicts: str | None = None) -> None:
-    """A line a look of how the widest interval shrank, the models at the last one, and why it stopped if it did.
+    """A line a look of how the widest interval shrank, and the models at the last one; nothing of no looks.
 
     `looks` are rounds with what was known after them, in this order. `verdicts` says where verdicts come from.
     """
@@ -34,13 +34,17 @@ def show_looks(screen: Console, looks: Sequence[tuple[int, Look]], *, verdicts: 
     _show_models(screen, last, f"Known after round {number}{origin}")
     for warning in last.warnings:
         screen.print(plain(warning), style="yellow")
-    if last.stop is not None:
-        screen.print(f"enough: {plain(last.stop)}")
 
 
 def looks_json(looks: Sequence[tuple[int, Look]]) -> list[dict[str, Any]]:
     """The same as plain values, all looks, the models of each with both intervals in Elo points."""
     return [{"round": number} | asdict(look) for number, look in looks]
+
+
+def look_of(told: Mapping[str, Any]) -> Look:
+    """A look again, of what `looks_json` tells of it."""
+    figures = {name: value for name, value in told.items() if name != "round"}
+    return Look(**figures | {"models": tuple(ModelLook(**one) for one in told["models"])})
 
 
 def _show_history(screen: Console, looks: Sequence[tuple[int, Look]], origin: str) -> None:

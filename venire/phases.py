@@ -10,6 +10,7 @@ from rich.console import Console
 
 from venire.arena.campaigns import Campaign, PhaseSettings, Price, StopSettings
 from venire.arena.planning import Look, ModelLook, Steering
+from venire.looking import look_of, looks_json, show_looks
 from venire.orchestrator.first_round import crosses
 from venire.orchestrator.plan import PlannedCampaign
 from venire.orchestrator.rounds import Rounds, in_rounds
@@ -113,7 +114,7 @@ def rounds_json(store: Store, campaign: int) -> dict[str, Any]:
     names = ("round", "phase", "policy", "trials", "equal_texts", "planned_at")
     return {
         "rounds": [dict(zip(names, one[:6], strict=True)) for one in plans.rounds(store, campaign)],
-        "looks": [{"round": number} | asdict(look) for number, look in looks.read(store, campaign)],
+        "looks": looks_json(looks.read(store, campaign)),
     }
 
 
@@ -124,8 +125,7 @@ def show_rounds(screen: Console, facts: Mapping[str, Any]) -> None:
     last = facts["rounds"][-1]
     screen.print(plain(f"  round {len(facts['rounds'])}, phase {last['phase']} ({last['policy']})"))
     if facts["looks"]:
-        found = {key: value for key, value in facts["looks"][-1].items() if key != "round"}
-        look = Look(**found | {"models": tuple(ModelLook(**one) for one in found["models"])})
-        screen.print(plain(f"  {told_look(look)}"))
-        if look.stop is not None:
-            screen.print(plain(f"  complete: {look.stop}"))
+        known = [(one["round"], look_of(one)) for one in facts["looks"]]
+        if known[-1][1].stop is not None:
+            screen.print(plain(f"  complete: {known[-1][1].stop}"))
+        show_looks(screen, known)

@@ -17,6 +17,7 @@ from venire.arena.planning import Look
 from venire.drift import drift_json, show_drift
 from venire.judged import show_judged
 from venire.long_input import long_json, show_long
+from venire.looking import show_looks
 from venire.orchestrator.ending import CampaignSummary, Ending
 from venire.orchestrator.events import Events, Observer
 from venire.orchestrator.plan import rates_models
@@ -26,6 +27,7 @@ from venire.screen import console, duration, money, plain, progress, tabulate
 from venire.session import Embedded, Session
 from venire.spending import show_spending, spending_json
 from venire.standing import failed_steps
+from venire.storage import looks
 from venire.storage.judged import judged
 from venire.storage.recovery import Recovered
 from venire.telemetry import told_run
@@ -95,6 +97,7 @@ def _show_board(out: Console, session: Session) -> None:
     from venire.leaderboard import show_board  # and scipy, 65 MB that no run needs before its end
 
     show_board(out, session.board())
+    show_looks(out, looks.read(session.store, session.planned.id), verdicts=origins[0])
 
 
 def _show_generated(out: Console, session: Session) -> None:

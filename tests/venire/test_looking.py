@@ -11,15 +11,15 @@ from rich.console import Console
 from tests.ratings.simulated import campaign
 from venire.arena.campaigns import StopSettings
 from venire.arena.planning import Look
-from venire.looking import looks_json, show_looks
+from venire.looking import look_of, looks_json, show_looks
 from venire.ratings.merging import select
 from venire.steering import Steerer
 
 
-def looks(count: int, **rules: int) -> list[tuple[int, Look]]:
+def looks(count: int) -> list[tuple[int, Look]]:
     """So many looks at growing parts of one campaign, and one model that is never judged."""
     table = campaign(1, instructions=60)
-    steerer = Steerer((*table.models, "never[b]\x1b"), StopSettings(top=2, battles=rules.get("battles")))
+    steerer = Steerer((*table.models, "never[b]\x1b"), StopSettings(top=2))
     parts = [select(table, table.instruction < 60 * (number + 1) // count) for number in range(count)]
     return [(number, steerer.look(part, 2_500_000 * number)) for number, part in enumerate(parts, start=1)]
 
@@ -60,15 +60,11 @@ def test_a_long_history_is_shown_in_ten_lines_with_first_and_last() -> None:
     assert history[11].split()[0] == "30"
 
 
-def test_why_it_stopped_is_said() -> None:
-    assert "enough:" not in shown(looks(2))
-    assert "enough: 298 battles are judged, and 5 were asked for" in shown(looks(2, battles=5))
-
-
 def test_json_holds_all_that_a_look_says() -> None:
     found = looks(3)
     told = json.loads(json.dumps(looks_json(found), allow_nan=False))
     assert [one["round"] for one in told] == [1, 2, 3]
     assert told[-1]["models"][0]["low_any"] == found[-1][1].models[0].low_any
     assert told[-1]["models"][-1]["elo"] is None
+    assert look_of(told[-1]).models == found[-1][1].models
     assert told[-1]["warnings"] == list(found[-1][1].warnings)

@@ -29,10 +29,7 @@ from venire.arena.battles import Battles
 from venire.arena.campaigns import PhaseSettings, StopSettings
 from venire.arena.planning import Look, PlanState
 from venire.orchestrator.policies import POLICIES
-from venire.ratings.any_time import LEAST_CLUSTERS, stopping_half_width
 from venire.ratings.bradley_terry import bradley_terry_wins
-from venire.ratings.covariance import model_covariance
-from venire.ratings.stopping import evidence
 from venire.simulation.judge import Profile, load_profiles, simulate
 from venire.steering import Steerer
 
@@ -196,18 +193,6 @@ def figures(look: Look, true: Vector) -> dict[str, Any]:
     }
 
 
-def as_coins(table: Battles, look: Look, true: Vector) -> tuple[float, float]:
-    """Half the widest interval and the share that holds, where errors are held against those of coins."""
-    data = evidence(table).data
-    logits = np.array([one.elo if one.elo is not None else np.nan for one in look.models]) * LOG_ODDS
-    if np.isnan(logits).any() or look.instructions < LEAST_CLUSTERS:
-        return math.inf, 0.0
-    own = np.sqrt(np.diagonal(model_covariance(data, logits))) / LOG_ODDS
-    se = np.array([one.se if one.se is not None else np.nan for one in look.models])
-    half = stopping_half_width(se, own, look.instructions)
-    return float(half.max()), float(np.mean(np.abs(logits / LOG_ODDS - true) <= half))
-
-
 def wrong(look: Look, true: Vector, rule: str, plan: Plan) -> bool:
     """Whether what a rule took for known is not so."""
     elo = np.array([one.elo if one.elo is not None else np.nan for one in look.models])
@@ -251,10 +236,6 @@ def campaign(plan: Plan, seed: int) -> dict[str, Any]:
         found = figures(look, true)
         for kind, ever in missed.items():
             ever[found["rated"]] |= found[kind]
-        if "as coins" not in told and "half_width" in told:  # never before
-            half, covered = as_coins(table, look, true)
-            if half <= plan.half_width:
-                told["as coins"] = {**outcome(found, plan, look), "fixed": covered}
     told["number"] = outcome(found, plan, look)
     told["ever"] = {kind: float(ever.mean()) for kind, ever in missed.items()}
     return told
@@ -299,7 +280,7 @@ def report(plan: Plan, told: list[dict[str, Any]]) -> list[str]:
     heads = ("fixed-time covers", "any-time covers", "1.96 se covers")
     lines = [f"{'rule':<12} {'stopped':>9} {'battles: median (5-95 %)':>26} " + " ".join(f"{one:>22}" for one in heads)]
     lines[0] += f" {'half':>6} {'rmse':>6}  wrong"
-    for rule in ("number", "half_width", "as coins", "top", "ranks"):
+    for rule in ("number", "half_width", "top", "ranks"):
         rows = [one[rule] for one in told if rule in one and one[rule]["rated"]]
         if not rows:
             lines.append(f"{rule:<12} {0:>5}/{len(told)}")

@@ -2,7 +2,7 @@
 
 Ratings are those of `venire rate`: the two orders of a battle merged, ties as half a win, Bradley-Terry, errors by
 instruction. Who stops when an error is small stops when it is underestimated, so that here an error counts as no less
-than the model's own for judgments that scatter as these do. Models that no chain of wins joins with the most others
+than the model's own. Models that no chain of wins joins with the most others
 have no rating on one scale with them: the look says so, and no rule about widths or places holds while one has neither
 won nor lost enough to be placed.
 """
@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
-from scipy.special import expit
 
 from venire.arena.battles import Battles
 from venire.arena.campaigns import StopSettings
@@ -43,9 +42,6 @@ LEAST_BATTLES = 5
 
 PRIOR = 1.0
 """The ridge under which models have a rating that have won or lost everything: a prior of one logit about the mean."""
-
-COINS = 100
-"""Judgments that scatter as a coin's, which are added where it is measured how far judgments scatter."""
 
 _NAMED = 5
 
@@ -172,7 +168,6 @@ def _standing(data: Comparisons) -> tuple[_Standing, NDArray[np.bool_]]:
     try:
         ratings = bradley_terry_wins(counts if len(codes) == size else counts.only(main))
         found, own = covariance_and_floor(part, ratings.logits)
-        own *= _dispersion(part, ratings.logits)
     except (NotConvergedError, InputError) as error:  # ratings further apart than double precision can tell
         return replace(blank, reason=str(error)), np.zeros_like(main)
     joint = spread(replace(ratings, covariance=found.matrix, degrees=found.degrees), draws=0)
@@ -183,21 +178,6 @@ def _standing(data: Comparisons) -> tuple[_Standing, NDArray[np.bool_]]:
     larger[codes] = np.maximum(found.se, np.sqrt(np.diagonal(own)))
     differences[np.ix_(codes, codes)] = np.maximum(clustered, _differences(own))
     return _Standing(logits, se, larger, differences, found.clusters), main
-
-
-def _dispersion(data: Comparisons, logits: Vector) -> float:
-    """How far judgments scatter about the ratings (models,), as a share of what a coin's would: 1 at most.
-
-    Two orders in one judgment and ties as half a win scatter less than a win or a loss. It is one figure of all
-    judgments, so that no model's error is small by it for being underestimated; few judgments count as coins.
-    """
-    share = expit(logits[data.a] - logits[data.b])
-    weight = np.ones(len(data)) if data.weight is None else data.weight
-    number, fitted = len(data), len(data.models) - 1
-    if number <= fitted:
-        return 1.0
-    found = float(weight @ (data.y - share) ** 2) / float(weight @ (share * (1.0 - share))) * number / (number - fitted)
-    return min(1.0, (number * found + COINS) / (number + COINS))
 
 
 def _differences(covariance: Matrix) -> Matrix:

@@ -47,16 +47,12 @@ def test_ratings_and_errors_are_those_of_venire_rate() -> None:
     assert np.allclose([one.se or 0.0 for one in rows], board.se, rtol=0.0, atol=1e-9)
 
 
-@pytest.mark.parametrize(("judges", "noise", "held"), [(1, 0.0, True), (3, 0.5, False)])
+@pytest.mark.parametrize(("judges", "noise", "held"), [(1, 0.0, True), (4, 2.0, False)])
 def test_intervals_are_those_that_may_be_stopped_by(judges: int, noise: float, held: bool) -> None:
     table = campaign(4, judges=judges, noise=noise)
     data = merge_orders(table).comparisons()
     found = bradley_terry(data)
-    share = 1.0 / (1.0 + np.exp(found.logits[data.b] - found.logits[data.a]))
-    scatter = float(np.sum((data.y - share) ** 2) / np.sum(share * (1.0 - share)))
-    coins = (scatter * len(data) ** 2 / (len(data) - 5) + 100) / (len(data) + 100)
-    floor = np.sqrt(coins * np.diagonal(model_covariance(data, found.logits)))
-    assert 0.3 < coins < 0.9
+    floor = np.sqrt(np.diagonal(model_covariance(data, found.logits)))
     half = stopping_half_width(found.se, floor, 60) * POINTS_PER_LOGIT
     assert (floor > found.se).all() == held
     lo, _ = any_time_interval(found.logits, np.maximum(found.se, floor))

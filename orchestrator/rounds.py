@@ -75,14 +75,14 @@ class Rounds:
 
     def __call__(self) -> PlannedCampaign | None:
         """The campaign with one round more, or None where no more is planned; `stopped` then says why."""
-        look, kept, settled = self._look()
+        look, settled = self._look()
         self.stopped, self.short = look.stop, False
         chosen = self._choose(look) if look.stop is None else None
         if chosen is None and self.stopped is None:
             many = sum(one.design.size for one in self.planned.rounds)
             self.stopped = f"all {many:,} battles of the plan are judged"
-            look, kept = replace(look, stop=self.stopped), False
-        self._keep(look, kept, settled)
+            look = replace(look, stop=self.stopped)
+        self._keep(look, settled)
         if chosen is None:
             return None
         self.planned = self._append(chosen)
@@ -90,27 +90,28 @@ class Rounds:
 
     def look(self) -> Look:
         """What is known by now, kept in the store; no more is planned."""
-        look, kept, settled = self._look()
-        self._keep(look, kept, settled)
+        look, settled = self._look()
+        self._keep(look, settled)
         return look
 
-    def _keep(self, look: Look, kept: bool, settled: int) -> None:
+    def _keep(self, look: Look, settled: int) -> None:
+        """Keep a look, unless the last one that is kept saw the same and came to the same."""
         number = self.planned.rounds[-1].number
         self.looked = number, look
-        if not kept:
+        last = looks.last(self._store, self.planned.id)
+        if last is None or (*last[:2], last[2].stop) != (number, settled, look.stop):
             looks.add(self._store, self.planned.id, number, look, settled)
 
-    def _look(self) -> tuple[Look, bool, int]:
-        """A look at what is settled, whether that was looked at before, and how many trials are."""
+    def _look(self) -> tuple[Look, int]:
+        """A look at what is settled, and how many trials are; one that is kept and said to go on is not made anew."""
         ((settled,),) = self._store.read("settled_in_plan", campaign=self.planned.id)
         last = looks.last(self._store, self.planned.id)
         same = last is not None and last[:2] == (self.planned.rounds[-1].number, settled)
         if last is not None and same and last[2].stop is None:
-            return last[2], True, settled
+            return last[2], settled
         paid = frames.accounts(self._store, self.planned.id).nano
-        look = self._steering.look(self._battles(), paid)
         # a rule that held then may have been tightened since
-        return look, last is not None and same and last[2].stop == look.stop, settled
+        return self._steering.look(self._battles(), paid), settled
 
     def _battles(self, without: Collection[str] = ()) -> Battles:
         """The verdicts so far, those of some judges left out."""

@@ -32,13 +32,13 @@ from venire import commands
 from venire.orchestrator import campaign, recorder
 from venire.storage import store
 recorder._LEAST_SPILL, recorder._MOST_GROUP, store.LEAST_SLOTS = 1, 40, 1000  # so that the log is the longest file
-real, room = campaign._Run.go, int(sys.argv.pop())
+real, room = campaign._Run._round, int(sys.argv.pop())
 
-async def go(self, *rest):
+async def asked(self, *rest):
     resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
     return await real(self, *rest)
 
-campaign._Run.go = go
+campaign._Run._round = asked
 commands.main()
 """
 """A run whose files may not grow beyond so many bytes from its first call on."""

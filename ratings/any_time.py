@@ -91,7 +91,7 @@ def any_time_radius(se: ArrayLike, *, alpha: float = 0.05, tau: float = SCALE) -
         raise InputError(f"alpha is {alpha} and tau {tau}; give a chance between 0 and 1, and a positive tau in logits")
     errors = np.asarray(se, dtype=np.float64)
     found = np.full(errors.shape, np.inf)
-    known = errors > 0.0
+    known = (errors > 0.0) & np.isfinite(errors)
     ratio = (tau / errors[known]) ** 2
     found[known] = np.sqrt((1.0 + 1.0 / ratio) * (np.log1p(ratio) + 2.0 * np.log(1.0 / alpha)))
     return found

@@ -64,7 +64,8 @@ def human_scale(
 
     `judge` and `se` (anchors,) are ratings and errors of the anchors, each placed as the new model was, `human`
     (anchors,) what people gave them. `rule` None takes the better of both by leave-one-out. `family` and `families`
-    (anchors,) are for a warning alone. With fewer than two anchors the interval is infinite. Raises `InputError`.
+    (anchors,) are for a warning alone. The interval is infinite with too few anchors, and where the error of the model
+    alone is not known. Raises `InputError`.
     """
     x, errors, y = (np.asarray(one, dtype=np.float64) for one in (judge, se, human))
     if x.ndim != 1 or not x.shape == y.shape == errors.shape or not len(x):
@@ -94,6 +95,9 @@ def human_scale(
         calibration_family=families,
     )
     said = tuple(one.removeprefix("model 0: ") for one in found.warnings)
+    if known and not np.isfinite(elo_se):
+        found = replace(found, low=np.array([-np.inf]), high=np.array([np.inf]), expected=None)
+        said += ("its error is not known, and those of the anchors are: its interval has no end",)
     return HumanScale(
         point, float(found.low[0]), float(found.high[0]), chosen, slope, missed, residual,
         replace(found, warnings=said), said,

@@ -309,10 +309,11 @@ def _end(own: _Own, logits: Vector, logit: float, lopsided: str, level: float) -
 
 
 def _opened(one: PlacedElo, lopsided: str, end: float) -> PlacedElo:
+    """With one bound, which never leaves out the estimate: many wins reach beyond where the prior lets it stand."""
     bound = ELO_MEAN + POINTS_PER_LOGIT * end
     if lopsided == "won":
-        return replace(one, low=bound, high=math.inf, low_any=-math.inf, high_any=math.inf)
-    return replace(one, low=-math.inf, high=bound, low_any=-math.inf, high_any=math.inf)
+        return replace(one, low=min(bound, one.elo), high=math.inf, low_any=-math.inf, high_any=math.inf)
+    return replace(one, low=-math.inf, high=max(bound, one.elo), low_any=-math.inf, high_any=math.inf)
 
 
 def _neighbours(ratings: Ratings, model: str, near: int) -> tuple[Neighbour, ...]:

@@ -130,7 +130,7 @@ def look_at(battles: Battles, models: Sequence[str], stop: StopSettings, *, nano
     now, main = _standing(seen.data)
     rows = _model_looks(seen, now, stop.level)
     widest = _half_width(now, stop.level)
-    undecided = _undecided(seen.data, now, main, stop)
+    undecided = _undecided(seen, now, main, stop)
     look = Look(
         battles=seen.judged,
         verdicts=seen.verdicts,
@@ -218,22 +218,23 @@ def _half_width(now: _Standing, level: float) -> float | None:
 
 
 def _undecided(
-    data: Comparisons, now: _Standing, main: NDArray[np.bool_], stop: StopSettings
+    seen: Evidence, now: _Standing, main: NDArray[np.bool_], stop: StopSettings
 ) -> dict[str, tuple[int, tuple[str, ...]]]:
     """By rule that asks for an order: how many pairs are not decided yet, and the models it is about, best first."""
     if stop.top is None and not stop.ranks:
         return {}
-    size = len(data.models)
+    data, size = seen.data, len(seen.models)
     logits, gap, se = _gaps(data, now, main)
     order = np.argsort(-np.where(np.isfinite(logits), logits, -np.inf), kind="stable")
     gap, se = gap[np.ix_(order, order)], se[np.ix_(order, order)]
     better, worse = np.triu_indices(size, 1)
     found: dict[str, tuple[int, tuple[str, ...]]] = {}
     rules = [("ranks", size)] if stop.ranks else []
+    clusters = now.clusters if main.any() else seen.instructions
     for rule, first in ([("top", stop.top)] if stop.top is not None else []) + rules:
         asked = (better < first) & (worse >= first) if rule == "top" else better < first
         pairs = better[asked], worse[asked]
-        open_ = _open(gap[pairs], se[pairs], stop) if now.clusters >= LEAST_CLUSTERS else len(pairs[0])
+        open_ = _open(gap[pairs], se[pairs], stop) if clusters >= LEAST_CLUSTERS else len(pairs[0])
         found[rule] = open_, tuple(data.models[code] for code in order[:first].tolist())
     return found
 
@@ -252,12 +253,14 @@ def _gaps(data: Comparisons, now: _Standing, main: NDArray[np.bool_]) -> tuple[V
 
     A model that has won or lost everything has no rating, and need not hold up an order for ever: in its pairs it
     stands where the prior leaves it, which is nearer to the others than it can be, with the error that goes with that.
+    A battle counts once there, however many judged it: errors of the model alone would take judges for independent.
     """
     size = len(data.models)
     logits = now.logits
     gap, se = logits[:, None] - logits[None, :], now.differences
-    if main.all() or not main.any():
+    if main.all() or not len(data) or now.reason is not None:
         return logits, gap, se
+    data = _battles_alike(data)
     counts = win_counts(data)
     drawn = bradley_terry(data, ridge=PRIOR, errors="none").logits
     own = _differences(model_covariance(data, drawn, ridge=PRIOR))
@@ -266,6 +269,14 @@ def _gaps(data: Comparisons, now: _Standing, main: NDArray[np.bool_]) -> tuple[V
     judged = (part[:, None] == part[None, :]) & there[:, None] & there[None, :] & ~(main[:, None] & main[None, :])
     gap = np.where(judged, drawn[:, None] - drawn[None, :], gap)
     return drawn, gap, np.where(judged, own, se)
+
+
+def _battles_alike(data: Comparisons) -> Comparisons:
+    """The same rows, all those of one battle together weighing as much as one."""
+    if data.cluster is None:
+        return data
+    _, battle, times = np.unique(combine(data.a, data.b, data.cluster), return_inverse=True, return_counts=True)
+    return replace(data, weight=1.0 / times[battle])
 
 
 def _parts(size: int, counts: WinCounts) -> NDArray[np.int32]:
@@ -300,10 +311,12 @@ def _warnings(seen: Evidence, now: _Standing) -> tuple[str, ...]:
     if now.reason is not None:
         return (now.reason,)
     known, met, few = np.isfinite(now.logits), seen.battles > 0, seen.battles < LEAST_BATTLES
+    many = ~few & (now.clusters >= LEAST_CLUSTERS)
     said = (
         ("not judged yet", ~met),
         ("no rating yet, as no chain of wins joins them with the others both ways", met & ~known),
         (f"judged in fewer than {LEAST_BATTLES} battles", known & few),
+        ("no error can be told, as what was judged does not scatter", known & ~np.isfinite(now.larger) & many),
     )
     told = [
         f"{what}: {_few([seen.models[code] for code in np.flatnonzero(which).tolist()])}"

@@ -321,6 +321,7 @@ def _enough(stop: StopSettings, model: str, battles: int, half: float | None) ->
         return f"{battles} battles of {model} are judged, as many as were asked for"
     if stop.half_width is not None and half is not None and half <= stop.half_width:
         return (
-            f"the interval of {model} is within {half:.0f} Elo points to either side, {stop.half_width:g} were wanted"
+            f"the interval of {model}, on the board as it stands, is within {half:.0f} Elo points to either side, "
+            f"{stop.half_width:g} were wanted"
         )
     return None

@@ -203,3 +203,8 @@ def test_stopping_at_a_width_keeps_the_coverage(careful: bool, points: float, le
 def test_what_is_not_possible_is_refused_by_name(call: Any, words: str) -> None:
     with pytest.raises(InputError, match=words):
         call()
+
+
+def test_an_error_without_end_bounds_nothing() -> None:
+    assert any_time_radius(np.array([math.inf, math.nan, 0.0])).tolist() == [math.inf] * 3
+    assert [one.item() for one in any_time_interval(0.3, math.inf)] == [-math.inf, math.inf]

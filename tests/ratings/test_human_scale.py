@@ -89,3 +89,19 @@ def test_bad_columns_and_rules_are_refused() -> None:
         human_scale([1000.0, math.nan], [9.0, 9.0], [1000.0, 1100.0], 1000.0, 9.0)
     with pytest.raises(InputError, match="a line takes 4 anchors"):
         human_scale([1000.0, 1100.0], [9.0, 9.0], [1000.0, 1100.0], 1000.0, 9.0, rule="line")
+
+
+def test_an_unknown_error_of_the_new_model_is_not_taken_for_none() -> None:
+    rng = np.random.default_rng(4)
+    human = rng.normal(1100, 80, 12)
+    judge = human + rng.normal(0, 20, 12)
+    known = human_scale(judge, np.full(12, 10.0), human, 1100.0, 30.0)
+    assert math.isfinite(known.high - known.low)
+    for error in (math.inf, math.nan):
+        found = human_scale(judge, np.full(12, 10.0), human, 1100.0, error)
+        assert (found.low, found.high) == (-math.inf, math.inf)
+        assert found.elo == known.elo
+        assert found.interval.expected is None
+        assert "not known" in found.warnings[-1]
+    alike = human_scale(judge, np.full(12, math.inf), human, 1100.0, math.inf)
+    assert math.isfinite(alike.high)  # judged alike, residuals hold what nobody could tell apart

@@ -184,3 +184,16 @@ def test_what_cannot_be_placed_is_refused_in_a_sentence() -> None:
         place_model(data.select((data.a == 8) | (data.b == 8)), "new")
     with pytest.raises(InputError, match="level is 95"):
         place_model(data, "new", level=95.0)
+
+
+@pytest.mark.parametrize("outcome", [0.0, 1.0])
+def test_an_interval_of_one_bound_holds_its_own_estimate(outcome: float) -> None:
+    """Many wins say more than the prior lets the estimate follow: it would stand below its own lower bound."""
+    data = arena(12, instructions=5000, own=400)
+    mine = (data.a == 8) | (data.b == 8)
+    won = np.where(data.a == 8, outcome, 1.0 - outcome)
+    found = place_model(replace(data, y=np.where(mine, won, data.y)), "new")
+    for one in (found.held, found.measured):
+        assert one.low <= one.elo <= one.high
+    if outcome:
+        assert found.held.low == found.held.elo

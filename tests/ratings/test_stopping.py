@@ -233,3 +233,35 @@ def test_a_starved_model_is_one_with_few_battles() -> None:
 def test_a_rule_that_can_never_hold_is_refused(rules: dict[str, Any], named: str) -> None:
     with pytest.raises(InputError, match=named):
         look(campaign(16), **rules)
+
+
+def test_an_order_of_models_that_only_won_or_lost_is_known_in_the_end(table: Table) -> None:
+    """Else a campaign of two unlike models spends all its money on what its first hundred battles said."""
+    few, many = (look(table(won_by(("a", "b"), times=n)), top=1, ranks=True, indifference=0.0) for n in (20, 100))
+    assert (few.stop, few.open) == (None, 1)
+    assert many.open == 0
+    assert many.stop is not None
+    assert many.models[0].elo is None
+    fewer = look(table([("a", "b", "first", f"j{n // 19}", f"{n % 19}") for n in range(500)]), top=1)
+    assert fewer.stop is None  # nineteen instructions, however often
+
+
+def test_many_judges_of_one_battle_are_no_proof_of_an_order(table: Table) -> None:
+    """A model on whom all agree has no scatter to tell what judges share: its battles count, not its judges."""
+    near = won_by(("a", "b"), ("b", "a"), times=200)
+    asked = [("a", "z", "first", f"j{judge}", f"ab{n}") for n in range(3) for judge in range(60)]
+    asked += [("b", "z", "first", f"j{judge}", f"ab{n}") for n in range(3) for judge in range(60)]
+    now = look(table([*near, *asked]), top=2, indifference=15.0)
+    assert now.models[2].elo is None
+    assert now.open == 2
+    assert now.stop is None
+
+
+def test_verdicts_without_any_scatter_stop_nothing_and_it_is_said(table: Table) -> None:
+    now = look(
+        table([("a", "b", "tie", "j", f"{n}") for n in range(300)]), half_width=1e6, ranks=True, indifference=1e6
+    )
+    assert now.models[0].elo == pytest.approx(1000.0)
+    assert now.models[0].low is None
+    assert now.stop is None
+    assert "does not scatter: a, b" in now.warnings[0]

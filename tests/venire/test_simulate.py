@@ -195,6 +195,13 @@ def test_a_difference_that_one_comparison_would_believe_is_not_believed_of_many(
     assert not differences(made(many), 10, "error")[0].beyond_chance
 
 
+def test_two_runs_that_agree_to_the_last_digit_prove_nothing() -> None:
+    """As the share of the best three is 0 or 1: twice 1 against twice 0 happens by chance."""
+    (one,) = differences(made([[1.0, 1.0], [0.0, 0.0]]), 2, "error")
+    assert (one.mean, one.se) == (1.0, 0.0)
+    assert not one.beyond_chance
+
+
 def test_the_sentence_names_the_best_and_calls_chance_chance() -> None:
     clear = conclusions(made([[10.0, 20.0, 30.0], [15.0, 25.1, 35.0]]), ROWS[:2])
     assert clear == [

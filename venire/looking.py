@@ -68,7 +68,13 @@ def _show_history(screen: Console, looks: Sequence[tuple[int, Look]], origin: st
     kept = {head: cells for head, cells in columns.items() if any(cells)}
     some = f", {len(shown)} of {count}" if len(shown) < count else ""
     tabulate(screen, list(kept), list(zip(*kept.values(), strict=True)), title=f"Looks{some}{origin}")
-    screen.print("half width: of the widest interval at that look, in Elo points", style="dim")
+    told = {
+        "half width": "half width: of the widest interval at that look, in Elo points (none yet: fewer than 20 "
+        "instructions, or a model that cannot be rated yet)",
+        "pairs open": "pairs open: pairs of models whose order the rule to stop still waits for",
+        "starved": "starved: models with too few battles to be rated well",
+    }
+    screen.print("; ".join(sentence for head, sentence in told.items() if head in kept), style="dim")
 
 
 def _show_models(screen: Console, look: Look, title: str) -> None:

@@ -14,7 +14,7 @@ from venire.looking import look_of, looks_json, show_looks
 from venire.orchestrator.first_round import crosses
 from venire.orchestrator.plan import PlannedCampaign
 from venire.orchestrator.rounds import Rounds, in_rounds
-from venire.reports.wording import few
+from venire.reports.wording import counted, few
 from venire.screen import money, plain
 from venire.storage import frames, looks, plans
 from venire.storage.store import Store
@@ -22,6 +22,9 @@ from venire.storage.store import Store
 __all__ = ["phases_json", "rounds_json", "rounds_of", "show_phases", "show_rounds", "told_look"]
 
 _STARVED_TOLD = 5
+
+_LEAST_INSTRUCTIONS = 20
+"""As `ratings.stopping`, which brings scipy: below it errors by instruction are too uncertain for a width."""
 
 
 def rounds_of(
@@ -52,9 +55,13 @@ def rounds_of(
 def told_look(look: Look, phase: str = "", number: int | None = None) -> str:
     """What is known after a round, in a line."""
     head = "" if number is None else f"round {number}{f' ({phase})' if phase else ''}: "
-    width = "" if look.half_width is None else f", intervals within {look.half_width:.0f} points"
-    left = "" if look.open is None else f", {look.open:,} pairs open"
-    return f"{head}{look.battles:,} battles judged{width}{left}, {money(look.nano)} spent{_starved(look.models)}"
+    width = ", no interval yet" if look.half_width is None else f", intervals within {look.half_width:.0f} points"
+    if look.half_width is None and look.instructions < _LEAST_INSTRUCTIONS:
+        width += f" (fewer than {_LEAST_INSTRUCTIONS} instructions)"
+    left = "" if look.open is None else f", {counted(look.open, 'pair')} open"
+    return (
+        f"{head}{counted(look.battles, 'battle')} judged{width}{left}, {money(look.nano)} spent{_starved(look.models)}"
+    )
 
 
 def _starved(models: Sequence[ModelLook]) -> str:
@@ -66,8 +73,8 @@ def show_phases(screen: Console, campaign: Campaign, planned: PlannedCampaign) -
     """What is planned after the rounds that stand: in which phases, in rounds of how many, and until what."""
     for phase in campaign.plan.phases:
         mine = [one for one in planned.rounds if one.phase == phase.name]
-        rounds = f"{len(mine)} round{'s' if len(mine) > 1 else ''}"
-        there = f"; planned so far: {rounds}, {sum(one.design.size for one in mine):,} battles" if mine else ""
+        size = counted(sum(one.design.size for one in mine), "battle")
+        there = f"; planned so far: {counted(len(mine), 'round')}, {size}" if mine else ""
         screen.print(plain(f"phase {phase.name}: {_of_phase(phase)}{there}"))
     if rules := _rules(campaign.plan.stop):
         screen.print(f"stops when {' or '.join(rules)}, or at the end of the plan or of the budget")
@@ -83,7 +90,11 @@ def _of_phase(phase: PhaseSettings) -> str:
 
 def _rules(stop: StopSettings) -> list[str]:
     points = f"{stop.indifference:g} points"
-    told = [f"{stop.battles:,} battles are judged"] if stop.battles is not None else []
+    told = (
+        [f"{stop.battles:,} {'battle is' if stop.battles == 1 else 'battles are'} judged"]
+        if stop.battles is not None
+        else []
+    )
     told += [f"every interval is within {stop.half_width:g} points"] if stop.half_width is not None else []
     told += [f"the best {stop.top} are known up to {points}"] if stop.top is not None else []
     return told + ([f"the order is known up to {points}"] if stop.ranks else [])

@@ -16,7 +16,7 @@ from venire.orchestrator.ending import Ending
 from venire.phases import told_look
 from venire.placed import Placed, expected_half, place_result, placed_json, show_placed
 from venire.placing import PlaceSettings, PlacingSteerer, Prepared, prepare
-from venire.screen import console, money, plain, progress
+from venire.screen import console, money, plain, progress, told_round
 from venire.session import Session
 from venire.show import EXIT_CODES
 
@@ -70,9 +70,12 @@ def show_expected(screen: Console, session: Session, prepared: Prepared, setting
     if paid:
         screen.print(f"{money(paid)} is spent on it already, {session.progress.settled} verdicts are there")
     rows = session.forecast()
-    battles = max(1, design.size)
-    calls, each = sum(row.calls for row in rows) / battles, sum(row.expected for row in rows) / battles
-    if not left or not calls:
+    if not left:
+        return
+    battles = max(1, sum(one.design.size for one in session.planned.rounds))
+    trials = session.planned.trials / battles  # of a battle, those on the board included
+    calls, each = (sum(getattr(row, name) for row in rows) * trials / left for name in ("calls", "expected"))
+    if not calls:
         return
     affordable = None if settings.money is None or not each else int((settings.money - paid) // each)
     if affordable is not None and affordable < 1 and not session.progress.settled:
@@ -82,8 +85,11 @@ def show_expected(screen: Console, session: Session, prepared: Prepared, setting
         )
     _refuse_endless(settings, each)
     asked = _asked(settings, affordable, len(design.models) - 1, len(design.instructions))
-    there = round(session.progress.settled / (sum(row.trials for row in rows) / battles))
+    there = max(round(session.progress.settled / trials), round(prepared.already / len(rows)))
     half = expected_half(board, settings, max(1, asked + there))
+    if not asked:
+        screen.print(f"a battle takes about {money(math.ceil(each))}: the budget covers no further one")
+        return
     more = "more " if there else ""
     wide = "" if half is None else f"; its interval will be about {half:.0f} Elo points to either side, by the judge"
     screen.print(
@@ -113,7 +119,8 @@ def _run(screen: Console, session: Session, embedded: Embedded | None) -> int:
         screen.print(plain(message))
 
     def seen(number: int, phase: str, look: Look) -> None:
-        screen.print(plain(told_look(look, phase, number)))
+        if told_round(number) or look.stop is not None:
+            screen.print(plain(told_look(look, phase, number)))
 
     with progress(screen) as tell:
         summary = session.run(

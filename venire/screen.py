@@ -14,7 +14,7 @@ from rich.table import Column, Table
 
 from venire.arena.battles import Statistics
 
-__all__ = ["console", "counting", "duration", "money", "plain", "progress", "tabulate"]
+__all__ = ["console", "counting", "duration", "money", "plain", "progress", "retries", "tabulate", "told_round"]
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -37,6 +37,7 @@ def plain(text: str) -> str:
 
 _GAP = 2
 _SHORTEST_NAME = 8
+_ROOM_FOR_A_BAR = 120
 
 
 def tabulate(
@@ -95,9 +96,22 @@ def duration(seconds: float) -> str:
     return f"{minutes:.0f} min" if minutes < 120 else f"{minutes / 60:.1f} h"
 
 
+def retries(number: int) -> str:
+    """So many retries, in words."""
+    return f"{number:,} {'retry' if number == 1 else 'retries'}"
+
+
+def told_round(number: int) -> bool:
+    """Whether a round is told in lines of its own: 1 to 10, 20 to 100 by ten, 200 to 1,000 by a hundred, and so on.
+
+    Of two hundred rounds that are told alike nobody finds the line that matters; all looks stand in the store.
+    """
+    return number % 10 ** (len(str(max(1, number - 1))) - 1) == 0
+
+
 @contextmanager
 def progress(screen: Console) -> Iterator[Callable[[Statistics], None]]:
-    """A bar on a terminal; elsewhere a line at every tenth of the way."""
+    """A bar on a terminal; elsewhere a line at every tenth of the way, of rounds only those that `told_round` names."""
     if not screen.is_terminal:
         last = [(0, -1)]
 
@@ -105,18 +119,20 @@ def progress(screen: Console) -> Iterator[Callable[[Statistics], None]]:
             tenth = (now.round, 10 * (now.settled + now.failed) // max(1, now.planned))
             if tenth > last[0]:
                 last[0] = tenth
+                if now.round and not told_round(now.round):
+                    return
                 screen.print(f"  {_told(now)}")
 
         yield line
         return
-    whole = [Column(no_wrap=True) for _ in range(3)]  # on a narrow screen the bar gives way, and no figure
+    whole = [Column(no_wrap=True) for _ in range(4)]  # on a narrow screen the bar gives way, and no figure
     columns = (
-        BarColumn(),
+        *([BarColumn()] if screen.width >= _ROOM_FOR_A_BAR else []),
         MofNCompleteColumn(table_column=whole[0]),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", table_column=Column(no_wrap=False, overflow="fold")),
         TimeElapsedColumn(table_column=whole[1]),
-        TextColumn("left"),
-        TimeRemainingColumn(table_column=whole[2]),
+        TextColumn("left", table_column=whole[2]),
+        TimeRemainingColumn(table_column=whole[3]),
     )
     with Progress(*columns, console=screen, transient=True) as bar:
         task = bar.add_task("", total=None)
@@ -148,9 +164,9 @@ def counting(screen: Console, what: str) -> Iterator[Callable[[int, int], None]]
 
 
 def _told(now: Statistics) -> str:
-    return f"{now.settled + now.failed}/{now.planned} trials, {_counts(now)}, {duration(now.elapsed)}"
+    return f"{now.settled + now.failed:,}/{now.planned:,} trials, {_counts(now)}, {duration(now.elapsed)}"
 
 
 def _counts(now: Statistics) -> str:
     round_now = f"round {now.round}, {plain(now.phase)}: " if now.round else ""
-    return f"{round_now}{now.calls} calls, {now.in_flight} in flight, {now.retries} retries, {money(now.spent)}"
+    return f"{round_now}{now.calls:,} calls, {now.in_flight:,} in flight, {retries(now.retries)}, {money(now.spent)}"

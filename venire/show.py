@@ -23,7 +23,7 @@ from venire.orchestrator.events import Events, Observer
 from venire.orchestrator.plan import rates_models
 from venire.phases import show_rounds, told_look
 from venire.planned import show_recovered, told_paid
-from venire.screen import console, duration, money, plain, progress, tabulate
+from venire.screen import console, duration, money, plain, progress, retries, tabulate, told_round
 from venire.session import Embedded, Session
 from venire.spending import show_spending, spending_json
 from venire.standing import failed_steps
@@ -57,7 +57,8 @@ def show_outcome(session: Session, screen: Console, embedded: Embedded, observer
         screen.print(plain(message))
 
     def seen(number: int, phase: str, look: Look) -> None:
-        screen.print(plain(told_look(look, phase, number)))
+        if told_round(number) or look.stop is not None:
+            screen.print(plain(told_look(look, phase, number)))
 
     events = Events(session.clock, observers, warn=warn)
     with progress(screen) as tell, told_run(session, events) as tell_end:
@@ -66,11 +67,10 @@ def show_outcome(session: Session, screen: Console, embedded: Embedded, observer
         )
         tell_end(summary)
     _show_summary(screen, session, summary)
-    if summary.stopped is not None:
-        screen.print(plain(f"{'stopped' if summary.ending is Ending.BUDGET else 'complete'}: {summary.stopped}"))
     show_long(screen, long_json(session.store, session.planned.id))
     show_drift(screen, drift_json(session.store, session.planned.id))
     if summary.ending is Ending.INTERRUPTED:  # whoever stops a run wants to leave, not to wait for ratings
+        _show_stopped(screen, session, summary)
         _show_ending(screen, session, summary)
         return EXIT_CODES[summary.ending]
     out, standing = screen if screen.file is sys.stdout else console(), summary.progress
@@ -83,9 +83,20 @@ def show_outcome(session: Session, screen: Console, embedded: Embedded, observer
         _show_board(out, session)
     else:
         show_judged(out, session.store, session.planned.id)
+    _show_stopped(screen, session, summary)
     if summary.ending is not Ending.COMPLETE:
         _show_ending(screen, session, summary)
     return EXIT_CODES[summary.ending]
+
+
+def _show_stopped(screen: Console, session: Session, summary: CampaignSummary) -> None:
+    """Why a campaign of rounds is over and what to do next: last, where it is read, below what it led to."""
+    if summary.stopped is None:
+        return
+    screen.print(f"\n{'stopped' if summary.ending is Ending.BUDGET else 'complete'}: {plain(summary.stopped)}")
+    if summary.ending is Ending.COMPLETE and rates_models(session.campaign):
+        store = shlex.quote(os.path.relpath(session.campaign.store))
+        screen.print(f"When not to believe it: venire audit {store}")
 
 
 def _show_board(out: Console, session: Session) -> None:
@@ -126,8 +137,8 @@ def _show_summary(screen: Console, session: Session, summary: CampaignSummary) -
         return
     rate = now.calls / now.elapsed if now.elapsed > 0 else 0.0
     screen.print(
-        f"{now.calls} calls in {duration(now.elapsed)} ({rate:.0f} a second): {now.answered} answered, "
-        f"{now.retries} retries; the limiter made {now.waits} calls wait, {now.waited / max(1, now.waits):.2f} s on "
+        f"{now.calls:,} calls in {duration(now.elapsed)} ({rate:.0f} a second): {now.answered:,} answered, "
+        f"{retries(now.retries)}; the limiter made {now.waits:,} calls wait, {now.waited / max(1, now.waits):.2f} s on "
         "average"
     )
     screen.print(
@@ -248,8 +259,9 @@ def told_live(live: dict[str, Any]) -> str:
     """A running campaign in a line: who runs it since when, calls, pace, what is left and what it cost so far."""
     left = live["seconds_left"]
     part = f"round {live['round']} ({live['phase']}), " if live.get("round") else ""
+    of_round = " of this round" if part else ""
     return (
         f"process {live['process']} on host {live['host']} since {live['since']}, {part}{live['calls']:,} calls, "
         f"{live['in_flight']:,} in flight, {live['calls_per_second']:,.3g} a second, "
-        f"{'' if left is None else f'about {duration(left)} left, '}{money(live['spent'])}"
+        f"{'' if left is None else f'about {duration(left)} left{of_round}, '}{money(live['spent'])}"
     )

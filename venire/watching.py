@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from venire.attach import Owner, SilentOwnerError
-from venire.screen import duration, money, plain
+from venire.screen import duration, money, plain, retries
 
 __all__ = ["show_run"]
 
@@ -70,8 +70,8 @@ def _counts(now: dict[str, Any]) -> str:
     part = f"round {now['round']}, {plain(now['phase'])}: " if now.get("round") else ""
     return (
         f"{part}{now['calls']:,} calls, {now['calls_per_second']:,.3g} a second, {now['in_flight']:,} in flight, "
-        f"{waits}, {now['retries']:,} retries, {money(now['spent'])}, {duration(now['elapsed'])}"
-        + ("" if left is None or now["ended"] else f", about {duration(left)} left")
+        f"{waits}, {retries(now['retries'])}, {money(now['spent'])}, {duration(now['elapsed'])}"
+        + ("" if left is None or now["ended"] else f", about {duration(left)} left{' of this round' if part else ''}")
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from rich.console import Console
 
 from venire.ratings.expected_widths import DEFAULT_SPREAD
+from venire.reports.wording import counted
 from venire.screen import money, plain, tabulate
 from venire.widths import PlanWidths
 
@@ -38,6 +39,11 @@ def show_widths(screen: Console, found: PlanWidths | str | None) -> None:
     head = ("plan", "battles", *(("money",) if found.nano(1.0) else ()), "half width")
     tabulate(screen, head, [_line(found, name, times) for name, times in _sizes(found)])
     screen.print(_priced(found))
+    if found.widths.instructions < 20:
+        screen.print(
+            f"only {counted(found.widths.instructions, 'instruction')}: the intervals themselves are uncertain with "
+            "fewer than 20, and so are these widths; rules of [plan.stop] about widths and ranks wait for 20"
+        )
     if found.ahead.until is not None:
         many = f"{found.ahead.weight.sum():,.0f} of {found.battles:,}"
         screen.print(

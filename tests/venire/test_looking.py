@@ -12,6 +12,7 @@ from tests.ratings.simulated import campaign
 from venire.arena.campaigns import StopSettings
 from venire.arena.planning import Look
 from venire.looking import look_of, looks_json, show_looks
+from venire.phases import told_look
 from venire.ratings.merging import select
 from venire.steering import Steerer
 
@@ -55,7 +56,7 @@ def test_a_long_history_is_shown_in_ten_lines_with_first_and_last() -> None:
     text = shown(looks(30))
     assert "Looks, 10 of 30" in text
     history = text[text.index("Looks") : text.index("Known")].splitlines()
-    assert len(history) == 13
+    assert len(history[: history.index(next(one for one in history if one.startswith("half width:")))]) == 12
     assert history[2].split()[0] == "1"
     assert history[11].split()[0] == "30"
 
@@ -68,3 +69,19 @@ def test_json_holds_all_that_a_look_says() -> None:
     assert told[-1]["models"][-1]["elo"] is None
     assert look_of(told[-1]).models == found[-1][1].models
     assert told[-1]["warnings"] == list(found[-1][1].warnings)
+
+
+def test_a_line_of_a_round_counts_in_words_and_says_why_no_width_is_known() -> None:
+    one = Look(battles=1, verdicts=2, instructions=1, nano=400_000, open=1)
+    assert told_look(one, "plan", 1) == (
+        "round 1 (plan): 1 battle judged, no interval yet (fewer than 20 instructions), 1 pair open, $0.0004 spent"
+    )
+    many = Look(battles=1200, verdicts=2400, instructions=200, nano=10**9, half_width=24.6, open=2)
+    assert told_look(many) == "1,200 battles judged, intervals within 25 points, 2 pairs open, $1.00 spent"
+
+
+def test_a_history_says_what_its_columns_are() -> None:
+    text = " ".join(shown(looks(3)).split())
+    assert "none yet: fewer than 20 instructions" in text
+    assert "pairs open: pairs of models whose order" in text
+    assert "starved: models with too few battles" in text

@@ -364,7 +364,10 @@ def test_commands_tell_rounds_looks_and_why_it_ended(write: Write, run_command: 
     done = run_command("run", path, "--yes")
     assert done.code == 0
     assert "round 2 (refine): 30 battles judged" in done.err
-    assert "complete: all 40 battles of the plan are judged" in done.err
+    assert done.err.splitlines()[-2:] == [
+        "complete: all 40 battles of the plan are judged",
+        next(line for line in done.err.splitlines() if line.startswith("When not to believe it: venire audit ")),
+    ]
     store = venire.load_campaign(path).store
     assert "round 3, phase refine (information)" in run_command("status", store).out
     found = run_command("status", store, "--json").json()["campaigns"][0]["plan"]

@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from venire.leaderboard import show_board
 from venire.planned import show_plan
 from venire.rating import rate
 from venire.reports.board import build
-from venire.screen import plain, progress, tabulate
+from venire.screen import plain, progress, tabulate, told_round
 from venire.session import Session
 from venire.show import show_next_steps
 from venire.storage.formats.battles import read_battles
@@ -199,3 +200,30 @@ def test_on_a_narrow_screen_a_bar_gives_way_and_no_figure() -> None:
     shown = out.getvalue()
     assert "80000/100000" in shown
     assert "…" not in shown
+
+
+def test_in_rounds_a_bar_loses_no_figure_at_any_width() -> None:
+    """The danger: of a run in rounds a terminal of 80 columns showed 2167/2... and $0.5..."""
+    now = Statistics(
+        planned=2400, settled=2167, failed=0, calls=2960, retries=1, spent=51_230_000, round=4, phase="refine"
+    )
+    for width in (60, 80, 100, 130):
+        out = io.StringIO()
+        with progress(Console(file=out, width=width, force_terminal=True, color_system=None)) as tell:
+            tell(now)
+        shown = out.getvalue()
+        assert "…" not in shown
+        assert all(figure in shown for figure in ("2167/2400", "2,960", "$0.0512"))
+        assert "retries" not in shown
+
+
+def test_two_hundred_rounds_are_not_told_in_two_hundred_lines() -> None:
+    out = io.StringIO()
+    with progress(Console(file=out, width=200)) as tell:
+        for number in range(1, 201):
+            for settled in range(10 * number - 9, 10 * number + 1):
+                tell(Statistics(planned=10 * number, settled=settled, failed=0, round=number, phase="plan"))
+    lines = out.getvalue().splitlines()
+    assert len(lines) <= 60
+    assert "round 200" in lines[-1]
+    assert [number for number in range(1, 301) if told_round(number)] == [*range(1, 11), *range(20, 101, 10), 200, 300]

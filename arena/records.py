@@ -10,6 +10,7 @@ from typing import Any
 __all__ = [
     "GENERATE",
     "RECORDED",
+    "UNSENT",
     "Answer",
     "Ballot",
     "Battle",
@@ -258,6 +259,10 @@ class Answer:
 
 
 Reading = Preference | Grade | Ballot | Answer
+
+
+UNSENT = "context"
+"""The rule of a verdict that is too long without a call: the request was counted and not sent."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from venire.arena.records import Completion, Conversation, Material, Outcome, Protocol, Reply, Request, Status, Trial
+from venire.arena.records import (
+    UNSENT,
+    Completion,
+    Conversation,
+    Material,
+    Outcome,
+    Protocol,
+    Reply,
+    Request,
+    Status,
+    Trial,
+)
 from venire.judges.conversation import resume
 from venire.judges.hardening import neutralise
 
-__all__ = ["CUTS", "UNSENT", "before_cut", "count", "fits", "fitted", "room", "size"]
-
-UNSENT = "context"
-"""The rule of a verdict that is too long without a call: the request was counted and not sent."""
+__all__ = ["CUTS", "before_cut", "count", "fits", "fitted", "room", "size"]
 
 _OF_A_REQUEST = 16
 _OF_A_MESSAGE = 8

@@ -6,10 +6,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from venire.arena.errors import Fault, InputError
-from venire.arena.records import Outcome, Status, Verdict
+from venire.arena.records import UNSENT, Outcome, Status, Verdict
 from venire.judges import PROTOCOLS, parsing
 from venire.judges.conversation import advance
-from venire.judges.fitting import UNSENT
 from venire.judges.orientation import orient
 from venire.orchestrator.recorder import verdict_columns
 from venire.orchestrator.trial import UNSENT_OUTCOME, VERDICT_FAULTS, flagged, stage

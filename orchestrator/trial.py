@@ -6,9 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import lru_cache
 
 from venire.arena.errors import Fault
-from venire.arena.records import Material, Outcome, Protocol, Reply, Request, Status, Trial
+from venire.arena.records import UNSENT, Material, Outcome, Protocol, Reply, Request, Status, Trial
 from venire.judges.conversation import resume
-from venire.judges.fitting import UNSENT
 from venire.judges.suspicion import suspicious
 from venire.storage.plans import Pending
 

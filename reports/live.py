@@ -33,18 +33,13 @@ from aiohttp import web
 
 from venire.arena.errors import InputError, VenireError
 from venire.reports.pulse import Pulse
+from venire.reports.sockets import LONGEST_PATH, PROCESS_FOLDERS, socket_path
 from venire.storage.selecting import Selected
 
-__all__ = ["LONGEST_PATH", "PROCESS_FOLDERS", "Answers", "serve", "socket_path"]
+__all__ = ["Answers", "serve"]
 
 SQL_AT_ONCE = 2
 HOLD_SECONDS = 60.0
-LONGEST_PATH = 100
-"""Bytes of a path that every Unix system takes as a socket's."""
-
-PROCESS_FOLDERS = Path("/proc/self/fd")
-"""Where Linux shows what a process has open: a short way to a file that has a long path."""
-
 _STATUS_SECONDS = 1.0
 _PATIENCE_SECONDS = 0.5
 
@@ -64,12 +59,6 @@ class Answers:
     status: Callable[[], dict[str, Any]]
     sql: Ask
     hold: Callable[[], AbstractAsyncContextManager[asyncio.Event]] | None = None
-
-
-def socket_path(store: Path) -> Path:
-    """Where the owner of a store is to be found while a campaign runs."""
-    real = Path(os.path.realpath(store))
-    return real.with_name(real.name + ".sock")
 
 
 @contextlib.asynccontextmanager

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from venire.arena.errors import InputError, StoreHeldError
-from venire.reports.live import LONGEST_PATH, PROCESS_FOLDERS, socket_path
+from venire.reports.sockets import LONGEST_PATH, PROCESS_FOLDERS, socket_path
 from venire.standing import status_json
 from venire.storage.selecting import Selected
 from venire.storage.store import Store, open_store

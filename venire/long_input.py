@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from venire.judges.fitting import UNSENT
-from venire.orchestrator.fitting import LongForecast
+from venire.arena.records import UNSENT
 from venire.screen import plain
 from venire.storage.fitting import long_input
 from venire.storage.store import Store
+
+if TYPE_CHECKING:
+    from venire.orchestrator.fitting import LongForecast  # and the engine, which no look at a store needs
 
 __all__ = ["long_json", "show_long", "show_long_forecast"]
 

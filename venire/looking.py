@@ -10,8 +10,11 @@ from rich.console import Console
 
 from venire.arena.planning import Look, ModelLook
 from venire.screen import money, plain, tabulate
+from venire.storage import plans
+from venire.storage.looks import read
+from venire.storage.store import Store
 
-__all__ = ["look_of", "looks_json", "show_looks"]
+__all__ = ["look_of", "looks_json", "rounds_json", "show_looks", "show_rounds"]
 
 _MOST = 10
 """Looks that are shown, first and last among them."""
@@ -45,6 +48,28 @@ def look_of(told: Mapping[str, Any]) -> Look:
     """A look again, of what `looks_json` tells of it."""
     figures = {name: value for name, value in told.items() if name != "round"}
     return Look(**figures | {"models": tuple(ModelLook(**one) for one in told["models"])})
+
+
+def rounds_json(store: Store, campaign: int) -> dict[str, Any]:
+    """The rounds of a campaign in force and the looks that were taken after them, as plain values."""
+    names = ("round", "phase", "policy", "trials", "equal_texts", "planned_at")
+    return {
+        "rounds": [dict(zip(names, one[:6], strict=True)) for one in plans.rounds(store, campaign)],
+        "looks": looks_json(read(store, campaign)),
+    }
+
+
+def show_rounds(screen: Console, facts: Mapping[str, Any]) -> None:
+    """Where a campaign stands that is planned in rounds: a document of `rounds_json`; nothing of one without looks."""
+    if not facts["looks"] and len(facts["rounds"]) < 2:
+        return
+    last = facts["rounds"][-1]
+    screen.print(plain(f"  round {len(facts['rounds'])}, phase {last['phase']} ({last['policy']})"))
+    if facts["looks"]:
+        known = [(one["round"], look_of(one)) for one in facts["looks"]]
+        if known[-1][1].stop is not None:
+            screen.print(plain(f"  complete: {known[-1][1].stop}"))
+        show_looks(screen, known)
 
 
 def _show_history(screen: Console, looks: Sequence[tuple[int, Look]], origin: str) -> None:

@@ -1,4 +1,4 @@
-"""Rounds and phases of a campaign's plan: who steers them, and how they are told, for eyes and as JSON."""
+"""Rounds and phases of a campaign's plan: who steers them, and how the plan is told, for eyes and as JSON."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from rich.console import Console
 
 from venire.arena.campaigns import Campaign, PhaseSettings, Price, StopSettings
 from venire.arena.planning import Look, ModelLook, Steering
-from venire.looking import look_of, looks_json, show_looks
 from venire.orchestrator.first_round import crosses
 from venire.orchestrator.plan import PlannedCampaign
 from venire.orchestrator.rounds import Rounds, in_rounds
 from venire.reports.wording import counted, few
 from venire.screen import money, plain
-from venire.storage import frames, looks, plans
+from venire.storage import frames
 from venire.storage.store import Store
 
-__all__ = ["phases_json", "rounds_json", "rounds_of", "show_phases", "show_rounds", "told_look"]
+__all__ = ["phases_json", "rounds_of", "show_phases", "told_look"]
 
 _STARVED_TOLD = 5
 
@@ -118,25 +117,3 @@ def phases_json(campaign: Campaign, planned: PlannedCampaign) -> dict[str, Any]:
             for one in planned.rounds
         ],
     }
-
-
-def rounds_json(store: Store, campaign: int) -> dict[str, Any]:
-    """The rounds of a campaign in force and the looks that were taken after them, as plain values."""
-    names = ("round", "phase", "policy", "trials", "equal_texts", "planned_at")
-    return {
-        "rounds": [dict(zip(names, one[:6], strict=True)) for one in plans.rounds(store, campaign)],
-        "looks": looks_json(looks.read(store, campaign)),
-    }
-
-
-def show_rounds(screen: Console, facts: Mapping[str, Any]) -> None:
-    """Where a campaign stands that is planned in rounds: a document of `rounds_json`; nothing of one without looks."""
-    if not facts["looks"] and len(facts["rounds"]) < 2:
-        return
-    last = facts["rounds"][-1]
-    screen.print(plain(f"  round {len(facts['rounds'])}, phase {last['phase']} ({last['policy']})"))
-    if facts["looks"]:
-        known = [(one["round"], look_of(one)) for one in facts["looks"]]
-        if known[-1][1].stop is not None:
-            screen.print(plain(f"  complete: {known[-1][1].stop}"))
-        show_looks(screen, known)

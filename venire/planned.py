@@ -21,10 +21,11 @@ from venire.phases import phases_json, show_phases
 from venire.reports.wording import few
 from venire.screen import money, plain
 from venire.session import Session
+from venire.standing import show_recovered, told_paid
 from venire.storage import frames
-from venire.storage.recovery import Recovered, recovered
+from venire.storage.recovery import recovered
 
-__all__ = ["plan_json", "show_plan", "show_recovered", "told_paid"]
+__all__ = ["plan_json", "show_plan"]
 
 _JUDGES_TOLD = 8
 
@@ -144,22 +145,6 @@ def _limits(budget: Budget) -> str:
     return " and ".join(told) or "none"
 
 
-def show_recovered(screen: Console, found: Recovered) -> None:
-    """What a run that ended without notice left behind, if one did."""
-    if found.lost_commits:
-        screen.print(f"the store had lost its last {found.lost_commits} commits; the loss was accepted")
-    if found.replies:
-        screen.print(
-            f"taken in from the journal: {found.replies} replies that the last run could not write to the store"
-        )
-    if found.calls:
-        calls = "1 call has" if found.calls == 1 else f"{found.calls:,} calls have"
-        screen.print(
-            f"the last run ended without notice: {calls} no answer on record; "
-            f"{money(found.reserved)} reserved for them count as spent"
-        )
-
-
 def plan_json(session: Session) -> dict[str, Any]:
     """The plan as plain values."""
     chosen = session.planned.design
@@ -178,11 +163,3 @@ def plan_json(session: Session) -> dict[str, Any]:
         "too_long": [asdict(row) for row in session.forecast_long()],
         "spent": session.accounts.nano,
     }
-
-
-def told_paid(paid: dict[str, Any]) -> str:
-    """A campaign's account in a line, what is only reserved apart."""
-    told = f"{paid['calls']:,} calls, {money(paid['nano'])}"
-    if not paid["unknown"]:
-        return told
-    return f"{told} ({money(paid['known'])} paid, {money(paid['unknown'])} reserved for calls without a known cost)"

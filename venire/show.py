@@ -21,15 +21,13 @@ from venire.looking import show_looks
 from venire.orchestrator.ending import CampaignSummary, Ending
 from venire.orchestrator.events import Events, Observer
 from venire.orchestrator.plan import rates_models
-from venire.phases import show_rounds, told_look
-from venire.planned import show_recovered, told_paid
+from venire.phases import told_look
 from venire.screen import console, duration, money, plain, progress, retries, tabulate, told_round
 from venire.session import Embedded, Session
 from venire.spending import show_spending, spending_json
-from venire.standing import failed_steps
+from venire.standing import failed_steps, show_failed
 from venire.storage import looks
 from venire.storage.judged import judged
-from venire.storage.recovery import Recovered
 from venire.telemetry import told_run
 
 __all__ = [
@@ -37,8 +35,6 @@ __all__ = [
     "fast_loop",
     "show_next_steps",
     "show_outcome",
-    "show_status",
-    "told_live",
 ]
 
 EXIT_CODES = {
@@ -188,7 +184,7 @@ def _show_ending(screen: Console, session: Session, summary: CampaignSummary) ->
         screen.print(f"\nlane closed: {plain(lane)}: {plain(why)}; {left}. Mend it and go on: {again}")
     if summary.progress.failed:
         screen.print(f"\n{summary.progress.failed} trials failed; try them again: {again} --retry-failed")
-        _show_failed(screen, failed_steps(session.store, session.planned.id), summary.progress.failed)
+        show_failed(screen, failed_steps(session.store, session.planned.id), summary.progress.failed)
 
 
 def _show_missing(screen: Console, session: Session, summary: CampaignSummary) -> None:
@@ -205,17 +201,6 @@ def _show_missing(screen: Console, session: Session, summary: CampaignSummary) -
         screen.print(f"  {plain(row.judge)}: {row.trials:,} trials, about {row.calls:,} calls, {price}: {plain(why)}")
 
 
-def _show_failed(screen: Console, steps: list[dict[str, Any]], failed: int) -> None:
-    for one in steps:
-        told = (
-            f"{one['judge']}, {one['instruction']}, {', '.join(one['models'])}, step {one['step']}: "
-            f"{one['fault'].replace('_', ' ')}: {one['message']}"
-        )
-        screen.print(f"  {plain(told)}")
-    if failed > len(steps):
-        screen.print(f"  and {failed - len(steps):,} more: venire sql STORE 'select * from failed'")
-
-
 def show_next_steps(screen: Console, folder: Path, campaign: Campaign) -> None:
     """The commands to try after the demo."""
     store, file = (shlex.quote(str(folder / path.name)) for path in (campaign.store, campaign.path))
@@ -227,41 +212,3 @@ def show_next_steps(screen: Console, folder: Path, campaign: Campaign) -> None:
         "venire init my-campaign             # a campaign file to start from",
     ):
         screen.print(f"  {command}")
-
-
-def show_status(screen: Console, facts: dict[str, Any]) -> None:
-    """What a store holds, for eyes: a document of `status_json`, with what is told of a running campaign in `live`."""
-    holds = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in facts["holds"].items())
-    screen.print(f"{plain(facts['store'])}: {holds}")
-    if facts["live"] is not None:
-        screen.print(plain(f"running: {told_live(facts['live'])}"))
-    show_recovered(screen, Recovered(**facts["recovered"]))
-    for one in facts["campaigns"]:
-        standing, paid = one["progress"], one["accounts"]
-        screen.print(
-            f"\n{plain(one['campaign'])}: {standing['settled']:,} of {standing['planned']:,} trials settled, "
-            f"{standing['failed']:,} failed, {standing['missing']:,} missing; "
-            f"{told_paid(paid)}"
-        )
-        for judge in one["judges"]:
-            screen.print(f"  {plain(judge['judge'])}: {judge['settled']:,} of {judge['planned']:,}")
-        if one["faults"]:
-            told = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in one["faults"].items())
-            screen.print(f"  calls without a reply: {told}")
-        show_spending(screen, one["forecast"])
-        show_rounds(screen, one["plan"])
-        show_long(screen, one["long_input"])
-        show_drift(screen, one["served"])
-        _show_failed(screen, one["failed_steps"], standing["failed"])
-
-
-def told_live(live: dict[str, Any]) -> str:
-    """A running campaign in a line: who runs it since when, calls, pace, what is left and what it cost so far."""
-    left = live["seconds_left"]
-    part = f"round {live['round']} ({live['phase']}), " if live.get("round") else ""
-    of_round = " of this round" if part else ""
-    return (
-        f"process {live['process']} on host {live['host']} since {live['since']}, {part}{live['calls']:,} calls, "
-        f"{live['in_flight']:,} in flight, {live['calls_per_second']:,.3g} a second, "
-        f"{'' if left is None else f'about {duration(left)} left{of_round}, '}{money(live['spent'])}"
-    )

@@ -1,21 +1,27 @@
-"""What a store holds and how far its campaigns are, as plain values."""
+"""What a store holds and how far its campaigns are, for eyes and as plain values.
+
+Every look at a store pays for what is imported here: neither the session nor the engine is.
+"""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from typing import Any
 
+from rich.console import Console
+
 from venire.arena.errors import Fault
-from venire.drift import drift_json
+from venire.drift import drift_json, show_drift
 from venire.judged import judged_json
-from venire.long_input import long_json
-from venire.phases import rounds_json
-from venire.spending import spending_json
+from venire.long_input import long_json, show_long
+from venire.looking import rounds_json, show_rounds
+from venire.screen import duration, money, plain
+from venire.spending import show_spending, spending_json
 from venire.storage import frames
-from venire.storage.recovery import recovered
+from venire.storage.recovery import Recovered, recovered
 from venire.storage.store import Store
 
-__all__ = ["failed_steps", "status_json"]
+__all__ = ["failed_steps", "show_failed", "show_recovered", "show_status", "status_json", "told_live", "told_paid"]
 
 
 def status_json(store: Store) -> dict[str, Any]:
@@ -54,3 +60,77 @@ def failed_steps(store: Store, campaign: int) -> list[dict[str, Any]]:
     names = ("judge", "instruction", "models", "step", "fault", "message")
     rows = store.read("failed_steps", campaign=campaign, limit=5)
     return [dict(zip(names, row, strict=True)) | {"fault": Fault(row[4]).name.lower()} for row in rows]
+
+
+def show_status(screen: Console, facts: dict[str, Any]) -> None:
+    """What a store holds, for eyes: a document of `status_json`, with what is told of a running campaign in `live`."""
+    holds = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in facts["holds"].items())
+    screen.print(f"{plain(facts['store'])}: {holds}")
+    if facts["live"] is not None:
+        screen.print(plain(f"running: {told_live(facts['live'])}"))
+    show_recovered(screen, Recovered(**facts["recovered"]))
+    for one in facts["campaigns"]:
+        standing, paid = one["progress"], one["accounts"]
+        screen.print(
+            f"\n{plain(one['campaign'])}: {standing['settled']:,} of {standing['planned']:,} trials settled, "
+            f"{standing['failed']:,} failed, {standing['missing']:,} missing; "
+            f"{told_paid(paid)}"
+        )
+        for judge in one["judges"]:
+            screen.print(f"  {plain(judge['judge'])}: {judge['settled']:,} of {judge['planned']:,}")
+        if one["faults"]:
+            told = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in one["faults"].items())
+            screen.print(f"  calls without a reply: {told}")
+        show_spending(screen, one["forecast"])
+        show_rounds(screen, one["plan"])
+        show_long(screen, one["long_input"])
+        show_drift(screen, one["served"])
+        show_failed(screen, one["failed_steps"], standing["failed"])
+
+
+def told_live(live: dict[str, Any]) -> str:
+    """A running campaign in a line: who runs it since when, calls, pace, what is left and what it cost so far."""
+    left = live["seconds_left"]
+    part = f"round {live['round']} ({live['phase']}), " if live.get("round") else ""
+    of_round = " of this round" if part else ""
+    return (
+        f"process {live['process']} on host {live['host']} since {live['since']}, {part}{live['calls']:,} calls, "
+        f"{live['in_flight']:,} in flight, {live['calls_per_second']:,.3g} a second, "
+        f"{'' if left is None else f'about {duration(left)} left{of_round}, '}{money(live['spent'])}"
+    )
+
+
+def show_recovered(screen: Console, found: Recovered) -> None:
+    """What a run that ended without notice left behind, if one did."""
+    if found.lost_commits:
+        screen.print(f"the store had lost its last {found.lost_commits} commits; the loss was accepted")
+    if found.replies:
+        screen.print(
+            f"taken in from the journal: {found.replies} replies that the last run could not write to the store"
+        )
+    if found.calls:
+        calls = "1 call has" if found.calls == 1 else f"{found.calls:,} calls have"
+        screen.print(
+            f"the last run ended without notice: {calls} no answer on record; "
+            f"{money(found.reserved)} reserved for them count as spent"
+        )
+
+
+def told_paid(paid: dict[str, Any]) -> str:
+    """A campaign's account in a line, what is only reserved apart."""
+    told = f"{paid['calls']:,} calls, {money(paid['nano'])}"
+    if not paid["unknown"]:
+        return told
+    return f"{told} ({money(paid['known'])} paid, {money(paid['unknown'])} reserved for calls without a known cost)"
+
+
+def show_failed(screen: Console, steps: list[dict[str, Any]], failed: int) -> None:
+    """Steps that used up their attempts, and how many more there are; `failed` counts all."""
+    for one in steps:
+        told = (
+            f"{one['judge']}, {one['instruction']}, {', '.join(one['models'])}, step {one['step']}: "
+            f"{one['fault'].replace('_', ' ')}: {one['message']}"
+        )
+        screen.print(f"  {plain(told)}")
+    if failed > len(steps):
+        screen.print(f"  and {failed - len(steps):,} more: venire sql STORE 'select * from failed'")

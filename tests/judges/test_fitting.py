@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from venire.arena.records import Material, Outcome, Reply, Request, Shape, Status, Trial
+from venire.arena.records import UNSENT, Material, Outcome, Reply, Request, Shape, Status, Trial
 from venire.judges import PROTOCOLS, fitting
 from venire.judges.conversation import advance
-from venire.judges.fitting import CUTS, UNSENT, fits, room
+from venire.judges.fitting import CUTS, fits, room
 from venire.judges.hardening import enclosed
 from venire.judges.providers.vocabularies import counter
 

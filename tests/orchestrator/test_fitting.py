@@ -24,8 +24,7 @@ from venire.arena.campaigns import (
 )
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import Fault
-from venire.arena.records import Completion, Instruction, Reply, Request, Status
-from venire.judges.fitting import UNSENT
+from venire.arena.records import UNSENT, Completion, Instruction, Reply, Request, Status
 from venire.judges.providers.faults import refusal
 from venire.orchestrator.campaign import run_campaign
 from venire.orchestrator.ending import CampaignSummary, Ending

@@ -19,8 +19,9 @@ import pytest
 
 from venire.arena.battles import Statistics
 from venire.arena.errors import InputError, StoreError
-from venire.reports.live import Answers, serve, socket_path
+from venire.reports.live import Answers, serve
 from venire.reports.pulse import Pulse
+from venire.reports.sockets import socket_path
 from venire.storage.selecting import Selected
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

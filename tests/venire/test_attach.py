@@ -27,7 +27,7 @@ from venire.arena.errors import InputError, StoreHeldError
 from venire.attach import Owner, SilentOwnerError, look, standing
 from venire.configs.loading import load_campaign
 from venire.orchestrator.ending import CampaignSummary, Ending
-from venire.reports.live import socket_path
+from venire.reports.sockets import socket_path
 from venire.session import Session, answer_key
 from venire.simulation.server import JudgeServer, serve_in_thread
 from venire.storage.store import open_store
@@ -441,3 +441,20 @@ def test_a_hold_lasts_as_long_as_its_owner_says(tmp_path: Path) -> None:
             assert told.wait(PATIENCE)
             assert not held()
         thread.join()
+
+
+LOOK = """
+import sys
+from pathlib import Path
+from venire.attach import standing
+
+standing(Path(sys.argv[1]))
+print([name for name in ("venire.session", "venire.judges", "venire.orchestrator", "aiohttp") if name in sys.modules])
+"""
+
+
+def test_a_look_at_a_store_does_not_wait_for_the_engine_to_load(judged: Callable[..., Path]) -> None:
+    """The danger: `venire status` takes a second, most of it for what a run needs."""
+    store = judged().with_suffix(".duckdb")
+    done = subprocess.run([sys.executable, "-c", LOOK, str(store)], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -17,7 +17,7 @@ def status(
     from venire.attach import standing
     from venire.commands.options import write_json
     from venire.screen import console
-    from venire.show import show_status
+    from venire.standing import show_status
 
     facts = standing(store)
     if as_json:

@@ -16,8 +16,7 @@ def watch(
     """Watch the campaign that runs on a store; Ctrl-C ends the watching, never the campaign."""
     from venire.attach import look
     from venire.screen import console
-    from venire.show import show_status
-    from venire.standing import status_json
+    from venire.standing import show_status, status_json
     from venire.storage.store import Store
     from venire.watching import show_run
 

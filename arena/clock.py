@@ -8,11 +8,14 @@ to `run_in_executor` or `to_thread` is under way the clock stands still; it does
 from __future__ import annotations
 
 import asyncio
+import math
 import selectors
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from concurrent.futures import Executor
 from datetime import UTC, datetime, timedelta
+from heapq import heappop, heappush
+from itertools import count
 from types import coroutine
 from typing import Any, Protocol, TypeVar, TypeVarTuple
 
@@ -65,6 +68,7 @@ class VirtualClock:
     def __init__(self, start: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
         self._start = start
         self._now = 0.0
+        self._loop: _VirtualLoop | None = None
         self.threads = 0
         """Work under way in an executor's threads."""
 
@@ -78,6 +82,9 @@ class VirtualClock:
 
     def sleep(self, seconds: float) -> Awaitable[None]:
         """Wait on this clock's event loop."""
+        loop = self._loop
+        if seconds > 0 and loop is not None and loop.is_running():
+            return loop.sleepers.add(loop.create_future(), self._now + seconds)
         return asyncio.sleep(seconds)
 
     def advance(self, seconds: float) -> None:
@@ -88,7 +95,36 @@ class VirtualClock:
 
     def new_event_loop(self) -> asyncio.AbstractEventLoop:
         """An event loop that lives on this clock; a `loop_factory` for `asyncio.Runner`."""
-        return _VirtualLoop(self)
+        self._loop = _VirtualLoop(self)
+        return self._loop
+
+
+class _Sleepers:
+    """Who waits on a virtual loop for a moment, the next first: every call of a simulation does so.
+
+    A timer of asyncio's own takes a coroutine, a handle and a copied context, and is compared with others in Python.
+    """
+
+    def __init__(self) -> None:
+        self._number = count()
+        self._heap: list[tuple[float, int, asyncio.Future[None]]] = []
+
+    def add(self, sleeper: asyncio.Future[None], until: float) -> asyncio.Future[None]:
+        """The same future, which will be done at a moment; who gives up waiting cancels it."""
+        heappush(self._heap, (until, next(self._number), sleeper))
+        return sleeper
+
+    def next(self) -> float:
+        """When the first wakes who has not given up; infinity where nobody sleeps."""
+        heap = self._heap
+        while heap and heap[0][2].done():
+            heappop(heap)
+        return heap[0][0] if heap else math.inf
+
+    def wake(self, until: float) -> None:
+        """Wake those whose moment has come."""
+        while self.next() <= until:
+            heappop(self._heap)[2].set_result(None)
 
 
 class _JumpingSelector(selectors.DefaultSelector):
@@ -98,15 +134,20 @@ class _JumpingSelector(selectors.DefaultSelector):
     own time; before the clock moves by a second or more it always does.
     """
 
-    def __init__(self, clock: VirtualClock) -> None:
+    def __init__(self, clock: VirtualClock, sleepers: _Sleepers) -> None:
         super().__init__()
         self._clock = clock
+        self._sleepers = sleepers
         self._look_at = 0.0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         idle = timeout is None or timeout > 0
         if self._clock.threads and idle:
             return super().select(None)  # until a thread is done and says so
+        wakes_at = self._sleepers.next() if idle else math.inf
+        left = wakes_at - self._clock.monotonic()
+        if wakes := left < math.inf and (timeout is None or left <= timeout):
+            timeout = max(0.0, left)
         now = time.perf_counter()
         if timeout is None or timeout >= _LONG_JUMP or now >= self._look_at:
             self._look_at = now + _LOOK_EVERY
@@ -114,12 +155,15 @@ class _JumpingSelector(selectors.DefaultSelector):
                 return events
         if timeout is not None and idle:
             self._clock.advance(timeout)
+            if wakes:
+                self._sleepers.wake(wakes_at)
         return []
 
 
 class _VirtualLoop(asyncio.SelectorEventLoop):
     def __init__(self, clock: VirtualClock) -> None:
-        super().__init__(_JumpingSelector(clock))
+        self.sleepers = _Sleepers()
+        super().__init__(_JumpingSelector(clock, self.sleepers))
         self._virtual = clock
         self._clock_resolution: Any = 1e-9
 

@@ -61,6 +61,59 @@ def test_timers_fire_in_order_each_at_its_own_time() -> None:
     assert [at for _, at in fired] == pytest.approx([seconds for seconds, _ in fired], abs=1e-6)
 
 
+def test_sleepers_and_timers_of_asyncio_share_one_order() -> None:
+    clock = VirtualClock()
+    woken: list[tuple[str, float]] = []
+
+    async def wait(name: str, seconds: float) -> None:
+        await (clock.sleep(seconds) if name == "clock" else asyncio.sleep(seconds))
+        woken.append((name, clock.monotonic()))
+
+    async def work() -> None:
+        async with asyncio.TaskGroup() as group:
+            for name, seconds in (("asyncio", 3.0), ("clock", 2.0), ("clock", 4.0), ("asyncio", 1.0)):
+                group.create_task(wait(name, seconds))
+
+    run(clock, work())
+    assert woken == [("asyncio", 1.0), ("clock", 2.0), ("asyncio", 3.0), ("clock", 4.0)]
+
+
+def test_a_sleeper_that_gave_up_holds_nobody() -> None:
+    clock = VirtualClock()
+
+    async def work() -> None:
+        async def wait() -> None:
+            await clock.sleep(HOUR)
+
+        given_up = asyncio.ensure_future(wait())
+        await clock.sleep(1)
+        given_up.cancel()
+        await asyncio.gather(given_up, return_exceptions=True)
+        await clock.sleep(2 * HOUR)
+        assert given_up.cancelled()
+
+    run(clock, work())
+    assert clock.monotonic() == pytest.approx(2 * HOUR + 1, abs=1e-6)
+
+
+def test_those_who_sleep_until_one_moment_wake_in_the_order_they_lay_down() -> None:
+    clock = VirtualClock()
+    woken: list[int] = []
+
+    async def wait(number: int) -> None:
+        await clock.sleep(7)
+        woken.append(number)
+
+    async def work() -> None:
+        async with asyncio.TaskGroup() as group:
+            for number in range(20):
+                group.create_task(wait(number))
+
+    run(clock, work())
+    assert woken == list(range(20))
+    assert clock.monotonic() == 7
+
+
 def test_work_without_waiting_takes_no_virtual_time() -> None:
     clock = VirtualClock()
 

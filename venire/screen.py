@@ -106,7 +106,8 @@ def told_round(number: int) -> bool:
 
     Of two hundred rounds that are told alike nobody finds the line that matters; all looks stand in the store.
     """
-    return number % 10 ** (len(str(max(1, number - 1))) - 1) == 0
+    step: int = 10 ** (len(str(max(1, number - 1))) - 1)
+    return number % step == 0
 
 
 @contextmanager

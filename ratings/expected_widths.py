@@ -59,11 +59,9 @@ class ExpectedWidths:
         The interval of clustered errors, as the board shows it: each rating against the mean of all. Infinite where a
         single instruction has battles.
         """
-        variance = self.variance(times)
-        clusters = max(1.0, self.instructions * times) if self.grows else float(self.instructions)
-        if clusters <= 1.0:
+        variance, quantile = self.variance(times), self._quantile(times)
+        if quantile == np.inf:
             return np.full(len(self.models), np.inf)
-        quantile = float(student.ppf(0.5 + self.level / 2.0, clusters - 1.0))
         return np.asarray(POINTS_PER_LOGIT * quantile * np.sqrt(variance))
 
     def variance(self, times: float = 1.0) -> Vector:
@@ -75,8 +73,12 @@ class ExpectedWidths:
 
     def floor(self, times: float = 1.0) -> Vector:
         """The same (n,) by the model alone, as if each judgment were a coin: what rules of stopping hold it against."""
-        quantile = float(student.ppf(0.5 + self.level / 2.0, max(1.0, self.instructions - 1.0)))
-        return np.asarray(POINTS_PER_LOGIT * quantile * np.sqrt(np.diagonal(self.bread) / times))
+        return np.asarray(POINTS_PER_LOGIT * self._quantile(times) * np.sqrt(np.diagonal(self.bread) / times))
+
+    def _quantile(self, times: float) -> float:
+        """Student's, by the instructions of a plan so many times as large; infinite for a single one."""
+        clusters = self.instructions * times if self.grows else float(self.instructions)
+        return float(student.ppf(0.5 + self.level / 2.0, clusters - 1.0)) if clusters > 1.0 else np.inf
 
     def needed(self, half: float) -> float | None:
         """How many times as large the plan must be for the middle of all half widths to be `half` Elo points.
@@ -127,7 +129,7 @@ def expected_widths(
     noise = _variance(logits[a] - logits[b], spread)
     each = float(judges * repeats)
     coupling = _symmetric(a, b, each * often * noise, size)
-    joined = coupling > 0.0
+    joined = _symmetric(a, b, often, size) > 0.0  # where ratings are far apart, what a battle tells may be 0
     everybody = np.ones(size, dtype=np.bool_)
     bread = inverse_laplacian(coupling, joined, ridge=0.0, free=everybody, models=tuple(models))
     # Of one battle: its judgments are as many as they are, less what repeats and judges have in common.

@@ -70,8 +70,8 @@ def human_scale(
     x, errors, y = (np.asarray(one, dtype=np.float64) for one in (judge, se, human))
     if x.ndim != 1 or not x.shape == y.shape == errors.shape or not len(x):
         raise InputError(f"judge, se and human have shapes {x.shape}, {errors.shape}, {y.shape}: one of each an anchor")
-    if not (np.isfinite(x).all() and np.isfinite(y).all()):
-        raise InputError("judge and human: give finite numbers; leave out anchors that are not rated by both")
+    if not (np.isfinite(x).all() and np.isfinite(y).all() and np.isfinite(elo)):
+        raise InputError("judge, human and elo: give finite numbers; leave out anchors that are not rated by both")
     tried = _tried(x, y)
     missed: dict[str, float] = {name: float(np.abs(left).mean()) for name, left in tried.items() if len(left)}
     chosen: Rule = rule or ("line" if missed.get("line", np.inf) < missed.get("offset", np.inf) else "offset")
@@ -95,6 +95,8 @@ def human_scale(
         calibration_family=families,
     )
     said = tuple(one.removeprefix("model 0: ") for one in found.warnings)
+    if slope <= 0.0:
+        said += ("by these anchors the judge does not rate as people do, or the other way round: the line falls",)
     if known and not np.isfinite(elo_se):
         found = replace(found, low=np.array([-np.inf]), high=np.array([np.inf]), expected=None)
         said += ("its error is not known, and those of the anchors are: its interval has no end",)

@@ -113,6 +113,10 @@ def optimal_design(
     information = pair_information(ratings, judges)
     if purpose == "place":
         return _one_against_known(information, place)
+    if not information.any():
+        raise InputError(
+            "no battle says anything: the judges only tie, do not follow the ratings, or these are too far"
+        )
     size = len(ratings)
     aim = np.eye(size) - 1.0 / size if purpose == "mean" else _boundary(ratings, top)
     even = (np.ones((size, size)) - np.eye(size)) / (size * (size - 1) / 2)

@@ -273,7 +273,11 @@ class PlacingSteerer:
         found = self.judgments(battles)
         code = found.models.index(self.model)
         mine = found.select((found.model_a == code) | (found.model_b == code))
-        clusters = int(np.count_nonzero(np.bincount(mine.instruction))) if len(mine) else 0
+        rated = [
+            name for name, at in zip(self._rated.models, self._rated.logits.tolist(), strict=True) if math.isfinite(at)
+        ]
+        own = mine.select(mine.between([*rated, self.model])).instruction  # others do not place it
+        clusters = int(np.count_nonzero(np.bincount(own))) if len(own) else 0
         asked = len(np.unique(np.column_stack([mine.model_a, mine.model_b, mine.instruction]), axis=0))
         logit, se = self._place(found)
         row, half = _model_look(self.model, logit, se, clusters, asked, self.stop.level)

@@ -84,7 +84,7 @@ def test_a_plan_grown_is_the_larger_plan() -> None:
     larger = expected_widths(names(5), more, logits, effect=effect)
     clusters = student.ppf(0.975, 4 * grown.instructions - 1) / student.ppf(0.975, larger.instructions - 1)
     np.testing.assert_allclose(grown.half(4.0) / clusters, larger.half(), rtol=1e-9)
-    np.testing.assert_allclose(grown.floor(4.0), 0.5 * grown.floor(), rtol=1e-12)
+    np.testing.assert_allclose(grown.floor(4.0) / clusters, larger.floor(), rtol=1e-9)
 
 
 def test_more_battles_on_the_same_instructions_cannot_go_below_what_these_share() -> None:
@@ -212,3 +212,18 @@ def test_what_a_pilot_promises_is_what_the_whole_plan_shows() -> None:
     assert promised / seen == pytest.approx(1.0, abs=0.15)
     usual = float(np.median(expected_widths(names(10), battles, rated, effect=DEFAULT_EFFECT).half()))
     assert usual / seen == pytest.approx(1.0, abs=0.3)
+
+
+def test_ratings_too_far_apart_are_not_called_models_that_never_met() -> None:
+    met = np.array([[0, 1, 0], [0, 1, 1]], dtype=np.int32)
+    with pytest.raises(InputError, match="too far apart"):
+        expected_widths(("a", "b"), met, np.array([900.0, 0.0]))
+
+
+@pytest.mark.parametrize("grows", [True, False])
+def test_the_floor_of_a_larger_plan_has_its_instructions_too(grows: bool) -> None:
+    found = expected_widths(
+        ("a", "b"), np.array([[0, 1, n] for n in range(10)], dtype=np.int32), np.zeros(2), grows=grows
+    )
+    quantile = student.ppf(0.975, 39 if grows else 9)
+    assert found.floor(4.0) == pytest.approx(POINTS_PER_LOGIT * quantile * np.sqrt(np.diagonal(found.bread) / 4.0))

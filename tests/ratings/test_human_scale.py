@@ -105,3 +105,13 @@ def test_an_unknown_error_of_the_new_model_is_not_taken_for_none() -> None:
         assert "not known" in found.warnings[-1]
     alike = human_scale(judge, np.full(12, math.inf), human, 1100.0, math.inf)
     assert math.isfinite(alike.high)  # judged alike, residuals hold what nobody could tell apart
+
+
+def test_a_judge_that_rates_the_other_way_round_is_said() -> None:
+    human = np.linspace(900, 1100, 12)
+    against = human_scale(2000.0 - human, np.full(12, 10.0), human, 1000.0, 10.0)
+    assert against.slope == pytest.approx(-1.0)
+    assert any("other way round" in one for one in against.warnings)
+    assert not any("other way round" in one for one in human_scale(human, 10.0 + 0.0 * human, human, 1e3, 9.0).warnings)
+    with pytest.raises(InputError, match="elo"):
+        human_scale(human, np.full(12, 10.0), human, math.nan, 10.0)

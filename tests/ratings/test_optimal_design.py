@@ -164,3 +164,9 @@ def test_counts_of_another_field_are_refused() -> None:
     for counts in (np.ones((2, 2)), -np.ones((3, 3)), np.full((3, 3), np.nan)):
         with pytest.raises(InputError, match="counts of battles"):
             found.criterion(counts)
+
+
+@pytest.mark.parametrize("judge", [JudgeHabit(ties=1.0), JudgeHabit(slope=0.0)])
+def test_judges_that_say_nothing_are_not_taken_for_ratings_too_far_apart(judge: JudgeHabit) -> None:
+    with pytest.raises(InputError, match="no battle says anything"):
+        module.optimal_design([0.0, 1.0, 2.0], judges=(judge,))

@@ -189,3 +189,13 @@ def test_a_model_without_battles_is_refused(board: Judgments) -> None:
     alone = board.select((board.model_a != 3) & (board.model_b != 3))
     with pytest.raises(InputError, match="nothing places it"):
         place_anew(alone, "m3", POLICIES["balanced"].choose, PLACE, 10, seed=1)
+
+
+def test_instructions_against_models_that_nobody_rated_are_none_to_stop_by() -> None:
+    one, mine = steerer(StopSettings(half_width=1e6))
+    strange = (mine.instruction >= 15) & (mine.model_a == 0)
+    rest = mine.instruction < 15
+    table = replace(mine, models=(*MODELS, "m9"), model_a=np.where(strange, 8, mine.model_a).astype(np.int32))
+    look = one.look(select(table, rest | strange), 0)
+    assert look.battles == 15 * 7 + 15
+    assert (look.instructions, look.half_width, look.stop) == (15, None, None)

@@ -16,7 +16,9 @@ def place(
     completions: Path | None = typer.Option(None, "--completions", help="Its completions, imported first."),
     campaign: str | None = typer.Option(None, "--campaign", help="The board's campaign, where there are several."),
     judge: list[str] = typer.Option([], "--judge", help="Ask this judge of the board alone; may be repeated."),
-    half_width: float | None = typer.Option(None, "--half-width", help="Stop when its interval is so narrow, in Elo."),
+    half_width: float | None = typer.Option(
+        None, "--half-width", help="Stop at half an interval so narrow, in Elo, the board being held."
+    ),
     battles: int | None = typer.Option(None, "--battles", min=1, help="Stop after so many battles."),
     instructions: int | None = typer.Option(None, "--instructions", min=2, help="Draw so many; all by default."),
     policy: str = typer.Option("information", "--policy", help="How battles are chosen: information, balanced, ..."),

@@ -21,7 +21,7 @@ from venire.arena.battles import Battles
 from venire.arena.campaigns import StopSettings
 from venire.arena.errors import InputError
 from venire.arena.planning import Look, ModelLook
-from venire.ratings.any_time import LEAST_CLUSTERS, PAIR_SCALE, any_time_interval
+from venire.ratings.any_time import LEAST_CLUSTERS, PAIR_SCALE, any_time_interval, stopping_half_width
 from venire.ratings.apart import among
 from venire.ratings.bradley_terry import NotConvergedError, bradley_terry, bradley_terry_wins
 from venire.ratings.checks import check_level
@@ -212,9 +212,8 @@ def _model_looks(seen: Evidence, now: _Standing, level: float) -> tuple[ModelLoo
 
 def _half_width(now: _Standing, level: float) -> float | None:
     """Half the widest interval in Elo points; None while a model has none, or on fewer than 20 instructions."""
-    if now.clusters < LEAST_CLUSTERS or not np.isfinite(now.larger).all():
-        return None
-    return float(POINTS_PER_LOGIT * student.ppf(0.5 + level / 2.0, now.clusters - 1) * now.larger.max())
+    half = stopping_half_width(now.larger, now.larger, now.clusters, level=level).max(initial=-np.inf)
+    return float(POINTS_PER_LOGIT * half) if np.isfinite(half) else None
 
 
 def _undecided(

@@ -4,38 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from venire.arena.battles import Statistics
-from venire.arena.campaigns import Campaign, Identity, JudgeSettings, LaneSettings, Price
+from venire.arena.campaigns import Campaign, Identity, LaneSettings, Price
 from venire.arena.clock import Clock
-from venire.arena.errors import BudgetReachedError, CallError, StoreError
-from venire.arena.keys import respondent_key
-from venire.arena.records import Outcome, Reply, Request
-from venire.judges import PROTOCOLS
-from venire.judges.orientation import orient
+from venire.arena.errors import BudgetReachedError, StoreError
 from venire.judges.parsing import PARSER
 from venire.judges.providers.base import Provider
+from venire.orchestrator.asking import Asking
 from venire.orchestrator.budget import open_purses
 from venire.orchestrator.ending import GRACE_SECONDS, CampaignSummary, Ending, Stop, end_of, rescued, seldom_collected
 from venire.orchestrator.events import Events
 from venire.orchestrator.feed import Feed
-from venire.orchestrator.fitting import fitting
 from venire.orchestrator.following import Following, More, OnLook, beside
 from venire.orchestrator.lanes.accounts import open_gates, register_routes
-from venire.orchestrator.lanes.calls import Step, Tally
+from venire.orchestrator.lanes.calls import Tally
 from venire.orchestrator.lanes.limits import Gate
 from venire.orchestrator.lanes.live import Lane, LaneClosedError, StoppedError
 from venire.orchestrator.lanes.routes import Route, lane_name, route_name
 from venire.orchestrator.lanes.telling import Telling
-from venire.orchestrator.plan import PlannedCampaign, paid_so_far, respondents
+from venire.orchestrator.plan import PlannedCampaign, paid_so_far
 from venire.orchestrator.recorder import Recorder
-from venire.orchestrator.trial import VERDICT_FAULTS, flagged, settle, stage
+from venire.orchestrator.state import pair_judges
 from venire.storage import frames, plans
-from venire.storage.plans import Pending
 from venire.storage.store import Store
 
 if TYPE_CHECKING:
@@ -112,9 +107,9 @@ class _Run:
         self.trouble = asyncio.Event()
         """The store has failed, or is not in its place any more."""
         self.broken: StoreError | None = None
-        self.keys = {judge.name: respondent_key(one) for judge, one in respondents(campaign)}
         self.issued: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
         self.account, self.purses = open_purses(campaign, planned.judges, paid_so_far(store, planned.id))
+        self.asking = Asking(campaign, self.purses, clock, events)
         self.before = self.account.money
         with store.commit() as commit:
             commit.run("insert_reading", parser=PARSER, now=clock.wall())
@@ -130,7 +125,7 @@ class _Run:
         """Count from how a plan stands now, with all of it in the store."""
         self.planned = planned
         self.standing = frames.progress(self.store, planned.id)
-        self.settled = self.failed = 0
+        self.asking.count_anew()
 
     def _begin_round(self) -> None:
         """Open the way to the store for what is missing of the plan."""
@@ -146,6 +141,7 @@ class _Run:
             # a reply that is asked for once more may have twice the tokens
             bytes_a_row=max(4096, *(2 * 4 * int(judge.options["max_tokens"]) for judge in self.campaign.judges)),
         )
+        self.asking.begin(self.recorder)
         if self.on_start is not None:
             self.on_start(self.recorder)
 
@@ -174,10 +170,18 @@ class _Run:
         return summary
 
     def _is_over(self) -> bool:
-        """Whether the run ends with this round: it was stopped, or something of the round could not be asked."""
-        done = self.standing.settled + self.settled + self.standing.failed + self.failed
-        part = self.planned.only is not None or done < self.standing.planned
-        return self.stop.gently.is_set() or part or not self.following
+        """Whether the run ends with this round: it was stopped, or something of the round could not be asked.
+
+        What a judge cannot pay for stays unasked, and those that can pay go on without it.
+        """
+        if self.stop.gently.is_set() or self.planned.only is not None or not self.following:
+            return True
+        done = self.standing.settled + self.asking.settled + self.standing.failed + self.asking.failed
+        if done == self.standing.planned:
+            return False
+        left = plans.pending(self.store, self.planned.id).respondents
+        others = {number for number, judge in self.planned.judges.items() if judge.name in pair_judges(self.campaign)}
+        return bool(set(left.tolist()) - self.out_of_budget.keys()) or not others - self.out_of_budget.keys()
 
     async def _round(
         self, feeds: list[tuple[Feed, Lane, int]], prices: Mapping[str, Price], progress: _Progress
@@ -302,7 +306,7 @@ class _Run:
             self.issued[pending.id] = True
             judge = self.planned.judges[pending.respondent]
             try:
-                await self._one(pending, judge, lane, prices[judge.name])
+                await self.asking.ask(pending, judge, lane, prices[judge.name])
             except (StoppedError, LaneClosedError):
                 return
             except BudgetReachedError as error:
@@ -321,52 +325,13 @@ class _Run:
                     self.events.emit("budget.reached", why=why)
                 self._halt()
 
-    async def _one(self, pending: Pending, judge: JudgeSettings, lane: Lane, price: Price) -> None:
-        """Ask one trial to its end and record it: a verdict, or a failure."""
-        protocol = PROTOCOLS[judge.protocol].talk
-        trial, material = stage(pending, self.keys[judge.name], judge.protocol)
-        start, purse = self.clock.monotonic(), self.purses[pending.respondent]
-        steps: list[Step] = []
-
-        def ask(number: int, request: Request) -> Awaitable[Reply]:
-            attempts = pending.attempts.get(number, 0)
-            steps.append(Step(pending.id, pending.key, number, attempts, pending.instruction_number, judge.name))
-            return lane.ask(steps[-1], request, price, purse)
-
-        def cost() -> int:
-            return pending.cost + sum([step.cost for step in steps])
-
-        try:
-            outcome = await settle(protocol, trial, material, judge.options, pending.replies, ask, fitting(judge))
-        except CallError as error:
-            if error.fault not in VERDICT_FAULTS:
-                self.recorder.failure(pending.id, steps[-1].number, error.fault)
-                self.failed += 1
-                if self.events.active:
-                    told = {"step": steps[-1].number, "fault": error.fault.name.lower()}
-                    self._tell_trial("trial.failed", pending, judge, cost(), start, **told)
-                return
-            outcome = Outcome(VERDICT_FAULTS[error.fault])
-        verdict = orient(pending.key, pending.swapped, outcome, flagged=flagged(material))
-        self.recorder.verdict(pending.id, verdict, cost())
-        self.settled += 1
-        if self.events.active:
-            self._tell_trial("trial.settled", pending, judge, cost(), start, status=outcome.status.name.lower())
-
-    def _tell_trial(
-        self, name: str, pending: Pending, judge: JudgeSettings, cost: int, start: float, **told: object
-    ) -> None:
-        seconds = self.clock.monotonic() - start
-        about = {"trial": pending.id, "key": pending.key.hex(), "judge": judge.name, "lane": lane_name(judge.lane)}
-        self.events.emit(name, **about, cost_nano=cost, seconds=seconds, **told)
-
     def statistics(self) -> Statistics:
         """The counters of this run, frozen."""
         gates = set(self.gates.values())
         return Statistics(
             planned=self.standing.planned,
-            settled=self.standing.settled + self.settled,
-            failed=self.standing.failed + self.failed,
+            settled=self.standing.settled + self.asking.settled,
+            failed=self.standing.failed + self.asking.failed,
             calls=self.tally.calls,
             answered=self.tally.answered,
             retries=self.tally.retries,

@@ -22,7 +22,17 @@ from venire.storage import imports, plans
 from venire.storage.plans import Answers
 from venire.storage.store import Store
 
-__all__ = ["asks_contestants", "choose_first", "crosses", "design", "has_rules", "own_gaps", "select_models", "wanted"]
+__all__ = [
+    "asks_contestants",
+    "choose_first",
+    "crosses",
+    "design",
+    "has_rules",
+    "own_gaps",
+    "refuse_phases",
+    "select_models",
+    "wanted",
+]
 
 
 def select_models(campaign: Campaign, there: Sequence[imports.Contestant]) -> tuple[PlanState, tuple[LeftOut, ...]]:
@@ -99,8 +109,8 @@ def own_gaps(phase: PhaseSettings, models: Sequence[str], known: Mapping[str, fl
     return phase.policy != RECORDED and POLICIES[phase.policy].needs_elo and any(one not in known for one in models)
 
 
-def _refuse_phases(campaign: Campaign, state: PlanState) -> None:
-    """Raises InputError for what would make a later phase impossible, before anything is paid for the first."""
+def refuse_phases(campaign: Campaign, state: PlanState) -> None:
+    """Raise InputError for what would make a later phase impossible, before anything is paid for the first."""
     for place, phase in enumerate(campaign.plan.phases):
         told = f"{campaign.path}: [[plan.phase]] {phase.name!r}"
         if phase.purpose == "place" and phase.place not in state.models:
@@ -179,7 +189,7 @@ def choose_first(
     recordings = read_recordings(campaign)
     state, left_out = select_models(campaign, imports.contestants(store))
     if pair_judges(campaign):
-        _refuse_phases(campaign, state)
+        refuse_phases(campaign, state)
     answers = plans.catalogue(store, state.models)
     if campaign.plan.phases[0].policy == RECORDED:
         chosen = _as_recorded(campaign, state, left_out, answers, recordings)

@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from venire.arena.campaigns import Campaign, JudgeSettings, Price
 from venire.arena.errors import InputError
 from venire.arena.keys import respondent_key
-from venire.arena.planning import Estimates
+from venire.arena.planning import Estimates, PlanState
 from venire.arena.records import GENERATE, Respondent, Shape
 from venire.judges import PROTOCOLS
+from venire.orchestrator.amending import rounds_stay
 from venire.orchestrator.budget import Paid, Purse, open_purses
 from venire.orchestrator.designs import read_design, write_design
 from venire.orchestrator.expand import Design, expand
-from venire.orchestrator.first_round import asks_contestants, choose_first
+from venire.orchestrator.first_round import asks_contestants, choose_first, crosses, refuse_phases
 from venire.orchestrator.recorded import Recording
+from venire.orchestrator.state import pair_judges
 from venire.storage import frames, plans, standing
 from venire.storage.plans import Answers
 from venire.storage.store import Store
@@ -123,7 +125,8 @@ def plan_campaign(
     """Register a campaign and write the first round of its plan, unless the plan in force is that of these settings.
 
     What was planned stays planned, whatever has come into the store since; but what the campaign's own contestants
-    wrote since is planned as long as no judge was asked, and with `amend`. `prices` are by judge name,
+    wrote since is planned as long as no judge was asked, and with `amend`. Rounds stay too where settings changed that
+    shape none of them. `prices` are by judge name,
     `estimates` what is known of the models beforehand. Raises InputError for whatever makes a plan impossible; nothing
     is planned then.
     """
@@ -131,9 +134,10 @@ def plan_campaign(
     known = plans.find_campaign(store, campaign.name)
     planned = known is not None and known.planned and known.settings == campaign.settings
     purses = purses_of(store, campaign, judges)
-    if known is not None and planned and not (_may_grow(campaign) and _has_grown(store, campaign, known, amend=amend)):
+    stays = known is not None and (planned or _goes_on(store, campaign, known, judges))
+    if known is not None and stays and not (_may_grow(campaign) and _has_grown(store, campaign, known, amend=amend)):
         _refuse_other_prompts(store, campaign, known.id, judges)
-        numbers = plans.register(store, campaign, judges, _texts(judges))
+        numbers = plans.register(store, campaign, judges, _texts(judges), plan_stays=True)
     else:
         chosen, answers, recordings = choose_first(store, campaign, prices or {}, purses, estimates)
         numbers = plans.register(store, campaign, judges, _texts(judges))
@@ -237,18 +241,42 @@ def _made_of(design: Design) -> tuple[object, ...]:
     return design.instructions, design.models, design.left_out, design.recorded, matchups
 
 
+def _goes_on(
+    store: Store, campaign: Campaign, known: plans.Known, judges: Sequence[tuple[JudgeSettings, Respondent]]
+) -> bool:
+    """Whether a plan in rounds that calls were made for goes on by other settings: what was decided is not undone."""
+    if not known.planned or not known.calls or asks_contestants(campaign):
+        return False
+    rounds = plans.rounds(store, known.id)
+    begun = list(dict.fromkeys(one.phase for one in rounds))
+    alike = rounds_stay(known.settings, campaign.settings, begun)
+    if not alike or not _in_rounds(rounds) or _others(store, known.id, judges):
+        return False
+    if pair_judges(campaign):
+        refuse_phases(campaign, PlanState(read_design(rounds[0].design).models, frames.elos(store)))
+    return True
+
+
+def _in_rounds(rounds: Sequence[plans.Round]) -> bool:
+    return len(rounds) > 1 or any(not crosses(one.policy) for one in rounds)
+
+
+def _others(store: Store, number: int, judges: Sequence[tuple[JudgeSettings, Respondent]]) -> list[str]:
+    """Judges that are not the respondents that they were in the campaign of that number."""
+    before = {row.name: row.respondent for row in frames.judges(store, number)}
+    numbers = {judge.name: store.rows("respondent_id", respondent_key=respondent_key(one)) for judge, one in judges}
+    return [name for name, found in numbers.items() if not found or found[0][0] != before.get(name)]
+
+
 def _refuse_other_prompts(
     store: Store, campaign: Campaign, number: int, judges: Sequence[tuple[JudgeSettings, Respondent]]
 ) -> None:
     """With the same settings, a judge that is another respondent now is one that would be asked in other words."""
-    before = {row.name: row.respondent for row in frames.judges(store, number)}
-    for judge, respondent in judges:
-        found = store.rows("respondent_id", respondent_key=respondent_key(respondent))
-        if not found or found[0][0] != before.get(judge.name):
-            raise InputError(
-                f"{campaign.path}: judge {judge.name!r} would be asked with other prompts than this campaign began "
-                "with: go on with the version of Venire that planned it, or give the campaign another name"
-            )
+    for name in _others(store, number, judges):
+        raise InputError(
+            f"{campaign.path}: judge {name!r} would be asked with other prompts than this campaign began "
+            "with: go on with the version of Venire that planned it, or give the campaign another name"
+        )
 
 
 def _texts(judges: Sequence[tuple[JudgeSettings, Respondent]]) -> list[tuple[str, bytes, str]]:

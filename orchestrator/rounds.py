@@ -16,7 +16,7 @@ import numpy as np
 
 from venire.arena.battles import Battles
 from venire.arena.campaigns import Campaign, PhaseSettings, Price
-from venire.arena.planning import Estimates, Look, Pick, Steering
+from venire.arena.planning import Estimates, Look, Steering
 from venire.arena.records import RECORDED
 from venire.orchestrator.budget import Purse
 from venire.orchestrator.costs import JudgeCost, affordable, learnt
@@ -49,9 +49,10 @@ def in_rounds(campaign: Campaign) -> bool:
 def next_round(
     store: Store, campaign: Campaign, planned: PlannedCampaign, steering: Steering, prices: Mapping[str, Price]
 ) -> PlannedCampaign | None:
-    """Look at a campaign all of whose trials are settled or failed, keep the look, and plan and store a round more.
+    """Look at a campaign, keep the look, and plan and store a round more.
 
-    `prices` by judge name. None: a rule stops the campaign, its plan is at its end, or no budget covers another battle.
+    All of its trials are settled or failed, but for those that their judges cannot pay for. `prices` by judge name.
+    None: a rule stops the campaign, its plan is at its end, or no budget covers another battle.
     """
     return Rounds(store, campaign, planned, steering, prices)()
 
@@ -103,14 +104,9 @@ class Rounds:
             looks.add(self._store, self.planned.id, number, look, settled)
 
     def _look(self) -> tuple[Look, int]:
-        """A look at what is settled, and how many trials are; one that is kept and said to go on is not made anew."""
+        """A look at what is settled, and how many trials are. Made anew: since the last one rules may have changed."""
         ((settled,),) = self._store.read("settled_in_plan", campaign=self.planned.id)
-        last = looks.last(self._store, self.planned.id)
-        same = last is not None and last[:2] == (self.planned.rounds[-1].number, settled)
-        if last is not None and same and last[2].stop is None:
-            return last[2], settled
         paid = frames.accounts(self._store, self.planned.id).nano
-        # a rule that held then may have been tightened since
         return self._steering.look(self._battles(), paid), settled
 
     def _battles(self, without: Collection[str] = ()) -> Battles:
@@ -137,9 +133,10 @@ class Rounds:
                 if self._is_done(phase, group):
                     continue
                 if (found := self._round(phase, group, known, look)) is not None:
+                    self.stopped, self.short = None, False  # another than one that cannot pay
                     return found
-                if self.stopped is not None:
-                    return None
+            if self.stopped is not None:
+                return None
         return None
 
     def _done(self, phase: PhaseSettings, group: Sequence[str]) -> int:
@@ -165,59 +162,50 @@ class Rounds:
         )
         elo = _as_elo(estimates) if estimates is not None and group else known
         models = tuple(name for name in field.models if name in elo) if group else field.models
-        asked = field.asked((one.design for one in self.planned.rounds), group)
-        who, costs = self._who_can_pay(phase, group, asked)
-        if len(models) < 2 or not who:
+        if len(models) < 2:
             return None
-        expected = [one for one in field.costs if one.judge in who]
-        state = state_of(field, elo=elo, models=models, asked=asked, estimates=estimates, judges=who, costs=expected)
-        rng = np.random.default_rng([self._campaign.seed, len(self.planned.rounds) + 1])
-        if policy.crossed:
-            number = phase.matchups or len(models) * (len(models) - 1) // 2
-            picks = policy.choose(state, phase, number, rng)
-            design = crossed_of(picks, elo, field.instructions, models, phase.name)
-        else:
+        asked = field.asked((one.design for one in self.planned.rounds), group)
+        purses, names = self._purses(), tuple(group) or pair_judges(self._campaign)
+        costs, shown = self._costs(names, asked)
+        who, whose = _able(names, costs, shown, purses)
+        while who:
+            costs = [one for one in costs if one.judge in who]
+            expected = [one for one in field.costs if one.judge in who]
+            state = state_of(
+                field, elo=elo, models=models, asked=asked, estimates=estimates, judges=who, costs=expected
+            )
+            rng = np.random.default_rng([self._campaign.seed, len(self.planned.rounds) + 1])
+            if policy.crossed:
+                number = phase.matchups or len(models) * (len(models) - 1) // 2
+                picks = policy.choose(state, phase, number, rng)
+                return self._design(crossed_of(picks, elo, field.instructions, models, phase.name), who)
             number = wanted(self._campaign, phase, self._done(phase, group), look.battles)
-            picks = self._paid(phase, policy.choose(state, phase, number, rng), costs)
-            drawn = {one.instruction for one in picks}
-            design = battles_of(picks, elo, [one for one in field.instructions if one in drawn], models, phase.name)
-        without = tuple(LeftOut(name, "no rating by the other judges") for name in field.models if name not in models)
-        everybody = not group and len(who) == len(pair_judges(self._campaign))
-        return replace(design, left_out=without, judges=() if everybody else who) if picks else None
-
-    def _paid(self, phase: PhaseSettings, picks: list[Pick], costs: Sequence[JudgeCost]) -> list[Pick]:
-        """The first of some battles, as many as the budgets cover, so that none is left half judged."""
-        count, whose = payable(self._field, picks, costs, self._purses)
-        if picks and not count:
-            self._end(phase, whose)
-        return picks[:count]
-
-    def _end(self, phase: PhaseSettings, whose: str) -> None:
+            picks = policy.choose(state, phase, number, rng)
+            # as many as the budgets cover, so that none is left half judged
+            count, whose = payable(field, picks, costs, purses)
+            if count or not picks:
+                drawn = {one.instruction for one in picks[:count]}
+                on = [one for one in field.instructions if one in drawn]
+                return self._design(battles_of(picks[:count], elo, on, models, phase.name), who)
+            who = tuple(name for name in who if all(one.whose != whose for one in purses[name].accounts))
         self.stopped = f"{whose} covers no further battle"
         self.short = phase.battles is not None or crosses(phase.policy)
+        return None
 
-    def _who_can_pay(
-        self, phase: PhaseSettings, group: Sequence[str], asked: NDArray[np.int32]
-    ) -> tuple[tuple[str, ...], list[JudgeCost]]:
-        """The judges that can pay for a battle such as those before, with what one costs them."""
-        names = tuple(group) or pair_judges(self._campaign)
+    def _design(self, design: Design, who: Sequence[str]) -> Design | None:
+        """A design for some judges, with who is left out of it; None where it has no battle."""
+        missing = [name for name in self._field.models if name not in design.models]
+        without = tuple(LeftOut(name, "no rating by the other judges") for name in missing)
+        everybody = len(who) == len(pair_judges(self._campaign))
+        return replace(design, left_out=without, judges=() if everybody else tuple(who)) if design.size else None
+
+    def _costs(self, names: Sequence[str], asked: NDArray[np.int32]) -> tuple[list[JudgeCost], Mapping[str, float]]:
+        """What a battle costs each of some judges, by what those before did, and how much text these showed it."""
         costs = [one for one in self._field.costs if one.judge in names]
         shown = {one.judge: float(self._field.characters(one, asked).mean()) for one in costs if len(asked)}
-        paid = {
-            name: (trials, nano) for name, trials, nano in self._store.read("paid_of_battles", campaign=self.planned.id)
-        }
-        costs = list(learnt(costs, shown, paid))
-        poor = {}
-        for one in costs:
-            count, whose = affordable([(one, self._purses[one.judge], np.array([shown.get(one.judge, 0.0)]))])
-            if count == 0:
-                poor[one.judge] = whose
-        able = tuple(name for name in names if name not in poor)
-        if not able:
-            self._end(phase, next(iter(poor.values())))
-        return able, [one for one in costs if one.judge in able]
+        rows = self._store.read("paid_of_battles", campaign=self.planned.id)
+        return list(learnt(costs, shown, {name: (trials, nano) for name, trials, nano in rows})), shown
 
-    @property
     def _purses(self) -> Mapping[str, Purse]:
         return purses_of(self._store, self._campaign, respondents(self._campaign))
 
@@ -233,6 +221,18 @@ class Rounds:
             equal_texts=before.equal_texts + added.equal_texts,
             rounds=(*before.rounds, added),
         )
+
+
+def _able(
+    names: Sequence[str], costs: Sequence[JudgeCost], shown: Mapping[str, float], purses: Mapping[str, Purse]
+) -> tuple[tuple[str, ...], str]:
+    """The judges that can pay for a battle such as those before, and whose limit the first that cannot has reached."""
+    poor = {}
+    for one in costs:
+        count, whose = affordable([(one, purses[one.judge], np.array([shown.get(one.judge, 0.0)]))])
+        if count == 0:
+            poor[one.judge] = whose
+    return tuple(name for name in names if name not in poor), next(iter(poor.values()), "")
 
 
 def _as_elo(estimates: Estimates) -> dict[str, float]:

@@ -131,10 +131,13 @@ def register(
     campaign: Campaign,
     judges: Sequence[tuple[JudgeSettings, Respondent]],
     prompts: Iterable[tuple[str, bytes, str]],
+    *,
+    plan_stays: bool = False,
 ) -> Mapping[str, int]:
     """Write a campaign, its judges and their prompts (name, digest, text); returns judge name to respondent number.
 
-    A campaign that is there is brought to the settings given, and its plan put out of force when they differ.
+    A campaign that is there is brought to the settings given, and its plan put out of force when they differ,
+    unless `plan_stays`.
     """
     known = find_campaign(store, campaign.name)
     numbers: dict[str, int] = {}
@@ -143,7 +146,7 @@ def register(
         if known is None:
             commit.run("insert_campaign", name=campaign.name, now=store.clock.wall(), **fields)
         elif known.settings != campaign.settings:
-            commit.run("update_campaign", campaign=known.id, **fields)
+            commit.run("update_campaign", campaign=known.id, plan_stays=plan_stays, **fields)
         number = store.rows("read_campaign", name=campaign.name)[0][0]
         commit.run("clear_judges", campaign=number)
         for name, digest, text in prompts:

@@ -8,8 +8,8 @@ select id, name, seed, started_at::varchar, in_force is not null from campaign o
 insert into campaign select coalesce(max(id), 0) + 1, $name, $seed, $text, $settings, null, $now from campaign;
 
 -- name: update_campaign
--- The file changed and the change was accepted: nothing planned before counts any more.
-update campaign set seed = $seed, text = $text, settings = $settings, in_force = null where id = $campaign;
+-- The file changed and the change was accepted: nothing planned before counts any more, unless the plan stays.
+update campaign set seed = $seed, text = $text, settings = $settings, in_force = case when $plan_stays then in_force end where id = $campaign;
 
 -- name: insert_respondent
 insert into respondent select coalesce(max(id), 0) + 1, $model, $role, $protocol, $options, $respondent_key, $origin from respondent

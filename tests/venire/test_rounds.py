@@ -375,6 +375,95 @@ def test_commands_tell_rounds_looks_and_why_it_ended(write: Write, run_command: 
     assert len(found["looks"][-1]["models"]) == 6
 
 
+def rounds(path: Path) -> list[tuple[str, int]]:
+    with venire.open_store(venire.load_campaign(path).store) as store:
+        return [(one.phase, one.trials) for one in plans.rounds(store, 1)]
+
+
+def go_amended(path: Path) -> CampaignSummary:
+    with venire.Session(venire.load_campaign(path), amend=True, clock=VirtualClock()) as session:
+        return session.run(embedded=Embedded(direct=True))
+
+
+def test_rounds_that_were_paid_stay_when_budget_rules_or_later_phases_change(write: Write) -> None:
+    # planned anew from what little is left, a raised budget would lose most of what was paid
+    plan = "[plan]\ninstructions = 16\npolicy = 'information'\nround = 20\nbattles = {}\n{}"
+    judge = JUDGE.format("gpt-4-0613", "binary", "price = {{ input = {}, output = 2.0 }}")
+    path = write(plan.format(60, ""), judges=judge.format("1.0"), more="[budget]\nmoney = 0.012\n")
+    calls = go(path).statistics.calls
+    before = rounds(path)
+    write(plan.format(60, ""), judges=judge.format("1.0"), more="[budget]\nmoney = 0.013\n")
+    calls += go_amended(path).statistics.calls
+    assert rounds(path)[: len(before)] == before
+    write(plan.format(70, "[plan.stop]\nbattles = 50\n"), judges=judge.format("0.9"))
+    calls += go_amended(path).statistics.calls
+    assert sum(trials for _, trials in rounds(path)) == calls == 100
+    head = "[plan]\ninstructions = 16\n[[plan.phase]]\nname = 'plan'\npolicy = 'information'\nbattles = 50\n"
+    write(head + "[[plan.phase]]\nname = 'more'\npolicy = 'balanced'\nbattles = 10\n", judges=judge.format("0.9"))
+    calls += go_amended(path).statistics.calls
+    assert rounds(path)[-1] == ("more", 20)
+    assert sum(trials for _, trials in rounds(path)) == calls == 120
+
+
+def test_a_rule_that_holds_by_now_is_heard_before_another_round_is_paid(write: Write) -> None:
+    plan = "[plan]\ninstructions = 16\npolicy = 'information'\nround = 20\n"
+    path = write(plan, more="[budget]\ncalls = 80\n")
+    assert go(path).statistics.calls == 80
+    write(plan + "[plan.stop]\nbattles = 40\n", more="[budget]\ncalls = 800\n")
+    summary = go_amended(path)
+    assert (summary.ending, summary.statistics.calls) == (Ending.COMPLETE, 0)
+    assert "40" in str(summary.stopped)
+
+
+@pytest.mark.parametrize(
+    ("policy", "said"), [("policy = 'random'\nmatchups = 3", "cannot connect"), ("policy = 'widest-gap'", "needs Elo")]
+)
+def test_a_later_phase_that_cannot_be_is_refused_when_it_is_added(policy: str, said: str, write: Write) -> None:
+    path = write(SCREEN)
+    elo = path.parent / "elo.csv"
+    lines = elo.read_text(encoding="utf-8").splitlines()
+    elo.write_text("\n".join(lines[:-1]), encoding="utf-8")
+    go(path)
+    write(SCREEN + f"[[plan.phase]]\nname = 'judge'\n{policy}\n")
+    with pytest.raises(InputError, match=said):
+        go_amended(path)
+
+
+def test_a_policy_that_changes_is_planned_anew(write: Write) -> None:
+    plan = "[plan]\ninstructions = 8\npolicy = '{}'\nround = 10\nbattles = 20\n"
+    path = write(plan.format("information"))
+    go(path)
+    write(plan.format("balanced"))
+    go_amended(path)
+    with venire.open_store(venire.load_campaign(path).store) as store:
+        assert [one.policy for one in plans.rounds(store, 1)] == ["balanced"]
+
+
+@pytest.mark.parametrize(
+    ("plan", "budget"),
+    [
+        # its calls are used up by repairs in the midst of a round
+        (SCREEN + "[[plan.phase]]\nname = 'more'\npolicy = 'information'\nround = 5\nbattles = 5\n", "calls = 60"),
+        # what is left covers a common battle, and not the one that is chosen next
+        ("[plan]\ninstructions = 16\npolicy = 'information'\nround = 20\nbattles = 35\n", "money = 0.012"),
+    ],
+)
+def test_a_judge_that_cannot_pay_leaves_the_others_to_go_on(plan: str, budget: str, write: Write) -> None:
+    price = "price = { input = 1.0, output = 2.0 }"
+    judges = JUDGE.format("claude-3-opus", "binary", price) + JUDGE.format("gpt-4-0613", "binary", "")
+    path = write(plan, judges=judges, more=f"[budget.judge.claude-3-opus]\n{budget}\n")
+    elo = path.parent / "elo.csv"
+    lines = elo.read_text(encoding="utf-8").splitlines()
+    elo.write_text("\n".join(lines[:-1]), encoding="utf-8")  # of whom the simulated judges make nothing: repairs
+    summary = go(path)
+    assert summary.stopped == "all 35 battles of the plan are judged"
+    with venire.open_store(venire.load_campaign(path).store) as store:
+        found = dict(store.connection.execute("select judge, count(*) from battle group by all").fetchall())
+    assert found["gpt-4-0613"] == 70
+    assert 0 < found["claude-3-opus"] < 70
+    assert go(path).statistics.calls == 0
+
+
 CHILD = """
 import sys
 from pathlib import Path

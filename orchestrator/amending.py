@@ -24,9 +24,14 @@ def rounds_stay(before: str, after: str, begun: Sequence[str]) -> bool:
 
     `begun` are the names of the phases that have rounds, in order. Budgets, prices, limits, addresses, rules to stop,
     how many battles a phase or a round has, and phases that are yet to come may change; that judges are the same
-    respondents is for the caller to see.
+    respondents is for the caller to see. Never so where settings are not those of a campaign's file.
     """
-    was, now = json.loads(before), json.loads(after)
+    try:
+        was, now = json.loads(before), json.loads(after)
+    except json.JSONDecodeError:
+        return False
+    if not ("plan" in was and "plan" in now):  # of a placement
+        return False
     phases_before, phases_now = _phases(was), _phases(now)
     if any(one not in phases_before for one in begun) or list(phases_now)[: len(begun)] != list(begun):
         return False

@@ -18,6 +18,11 @@ from venire.judges.providers.openai import OpenAIProvider
 from venire.rendering import render
 
 OWN = '[[judge]]\nname = "j"\nmodel = "simulated/gpt-4-0613@1"\nprotocol = "{protocol}"\n{more}\n'
+FIRST_SENT = """
+select t.protocol, a.trial, a.step, a.request_digest from attempt a join trial t on t.id = a.trial
+qualify row_number() over (partition by t.protocol order by a.trial, a.step) <= 3 order by a.trial, a.step
+"""
+"""The first three calls under each protocol."""
 
 
 @pytest.fixture
@@ -76,10 +81,13 @@ def test_a_prompt_that_is_not_there_is_told_with_those_that_are(name: str, told:
     assert (refused.code, told in refused.err) == (2, True)
 
 
-@pytest.mark.parametrize("protocol", sorted(PROTOCOLS.keys() - {"generate", "recorded"}))
-def test_what_is_rendered_is_what_the_judge_was_sent(protocol: str, venire: Any, write_campaign: Any) -> None:
-    """The digest of each call that was sent is that of the request shown for its step."""
-    file = write_campaign(instructions=1, judges=OWN.format(protocol=protocol, more='system = "Be strict."'))
+def test_what_is_rendered_is_what_the_judge_was_sent(venire: Any, write_campaign: Any) -> None:
+    """The digest of each call that was sent is that of the request shown for its step, whatever the protocol."""
+    protocols = sorted(PROTOCOLS.keys() - {"generate", "recorded"})
+    judges = "".join(
+        OWN.format(protocol=one, more='system = "Be strict."').replace('"j"', f'"{one}"') for one in protocols
+    )
+    file = write_campaign(instructions=1, judges=judges)
     table = file.with_name("instructions.jsonl")
     rows = [json.loads(line) | {"reference": "42"} for line in table.read_text(encoding="utf-8").splitlines()]
     table.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
@@ -87,12 +95,13 @@ def test_what_is_rendered_is_what_the_judge_was_sent(protocol: str, venire: Any,
     before = render(load_campaign(file), None, None)  # which also plans
     assert (before.planned_now, before.step, before.outcome) == (True, 1, None)
     assert venire("run", file, "--yes").code == 0
-    sent = in_store(file, "select trial, step, request_digest from attempt order by trial, step")
+    sent = in_store(file, FIRST_SENT)
+    assert len({protocol for protocol, *_ in sent}) == len(protocols)
     wire = OpenAIProvider(Endpoint("http://127.0.0.1:9/v1", None, 1.0, 1))
-    for trial, step, digest in sent[:3]:
+    for protocol, trial, step, digest in sent:
         found = render(load_campaign(file), str(trial), step)
         body = wire.encode("simulated/gpt-4-0613@1", found.request)
-        assert sha256(body).digest()[:16] == bytes(digest)
+        assert sha256(body).digest()[:16] == bytes(digest), (protocol, step)
         assert (found.step, found.planned_now) == (step, False)
         if (trial, step) == (before.trial.id, 1):
             assert found.request == before.request

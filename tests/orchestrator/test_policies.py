@@ -81,7 +81,7 @@ def tasks(draw: st.DrawFn) -> tuple[PlanState, int, float]:
 
 
 @pytest.mark.parametrize("policy", CHOOSING)
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=50)
 @given(task=tasks(), seed=st.integers(0, 2**32))
 def test_a_plan_is_connected_canonical_without_duplicates_and_within_its_coverage(
     policy: str, task: tuple[PlanState, int, float], seed: int
@@ -98,7 +98,7 @@ def test_a_plan_is_connected_canonical_without_duplicates_and_within_its_coverag
 
 
 @pytest.mark.parametrize("policy", CHOOSING)
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=40)
 @given(task=tasks())
 def test_a_plan_without_a_limit_on_coverage_has_exactly_the_number_wanted_or_all_pairs(
     policy: str, task: tuple[PlanState, int, float]
@@ -140,7 +140,7 @@ def test_widest_gap_does_not_depend_on_the_seed() -> None:
     assert take("widest-gap", field(1, 12), 20, seed=1) == take("widest-gap", field(1, 12), 20, seed=2)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=50)
 @given(task=tasks())
 def test_widest_gap_takes_the_widest_and_only_as_many_joining_matchups_as_needed(
     task: tuple[PlanState, int, float],

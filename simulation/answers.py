@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from venire.arena.errors import InputError
 from venire.arena.keys import text_digest
@@ -26,6 +27,9 @@ class Known:
 _MOST_LATELY = 128
 _HEAD = 24
 """Characters at the beginning of a completion that are left of it, however it is cut."""
+
+
+_text_digest = lru_cache(maxsize=512)(text_digest)  # a completion is shown in both orders and in several matchups
 
 
 def _when_cut(text: str, characters: int) -> bytes:
@@ -91,7 +95,7 @@ class AnswerKey:
         return self._lately[shown]
 
     def _find(self, instruction: str, completions: Sequence[str]) -> tuple[Known, ...] | None:
-        asked = text_digest(instruction)
+        asked = _text_digest(instruction)
         found = []
         for completion in completions:
             if (model := self._model(asked, completion)) is None:
@@ -101,7 +105,7 @@ class AnswerKey:
 
     def _model(self, asked: bytes, completion: str) -> str | None:
         """Whose completion this is, whole or cut to fit a context."""
-        model = self._models.get(asked + text_digest(completion))
+        model = self._models.get(asked + _text_digest(completion))
         if model is None and (cut := before_cut(completion)) is not None:
             model = self._cut.get(asked + _when_cut(*cut))
         return model

@@ -67,6 +67,10 @@ class Profile:
     tokens_per_s: float
     latency_log_sd: float
 
+    def __hash__(self) -> int:
+        """By name: verdicts are remembered by profile, and a hash of all parameters takes as long as two draws."""
+        return hash(self.name)
+
 
 @dataclass(frozen=True, slots=True)
 class SimulatedVerdict:
@@ -164,12 +168,13 @@ def simulate(
     """
     a, b, s = (first, second, 1) if first <= second else (second, first, -1)
     item = f"{profile.name}|{instruction_id}|{a}|{b}"
-    shared = normal(seed, "item", instruction_id, a, b)
     once = f"{item}|{s}|{repeat}"
     ell = min(2.0, max(-2.0, log(max(20, chars_first) / max(20, chars_second))))
     mean = profile.slope * gap * _LOG_ODDS_PER_ELO + profile.length * ell + profile.self_preference * own
-    z = mean + _nuisance(profile, seed, item, shared, s) + profile.temperature * _logistic(seed, "sample", once)
-    leaning = _side(profile, z, tied=uniform(seed, "tie", item) < profile.item_tie)
+    taste, pull, tied = _of_battle(profile, seed, item, f"{instruction_id}|{a}|{b}")
+    order = profile.sigma_order * normal(seed, "order", item, s)
+    z = mean + (s * (taste + order) + pull) + profile.temperature * _logistic(seed, "sample", once)
+    leaning = _side(profile, z, tied=tied)
     invalid = uniform(seed, "invalid", once) < profile.invalid
     noise = exp(profile.latency_log_sd * normal(seed, "latency", once))
     log_tokens = profile.reply_tokens_log_sd * normal(seed, "tokens", once)
@@ -190,13 +195,16 @@ def _logistic(*parts: str | int) -> float:
     return log(drawn / (1 - drawn))
 
 
-def _nuisance(profile: Profile, seed: int, item: str, shared: float, s: int) -> float:
-    """What pulls this judge here beside ratings and lengths, before sampling noise; `s` is 1 when A is first."""
+@lru_cache(maxsize=1024)  # both orders of a battle draw the same, one soon after the other
+def _of_battle(profile: Profile, seed: int, item: str, battle: str) -> tuple[float, float, bool]:
+    """What a judge draws for a battle, whichever answer is first: its taste for A, its pull to the first, and a tie.
+
+    `battle` names it to all judges, who share a part of their taste; `item` names it to this one.
+    """
     alone = sqrt(1 - profile.rho**2) * normal(seed, "taste", item)
-    taste = profile.sigma_item * (profile.rho * shared + alone)
-    order = profile.sigma_order * normal(seed, "order", item, s)
+    taste = profile.sigma_item * (profile.rho * normal(seed, "item", battle) + alone)
     pull = profile.position + profile.sigma_position * normal(seed, "pull", item)
-    return s * (taste + order) + pull
+    return taste, pull, uniform(seed, "tie", item) < profile.item_tie
 
 
 def _side(profile: Profile, z: float, *, tied: bool) -> Side:

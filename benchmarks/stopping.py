@@ -58,6 +58,12 @@ class Plan:
     half_width: float
     top: int
     indifference: float
+    plain: bool = False
+
+    @property
+    def even(self) -> bool:
+        """Whether looks are of all pairs alike, as those of a campaign with this policy are."""
+        return POLICIES[self.policy].adaptive and not self.plain
 
     @property
     def elo(self) -> Vector:
@@ -224,7 +230,7 @@ def campaign(plan: Plan, seed: int) -> dict[str, Any]:
         while True:
             asked = {key: value for rule in rules.values() for key, value in rule.items()}
             stop = StopSettings(**asked, indifference=plan.indifference)
-            look = Steerer(plan.names, stop).look(table, 0)
+            look = Steerer(plan.names, stop, even=plan.even).look(table, 0)
             if look.stop is None:
                 break
             rule = "half_width" if "interval" in look.stop else "top" if "best" in look.stop else "ranks"
@@ -325,6 +331,7 @@ def main() -> None:
     parser.add_argument("--half-width", type=float, default=60.0)
     parser.add_argument("--top", type=int, default=3)
     parser.add_argument("--indifference", type=float, default=15.0)
+    parser.add_argument("--plain", action="store_true", help="look by Bradley-Terry whatever the policy")
     parser.add_argument("--campaigns", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=2)

@@ -133,6 +133,9 @@ METHODS: dict[str, Method] = {
     "bradley-terry": Method(
         recipes.by_bradley_terry, "maximum likelihood of P = sigma(R_A - R_B)", frozenset({"ridge", "errors", "ties"})
     ),
+    "even-pairs": Method(
+        recipes.by_even_pairs, "the same as if every pair had been asked alike, whatever a policy asked"
+    ),
     "covariates": Method(
         recipes.with_covariates,
         "the same, with length, style or position accounted for",

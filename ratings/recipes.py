@@ -17,11 +17,13 @@ from venire.ratings.checks import finite
 from venire.ratings.comparisons import Comparisons
 from venire.ratings.covariates import covariates
 from venire.ratings.elo import online_elo
+from venire.ratings.even_pairs import even_pairs
 from venire.ratings.existence import groups_of, weak_components
 from venire.ratings.intervals import anchor_shift, errors_for, finished
 from venire.ratings.m_elo import m_elo
 from venire.ratings.merging import Judgments, merge_orders
 from venire.ratings.options import Options
+from venire.ratings.result import Ratings
 from venire.ratings.ties import NoTieParameterError, davidson, rao_kupper
 from venire.ratings.trueskill import trueskill
 from venire.ratings.win_rate import WinRates, win_rate, win_rate_balanced
@@ -31,6 +33,7 @@ __all__ = [
     "by_bradley_terry",
     "by_consistency",
     "by_elo",
+    "by_even_pairs",
     "by_m_elo",
     "by_trueskill",
     "by_win_rate",
@@ -110,6 +113,23 @@ def _alone(won: float, played: float) -> str:
     if won == 0.0:
         return "lost every judgment it took part in: no finite rating exists"
     return "no chain of wins leads both to it and back from it: no finite rating exists"
+
+
+def by_even_pairs(battles: Battles, judgments: Judgments, options: Options) -> Rated:
+    """Bradley-Terry ratings as if all pairs had been asked alike, by a curve that has room for another judge than that.
+
+    Models that no chain of wins joins are rated apart.
+    """
+
+    def rate_group(part: Comparisons, told: Options) -> Rated:
+        found = even_pairs(part)
+
+        def refit(rows: NDArray[np.intp]) -> Ratings:
+            return even_pairs(part.select(rows)).ratings
+
+        return finished(found.ratings, part, told, refit=refit, more={"lapse": found.lapse})
+
+    return rated_apart(judgments.comparisons(), options, rate_group)
 
 
 def by_m_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated:

@@ -1,10 +1,10 @@
 """When is enough: a look at the verdicts so far, with intervals of both kinds, and the first rule to stop that holds.
 
 Ratings are those of `venire rate`: the two orders of a battle merged, ties as half a win, Bradley-Terry, errors by
-instruction. Who stops when an error is small stops when it is underestimated, so that here an error counts as no less
-than the model's own. Models that no chain of wins joins with the most others
-have no rating on one scale with them: the look says so, and no rule about widths or places holds while one has neither
-won nor lost enough to be placed.
+instruction; where a policy chose the pairs by what was known of them, those of its method `even-pairs`. Who stops when
+an error is small stops when it is underestimated, so that here an error counts as no less than the model's own. Models
+that no chain of wins joins with the most others have no rating on one scale with them: the look says so, and no rule
+about widths or places holds while one has neither won nor lost enough to be placed.
 """
 
 from __future__ import annotations
@@ -28,9 +28,11 @@ from venire.ratings.checks import check_level
 from venire.ratings.comparisons import Comparisons
 from venire.ratings.covariance import covariance_and_floor, model_covariance
 from venire.ratings.distributions import student
+from venire.ratings.even_pairs import even_pairs
 from venire.ratings.existence import groups_of
 from venire.ratings.judgments import Judgments
 from venire.ratings.merging import combine, merge_orders
+from venire.ratings.result import Ratings
 from venire.ratings.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.spread import spread
 from venire.ratings.wins import WinCounts, win_counts
@@ -118,16 +120,17 @@ def evidence(battles: Battles, models: Sequence[str] = ()) -> Evidence:
     )
 
 
-def look_at(battles: Battles, models: Sequence[str], stop: StopSettings, *, nano: int = 0) -> Look:
+def look_at(battles: Battles, models: Sequence[str], stop: StopSettings, *, nano: int = 0, even: bool = False) -> Look:
     """What the verdicts say of `models` by now, and the first rule of `stop` that holds; docs/design/stopping.md.
 
     The rules, in this order: the number of judged battles, the width of every model's interval, the best so many
-    known, the whole order known. The last three need 20 instructions. Whatever the verdicts are there is a look.
+    known, the whole order known. The last three need 20 instructions. Whatever the verdicts are there is a look. `even`
+    rates as if all pairs had been asked alike, for battles that were chosen by what was known.
     Raises `InputError` for a rule that can never hold.
     """
     seen = evidence(battles, models)
     check_stop(stop, seen.models)
-    now, main = _standing(seen.data)
+    now, main = _standing(seen.data, even)
     rows = _model_looks(seen, now, stop.level)
     widest = _half_width(now, stop.level)
     undecided = _undecided(seen, now, main, stop)
@@ -154,7 +157,7 @@ def _battles(data: Comparisons, judgments: Judgments) -> tuple[NDArray[np.int32]
     return data.a[first], data.b[first], judgments.instruction[first]
 
 
-def _standing(data: Comparisons) -> tuple[_Standing, NDArray[np.bool_]]:
+def _standing(data: Comparisons, even: bool) -> tuple[_Standing, NDArray[np.bool_]]:
     """The largest set of models that can be rated together, rated, and which models (n,) it is."""
     size = len(data.models)
     nothing, main = np.full(size, np.nan), np.zeros(size, dtype=np.bool_)
@@ -166,18 +169,28 @@ def _standing(data: Comparisons) -> tuple[_Standing, NDArray[np.bool_]]:
     main[codes] = True
     part = data if len(codes) == size else among(data, codes)
     try:
-        ratings = bradley_terry_wins(counts if len(codes) == size else counts.only(main))
-        found, own = covariance_and_floor(part, ratings.logits)
+        ratings, own = _rated(part, even)
     except (NotConvergedError, InputError) as error:  # ratings further apart than double precision can tell
         return replace(blank, reason=str(error)), np.zeros_like(main)
-    joint = spread(replace(ratings, covariance=found.matrix, degrees=found.degrees), draws=0)
+    joint = spread(ratings, draws=0)
     clustered = np.full((len(codes), len(codes)), np.nan)
     clustered[np.ix_(joint.known, joint.known)] = joint.differences
     logits, se, larger, differences = nothing.copy(), nothing.copy(), nothing.copy(), blank.differences.copy()
-    logits[codes], se[codes] = ratings.logits, found.se
-    larger[codes] = np.maximum(found.se, np.sqrt(np.diagonal(own)))
+    logits[codes], se[codes] = ratings.logits, ratings.se
+    larger[codes] = np.maximum(ratings.se, np.sqrt(np.diagonal(own)))
     differences[np.ix_(codes, codes)] = np.maximum(clustered, _differences(own))
-    return _Standing(logits, se, larger, differences, found.clusters), main
+    return _Standing(logits, se, larger, differences, ratings.diagnostics["clusters"]), main
+
+
+def _rated(data: Comparisons, even: bool) -> tuple[Ratings, Matrix]:
+    """Ratings with their clustered covariance, and the covariance (n, n) that is the model's own."""
+    if even:
+        found = even_pairs(data)
+        return found.ratings, found.floor
+    plain = bradley_terry_wins(win_counts(data))
+    clustered, own = covariance_and_floor(data, plain.logits)
+    notes = {**plain.diagnostics, "clusters": clustered.clusters}
+    return replace(plain, covariance=clustered.matrix, degrees=clustered.degrees, diagnostics=notes), own
 
 
 def _differences(covariance: Matrix) -> Matrix:

@@ -12,6 +12,7 @@ from venire.arena.campaigns import Campaign, PhaseSettings, Price, StopSettings
 from venire.arena.planning import Look, ModelLook, Steering
 from venire.orchestrator.first_round import crosses
 from venire.orchestrator.plan import PlannedCampaign
+from venire.orchestrator.policies import POLICIES
 from venire.orchestrator.rounds import Rounds, in_rounds
 from venire.reports.wording import counted, few
 from venire.screen import money, plain
@@ -44,7 +45,8 @@ def rounds_of(
     if steering is None:
         from venire.steering import Steerer  # and scipy, 65 MB that a plan of one round does without
 
-        steering = Steerer(planned.design.models, campaign.plan.stop)
+        chosen = any(POLICIES[phase.policy].adaptive for phase in campaign.plan.phases)
+        steering = Steerer(planned.design.models, campaign.plan.stop, even=chosen)
     rounds = Rounds(store, campaign, planned, steering, prices)
     if not frames.progress(store, planned.id).missing:
         rounds()

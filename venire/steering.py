@@ -21,13 +21,15 @@ __all__ = ["Steerer"]
 class Steerer:
     """Steers a campaign of `models` by Bradley-Terry ratings of its verdicts: an `arena.planning.Steering`.
 
-    Looks rate as `venire rate` does by default. Estimates, which are for the planner alone, are drawn together by a
+    Looks rate as `venire rate` does by default, or, where `even`, as its method even-pairs: for a campaign whose pairs
+    are chosen by what is known of them. Estimates, which are for the planner alone, are drawn together by a
     prior of one logit, so that a model that has won or lost everything has one as well. Nothing here is drawn at
     random. Raises `InputError` for a rule to stop that can never hold.
     """
 
     models: tuple[str, ...]
     stop: StopSettings
+    even: bool = False
 
     def __post_init__(self) -> None:
         check_stop(self.stop, self.models)
@@ -44,4 +46,4 @@ class Steerer:
 
     def look(self, battles: Battles, nano: int) -> Look:
         """Ratings with intervals at this look and at all of them, `nano` nano-dollars spent, and whether to stop."""
-        return look_at(battles, self.models, self.stop, nano=nano)
+        return look_at(battles, self.models, self.stop, nano=nano, even=self.even)

@@ -21,9 +21,11 @@ from venire.arena.clock import VirtualClock
 from venire.arena.errors import InputError, StoreError
 from venire.orchestrator.ending import CampaignSummary, Ending
 from venire.orchestrator.events import Event, Events
+from venire.ratings.methods import rate
+from venire.ratings.options import Options
 from venire.session import Embedded
 from venire.steering import Steerer
-from venire.storage import checking, looks, plans
+from venire.storage import checking, frames, looks, plans
 from venire.storage.merging import merge
 from venire.storage.store import Store
 
@@ -287,6 +289,22 @@ def test_a_plan_that_the_budget_ends_early_says_so_and_goes_on_with_a_larger_one
         further = session.run(embedded=Embedded(direct=True))
     assert further.ending is Ending.COMPLETE
     assert further.progress.planned == 240
+
+
+@pytest.mark.parametrize(("policy", "method"), [("balanced", "bradley-terry"), ("information", "even-pairs")])
+def test_a_campaign_is_looked_at_by_what_does_not_hang_on_the_pairs_that_its_policy_chose(
+    write: Write, policy: str, method: str
+) -> None:
+    path = write(f"[plan]\ninstructions = 16\npolicy = '{policy}'\nround = 60\nbattles = 120\n")
+    go(path)
+    with venire.open_store(venire.load_campaign(path).store) as store:
+        _, look = looks.read(store, 1)[-1]
+        board = rate(frames.battles(store, 1), method, Options())
+    there = dict(zip(board.ratings.models, board.ratings.elo.tolist(), strict=True))
+    rated = [one for one in look.models if one.elo is not None]
+    assert len(rated) > 2
+    for one in rated:
+        assert one.elo == pytest.approx(there[one.model], abs=1e-6)
 
 
 def test_judges_are_matched_by_what_the_others_said_where_gaps_come_from_verdicts(

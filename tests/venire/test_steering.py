@@ -11,6 +11,8 @@ from venire.arena.campaigns import StopSettings
 from venire.arena.errors import InputError
 from venire.arena.planning import Steering
 from venire.ratings.merging import select
+from venire.ratings.methods import rate
+from venire.ratings.options import Options
 from venire.steering import Steerer
 
 
@@ -60,3 +62,13 @@ def test_a_look_knows_what_was_spent_and_stops_by_its_rule() -> None:
 def test_a_rule_that_can_never_hold_is_refused_before_anything_is_asked() -> None:
     with pytest.raises(InputError, match="top is 3, of 3 models"):
         Steerer(("a", "b", "c"), StopSettings(top=3))
+
+
+def test_looks_at_pairs_that_a_policy_chose_are_those_of_all_pairs_alike() -> None:
+    table = campaign(5, instructions=100)
+    for even, method in ((False, "bradley-terry"), (True, "even-pairs")):
+        board = rate(table, method, Options())
+        rows = Steerer(table.models, StopSettings(), even).look(table, 0).models
+        assert np.allclose([one.elo or 0.0 for one in rows], board.ratings.elo, rtol=0.0, atol=1e-9)
+        assert np.allclose([one.se or 0.0 for one in rows], board.se, rtol=0.0, atol=1e-9)
+        assert all((one.high or 0.0) - (one.elo or 0.0) >= 1.96 * (one.se or 0.0) for one in rows)

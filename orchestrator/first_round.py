@@ -114,7 +114,8 @@ def refuse_phases(campaign: Campaign, state: PlanState) -> None:
     for place, phase in enumerate(campaign.plan.phases):
         told = f"{campaign.path}: [[plan.phase]] {phase.name!r}"
         if phase.purpose == "place" and phase.place not in state.models:
-            raise InputError(f"{campaign.path}: place = {phase.place!r} is no model of this campaign")
+            there = ", ".join(sorted(state.models)[:8]) + (" ..." if len(state.models) > 8 else "")
+            raise InputError(f"{campaign.path}: place = {phase.place!r} is no model of this campaign: it has {there}")
         if place and own_gaps(phase, state.models, state.elo) and len(pair_judges(campaign)) < 2:
             without = next(name for name in state.models if name not in state.elo)
             raise InputError(

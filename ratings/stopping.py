@@ -336,7 +336,8 @@ def _warnings(seen: Evidence, now: _Standing) -> tuple[str, ...]:
         if which.any()
     ]
     if 0 < now.clusters < LEAST_CLUSTERS:
-        told.append(f"on {now.clusters} instructions; with fewer than {LEAST_CLUSTERS} nothing stops by what is known")
+        on = "1 instruction" if now.clusters == 1 else f"{now.clusters} instructions"
+        told.append(f"on {on}; with fewer than {LEAST_CLUSTERS} nothing stops by what is known")
     return tuple(told)
 
 

@@ -18,7 +18,7 @@ from venire.orchestrator.generation import generation
 from venire.orchestrator.plan import judges_pairs
 from venire.orchestrator.recorded import Replayed
 from venire.phases import phases_json, show_phases
-from venire.reports.wording import few
+from venire.reports.wording import counted, few
 from venire.screen import money, plain
 from venire.session import Session
 from venire.standing import show_recovered, told_paid
@@ -100,7 +100,8 @@ def _pairs_told(session: Session) -> str:
     if len(planned.rounds) == 1 and planned.design.battles is None:
         return f"{len(planned.design.matchups)} matchups ({policy}) x {len(planned.design.instructions):,} instructions"
     rounds = f"{len(planned.rounds)} rounds" if len(planned.rounds) > 1 else "the first round"
-    return f"{sum(one.design.size for one in planned.rounds):,} battles of {rounds} ({planned.rounds[-1].policy})"
+    battles = counted(sum(one.design.size for one in planned.rounds), "battle")
+    return f"{battles} of {rounds} ({planned.rounds[-1].policy})"
 
 
 def _show_recorded(screen: Console, found: Sequence[Replayed]) -> None:

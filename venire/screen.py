@@ -6,6 +6,7 @@ import io
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from math import floor, log10
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -83,9 +84,11 @@ def _as_lines(
 
 
 def money(nano: int) -> str:
-    """Nano-dollars as dollars."""
+    """Nano-dollars as dollars, to four digits behind the point, or as many as show one that is not nought."""
     dollars = nano / 1e9
-    return f"${dollars:,.2f}" if dollars >= 1 or nano == 0 else f"${dollars:.4f}"
+    if dollars >= 1 or nano == 0:
+        return f"${dollars:,.2f}"
+    return f"${dollars:.{max(4, -floor(log10(abs(dollars))))}f}"
 
 
 def duration(seconds: float) -> str:

@@ -45,7 +45,8 @@ def show_widths(screen: Console, found: PlanWidths | str | None) -> None:
             "fewer than 20, and so are these widths; rules of [plan.stop] about widths and ranks wait for 20"
         )
     if found.ahead.until is not None:
-        many = f"{found.ahead.weight.sum():,.0f} of {found.battles:,}"
+        ahead = round(float(found.ahead.weight.sum()))
+        many = f"{ahead:,} of {found.battles:,}" if ahead <= found.battles else f"{ahead:,}"
         screen.print(
             f"{many} battles are still to be chosen, here by what is believed now ({found.ahead.until} says how many)"
         )
@@ -88,8 +89,8 @@ def _priced(found: PlanWidths) -> str:
             price = money(found.nano(times)) if found.nano(1.0) else f"{found.battles * times:,.0f} battles"
             told.append(f"{half:.0f} takes {price}")
     if not_here:
-        few = f"{found.widths.instructions:,} instructions"
-        told.append(f"{', '.join(not_here)} cannot be had on these {few}: it takes more of them")
+        few = counted(found.widths.instructions, "instruction")
+        told.append(f"{', '.join(not_here)} cannot be had on {few}: it takes more of them")
     more = "more instructions" if found.widths.grows else "more battles on the same instructions"
     return f"half widths in the middle: {'; '.join(told)} (a larger plan: {more})"
 

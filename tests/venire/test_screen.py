@@ -23,7 +23,7 @@ from venire.leaderboard import show_board
 from venire.planned import show_plan
 from venire.rating import rate
 from venire.reports.board import build
-from venire.screen import plain, progress, tabulate, told_round
+from venire.screen import money, plain, progress, tabulate, told_round
 from venire.session import Session
 from venire.show import show_next_steps
 from venire.storage.formats.battles import read_battles
@@ -214,6 +214,11 @@ def test_in_rounds_a_bar_loses_no_figure_at_any_width() -> None:
         assert "…" not in shown
         assert all(figure in shown for figure in ("2167/2400", "2,960", "$0.0512"))
         assert "retries" not in shown
+
+
+def test_money_is_never_rounded_to_nothing() -> None:
+    told = {0: "$0.00", 10_000: "$0.00001", 400_000: "$0.0004", 51_230_000: "$0.0512", 1_234_500_000_000: "$1,234.50"}
+    assert {nano: money(nano) for nano in told} == told
 
 
 def test_two_hundred_rounds_are_not_told_in_two_hundred_lines() -> None:

@@ -142,11 +142,12 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
 def test_the_demo_needs_no_network(demo: Demo) -> None:
     if not demo.alone:
         pytest.skip("this machine does not allow a network namespace")
-    assert "1920 answered" in demo.out
+    assert "1,920 answered" in demo.out
 
 
 def test_the_demo_waits_retries_and_shows_everything(demo: Demo) -> None:
     told = next(line for line in demo.out.splitlines() if "retries; the limiter made" in line)
+    told = told.replace(",", "")
     retries, waits = int(told.split(" retries")[0].split()[-1]), int(told.split("made ")[1].split()[0])
     assert retries > 0
     assert waits > 0

@@ -45,8 +45,8 @@ from venire.configs.schema import (
     PlanTable,
     PriceTable,
     RespondentTable,
-    StopTable,
 )
+from venire.configs.settings import canonical_settings, generation_settings, plain_number
 
 __all__ = ["campaign_of", "difference", "load_campaign"]
 
@@ -85,12 +85,12 @@ def campaign_of(path: Path, text: str) -> Campaign:
         judges=tuple(_judge(judge, table) for judge, table in zip(file.judge, tables, strict=True)),
         budget=_budget(file.budget),
         text=text,
-        settings=_settings(file),
+        settings=canonical_settings(file),
         judge_budgets={name: _budget(limits) for name, limits in file.budget.judge.items()},
         model_budgets={name: _budget(limits) for name, limits in file.budget.model.items()},
         contestants=tuple(_contestant(contestant) for contestant in file.contestant),
         generation=_budget(file.budget.generation),
-        generation_settings=_generation_settings(file),
+        generation_settings=generation_settings(file),
         strict=file.durability == "strict",
     )
 
@@ -266,7 +266,7 @@ def _contestant(table: ContestantTable) -> JudgeSettings:
 def _respondent(table: RespondentTable, protocol: str, options: Mapping[str, str]) -> JudgeSettings:
     found = {**options, "max_tokens": str(table.max_tokens)}
     if table.temperature is not None and table.provider != "replay":  # whatever it was
-        found["temperature"] = _plain(table.temperature)
+        found["temperature"] = plain_number(table.temperature)
     if table.system is not None:
         found["system"] = table.system
     return JudgeSettings(
@@ -323,100 +323,3 @@ def _price(table: PriceTable) -> Price:
 def _nano(dollars: Decimal) -> int:
     """Dollars as whole nano-dollars; exact, since the schema takes at most nine decimals."""
     return int(dollars.scaleb(9)) if dollars else 0
-
-
-def _plain(value: Decimal) -> str:
-    """The one decimal text of a number: no exponent, no zeros at the end, no sign on 0."""
-    text = format(value, "f") if value else "0"
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-_LATER_OF_PLAN = ("band", "battles", "round", "purpose", "top", "place", "orders", "phase")
-
-_LATER: tuple[tuple[str, Any] | tuple[str, str, Any], ...] = (
-    ("durability", "normal"),
-    *(("plan", name, PlanTable.model_fields[name].default) for name in _LATER_OF_PLAN),
-    ("plan", "stop", StopTable().model_dump()),
-    ("budget", "tokens", None),
-    ("budget", "judge", {}),
-    ("budget", "model", {}),
-)
-"""Keys that a later version brought, with their defaults: a file without them is the same as it was before."""
-
-_LATER_OF_JUDGE = (
-    "key_variables",
-    "fallback",
-    *(field.name for field in fields(Limits) if field.name != "requests_per_minute"),
-    "share",
-    "skew",
-    "max_elapsed",
-    "patience",
-    "connect_timeout",
-    "read_timeout",
-    "headers",
-    "proxy",
-    "proxy_variable",
-    "system",
-    "logprobs",
-    "best",
-    "context",
-    "too_long",
-    "examples",
-    "prompts",
-    "recorded",
-    "map",
-    "dialect",
-    "structured_output",
-)
-"""The same in a `[[judge]]`."""
-
-
-def _settings(file: CampaignFile) -> str:
-    """The file as canonical JSON, defaults included, without what concerns contestants alone."""
-    settings = file.model_dump(exclude={"contestant": True, "budget": {"generation"}})
-    for plan in (settings["plan"], *settings["plan"]["phase"]):
-        if plan["policy"] in WITHOUT_MATCHUPS:
-            plan["matchups"] = None
-    for *tables, key, default in _LATER:
-        table = settings
-        for name in tables:
-            table = table[name]
-        if table[key] == default:
-            del table[key]
-    for judge, written in zip(settings["judge"], file.judge, strict=True):
-        for key in _LATER_OF_JUDGE:
-            if getattr(written, key) == JudgeTable.model_fields[key].default:
-                del judge[key]
-        for priced in (judge, *judge.get("fallback", ())):
-            if priced["price"] is not None:  # a later version brought cached and written
-                priced["price"] = {name: rate for name, rate in priced["price"].items() if rate is not None}
-        _drop_unsaid(judge.get("fallback", ()))
-    return _canonical(settings)
-
-
-def _drop_unsaid(tables: Iterable[dict[str, Any]]) -> None:
-    """Take out what a later version brought to tables that are no judge's own."""
-    for table in tables:
-        if table["structured_output"] is None:
-            del table["structured_output"]
-
-
-def _generation_settings(file: CampaignFile) -> str:
-    """What of the file says whom to ask for completions, and of what, as canonical JSON."""
-    settings = file.model_dump(include={"seed", "contestant", "data", "plan", "budget", "durability"})
-    for contestant in settings["contestant"]:
-        _drop_unsaid([contestant, *contestant["fallback"]])
-    settings["data"] = {"instructions": file.data.instructions}
-    settings["plan"] = {"instructions": file.plan.instructions}
-    settings["budget"] = settings["budget"]["generation"]
-    return _canonical(settings)
-
-
-def _canonical(settings: Mapping[str, Any]) -> str:
-    """One text for equal settings; numbers that may have decimals as texts, so that 5 is 5.00."""
-
-    def plain(value: object) -> str:
-        assert isinstance(value, Decimal)
-        return _plain(value)
-
-    return json.dumps(settings, default=plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

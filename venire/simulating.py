@@ -164,10 +164,9 @@ def _all(jobs: Sequence[_Job], workers: int) -> Iterator[Run]:
             raise VenireError(
                 "a worker process of the simulation ended before its time, perhaps for want of memory: try --workers 1"
             ) from None
-        except BaseException:
+        finally:  # whoever stops listening sends the workers home as well
             stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
-            raise
 
 
 def _spread(pool: ProcessPoolExecutor, jobs: Sequence[_Job], ahead: int) -> Iterator[Run]:

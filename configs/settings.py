@@ -1,0 +1,111 @@
+"""A campaign file as one text for equal settings: how it is told whether a file has changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from decimal import Decimal
+from typing import Any
+
+from venire.arena.campaigns import Limits
+from venire.configs.schema import WITHOUT_MATCHUPS, CampaignFile, JudgeTable, PlanTable, StopTable
+
+__all__ = ["canonical_settings", "generation_settings", "plain_number"]
+
+
+def plain_number(value: Decimal) -> str:
+    """The one decimal text of a number: no exponent, no zeros at the end, no sign on 0."""
+    text = format(value, "f") if value else "0"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+_LATER_OF_PLAN = ("band", "battles", "round", "purpose", "top", "place", "orders", "phase")
+
+_LATER: tuple[tuple[str, Any] | tuple[str, str, Any], ...] = (
+    ("durability", "normal"),
+    *(("plan", name, PlanTable.model_fields[name].default) for name in _LATER_OF_PLAN),
+    ("plan", "stop", StopTable().model_dump()),
+    ("budget", "tokens", None),
+    ("budget", "judge", {}),
+    ("budget", "model", {}),
+)
+"""Keys that a later version brought, with their defaults: a file without them is the same as it was before."""
+
+_LATER_OF_JUDGE = (
+    "key_variables",
+    "fallback",
+    *(field.name for field in fields(Limits) if field.name != "requests_per_minute"),
+    "share",
+    "skew",
+    "max_elapsed",
+    "patience",
+    "connect_timeout",
+    "read_timeout",
+    "headers",
+    "proxy",
+    "proxy_variable",
+    "system",
+    "logprobs",
+    "best",
+    "context",
+    "too_long",
+    "examples",
+    "prompts",
+    "recorded",
+    "map",
+    "dialect",
+    "structured_output",
+)
+"""The same in a `[[judge]]`."""
+
+
+def canonical_settings(file: CampaignFile) -> str:
+    """The file as canonical JSON, defaults included, without what concerns contestants alone."""
+    settings = file.model_dump(exclude={"contestant": True, "budget": {"generation"}})
+    for plan in (settings["plan"], *settings["plan"]["phase"]):
+        if plan["policy"] in WITHOUT_MATCHUPS:
+            plan["matchups"] = None
+    for *tables, key, default in _LATER:
+        table = settings
+        for name in tables:
+            table = table[name]
+        if table[key] == default:
+            del table[key]
+    for judge, written in zip(settings["judge"], file.judge, strict=True):
+        for key in _LATER_OF_JUDGE:
+            if getattr(written, key) == JudgeTable.model_fields[key].default:
+                del judge[key]
+        for priced in (judge, *judge.get("fallback", ())):
+            if priced["price"] is not None:  # a later version brought cached and written
+                priced["price"] = {name: rate for name, rate in priced["price"].items() if rate is not None}
+        _drop_unsaid(judge.get("fallback", ()))
+    return _canonical(settings)
+
+
+def _drop_unsaid(tables: Iterable[dict[str, Any]]) -> None:
+    """Take out what a later version brought to tables that are no judge's own."""
+    for table in tables:
+        if table["structured_output"] is None:
+            del table["structured_output"]
+
+
+def generation_settings(file: CampaignFile) -> str:
+    """What of the file says whom to ask for completions, and of what, as canonical JSON."""
+    settings = file.model_dump(include={"seed", "contestant", "data", "plan", "budget", "durability"})
+    for contestant in settings["contestant"]:
+        _drop_unsaid([contestant, *contestant["fallback"]])
+    settings["data"] = {"instructions": file.data.instructions}
+    settings["plan"] = {"instructions": file.plan.instructions}
+    settings["budget"] = settings["budget"]["generation"]
+    return _canonical(settings)
+
+
+def _canonical(settings: Mapping[str, Any]) -> str:
+    """One text for equal settings; numbers that may have decimals as texts, so that 5 is 5.00."""
+
+    def plain(value: object) -> str:
+        assert isinstance(value, Decimal)
+        return plain_number(value)
+
+    return json.dumps(settings, default=plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -26,7 +26,7 @@ from venire.simulation.answers import AnswerKey
 from venire.simulation.dialect import Ask, RequestError, ask_of, completion_body, error_body, read_request
 from venire.simulation.faults import SPOILT, FaultKind, Faults
 from venire.simulation.judge import profiles_digest
-from venire.simulation.replies import JudgeReply
+from venire.simulation.replies import JudgeReply, seconds
 from venire.simulation.speech import answer_to
 
 __all__ = ["ADDRESS", "DirectJudges", "DirectProvider"]
@@ -94,15 +94,17 @@ class DirectJudges:
             return self._refused(404, unknown)
         digest = sha256(body).digest()
         self._asked[digest] = asked = self._asked.get(digest, 0) + 1
-        wait_s = reply.latency_s * self._pace
+        wait_s = seconds(reply, ask.model, digest.hex(), asked) * self._pace
         fault = None if self._faults is None else self._faults.draw(self._seed, digest.hex(), asked)
         if fault is not None:
-            return self._met_by(fault, ask, reply, body, f"{digest.hex()[:24]}{asked:04x}", address)
+            return self._met_by(fault, ask, reply, body, f"{digest.hex()[:24]}{asked:04x}", address, wait_s)
         return _Decision(wait_s, self._reply(ask, reply, f"{digest.hex()[:24]}{asked:04x}"))
 
-    def _met_by(self, fault: FaultKind, ask: Ask, reply: JudgeReply, body: bytes, name: str, address: str) -> _Decision:
-        """What a client makes of a fault."""
-        faults, wait_s = self._faults or Faults(), reply.latency_s * self._pace
+    def _met_by(
+        self, fault: FaultKind, ask: Ask, reply: JudgeReply, body: bytes, name: str, address: str, wait_s: float
+    ) -> _Decision:
+        """What a client makes of a fault, where the answer would come after so many seconds."""
+        faults = self._faults or Faults()
         match fault:
             case "timeout":
                 broke = "the connection broke before the answer (ServerDisconnectedError)"

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from math import exp
 
 from venire.simulation.answers import AnswerKey, Known
 from venire.simulation.dialect import Ask, Logprobs
@@ -13,6 +14,7 @@ from venire.simulation.judge import (
     Profile,
     Side,
     SimulatedVerdict,
+    normal,
     parse_model,
     simulate,
     tokens_per_character,
@@ -20,7 +22,7 @@ from venire.simulation.judge import (
 )
 from venire.simulation.obedience import shown_texts, swayed
 
-__all__ = ["UNREADABLE", "JudgeReply", "limited", "remarks", "reply_to"]
+__all__ = ["UNREADABLE", "JudgeReply", "limited", "remarks", "reply_to", "seconds"]
 
 UNREADABLE = "Unclear."
 """A verdict that no rule reads: one token, and neither a digit nor the name of a place."""
@@ -127,3 +129,16 @@ def limited(reply: JudgeReply, limit: int | None) -> JudgeReply:
     return replace(
         reply, text=reply.text[:kept], finish="length", tokens=limit, latency_s=reply.latency_s * limit / reply.tokens
     )
+
+
+def seconds(reply: JudgeReply, model: str, request: str, asked: int) -> float:
+    """Seconds that the reply takes when a request, named by its digest, is made for the `asked`-th time.
+
+    A repeat draws its time anew: one that was too slow for its client would be so every time. Raises `InputError` for a
+    model that is not simulated.
+    """
+    if asked == 1:
+        return reply.latency_s
+    profile, seed = parse_model(model)
+    noise = exp(profile.latency_log_sd * normal(seed, "latency", request, asked))
+    return (profile.first_token_s + reply.tokens / profile.tokens_per_s) * noise

@@ -56,7 +56,7 @@ from venire.simulation.faults import SPOILT, FaultKind, Faults
 from venire.simulation.judge import load_profiles, model_name, parse_model, profiles_digest, tokens_per_character
 from venire.simulation.ledger import Entry, Ledger
 from venire.simulation.prefix_cache import PrefixCache
-from venire.simulation.replies import JudgeReply
+from venire.simulation.replies import JudgeReply, seconds
 from venire.simulation.speech import answer_to
 
 __all__ = ["JudgeServer", "serve_in_thread"]
@@ -231,7 +231,7 @@ class JudgeServer:
             refusal = error_body(str(error), _INVALID, code="model_not_found", param="model")
             return _Decision("404", 404, refusal, ask=ask)
         asked = self.ledger.asked(digest) + 1
-        wait_s = reply.latency_s * self._pace
+        wait_s = seconds(reply, ask.model, digest, asked) * self._pace
         fault = self._faults.draw(self._seed, digest, asked)
         billed = (reply.prompt_tokens, reply.tokens)
         if fault is not None and fault in SPOILT:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any, get_args
 
 import orjson
@@ -22,6 +23,7 @@ from venire.simulation.dialect import ask_of, read_request
 from venire.simulation.direct import ADDRESS, DirectJudges
 from venire.simulation.faults import FaultKind, Faults
 from venire.simulation.judge import parse_model
+from venire.simulation.replies import seconds
 from venire.simulation.server import JudgeServer
 from venire.simulation.speech import answer_to
 
@@ -210,6 +212,20 @@ def test_a_client_does_not_wait_longer_than_it_would_over_http(field: Any, make_
     assert (took, said) == (50.0, "no whole answer within 50 s (timeout)")
     took, (_, said, *_) = waits(make_judges, field, speed=0.0, faults=pieces, timeout=50.0, read=5.0)
     assert (took, said) == (5.0, "the server was silent for 5 s (read_timeout)")
+
+
+def test_a_repeat_takes_a_time_of_its_own(field: Any, make_judges: Any, latency: float) -> None:
+    request = conversation("two-stage", material(field, "two-stage", "q-1"), [])
+    assert isinstance(request, Request)
+    body = bytes(OpenAIProvider(Endpoint(ADDRESS, None, 600.0, 4)).encode(STEADY, request))
+    judges = make_judges(speed=1.0)
+    took = [judges.decide(body, ADDRESS).wait_s for _ in range(6)]
+    assert took[0] == pytest.approx(latency)
+    assert len(set(took)) == 6
+    assert min(took) < latency / 2
+    reply = answer_to(read_request(body), field.key())
+    digest = sha256(body).hexdigest()
+    assert took == pytest.approx([seconds(reply, STEADY, digest, asked) for asked in range(1, 7)])
 
 
 @pytest.mark.parametrize("speed", [-1.0, float("nan")])

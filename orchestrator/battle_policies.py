@@ -67,15 +67,15 @@ def balanced(state: PlanState, phase: PhaseSettings, number: int, rng: np.random
 def information(state: PlanState, phase: PhaseSettings, number: int, rng: np.random.Generator) -> list[Pick]:
     """The battles that lower the phase's criterion most for their price, each given those before.
 
-    `gain` is in square logits, per nano-dollar where prices are known. The first round is balanced and joins all
-    models, and afterwards one battle in ten is. A model that is placed among others that are joined already has only
-    battles of its own, whatever they cost, with several opponents of about its level. Raises InputError for a purpose
-    that does not fit the models.
+    `gain` is in square logits, per nano-dollar of what a battle of the pair costs on average where prices are known.
+    The first round is balanced and joins all models, and afterwards one battle in ten is. A model that is placed among
+    others that are joined already has only battles of its own, whatever they cost, with several opponents of about its
+    level. Raises InputError for a purpose that does not fit the models.
     """
     candidates = Candidates(state)
     if phase.purpose == "place":
-        # On an instruction the cheapest opponent is the one with the shortest answer there. Of judges that like length
-        # it loses more often than its rating says, and all of that would go to the one model that is placed.
+        # The cheapest opponents answer in few words. By judges that like length they stand below what they would be
+        # with people, and the error of how far they do would all go to the one model that is placed.
         state = replace(state, instruction_price=None, completion_price=None)
     logits = starting_logits(state, candidates.models)
     weights, free = information_of_pairs(logits, state.judges), ~candidates.held
@@ -161,13 +161,14 @@ def _adaptive(
 ) -> list[Pick]:
     """The battles worth most by a score for their price, with an even first round and an even part of the others."""
     evenness = Evenness(candidates)
+    prices = _prices(state, candidates) if priced else 1.0
     before = int(candidates.used.sum())
     first = before == 0
     picks: list[Pick] = []
     while len(picks) < number and len(candidates):
         level = candidates.least_used(rng)
         even = first or (before + len(picks)) % _EVENLY == _EVENLY - 1 or not evenness.connected
-        best = None if even else _best(score.gains(), candidates, int(level[0]), state if priced else None)
+        best = None if even else _best(score.gains() / prices, candidates, int(level[0]))
         if best is None:
             instruction, pair = evenness.next_battle(level)
             pick = _take(candidates, instruction, pair, "balanced", None)
@@ -181,24 +182,25 @@ def _adaptive(
     return picks
 
 
-def _best(
-    gains: Matrix, candidates: Candidates, instruction: int, priced: PlanState | None
-) -> tuple[int, float] | None:
+def _best(gains: Matrix, candidates: Candidates, instruction: int) -> tuple[int, float] | None:
     """The pair on an instruction that is worth most, and what; None where none is worth anything."""
-    prices = 1.0 if priced is None else _prices(priced, candidates, instruction)
-    worth = np.where(candidates.open_on(instruction), gains / prices, 0.0)
+    worth = np.where(candidates.open_on(instruction), gains, 0.0)
     pair = int(np.argmax(worth))
     gain = float(worth.ravel()[pair])
     return (pair, gain) if gain > 0.0 else None
 
 
-def _prices(state: PlanState, candidates: Candidates, instruction: int) -> Matrix | float:
-    """What a battle of each pair (models, models) costs on an instruction; what costs nothing counts as one."""
+def _prices(state: PlanState, candidates: Candidates) -> Matrix | float:
+    """What a battle of each pair (models, models) costs over all instructions; what costs nothing counts as one.
+
+    On one instruction the cheapest pair is that with the shortest answers there, so that a model would be asked about
+    where it said little: judges that like length would rate it by that.
+    """
     if state.completion_price is None or state.instruction_price is None:
         return 1.0
-    text = candidates.instruction_order[instruction]
-    each = state.completion_price[candidates.model_order, text]
-    prices: Matrix = np.maximum(state.instruction_price[text] + each[:, None] + each[None, :], 1.0)
+    shown = state.completion_price[np.ix_(candidates.model_order, candidates.instruction_order)]
+    each = shown.sum(axis=1) / np.maximum(np.count_nonzero(shown, axis=1), 1)
+    prices: Matrix = np.maximum(state.instruction_price.mean() + each[:, None] + each[None, :], 1.0)
     return prices
 
 

@@ -247,6 +247,21 @@ def test_a_dear_model_is_asked_about_less() -> None:
         assert (theirs < 10) if priced else (theirs > 30)
 
 
+@pytest.mark.parametrize("purpose", ["mean", "boundary"])
+def test_short_answers_are_not_sought_for_their_price(purpose: str) -> None:
+    state = field(8, 60)
+    state = after(state, choose("balanced", state, 56))
+    rng = np.random.default_rng(3)
+    price = rng.uniform(1.0, 100.0, (8, 60))
+    dealt = rng.permuted(price, axis=1)
+    picks = [
+        choose("information", replace(state, completion_price=one, instruction_price=np.ones(60)), 90, purpose=purpose)
+        for one in (price, dealt)
+    ]
+    met = [[(p.model_a, p.model_b, p.instruction) for p in some] for some in picks]
+    assert met[0] == met[1]
+
+
 def test_free_judges_cost_nothing_and_are_planned_for_all_the_same() -> None:
     state = field(6, 40)
     state = after(state, choose("balanced", state, 20))

@@ -14,16 +14,23 @@ from venire.arena.records import GENERATE, Origin, Shape
 from venire.ballots import campaign_ballots, file_ballots, left_out, peers_of
 from venire.judges import PROTOCOLS
 from venire.known_ratings import known_ratings
+from venire.orchestrator.policies import POLICIES
 from venire.ratings.ballots import Unranked
-from venire.ratings.methods import METHODS
+from venire.ratings.methods import METHODS, untaken
 from venire.ratings.options import Options
 from venire.reports.board import Board, build
 from venire.reports.comparison import Comparison, compare
-from venire.storage import frames
+from venire.storage import frames, plans
 from venire.storage.formats import TABLE, read_verdicts
 from venire.storage.formats.battles import read_battles
 from venire.storage.formats.judged import BothBad, Judged
 from venire.storage.store import Store, open_store
+
+DEFAULT_METHOD = "bradley-terry"
+_CHOSEN = (
+    "the policy of this campaign chose pairs by what was known of them: rated as if all had been asked alike (--method "
+    "bradley-terry: as they were asked)"
+)
 
 PLACING = "place "
 """How campaigns begin that place a model on the board of another: nobody means them who names none."""
@@ -61,7 +68,8 @@ class Verdicts:
     """Verdicts with what is known beside them; `told` is what became of a file's rows, `reference_told` of ratings.
 
     `ballots` are the verdicts of judges of ballots beside those of pairs, for methods that need ballots; `note` says
-    to the others that they were left out.
+    to the others that they were left out. `method` rates them where nobody names one: even-pairs, as the looks of the
+    campaign do, where a policy chose its pairs by what was known of them.
     """
 
     battles: Battles
@@ -75,23 +83,31 @@ class Verdicts:
     reference_told: Mapping[str, Any] | None = None
     ballots: Battles | None = None
     note: str | None = None
+    method: str = DEFAULT_METHOD
 
-    def board(self, method: str = "bradley-terry", options: Options | None = None) -> Board:
-        """The board by one method; raises InputError as `reports.board.build` does."""
+    def board(self, method: str | None = None, options: Options | None = None) -> Board:
+        """The board by one method; raises InputError as `reports.board.build` does.
+
+        None: by that of these verdicts, or by Bradley-Terry where it does not take an option that was given.
+        """
+        options, chosen = options or Options(seed=self.seed), method is None
+        method = method or (DEFAULT_METHOD if untaken(self.method, options) else self.method)
         needed = self.ballots is not None and method in METHODS and "ballots" in METHODS[method].needs
         board = build(
             self.ballots if self.ballots is not None and needed else self.battles,
             reference=self.reference,
             origins=self.origins,
             method=method,
-            options=options or Options(seed=self.seed),
+            options=options,
             families=self.families,
             judge_families=self.judge_families,
             judge_elo=self.judge_elo,
         )
         told: dict[str, Any] = {"source": self.told, "reference": self.reference_told}
-        if self.note is not None and not needed:
-            told["notes"] = [*board.diagnostics.get("notes", ()), self.note]
+        notes = [] if self.note is None or needed else [self.note]
+        notes += [_CHOSEN] if chosen and method != DEFAULT_METHOD else []
+        if notes:
+            told["notes"] = [*board.diagnostics.get("notes", ()), *notes]
         more = {name: facts for name, facts in told.items() if facts is not None}
         return replace(board, diagnostics={**board.diagnostics, **more}) if more else board
 
@@ -116,7 +132,7 @@ def is_store(path: Path) -> bool:
 def rate(
     path: Path | str | Sequence[Path | str],
     *,
-    method: str = "bradley-terry",
+    method: str | None = None,
     options: Options | None = None,
     campaign: str | None = None,
     mapping: Mapping[str, str] | None = None,
@@ -130,8 +146,9 @@ def rate(
 ) -> Board:
     """The board of a store's campaign (the only one, unless named), or of verdicts in one or several files.
 
-    `method` is one of `ratings.methods.METHODS`, `options` what it is told; the rest is as in `Source`. Raises
-    InputError for a path that cannot be read, a campaign that is not there, and an argument that does not apply.
+    `method` is one of `ratings.methods.METHODS` or None (see `Verdicts`), `options` what it is told; the rest is as in
+    `Source`. Raises InputError for a path that cannot be read, a campaign that is not there, and an argument that does
+    not apply.
     """
     paths = [path] if isinstance(path, str | Path) else path
     source = Source(
@@ -275,7 +292,15 @@ def read_campaign(store: Store, campaign: frames.CampaignRow, features: Sequence
         if ballots is not None and pairs
         else None,
         note=left_out(of_lists) if of_lists and pairs else None,
+        method="even-pairs" if pairs and _chose(store, campaign) else DEFAULT_METHOD,
     )
+
+
+def _chose(store: Store, campaign: frames.CampaignRow) -> bool:
+    """Whether a policy chose pairs of a board by what was known of them."""
+    if campaign.name.startswith(PLACING):
+        return False
+    return any(POLICIES[one.policy].adaptive for one in plans.rounds(store, campaign.id) if one.policy in POLICIES)
 
 
 def _generates(store: Store, campaign: frames.CampaignRow) -> bool:

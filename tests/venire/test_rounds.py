@@ -292,7 +292,7 @@ def test_a_plan_that_the_budget_ends_early_says_so_and_goes_on_with_a_larger_one
 
 
 @pytest.mark.parametrize(("policy", "method"), [("balanced", "bradley-terry"), ("information", "even-pairs")])
-def test_a_campaign_is_looked_at_by_what_does_not_hang_on_the_pairs_that_its_policy_chose(
+def test_a_campaign_is_looked_at_and_rated_by_what_does_not_hang_on_the_pairs_that_its_policy_chose(
     write: Write, policy: str, method: str
 ) -> None:
     path = write(f"[plan]\ninstructions = 16\npolicy = '{policy}'\nround = 60\nbattles = 120\n")
@@ -305,6 +305,12 @@ def test_a_campaign_is_looked_at_by_what_does_not_hang_on_the_pairs_that_its_pol
     assert len(rated) > 2
     for one in rated:
         assert one.elo == pytest.approx(there[one.model], abs=1e-6)
+    store_path = venire.load_campaign(path).store
+    board = venire.rate(store_path)
+    assert board.method == method
+    assert {row.model: row.elo for row in board.models} == pytest.approx(there, abs=1e-6)
+    assert ("rated as if all" in str(board.diagnostics.get("notes"))) == (method == "even-pairs")
+    assert venire.rate(store_path, options=Options(ties="drop")).method == "bradley-terry"
 
 
 def test_judges_are_matched_by_what_the_others_said_where_gaps_come_from_verdicts(

@@ -85,7 +85,10 @@ def rate(
         "instruction_id if there are any; or files of another format.",
     ),
     method: list[str] = typer.Option(
-        [], "--method", help="Default bradley-terry; --compare shows all that apply; several with it."
+        [],
+        "--method",
+        help="Default bradley-terry, and even-pairs of a campaign whose pairs were chosen by what was known; "
+        "--compare shows all that apply; several with it.",
     ),
     compare: bool = typer.Option(False, "--compare", help="Methods side by side: those named, or all that apply."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON on standard output and nothing else."),
@@ -211,7 +214,7 @@ def rate(
         return
     if len(method) > 1:
         raise InputError("--method was given more than once: add --compare to see methods side by side")
-    board = verdicts.board(method[0] if method else "bradley-terry", options)
+    board = verdicts.board(method[0] if method else None, options)
     if as_json:
         write_json(board.to_json())
     else:

@@ -75,11 +75,12 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Trials left for one respondent, and the characters of the texts that they show."""
+    """Trials left for one respondent, and the characters of the texts that they show: of all, and of the shortest."""
 
     respondent: int
     trials: int
     characters: int
+    shortest: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +152,7 @@ def forecast(store: Store, campaign: int, referenced: Collection[int] = ()) -> t
     """Trials left and their characters, by respondent; those in `referenced` are shown reference answers as well."""
     missing = standing(store, campaign).missing
     asked, with_reference = (by_number(store, "instruction_lengths", of) for of in ("characters", "referenced"))
-    found: dict[int, tuple[int, int]] = {}
+    found: dict[int, tuple[int, int, int]] = {}
     for part in parts(store, "shown_between", len(missing) - 1):
         chosen = missing[part["trial"]]
         column = {name: values[chosen] for name, values in part.items()}
@@ -159,8 +160,8 @@ def forecast(store: Store, campaign: int, referenced: Collection[int] = ()) -> t
             of = column["respondent"] == number
             lengths = with_reference if number in referenced else asked
             its = lengths[column["instruction"][of]] + column["shown"][of]
-            trials, characters = found.get(number, (0, 0))
-            found[number] = trials + len(its), characters + int(its.sum())
+            trials, characters, shortest = found.get(number, (0, 0, int(its[0])))
+            found[number] = trials + len(its), characters + int(its.sum()), min(shortest, int(its.min()))
     return tuple(Forecast(number, *found[number]) for number in sorted(found))
 
 

@@ -51,7 +51,9 @@ def ahead(session: Session, estimates: Estimates | None, affordable: float | Non
 
     `estimates` are what verdicts say so far, None without any.
     """
-    if not in_rounds(session.campaign):
+    rounds = session.rounds
+    ended = rounds is not None and rounds.stopped is not None and not rounds.short
+    if ended or not in_rounds(session.campaign):
         return Ahead(_none(), np.zeros(0))
     planned = session.planned
     models, names = planned.design.models, planned.design.instructions

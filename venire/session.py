@@ -24,6 +24,7 @@ from venire.judges.providers import PROVIDERS
 from venire.judges.providers.prices import find_price
 from venire.loops import LoopFactory, run_whole, signals
 from venire.orchestrator.campaign import run_campaign
+from venire.orchestrator.covering import refuse_uncovered
 from venire.orchestrator.ending import CampaignSummary, Stop
 from venire.orchestrator.events import Events
 from venire.orchestrator.fitting import LongForecast, forecast_long, with_contexts
@@ -92,8 +93,9 @@ class Session:
     """A campaign with its store open, its data imported and its plan written.
 
     Raises InputError for whatever is wrong with file, data, plan, prices or store; and when the file has changed since
-    calls were made for it, unless `amend` is true. `steering` plans its rounds in another way than by ratings of its
-    own verdicts, `known` is what is known of the models before the first round.
+    calls were made for it, unless `amend` is true; a store that was made for what is refused is taken away again.
+    `steering` plans its rounds in another way than by ratings of its own verdicts, `known` is what is known of the
+    models before the first round. `spends`: refuse budgets that do not cover even one battle, or one trial.
     """
 
     def __init__(
@@ -104,6 +106,7 @@ class Session:
         clock: Clock | None = None,
         steering: Steering | None = None,
         known: Estimates | None = None,
+        spends: bool = False,
     ) -> None:
         if not campaign.judges:
             raise InputError(f"{campaign.path}: names no judge: add a [[judge]] table")
@@ -126,14 +129,16 @@ class Session:
             self.planned: PlannedCampaign = plan_campaign(
                 self.store, campaign, amend=amend, prices=self.prices, estimates=known
             )
+            if spends:
+                refuse_uncovered(self.store, campaign, self.planned, self.prices)
             self._take_answers()  # those of a run that was killed before it could
             if self.asked == "contestant":
                 refuse_written(self.store, campaign, self.planned)
             self.rounds = rounds_of(self.store, campaign, self.planned, self.prices, steering)
             self.planned = self.planned if self.rounds is None else self.rounds.planned
-        except BaseException:
+        except BaseException as error:
             self.store.close()
-            if made_here and self.store.batch == 0:
+            if made_here and (self.store.batch == 0 or isinstance(error, InputError)):
                 self.store.path.unlink(missing_ok=True)
             raise
 

@@ -72,20 +72,21 @@ def plan_widths(session: Session) -> PlanWidths | str | None:
     if not len(planned.battles):
         return None
     judged, rows, standing = _judged(session), session.forecast(), session.progress
-    found = belief(planned.models, judged, frames.elos(session.store))
+    elo = frames.elos(session.store)
     default = DEFAULT_EFFECT if session.campaign.plan.orders == "both" else DEFAULT_EFFECT_ONE_ORDER
-    effect = default
-    if judged is not None:
-        known = dict(zip(planned.models, found.logits.tolist(), strict=True))
-        effect = design_effect(judged, np.array([known.get(name, np.nan) for name in judged.models]), default)
     done = standing.planned - standing.missing
     a_trial = _each(session, rows, done)
     a_battle = standing.planned / len(planned.battles)
-    more = ahead(session, _estimates(session, found), _affordable(session, a_trial, done, standing.planned, a_battle))
-    battles, often = _whole(planned, more, session)
+    so_far = _estimates(session, belief(planned.models, judged, elo))
+    more = ahead(session, so_far, _affordable(session, a_trial, done, standing.planned, a_battle))
+    models, battles, often = _whole(planned, more, session.planned.design.models)
+    found, effect = belief(models, judged, elo), default
+    if judged is not None:
+        known = dict(zip(models, found.logits.tolist(), strict=True))
+        effect = design_effect(judged, np.array([known.get(name, np.nan) for name in judged.models]), default)
     try:
         widths = expected_widths(
-            planned.models,
+            models,
             battles,
             found.logits,
             judges=planned.judges,
@@ -97,12 +98,12 @@ def plan_widths(session: Session) -> PlanWidths | str | None:
     except InputError as error:
         return f"no widths can be expected: {error}"
     trials = standing.planned + round(a_battle * float(more.weight.sum()))
-    counts = np.zeros((len(planned.models),) * 2)
+    counts = np.zeros((len(models),) * 2)
     np.add.at(counts, (battles[:, 0], battles[:, 1]), often)
     paid = session.accounts.nano
     covered = _covered(session, a_trial, done, trials)
     many = round(float(often.sum()))
-    size = len(planned.models)
+    size = len(models)
     largest = np.inf if widths.grows else size * (size - 1) / 2 * len(session.planned.design.instructions) / many
     return PlanWidths(
         widths, many, trials, done, paid, a_trial.nano, covered, found, effect, counts, more, float(largest)
@@ -161,16 +162,21 @@ def _estimates(session: Session, found: Belief) -> Estimates | None:
     return Steerer(models, StopSettings()).estimate(frames.battles(session.store, session.planned.id))
 
 
-def _whole(planned: PlannedBattles, more: Ahead, session: Session) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Battles planned and to come, by the codes of the planned, and how often a judge is put to each."""
+def _whole(
+    planned: PlannedBattles, more: Ahead, names: Sequence[str]
+) -> tuple[tuple[str, ...], NDArray[np.int32], NDArray[np.float64]]:
+    """The models of all battles, battles planned and to come by codes of these, and how often a judge is put to each.
+
+    The first rounds may show fewer models than the plan has, which are `names`.
+    """
     often = planned.judgments / (planned.judges * planned.repeats)
-    place = {name: code for code, name in enumerate(planned.models)}
-    names = session.planned.design.models
-    known = np.array([place.get(name, -1) for name in names], dtype=np.int32)
-    battles = more.battles.copy()
-    battles[:, :2] = known[battles[:, :2]]
-    there = (battles[:, :2] >= 0).all(axis=1)
-    return np.concatenate([planned.battles, battles[there]]), np.concatenate([often, more.weight[there]])
+    shown = np.unique(more.battles[:, :2]).tolist()
+    models = tuple(sorted({*planned.models, *(names[code] for code in shown)}))
+    place = {name: code for code, name in enumerate(models)}
+    before, battles = planned.battles.copy(), more.battles.copy()
+    before[:, :2] = np.array([place[name] for name in planned.models], dtype=np.int32)[before[:, :2]]
+    battles[:, :2] = np.array([place.get(name, -1) for name in names], dtype=np.int32)[battles[:, :2]]
+    return models, np.concatenate([before, battles]), np.concatenate([often, more.weight])
 
 
 def _judged(session: Session) -> Judgments | None:

@@ -35,7 +35,7 @@ def generate(
     screen = console(stderr=True)
     campaign = generation(load_campaign(file))
     watching = observe(screen, lines=events, otel=None, metrics_port=None)
-    with watching as observers, Session(campaign, amend=amend) as session:
+    with watching as observers, Session(campaign, amend=amend, spends=True) as session:
         if retry_failed and (cleared := session.retry_failed()):
             screen.print(f"{cleared} failed steps will be tried again")
         show_plan(screen, session)

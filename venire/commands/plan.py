@@ -36,7 +36,7 @@ def plan(
     from venire.widths_told import show_widths, widths_json
 
     code = 0
-    with Session(load_campaign(file), amend=amend) as session:
+    with Session(load_campaign(file), amend=amend, spends=True) as session:
         if pilot is not None:
             from venire.piloting import run_pilot
 

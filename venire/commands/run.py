@@ -54,7 +54,7 @@ def run(
     screen = console(stderr=True)
     campaign = load_campaign(file)
     watching = observe(screen, lines=events, otel=otel, metrics_port=metrics_port)
-    with watching as observers, Session(campaign, amend=amend) as session:
+    with watching as observers, Session(campaign, amend=amend, spends=True) as session:
         if retry_failed and (cleared := session.retry_failed()):
             screen.print(f"{cleared} failed steps will be tried again")
         show_plan(screen, session)

@@ -1,0 +1,105 @@
+"""A budget that covers nothing is refused in a sentence; one that was spent ends a run, and nothing is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from venire.ahead import ahead
+from venire.configs.loading import load_campaign
+from venire.session import Session
+
+Venire = Callable[..., Any]
+Write = Callable[..., Path]
+
+PRICED = "price = { input = 30.0, output = 60.0 }"
+IN_ROUNDS = "[plan]\npolicy = 'balanced'\nround = 20\nbattles = 40\n"
+
+
+def in_rounds(path: Path) -> Path:
+    """The same campaign, asked in rounds of battles."""
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace('policy = "all-pairs"', IN_ROUNDS.removeprefix("[plan]\n")), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("verb", "battles", "limit", "told"),
+    [
+        ("run", True, "money = 0.05", ("the budget of $0.0500 does not cover one battle", "2 judges 8 calls and abou")),
+        ("plan", True, "calls = 7", ("the budget of 7 calls does not cover one battle", "takes 2 judges 8 calls")),
+        ("plan", True, "tokens = 900", ("the budget of 900 tokens does not cover one battle",)),
+        ("plan", False, "money = 0.05", ("the budget of $0.0500 does not cover one trial", " 2 calls and about $")),
+        ("run", False, "calls = 1", ("the budget of 1 call does not cover one trial", " 2 calls")),
+    ],
+)
+def test_a_budget_that_covers_nothing_is_refused_and_leaves_no_store(
+    verb: str, battles: bool, limit: str, told: tuple[str, ...], venire: Venire, write_campaign: Write
+) -> None:
+    path = write_campaign(judge=PRICED, more=f"[budget]\n{limit}")
+    done = venire(verb, in_rounds(path) if battles else path, *(["--yes"] if verb == "run" else []))
+    assert done.code == 2
+    assert all(one in done.err for one in told), done.err
+    assert "raise it" in done.err
+    assert not list(path.parent.glob("*.duckdb*"))
+
+
+def test_the_budget_that_is_told_is_enough_for_a_battle(venire: Venire, write_campaign: Write) -> None:
+    refused = venire("plan", in_rounds(write_campaign(judge=PRICED, more="[budget]\nmoney = 0.05")))
+    enough = refused.err.split("a budget of $")[1].split(":")[0]
+    path = in_rounds(write_campaign(judge=PRICED, more=f"[budget]\nmoney = {enough}"))
+    done = venire("run", path, "--yes")
+    assert "round 1 (plan): 1 battle judged" in done.err
+
+
+def test_battles_ahead_count_for_models_that_the_first_round_does_not_show(
+    venire: Venire, write_campaign: Write
+) -> None:
+    """The danger: the budget cut the first round to one battle, and every battle ahead of other models was left out."""
+    file = in_rounds(write_campaign(judge=PRICED, more="[budget]\ncalls = 8"))
+    told = venire("plan", file, "--json").json()
+    assert [one["battles"] for one in told["plan"]["rounds"]] == [1]
+    assert len(told["widths"]["models"]) == len(told["models"]) == 6
+    every = 15 * 2
+    assert told["widths"]["ahead"]["battles"] == every - 1
+    assert next(one["battles"] for one in told["widths"]["curve"] if one["plan"] == "this plan") == every
+
+
+def test_nothing_is_ahead_of_a_plan_that_its_budget_has_ended(venire: Venire, write_campaign: Write) -> None:
+    """The danger: what was left covered battles as expected, but no call at its worst: nothing was to be asked."""
+    file = write_campaign(judge=PRICED, more="[budget]\nmoney = 0.9")
+    file.write_text(file.read_text(encoding="utf-8").replace('"all-pairs"', "'balanced'\nround = 20"), encoding="utf-8")
+    assert "complete: the budget covers no further battle" in venire("run", file, "--yes").err
+    with Session(load_campaign(file)) as session:
+        assert ahead(session, None, 2.0).until is None
+
+
+def test_what_costs_nothing_is_not_refused_for_money(venire: Venire, write_campaign: Write) -> None:
+    path = in_rounds(write_campaign(more="[budget]\nmoney = 0.01"))
+    assert venire("run", path, "--yes").code == 0
+
+
+def test_a_judge_that_cannot_pay_is_no_reason_to_refuse_another(venire: Venire, write_campaign: Write) -> None:
+    path = in_rounds(write_campaign(judge=PRICED, more="[budget.judge.gpt-4-0613]\nmoney = 0.01"))
+    assert venire("plan", path).code == 0
+    both = "".join(f"[budget.judge.{name}]\nmoney = 0.01\n" for name in ("gpt-4-0613", "claude-3-opus"))
+    refused = venire("plan", in_rounds(write_campaign(judge=PRICED, more=both)))
+    assert refused.code == 2
+    assert "the budget of judge 'claude-3-opus' of $0.0100 does not cover one battle" in refused.err
+
+
+@pytest.mark.parametrize("calls", [2, 40])
+def test_a_budget_that_was_spent_ends_a_run_with_3_however_small_it_became(
+    calls: int, venire: Venire, write_campaign: Write
+) -> None:
+    """Also where its two calls went to two trials of two steps, so that no verdict came of them."""
+    path = write_campaign(judge=PRICED, more=f"[budget]\ncalls = {calls}")
+    assert venire("run", path, "--yes").code == 3
+    write_campaign(judge=PRICED, more="[budget]\ncalls = 1")
+    again = venire("run", path, "--yes", "--amend")
+    assert again.code == 3
+    assert "nothing was asked in this run" in again.err
+    assert venire("plan", path).code == 0

@@ -66,10 +66,18 @@ class ExpectedWidths:
 
     def variance(self, times: float = 1.0) -> Vector:
         """The expected variance (n,) of each rating about the mean of all, in square logits."""
+        return np.asarray(np.maximum(np.einsum("ij,jk,ik->i", self.bread, self._scatter(times), self.bread), 0.0))
+
+    def wanted(self, aim: Matrix) -> float:
+        """The expected variance of what is wanted, in square logits: tr(L V), with `aim` (n, n) L."""
+        together = self.bread @ self._scatter(1.0) @ self.bread
+        return max(0.0, float((together * aim).sum()))
+
+    def _scatter(self, times: float) -> Matrix:
+        """Of the scores (n, n) of a plan so many times as large, over the square of that."""
         if not times > 0.0:
             raise InputError(f"times is {times}; give how often the plan is made, more than 0")
-        together = self.alone / times + (self.shared / times if self.grows else self.shared)
-        return np.asarray(np.maximum(np.einsum("ij,jk,ik->i", self.bread, together, self.bread), 0.0))
+        return np.asarray(self.alone / times + (self.shared / times if self.grows else self.shared))
 
     def floor(self, times: float = 1.0) -> Vector:
         """The same (n,) by the model alone, as if each judgment were a coin: what rules of stopping hold it against."""

@@ -8,7 +8,6 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console
 
 from venire.arena.errors import InputError
@@ -56,13 +55,16 @@ class Limit:
     """What a plan is expected to reach and what the best plan of as many battles could, for one purpose.
 
     `efficiency` is the share of the plan's battles with which the best would do as well. `error` and `least` are the
-    plan's and the best plan's root mean square standard error about the mean in Elo points, of the purpose "mean".
+    plan's and the best plan's root mean square standard error in Elo points: of each rating about the mean of all, of
+    the purpose "mean"; of each difference `across` the boundary, of "boundary"; None of "place", which takes all other
+    ratings for known, as widths do not.
     """
 
     purpose: str
     efficiency: float
     error: float | None
     least: float | None
+    across: str | None = None
 
 
 def reasons(session: Session, most: int = _FIRST) -> list[Reason]:
@@ -135,15 +137,18 @@ def limit_of(session: Session, found: PlanWidths | str | None) -> Limit | str | 
         efficiency = best.efficiency(found.counts)
     except InputError as error:
         return f"no limit can be told: {error}"
-    if purpose != "mean":
+    if purpose == "place":
         return Limit(purpose, efficiency, None, None)
-    error_now = _error(found)
-    return Limit(purpose, efficiency, error_now, error_now * efficiency**0.5)
+    if purpose == "mean":
+        return _limit(purpose, efficiency, found.widths.wanted(best.aim) / len(models))
+    contrasts = float(np.trace(best.aim)) / 2.0
+    across = f"the best {phase.top} and the next {min(phase.top, len(models) - phase.top)}"
+    return _limit(purpose, efficiency, found.widths.wanted(best.aim) / contrasts, across)
 
 
-def _error(found: PlanWidths) -> float:
-    variance: NDArray[np.float64] = found.widths.variance()
-    return float(POINTS_PER_LOGIT * np.sqrt(variance.mean()))
+def _limit(purpose: str, efficiency: float, variance: float, across: str | None = None) -> Limit:
+    error = float(POINTS_PER_LOGIT * np.sqrt(variance))
+    return Limit(purpose, efficiency, error, error * efficiency**0.5, across)
 
 
 def show_reasons(screen: Console, rows: Sequence[Reason], limit: Limit | str | None) -> None:
@@ -185,11 +190,14 @@ def _limit_told(limit: Limit | str | None) -> Iterator[str]:
             f"for the purpose {limit.purpose!r} the best design of pairs would do with {limit.efficiency:.0%} of these "
             "battles, at the ratings believed"
         )
+        of = "about the mean" if limit.across is None else f"of the differences between {limit.across}"
         if limit.error is not None:
             yield (
-                f"expected standard error about the mean (root mean square): {limit.error:.1f} Elo points; "
+                f"expected standard error {of} (root mean square): {limit.error:.1f} Elo points; "
                 f"the best design's limit {limit.least:.1f}"
             )
+        else:
+            yield "no expected error beside it: it takes the other models' ratings for known, as no width above does"
 
 
 def explain_json(rows: Sequence[Reason], limit: Limit | str | None) -> dict[str, Any]:

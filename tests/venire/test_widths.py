@@ -192,6 +192,34 @@ def test_every_choice_is_explained_beside_the_best_that_could_be_done(write_camp
     assert "the best design of pairs would do with" in " ".join(shown.split())
 
 
+def test_a_boundary_has_the_expected_error_of_what_lies_across_it_beside_the_limit(
+    write_campaign: Write, venire: Venire
+) -> None:
+    file = in_rounds(write_campaign(instructions=8))
+    file.write_text(file.read_text().replace('"information"', '"information"\npurpose = "boundary"\ntop = 2'))
+    limit = venire("plan", file, "--explain", "--json").json()["explain"]["limit"]
+    found = widths(file)
+    covariance = found.widths.bread @ (found.widths.alone + found.widths.shared) @ found.widths.bread
+    ranked = np.argsort(-found.belief.logits)
+    variances = [covariance[a, a] + covariance[b, b] - 2 * covariance[a, b] for a in ranked[:2] for b in ranked[2:4]]
+    assert limit["error"] == pytest.approx(400 / np.log(10) * np.sqrt(np.mean(variances)))
+    assert limit["least"] == pytest.approx(limit["error"] * limit["efficiency"] ** 0.5)
+    shown = " ".join(venire("plan", file, "--explain").out.split())
+    assert f"the differences between the best 2 and the next 2 (root mean square): {limit['error']:.1f} Elo" in shown
+
+
+def test_what_is_told_of_the_mean_is_the_error_of_the_widths(write_campaign: Write, venire: Venire) -> None:
+    file = in_rounds(write_campaign(instructions=8))
+    limit = venire("plan", file, "--explain", "--json").json()["explain"]["limit"]
+    assert limit["error"] == pytest.approx(400 / np.log(10) * np.sqrt(widths(file).widths.variance().mean()))
+
+
+def test_a_placing_says_that_no_error_stands_beside_its_limit(write_campaign: Write, venire: Venire) -> None:
+    file = in_rounds(write_campaign(instructions=8))
+    file.write_text(file.read_text().replace('"information"', '"information"\npurpose = "place"\nplace = "solid"'))
+    assert "no expected error beside it" in venire("plan", file, "--explain").out
+
+
 def test_crossed_matchups_are_explained_with_their_price_on_all_instructions(
     write_campaign: Write, venire: Venire
 ) -> None:

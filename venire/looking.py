@@ -2,33 +2,45 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
 
+from venire.arena.campaigns import StopSettings
 from venire.arena.planning import Look, ModelLook
+from venire.reports.wording import counted, few
 from venire.screen import money, plain, tabulate
 from venire.storage import plans
 from venire.storage.looks import read
 from venire.storage.store import Store
 
-__all__ = ["look_of", "looks_json", "rounds_json", "show_looks", "show_rounds"]
+__all__ = ["look_of", "looks_json", "rounds_json", "show_looks", "show_rounds", "stops_when", "told_last", "told_look"]
 
 _MOST = 10
 """Looks that are shown, first and last among them."""
 
 _MOST_MODELS = 40
 
+_STARVED_TOLD = 5
 
-def show_looks(screen: Console, looks: Sequence[tuple[int, Look]], *, verdicts: str | None = None) -> None:
+_LEAST_INSTRUCTIONS = 20
+"""As `ratings.stopping`, which brings scipy: below it errors by instruction are too uncertain for a width."""
+
+
+def show_looks(
+    screen: Console, looks: Sequence[tuple[int, Look]], *, verdicts: str | None = None, first: int = 1
+) -> None:
     """A line a look of how the widest interval shrank, and the models at the last one; nothing of no looks.
 
-    `looks` are rounds with what was known after them, in this order. `verdicts` says where verdicts come from.
+    `looks` are rounds with what was known after them, in this order; that of the number `first` is told as round 1.
+    `verdicts` says where verdicts come from.
     """
     if not looks:
         return
+    looks = [(number - first + 1, look) for number, look in looks]
     origin = "" if verdicts is None else f"   verdicts: {verdicts}"
     screen.print()
     if len(looks) > 1:
@@ -51,12 +63,26 @@ def look_of(told: Mapping[str, Any]) -> Look:
 
 
 def rounds_json(store: Store, campaign: int) -> dict[str, Any]:
-    """The rounds of a campaign in force and the looks that were taken after them, as plain values."""
+    """The rounds of a campaign in force, the looks taken after them, and its rules to stop, as plain values."""
     names = ("round", "phase", "policy", "trials", "equal_texts", "planned_at")
     return {
         "rounds": [dict(zip(names, one[:6], strict=True)) for one in plans.rounds(store, campaign)],
         "looks": looks_json(read(store, campaign)),
+        "stops_when": stops_when(_rules(store.read("campaign_settings", campaign=campaign)[0][0])),
     }
+
+
+def _rules(settings: str) -> StopSettings:
+    """The rules to stop in a campaign's settings, which leave out what their file does not say."""
+    told = json.loads(settings).get("plan", {}).get("stop", {})
+    half_width, points = told.get("half_width"), told.get("indifference")
+    return StopSettings(
+        battles=told.get("battles"),
+        half_width=None if half_width is None else float(half_width),
+        top=told.get("top"),
+        ranks=bool(told.get("ranks")),
+        indifference=StopSettings().indifference if points is None else float(points),
+    )
 
 
 def show_rounds(screen: Console, facts: Mapping[str, Any]) -> None:
@@ -65,11 +91,57 @@ def show_rounds(screen: Console, facts: Mapping[str, Any]) -> None:
         return
     last = facts["rounds"][-1]
     screen.print(plain(f"  round {len(facts['rounds'])}, phase {last['phase']} ({last['policy']})"))
-    if facts["looks"]:
-        known = [(one["round"], look_of(one)) for one in facts["looks"]]
-        if known[-1][1].stop is not None:
-            screen.print(plain(f"  complete: {known[-1][1].stop}"))
-        show_looks(screen, known)
+    known = [(one["round"], look_of(one)) for one in facts["looks"]]
+    if known and known[-1][1].stop is not None:
+        screen.print(plain(f"  complete: {known[-1][1].stop}"))
+    elif facts["stops_when"]:
+        screen.print(f"  stops when {' or '.join(facts['stops_when'])}")
+    show_looks(screen, known, first=facts["rounds"][0]["round"])
+
+
+def told_last(facts: Mapping[str, Any]) -> list[str]:
+    """What was known after the last round that was looked at, and the rules to stop, a line each; none without a look.
+
+    `facts` is a document of `rounds_json`.
+    """
+    if not facts["looks"]:
+        return []
+    told, first = facts["looks"][-1], facts["rounds"][0]["round"]
+    phase = next(one["phase"] for one in facts["rounds"] if one["round"] == told["round"])
+    lines = [f"after {told_look(look_of(told), phase, told['round'] - first + 1)}"]
+    if facts.get("stops_when"):
+        lines.append(f"stops when {' or '.join(facts['stops_when'])}")
+    return lines
+
+
+def told_look(look: Look, phase: str = "", number: int | None = None) -> str:
+    """What is known after a round, in a line."""
+    head = "" if number is None else f"round {number}{f' ({phase})' if phase else ''}: "
+    width = ", no interval yet" if look.half_width is None else f", intervals within {look.half_width:.0f} points"
+    if look.half_width is None and look.instructions < _LEAST_INSTRUCTIONS:
+        width += f" (fewer than {_LEAST_INSTRUCTIONS} instructions)"
+    left = "" if look.open is None else f", {counted(look.open, 'pair')} open"
+    return (
+        f"{head}{counted(look.battles, 'battle')} judged{width}{left}, {money(look.nano)} spent{_starved(look.models)}"
+    )
+
+
+def _starved(models: Sequence[ModelLook]) -> str:
+    starved = [one.model for one in models if one.starved]
+    return f"; too few battles: {few(starved, _STARVED_TOLD)}" if starved else ""
+
+
+def stops_when(stop: StopSettings) -> list[str]:
+    """The rules to stop that a plan has, each as a clause."""
+    points = f"{stop.indifference:g} points"
+    told = (
+        [f"{stop.battles:,} {'battle is' if stop.battles == 1 else 'battles are'} judged"]
+        if stop.battles is not None
+        else []
+    )
+    told += [f"every interval is within {stop.half_width:g} points"] if stop.half_width is not None else []
+    told += [f"the best {stop.top} are known up to {points}"] if stop.top is not None else []
+    return told + ([f"the order is known up to {points}"] if stop.ranks else [])
 
 
 def _show_history(screen: Console, looks: Sequence[tuple[int, Look]], origin: str) -> None:

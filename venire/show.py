@@ -17,11 +17,10 @@ from venire.arena.planning import Look
 from venire.drift import drift_json, show_drift
 from venire.judged import show_judged
 from venire.long_input import long_json, show_long
-from venire.looking import show_looks
+from venire.looking import show_looks, told_look
 from venire.orchestrator.ending import CampaignSummary, Ending
 from venire.orchestrator.events import Events, Observer
 from venire.orchestrator.plan import rates_models
-from venire.phases import told_look
 from venire.screen import console, duration, money, plain, progress, retries, tabulate, told_round
 from venire.session import Embedded, Session
 from venire.spending import show_spending, spending_json
@@ -104,7 +103,8 @@ def _show_board(out: Console, session: Session) -> None:
     from venire.leaderboard import show_board  # and scipy, 65 MB that no run needs before its end
 
     show_board(out, session.board())
-    show_looks(out, looks.read(session.store, session.planned.id), verdicts=origins[0])
+    known = looks.read(session.store, session.planned.id)
+    show_looks(out, known, verdicts=origins[0], first=session.planned.rounds[0].number)
 
 
 def _show_generated(out: Console, session: Session) -> None:

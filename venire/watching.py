@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from venire.attach import Owner, SilentOwnerError
+from venire.looking import told_last
 from venire.screen import duration, money, plain, retries
 
 __all__ = ["show_run"]
@@ -28,13 +29,17 @@ def show_run(screen: Console, owner: Owner, interval: float) -> bool:
     Raises SilentOwnerError where nobody answers from the start.
     """
     last: dict[str, Any] | None = None
+    told: list[str] = []
     try:
         with Live(console=screen, auto_refresh=False) if screen.is_terminal else contextlib.nullcontext() as live:
-            for last, judges in _looks(owner, interval):
+            for last, judges, known in _looks(owner, interval):
                 if live is not None:
-                    live.update(_picture(last, judges), refresh=True)
+                    live.update(_picture(last, judges, known), refresh=True)
                 elif not last["ended"]:
                     screen.print(f"{_done(last)}, {_counts(last)}")
+                    if known != told:
+                        screen.print("\n".join(known))
+                        told = known
     except SilentOwnerError:
         if last is None:
             raise
@@ -46,17 +51,19 @@ def show_run(screen: Console, owner: Owner, interval: float) -> bool:
     return True
 
 
-def _looks(owner: Owner, interval: float) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
-    """The counters as often as wanted, each with the latest known progress of the judges."""
+def _looks(owner: Owner, interval: float) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]], list[str]]]:
+    """The counters as often as wanted, each with the latest known progress of the judges and look at the plan."""
     judges: list[dict[str, Any]] = []
+    known: list[str] = []
     next_look = 0.0
     for now in owner.watch(interval):
         if (begun := monotonic()) >= next_look and not now["ended"]:
             with contextlib.suppress(SilentOwnerError):  # the run may be ending: its last line is still to come
                 found = [one for one in owner.status()["campaigns"] if one["campaign"] == now["campaign"]]
                 judges = found[0]["judges"] if found else []
+                known = [plain(line) for line in told_last(found[0]["plan"])] if found else []
             next_look = begun + _JUDGES_SHARE * (monotonic() - begun)
-        yield now, [] if now["ended"] else judges  # which would be those of some seconds before the end
+        yield now, [] if now["ended"] else judges, known  # progress would be that of some seconds before the end
 
 
 def _done(now: dict[str, Any]) -> str:
@@ -75,7 +82,7 @@ def _counts(now: dict[str, Any]) -> str:
     )
 
 
-def _picture(now: dict[str, Any], judges: list[dict[str, Any]]) -> RenderableType:
+def _picture(now: dict[str, Any], judges: list[dict[str, Any]], known: list[str]) -> RenderableType:
     bars = Table.grid(padding=(0, 2))
     bars.add_column(overflow="fold", max_width=40)
     bars.add_column(width=24)
@@ -90,4 +97,4 @@ def _picture(now: dict[str, Any], judges: list[dict[str, Any]]) -> RenderableTyp
             f"{done:,}/{one['planned']:,}",
             f"{one['failed']:,} failed" if one["failed"] else "",
         )
-    return Group(bars, Text(_counts(now)))
+    return Group(bars, Text(_counts(now)), *(Text(line) for line in known))

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from rich.console import Console
 
 from tests.ratings.simulated import campaign
+from venire.arena.battles import Statistics
 from venire.arena.campaigns import StopSettings
 from venire.arena.planning import Look
-from venire.looking import look_of, looks_json, show_looks
-from venire.phases import told_look
+from venire.attach import Owner
+from venire.configs.loading import load_campaign
+from venire.looking import look_of, looks_json, rounds_json, show_looks, stops_when, told_look
 from venire.ratings.merging import select
+from venire.session import Session
 from venire.steering import Steerer
+from venire.watching import show_run
+
+Write = Callable[..., Path]
 
 
 def looks(count: int) -> list[tuple[int, Look]]:
@@ -85,3 +95,43 @@ def test_a_history_says_what_its_columns_are() -> None:
     assert "none yet: fewer than 20 instructions" in text
     assert "pairs open: pairs of models whose order" in text
     assert "starved: models with too few battles" in text
+
+
+class Fake:
+    """An owner in its third round of a plan that was made anew, so that its first round has the number 5."""
+
+    def __init__(self) -> None:
+        rounds = [{"round": 4 + n, "phase": "refine", "policy": "information"} for n in (1, 2, 3)]
+        told = [one | {"round": 4 + one["round"]} for one in looks_json(looks(2))]
+        plan = {"rounds": rounds, "looks": told, "stops_when": stops_when(StopSettings(top=2, half_width=25.0))}
+        self.document = {"campaigns": [{"campaign": "c", "judges": [], "plan": plan}]}
+
+    def status(self) -> dict[str, Any]:
+        return self.document
+
+    def watch(self, every: float) -> Iterator[dict[str, Any]]:
+        now = asdict(Statistics(planned=90, settled=70, round=3, phase="refine"))
+        one = now | {"campaign": "c", "calls_per_second": 1.0, "seconds_left": 20.0}
+        yield from (one | {"ended": False}, one | {"ended": False}, one | {"ended": "complete", "ending": "complete"})
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_who_watches_a_run_in_rounds_sees_its_last_look_and_when_it_will_stop(terminal: bool) -> None:
+    screen = Console(file=io.StringIO(), width=80, force_terminal=terminal)
+    show_run(screen, cast(Owner, Fake()), 0.1)
+    text = " ".join(cast(io.StringIO, screen.file).getvalue().split())
+    assert "round 3, refine: 0 calls" in text
+    assert "after round 2 (refine): " in text
+    assert "stops when every interval is within 25 points or the best 2 are known up to 15 points" in text
+    if not terminal:
+        assert text.count("after round 2") == 1  # told again only once it is another
+
+
+def test_the_rules_of_a_campaign_are_read_from_its_store(write_campaign: Write) -> None:
+    path = write_campaign()
+    text = path.read_text(encoding="utf-8").replace('"all-pairs"', "'balanced'\nround = 20")
+    path.write_text(f"{text}[plan.stop]\nhalf_width = 30.5\ntop = 2\nindifference = 7.5\n", encoding="utf-8")
+    with Session(load_campaign(path)) as session:
+        found = rounds_json(session.store, session.planned.id)["stops_when"]
+        assert found == stops_when(session.campaign.plan.stop)
+    assert len(found) == 2

@@ -45,7 +45,7 @@ def _show_models(screen: Console, board: Board) -> None:
         **_standing(board),
         percent(board.diagnostics["level"]): [_between(row.lo, row.hi, " to ") for row in board.models],
         "rank": [_between(row.rank_lo, row.rank_hi, "-") for row in board.models],
-        "battles": [f"{row.battles}" for row in board.models],
+        "judgments": [f"{row.battles}" for row in board.models],
     }
     for name in board.models[0].figures:
         values = [row.figures[name] for row in board.models]

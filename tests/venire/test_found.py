@@ -59,7 +59,7 @@ def test_a_board_of_places_fits_its_screen_and_says_neither_elo_nor_flips(width:
     show_board(Console(file=out, width=width), board)
     lines = out.getvalue().splitlines()
     assert lines[0].strip() == "Leaderboard   kemeny   verdicts: recorded"
-    assert lines[1].split() == ["model", "position", "battles"]
+    assert lines[1].split() == ["model", "position", "judgments"]
     assert lines[2].split() == ["1", "maple", "1", "4"]
     assert lines[3].split() == ["2", "cedar", "2.5", "4"]
     assert "pairs of 2 ballots; 6 judgments, 0 ties; judges:" in out.getvalue().replace("\n", " ")

@@ -153,8 +153,30 @@ class _Run:
         self, providers: Mapping[Identity, Provider], prices: Mapping[str, Price], progress: _Progress
     ) -> CampaignSummary:
         self.gates = open_gates(self.store, self.campaign, self.numbers, providers, self.clock)
+        try:
+            return await self._rounds(providers, prices, progress)
+        except StoreError as error:
+            self.broken = self.broken or error
+            raise
+        finally:
+            if self.broken is None:
+                self._keep_end()
+
+    def _keep_end(self) -> None:
+        """Keep that the run ended by itself: what it left, a start after one that was killed tells of."""
+        told = {"campaign": self.planned.id, "kind": "run ended", "detail": json.dumps({"calls": self.tally.calls})}
+        with self.store.commit() as commit:
+            commit.run("insert_event", now=self.clock.wall(), batch=commit.batch, **told)
+
+    async def _rounds(
+        self, providers: Mapping[Identity, Provider], prices: Mapping[str, Price], progress: _Progress
+    ) -> CampaignSummary:
+        started = json.dumps({"missing": self.standing.missing})
         while True:
             self._begin_round()
+            if started:
+                self.recorder.event(self.clock.wall(), "run started", started)
+                started = ""
             await self._round(self._open_lanes(providers), prices, progress)
             if self._is_over():
                 break
@@ -187,15 +209,12 @@ class _Run:
         self, feeds: list[tuple[Feed, Lane, int]], prices: Mapping[str, Price], progress: _Progress
     ) -> None:
         """Ask what is missing, and have all of it in the store; raises StoreError where that could not be done."""
-        self.recorder.event(self.clock.wall(), "run started", json.dumps({"missing": self.standing.missing}))
         try:
             await self._work(feeds, prices, progress)
         finally:
             self.halt.set()
             for feed, _, _ in feeds:
                 await feed.close()
-            if self.broken is None:
-                self.recorder.event(self.clock.wall(), "run ended", json.dumps({"calls": self.tally.calls}))
             try:
                 await self.recorder.close()
             except StoreError as error:

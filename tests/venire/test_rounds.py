@@ -97,6 +97,14 @@ def seen(path: Path) -> list[tuple[int, int, str | None]]:
         return [(number, look.battles, look.stop) for number, look in looks.read(store, 1)]
 
 
+def runs(path: Path) -> list[tuple[str, str]]:
+    """What the store says of runs that began and ended."""
+    with venire.open_store(venire.load_campaign(path).store) as store:
+        return store.connection.execute(
+            "select kind, detail from event where kind like 'run%' order by batch"
+        ).fetchall()
+
+
 @pytest.fixture
 def run_command(request: pytest.FixtureRequest) -> Any:
     """Runs a command, as `venire` does, which is the package's name here."""
@@ -132,6 +140,10 @@ def test_phases_follow_each_other_and_every_verdict_knows_its_round_and_phase(wr
     assert (summary.statistics.planned, summary.statistics.round, summary.statistics.phase) == (80, 3, "refine")
     assert told == [(1, "screen", 20), (2, "refine", 30), (3, "refine", 40)]
     assert [(one[0], one[1]) for one in seen(path)] == [(1, 20), (2, 30), (3, 40)]
+    assert runs(path) == [
+        ("run started", '{"missing": 40}'),
+        ("run ended", '{"calls": 80}'),
+    ]  # of the run, not of rounds
     with venire.open_store(venire.load_campaign(path).store) as store:
         found = store.connection.execute("select round, phase, count(*) from battle group by all order by 1").fetchall()
         assert found == [(1, "screen", 40), (2, "refine", 20), (3, "refine", 20)]

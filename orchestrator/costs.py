@@ -19,7 +19,7 @@ from venire.storage.store import Store
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["JudgeCost", "Lengths", "affordable", "judge_costs", "learnt", "lengths"]
+__all__ = ["Asked", "JudgeCost", "Lengths", "affordable", "judge_costs", "learnt", "lengths"]
 
 _CHARACTERS_A_TOKEN = 4
 _LEAST_TRIALS = 20
@@ -46,6 +46,10 @@ class JudgeCost:
     def costs(self, characters: NDArray[np.float64]) -> NDArray[np.float64]:
         """Nano-dollars of battles whose instruction and completions have so many characters together."""
         return self.nano + self.nano_a_character * characters
+
+    def reads(self, characters: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Tokens, of requests and replies, of battles whose texts have so many characters together."""
+        return self.tokens + self.tokens_a_character * characters
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,16 +129,29 @@ def learnt(
     return tuple(found)
 
 
-def affordable(costs: Iterable[tuple[JudgeCost, Purse, NDArray[np.float64]]]) -> tuple[int | None, str]:
+@dataclass(frozen=True, slots=True, eq=False)
+class Asked:
+    """A list of battles as one judge is put to them: its purse, what `characters` (battles,) they show it.
+
+    `left` (battles,) is the share of their trials that is not settled yet, by whichever campaign: the rest is free.
+    """
+
+    cost: JudgeCost
+    purse: Purse
+    characters: NDArray[np.float64]
+    left: NDArray[np.float64]
+
+
+def affordable(judges: Iterable[Asked]) -> tuple[int | None, str]:
     """How many battles of a list can be paid, the first ones, and whose limit says so; None: all of them.
 
-    Each judge comes with its purse and with the characters that each battle of the list shows it. The dearest call
-    of the list is left over, since a call is only made when its accounts cover the worst that it may come to.
+    The dearest call of the list is left over, since a call is only made when its accounts cover the worst that it may
+    come to.
     """
-    accounts: dict[int, tuple[Account, list[tuple[JudgeCost, NDArray[np.float64]]]]] = {}
-    for cost, purse, characters in costs:
-        for account in purse.accounts:
-            accounts.setdefault(id(account), (account, []))[1].append((cost, characters))
+    accounts: dict[int, tuple[Account, list[Asked]]] = {}
+    for one in judges:
+        for account in one.purse.accounts:
+            accounts.setdefault(id(account), (account, []))[1].append(one)
     least: int | None = None
     whose = ""
     for account, charged in accounts.values():
@@ -143,25 +160,29 @@ def affordable(costs: Iterable[tuple[JudgeCost, Purse, NDArray[np.float64]]]) ->
     return least, whose
 
 
-def _covered(account: Account, charged: Sequence[tuple[JudgeCost, NDArray[np.float64]]]) -> int | None:
+def _covered(account: Account, charged: Sequence[Asked]) -> int | None:
     """How many of the first battles an account covers; None: all."""
-    limits, many = account.limits, len(charged[0][1])
-    worst_tokens = [float(characters.max(initial=0)) + one.longest for one, characters in charged]
-    worst_money = [one.price.cost(int(characters.max(initial=0)), one.longest) for one, characters in charged]
+    limits, many = account.limits, len(charged[0].left)
+    longest = [float(one.characters[one.left > 0.0].max(initial=0)) for one in charged]
+    worst_tokens = [shown + one.cost.longest for one, shown in zip(charged, longest, strict=True)]
+    worst_money = [
+        one.cost.price.cost(int(shown), one.cost.longest) for one, shown in zip(charged, longest, strict=True)
+    ]
     found = [
-        (limits.calls, account.calls, 0.0, sum(np.full(many, float(one.calls)) for one, _ in charged)),
-        (limits.money, account.money, max(worst_money), sum(one.costs(characters) for one, characters in charged)),
+        (limits.calls, account.calls, 0.0, [one.left * one.cost.calls for one in charged]),
+        (limits.money, account.money, max(worst_money), [one.left * one.cost.costs(one.characters) for one in charged]),
         (
             limits.tokens,
             account.tokens,
             max(worst_tokens),
-            sum(one.tokens + one.tokens_a_character * characters for one, characters in charged),
+            [one.left * one.cost.reads(one.characters) for one in charged],
         ),
     ]
-    counts = [
-        int(np.searchsorted(np.cumsum(needed), limit - used - spare + 1e-6, side="right"))
-        for limit, used, spare, needed in found
-        if limit is not None
-    ]
+    counts = []
+    for limit, used, spare, needed in found:
+        if limit is not None:
+            total = np.cumsum(np.sum(needed, axis=0))
+            reached = int(np.searchsorted(total, limit - used - spare + 1e-6, side="right"))
+            counts.append(max(reached, int(np.searchsorted(total, 0.0, side="right"))))  # what is settled is free
     least = min(counts, default=many)
     return None if least >= many else least

@@ -9,7 +9,7 @@ from venire.arena.campaigns import Campaign, JudgeSettings, Price
 from venire.arena.errors import InputError
 from venire.arena.keys import respondent_key
 from venire.arena.planning import Estimates, PlanState
-from venire.arena.records import GENERATE, Respondent, Shape
+from venire.arena.records import Respondent, Shape
 from venire.judges import PROTOCOLS
 from venire.orchestrator.amending import rounds_stay
 from venire.orchestrator.budget import Paid, Purse, open_purses
@@ -17,6 +17,7 @@ from venire.orchestrator.designs import read_design, write_design
 from venire.orchestrator.expand import Design, expand
 from venire.orchestrator.first_round import asks_contestants, choose_first, crosses, refuse_phases
 from venire.orchestrator.recorded import Recording
+from venire.orchestrator.respondents import respondents
 from venire.orchestrator.state import pair_judges
 from venire.storage import frames, plans, standing
 from venire.storage.plans import Answers
@@ -62,46 +63,6 @@ class PlannedCampaign:
     """Those in force, in order."""
     only: frozenset[int] | None = None
     """Trials that a run asks of it, where not all."""
-
-
-def respondents(campaign: Campaign) -> list[tuple[JudgeSettings, Respondent]]:
-    """The judges of a campaign as respondents.
-
-    Raises InputError for an unknown protocol, for options that it does not take, and for two judges that are the same
-    but for their names.
-    """
-    found: list[tuple[JudgeSettings, Respondent]] = []
-    keys: dict[bytes, str] = {}
-    for judge in campaign.judges:
-        if judge.protocol not in PROTOCOLS or (judge.protocol == GENERATE and judge not in campaign.contestants):
-            known = ", ".join(name for name in PROTOCOLS if name != GENERATE)
-            raise InputError(
-                f"{campaign.path}: judge {judge.name!r}: no protocol {judge.protocol!r}; there is: {known}"
-            )
-        entry = PROTOCOLS[judge.protocol]
-        try:
-            entry.check(judge.options)
-        except InputError as error:
-            raise InputError(f"{campaign.path}: {_who(judge)}: {error}") from None
-        respondent = Respondent(
-            judge.model,
-            judge.protocol,
-            judge.origin,
-            tuple(sorted(judge.options.items())),
-            entry.digests(judge.options),
-        )
-        twin = keys.setdefault(respondent_key(respondent), judge.name)
-        if twin != judge.name:
-            raise InputError(
-                f"{campaign.path}: {twin!r} and {judge.name!r} are the same: same model, protocol and settings; for "
-                "more verdicts of one judge use [plan] repeats, for more completions of a contestant samples"
-            )
-        found.append((judge, respondent))
-    return found
-
-
-def _who(judge: JudgeSettings) -> str:
-    return f"{'contestant' if judge.protocol == GENERATE else 'judge'} {judge.name!r}"
 
 
 def judges_pairs(campaign: Campaign) -> bool:

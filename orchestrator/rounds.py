@@ -19,7 +19,7 @@ from venire.arena.campaigns import Campaign, PhaseSettings, Price
 from venire.arena.planning import Estimates, Look, Steering
 from venire.arena.records import RECORDED
 from venire.orchestrator.budget import Purse
-from venire.orchestrator.costs import JudgeCost, affordable, learnt
+from venire.orchestrator.costs import Asked, JudgeCost, affordable, learnt
 from venire.orchestrator.designs import battles_of, crossed_of
 from venire.orchestrator.expand import Design, LeftOut
 from venire.orchestrator.first_round import crosses, has_rules, own_gaps, wanted
@@ -229,7 +229,8 @@ def _able(
     """The judges that can pay for a battle such as those before, and whose limit the first that cannot has reached."""
     poor = {}
     for one in costs:
-        count, whose = affordable([(one, purses[one.judge], np.array([shown.get(one.judge, 0.0)]))])
+        usual = np.array([shown.get(one.judge, 0.0)])
+        count, whose = affordable([Asked(one, purses[one.judge], usual, np.ones(1))])
         if count == 0:
             poor[one.judge] = whose
     return tuple(name for name in names if name not in poor), next(iter(poor.values()), "")

@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from venire.arena.campaigns import Campaign, Price
+from venire.arena.campaigns import Budget, Campaign, Price
+from venire.arena.keys import respondent_key
 from venire.arena.planning import Estimates, JudgeHabit, Pick, PlanState
 from venire.arena.records import Shape
 from venire.judges import PROTOCOLS
 from venire.orchestrator.budget import Purse
-from venire.orchestrator.costs import JudgeCost, Lengths, affordable, judge_costs, lengths
+from venire.orchestrator.costs import Asked, JudgeCost, Lengths, affordable, judge_costs, lengths
 from venire.orchestrator.expand import Design
 from venire.orchestrator.recorded import Recording
+from venire.orchestrator.respondents import respondents
 from venire.storage.plans import Answers
+from venire.storage.settled import SettledPairs, settled_pairs
 from venire.storage.store import Store
 
 if TYPE_CHECKING:
@@ -103,6 +106,28 @@ class Field:
         a, b, place = battles.T
         return np.asarray(told[place] + shown[a, place] + shown[b, place])
 
+    def left(self, cost: JudgeCost, battles: NDArray[np.int32]) -> NDArray[np.float64]:
+        """The share (battles,) of the trials of some battles (battles, 3) that a judge has not settled yet."""
+        a, b, place = battles.T
+        settled = self._settled[cost.judge].of(self._numbers[a, place], self._numbers[b, place])
+        return np.asarray(1.0 - np.minimum(1.0, settled / cost.trials))
+
+    @cached_property
+    def _settled(self) -> Mapping[str, SettledPairs]:
+        """What was judged by each judge, in any campaign, when it was first asked for."""
+        known = {}
+        for judge, respondent in respondents(self.campaign):
+            rows = self.store.read("respondent_id", respondent_key=respondent_key(respondent))
+            known[judge.name] = rows[0][0] if rows else 0  # which is nobody's number
+        found = settled_pairs(self.store, set(known.values()))
+        return {name: found[number] for name, number in known.items()}
+
+    @cached_property
+    def _numbers(self) -> NDArray[np.int64]:
+        """The number (models, instructions) of each completion."""
+        answers = self.answers.completions
+        return np.array([[answers[model, name].number for name in self.instructions] for model in self.models])
+
 
 def payable(
     field: Field, picks: Sequence[Pick], costs: Iterable[JudgeCost], purses: Mapping[str, Purse]
@@ -113,7 +138,12 @@ def payable(
     """
     models, instructions = field.places
     battles = _codes([(models[one.model_a], models[one.model_b], instructions[str(one.instruction)]) for one in picks])
-    count, whose = affordable([(one, purses[one.judge], field.characters(one, battles)) for one in costs])
+    asked = [(one, purses[one.judge]) for one in costs]
+    if all(account.limits == Budget() for _, purse in asked for account in purse.accounts):
+        return len(picks), ""
+    count, whose = affordable(
+        [Asked(one, purse, field.characters(one, battles), field.left(one, battles)) for one, purse in asked]
+    )
     return (len(picks) if count is None else count), whose
 
 

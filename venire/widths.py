@@ -75,7 +75,7 @@ def plan_widths(session: Session) -> PlanWidths | str | None:
     elo = frames.elos(session.store)
     default = DEFAULT_EFFECT if session.campaign.plan.orders == "both" else DEFAULT_EFFECT_ONE_ORDER
     done = standing.planned - standing.missing
-    a_trial = _each(session, rows, done)
+    a_trial = _each(session, rows)
     a_battle = standing.planned / len(planned.battles)
     so_far = _estimates(session, belief(planned.models, judged, elo))
     more = ahead(session, so_far, _affordable(session, a_trial, done, standing.planned, a_battle))
@@ -119,13 +119,14 @@ class _Trial:
     tokens: float
 
 
-def _each(session: Session, rows: Sequence[JudgeForecast], done: int) -> _Trial:
-    """By the forecast of what is left; by what was paid where nothing is."""
+def _each(session: Session, rows: Sequence[JudgeForecast]) -> _Trial:
+    """By the forecast of what is left; where nothing is, by what was paid, for whichever plan that was."""
     left = sum(row.trials for row in rows)
     if left:
         tokens = sum(row.input_tokens + row.output_tokens for row in rows)
         return _Trial(sum(row.expected for row in rows) / left, sum(row.calls for row in rows) / left, tokens / left)
-    paid, many = session.accounts, max(1, done)
+    ((trials,),) = session.store.read("trials_paid", campaign=session.planned.id)
+    paid, many = session.accounts, max(1, trials)
     return _Trial(paid.nano / many, paid.calls / many, (paid.input_tokens + paid.output_tokens) / many)
 
 

@@ -28,6 +28,7 @@ from venire.steering import Steerer
 from venire.storage import checking, frames, looks, plans
 from venire.storage.merging import merge
 from venire.storage.store import Store
+from venire.widths import PlanWidths, plan_widths
 
 FILE = """\
 name = "small"
@@ -463,6 +464,27 @@ def test_a_later_phase_that_cannot_be_is_refused_when_it_is_added(policy: str, s
     write(SCREEN + f"[[plan.phase]]\nname = 'judge'\n{policy}\n")
     with pytest.raises(InputError, match=said):
         go_amended(path)
+
+
+def test_what_was_judged_costs_nothing_in_a_plan_that_is_made_anew(write: Write) -> None:
+    """The danger: with the budget spent a new plan was cut to one battle, though all it wanted was judged and paid."""
+    plan = "[plan]\ninstructions = 16\npolicy = '{}'\nround = 30\nbattles = 60\n{}"
+    judge = JUDGE.format("gpt-4-0613", "binary", "price = { input = 1.0, output = 2.0 }")
+    path = write(plan.format("balanced", ""), judges=judge, more="[budget]\ncalls = 62\n")
+    assert go(path).statistics.calls == 62
+    write(plan.format("information", ""), judges=judge, more="[budget]\ncalls = 50\n")
+    summary = go_amended(path)
+    assert (summary.ending, summary.statistics.calls) == (Ending.BUDGET, 0)
+    assert rounds(path) == [("plan", 60)]
+    assert summary.progress.settled == 60
+    with venire.Session(venire.load_campaign(path), clock=VirtualClock()) as session:
+        widths = plan_widths(session)
+    assert isinstance(widths, PlanWidths)
+    assert widths.covered == 0.5
+    assert widths.each * 62 == pytest.approx(widths.paid)  # of what was paid, also for the plan before
+    write(plan.format("balanced", "repeats = 2"), judges=judge, more="[budget]\ncalls = 102\n")
+    assert go_amended(path).statistics.calls == 40  # the second repeat of 20 battles, of 30 that are judged once
+    assert rounds(path) == [("plan", 80)]
 
 
 def test_a_policy_that_changes_is_planned_anew(write: Write) -> None:

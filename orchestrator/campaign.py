@@ -192,9 +192,9 @@ class _Run:
         return summary
 
     def _is_over(self) -> bool:
-        """Whether the run ends with this round: it was stopped, or something of the round could not be asked.
+        """Whether the run ends with this round: it was stopped, or nobody is left to go on to the next.
 
-        What a judge cannot pay for stays unasked, and those that can pay go on without it.
+        What a judge cannot pay for, or cannot be asked through a closed lane, stays unasked; the others go on without.
         """
         if self.stop.gently.is_set() or self.planned.only is not None or not self.following:
             return True
@@ -202,8 +202,12 @@ class _Run:
         if done == self.standing.planned:
             return False
         left = plans.pending(self.store, self.planned.id).respondents
-        others = {number for number, judge in self.planned.judges.items() if judge.name in pair_judges(self.campaign)}
-        return bool(set(left.tolist()) - self.out_of_budget.keys()) or not others - self.out_of_budget.keys()
+        judges = self.planned.judges
+        closed = {lane.settings.identity for lane in self.lanes.values() if lane.closed is not None}
+        silent = {number for number, judge in judges.items() if judge.lane.identity in closed}
+        unasked = silent | self.out_of_budget.keys()
+        others = {number for number, judge in judges.items() if judge.name in pair_judges(self.campaign)}
+        return bool(set(left.tolist()) - unasked) or not others - unasked
 
     async def _round(
         self, feeds: list[tuple[Feed, Lane, int]], prices: Mapping[str, Price], progress: _Progress

@@ -51,8 +51,9 @@ def next_round(
 ) -> PlannedCampaign | None:
     """Look at a campaign, keep the look, and plan and store a round more.
 
-    All of its trials are settled or failed, but for those that their judges cannot pay for. `prices` by judge name.
-    None: a rule stops the campaign, its plan is at its end, or no budget covers another battle.
+    All of its trials are settled or failed, but for those of judges that cannot pay for them or cannot be reached; for
+    the latter rounds are planned all the same. `prices` by judge name. None: a rule stops the campaign, its plan is at
+    its end, or no budget covers another battle.
     """
     return Rounds(store, campaign, planned, steering, prices)()
 

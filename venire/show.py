@@ -20,7 +20,9 @@ from venire.long_input import long_json, show_long
 from venire.looking import show_looks, told_look
 from venire.orchestrator.ending import CampaignSummary, Ending
 from venire.orchestrator.events import Events, Observer
+from venire.orchestrator.lanes.routes import lane_name
 from venire.orchestrator.plan import rates_models
+from venire.reports.wording import few
 from venire.screen import console, duration, money, plain, progress, retries, tabulate, told_round
 from venire.session import Embedded, Session
 from venire.spending import show_spending, spending_json
@@ -88,7 +90,8 @@ def _show_stopped(screen: Console, session: Session, summary: CampaignSummary) -
     """Why a campaign of rounds is over and what to do next: last, where it is read, below what it led to."""
     if summary.stopped is None:
         return
-    screen.print(f"\n{'stopped' if summary.ending is Ending.BUDGET else 'complete'}: {plain(summary.stopped)}")
+    whole = summary.ending in (Ending.COMPLETE, Ending.FAILED_STEPS)
+    screen.print(f"\n{'complete' if whole else 'stopped'}: {plain(summary.stopped)}")
     if summary.ending is Ending.COMPLETE and rates_models(session.campaign):
         store = shlex.quote(os.path.relpath(session.campaign.store))
         screen.print(f"When not to believe it: venire audit {store}")
@@ -181,7 +184,9 @@ def _show_ending(screen: Console, session: Session, summary: CampaignSummary) ->
         look = "rate" if verb == "run" and rates_models(session.campaign) else "status"
         screen.print(f"What is settled so far: venire {look} {shlex.quote(os.path.relpath(session.campaign.store))}")
     for lane, why in summary.closed_lanes.items():
-        screen.print(f"\nlane closed: {plain(lane)}: {plain(why)}; {left}. Mend it and go on: {again}")
+        names = [repr(one.name) for one in session.campaign.judges if lane_name(one.lane) == lane]
+        whose = f"{session.asked} {few(names, 4)}, {lane}"
+        screen.print(f"\nlane closed: {plain(whose)}: {plain(why)}; {left}. Mend it and go on: {again}")
     if summary.progress.failed:
         screen.print(f"\n{summary.progress.failed} trials failed; try them again: {again} --retry-failed")
         show_failed(screen, failed_steps(session.store, session.planned.id), summary.progress.failed)

@@ -18,12 +18,14 @@ import pytest
 
 import venire
 from venire.arena.clock import VirtualClock
-from venire.arena.errors import InputError, StoreError
+from venire.arena.errors import CallError, Fault, InputError, StoreError
+from venire.arena.records import Reply
 from venire.orchestrator.ending import CampaignSummary, Ending
 from venire.orchestrator.events import Event, Events
 from venire.ratings.methods import rate
 from venire.ratings.options import Options
 from venire.session import Embedded
+from venire.simulation.direct import DirectProvider
 from venire.steering import Steerer
 from venire.storage import checking, frames, looks, plans
 from venire.storage.merging import merge
@@ -485,6 +487,65 @@ def test_what_was_judged_costs_nothing_in_a_plan_that_is_made_anew(write: Write)
     write(plan.format("balanced", "repeats = 2"), judges=judge, more="[budget]\ncalls = 102\n")
     assert go_amended(path).statistics.calls == 40  # the second repeat of 20 battles, of 30 that are judged once
     assert rounds(path) == [("plan", 80)]
+
+
+@pytest.fixture
+def refused_after(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """How many more calls of a judge are answered before its key is refused, by the name of its model."""
+    left: dict[str, int] = {}
+    send = DirectProvider.send
+
+    async def refusing(self: DirectProvider, body: bytes, idempotency_key: str) -> Reply:
+        for name in left:
+            if name.encode() in body:
+                left[name] -= 1
+                if left[name] < 0:
+                    raise CallError("the key was refused", Fault.AUTHENTICATION, status=401)
+        return await send(self, body, idempotency_key)
+
+    monkeypatch.setattr(DirectProvider, "send", refusing)
+    return left
+
+
+@pytest.mark.parametrize("answered", [0, 25])
+def test_a_judge_whose_lane_closes_leaves_the_others_to_go_on_and_is_asked_later(
+    answered: int, write: Write, refused_after: dict[str, int]
+) -> None:
+    """The danger: a key that was refused at night ended the whole campaign with its first round."""
+    judges = JUDGE.format("claude-3-opus", "binary", "") + JUDGE.format("gpt-4-0613", "binary", "")
+    path = write(judges=judges)
+    refused_after["claude-3-opus"] = answered
+    summary = go(path)
+    assert (summary.ending, summary.stopped) == (Ending.LANE_CLOSED, "all 40 battles of the plan are judged")
+    assert list(summary.closed_lanes.values()) == ["the key was refused"]
+    assert rounds(path) == [("screen", 80), ("refine", 40), ("refine", 40)]
+    assert summary.progress.settled == 80 + answered
+    before = planned(path)
+    refused_after.clear()
+    again = go(path)
+    assert (again.ending, again.statistics.calls) == (Ending.COMPLETE, 80 - answered)
+    assert [row[:3] for row in planned(path)] == [row[:3] for row in before]  # nothing is decided anew
+
+
+def test_a_run_ends_with_the_round_where_every_judge_is_refused(write: Write, refused_after: dict[str, int]) -> None:
+    refused_after["gpt-4-0613"] = 10
+    summary = go(write())
+    assert (summary.ending, summary.stopped, summary.progress.settled) == (Ending.LANE_CLOSED, None, 10)
+    assert summary.progress.planned == 40
+
+
+def test_the_end_of_a_run_names_the_judge_that_was_not_reached(
+    write: Write, refused_after: dict[str, int], run_command: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judges = JUDGE.format("claude-3-opus", "binary", "") + JUDGE.format("gpt-4-0613", "binary", "")
+    refused_after["claude-3-opus"] = 0
+    monkeypatch.setattr("venire.session.Embedded", lambda *_: Embedded(direct=True))
+    done = run_command("run", write(judges=judges), "--yes")
+    assert done.code == 1
+    assert "stopped: all 40 battles of the plan are judged" in done.err
+    assert "lane closed: judge 'claude-3-opus', openai simulated/claude-3-opus@1: the key was refused; 80 of 160" in (
+        " ".join(done.err.split())
+    )
 
 
 def test_a_policy_that_changes_is_planned_anew(write: Write) -> None:

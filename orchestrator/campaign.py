@@ -17,7 +17,17 @@ from venire.judges.parsing import PARSER
 from venire.judges.providers.base import Provider
 from venire.orchestrator.asking import Asking
 from venire.orchestrator.budget import open_purses
-from venire.orchestrator.ending import GRACE_SECONDS, CampaignSummary, Ending, Stop, end_of, rescued, seldom_collected
+from venire.orchestrator.ending import (
+    GRACE_SECONDS,
+    CampaignSummary,
+    Ending,
+    Stop,
+    end_of,
+    first_of,
+    keep_end,
+    rescued,
+    seldom_collected,
+)
 from venire.orchestrator.events import Events
 from venire.orchestrator.feed import Feed
 from venire.orchestrator.following import Following, More, OnLook, beside
@@ -40,6 +50,8 @@ __all__ = ["run_campaign"]
 
 _TICK, _SIMULATED_TICK = 0.2, 10.0
 """Seconds between two reports of progress; of a clock that jumps they are many in one of the machine's."""
+
+_UNPAID_SECONDS = 300.0
 
 _Progress = Callable[[Statistics], None] | None
 
@@ -102,6 +114,8 @@ class _Run:
         self.tally = Tally()
         self.out_of_budget: dict[int, str] = {}
         """Respondents whose next call a budget does not cover, and the sentence that says which."""
+        self.nobody_can_pay = asyncio.Event()
+        """No further trial of the round is begun; those that were are asked to their end, as far as can be paid."""
         self.halt = asyncio.Event()
         """No further call is sent."""
         self.trouble = asyncio.Event()
@@ -160,13 +174,7 @@ class _Run:
             raise
         finally:
             if self.broken is None:
-                self._keep_end()
-
-    def _keep_end(self) -> None:
-        """Keep that the run ended by itself: what it left, a start after one that was killed tells of."""
-        told = {"campaign": self.planned.id, "kind": "run ended", "detail": json.dumps({"calls": self.tally.calls})}
-        with self.store.commit() as commit:
-            commit.run("insert_event", now=self.clock.wall(), batch=commit.batch, **told)
+                keep_end(self.store, self.planned.id, self.tally.calls)
 
     async def _rounds(
         self, providers: Mapping[Identity, Provider], prices: Mapping[str, Price], progress: _Progress
@@ -186,6 +194,7 @@ class _Run:
             if self.stop.gently.is_set():
                 break
             self.halt.clear()
+            self.nobody_can_pay.clear()
         summary = self._summary()
         if summary.ending in (Ending.BUDGET, Ending.LANE_CLOSED) and not self.following.asked:
             await beside(self._tick(progress), self.following.look(self.planned))
@@ -267,7 +276,8 @@ class _Run:
     ) -> None:
         crew = asyncio.ensure_future(self._crew(feeds, prices))
         stop_now = asyncio.ensure_future(self.stop.now.wait())
-        others = [asyncio.ensure_future(self._stop_gently()), asyncio.ensure_future(self._tick(progress))]
+        aside = (self._stop_gently(), self._end_unpaid(), self._tick(progress))
+        others = [asyncio.ensure_future(one) for one in aside]
         try:
             reasons: set[asyncio.Future[Any]] = {crew, stop_now}
             await asyncio.wait(reasons, return_when=asyncio.FIRST_COMPLETED)
@@ -290,15 +300,16 @@ class _Run:
             raise errors.exceptions[0] from None
 
     async def _stop_gently(self) -> None:
-        reasons = [asyncio.ensure_future(one.wait()) for one in (self.stop.gently, self.trouble)]
-        try:
-            await asyncio.wait(reasons, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for reason in reasons:
-                reason.cancel()
+        await first_of(self.stop.gently, self.trouble)
         self._halt()
         await self.clock.sleep(GRACE_SECONDS)
         self.stop.now.set()
+
+    async def _end_unpaid(self) -> None:
+        """Wait no longer than this for what was begun when nobody could pay for more: it may be held for hours."""
+        await self.nobody_can_pay.wait()
+        await self.clock.sleep(_UNPAID_SECONDS)
+        self._halt()
 
     def _halt(self) -> None:
         """Send nothing more; workers that wait for a turn or between attempts go home, the others finish their call."""
@@ -314,7 +325,7 @@ class _Run:
             await self.clock.sleep(_SIMULATED_TICK if self.writing["inline"] else _TICK)
 
     async def _worker(self, feed: Feed, lane: Lane, prices: Mapping[str, Price]) -> None:
-        while not self.halt.is_set() and lane.closed is None:
+        while not (self.halt.is_set() or self.nobody_can_pay.is_set()) and lane.closed is None:
             try:
                 pending = await feed.take()
             except StoreError as error:
@@ -346,7 +357,7 @@ class _Run:
             if set(np.unique(self.pending.respondents).tolist()) <= self.out_of_budget.keys():
                 if self.events.active:
                     self.events.emit("budget.reached", why=why)
-                self._halt()
+                self.nobody_can_pay.set()
 
     def statistics(self) -> Statistics:
         """The counters of this run, frozen."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,7 +17,17 @@ from venire.storage import frames
 from venire.storage.recovery import rescue
 from venire.storage.store import Store
 
-__all__ = ["GRACE_SECONDS", "CampaignSummary", "Ending", "Stop", "end_of", "rescued", "seldom_collected"]
+__all__ = [
+    "GRACE_SECONDS",
+    "CampaignSummary",
+    "Ending",
+    "Stop",
+    "end_of",
+    "first_of",
+    "keep_end",
+    "rescued",
+    "seldom_collected",
+]
 
 GRACE_SECONDS = 30.0
 """How long calls in flight may take after a request to stop."""
@@ -44,6 +55,23 @@ def end_of(progress: frames.Progress, *, stopped: bool, planned_out: bool, out_o
     if stopped:
         return Ending.INTERRUPTED
     return Ending.BUDGET if out_of_budget else Ending.LANE_CLOSED
+
+
+async def first_of(*events: asyncio.Event) -> None:
+    """Wait until one of some events is set."""
+    reasons = [asyncio.ensure_future(one.wait()) for one in events]
+    try:
+        await asyncio.wait(reasons, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for reason in reasons:
+            reason.cancel()
+
+
+def keep_end(store: Store, campaign: int, calls: int) -> None:
+    """Keep that a run ended by itself; of one that did not, the next start tells what it left."""
+    told = {"campaign": campaign, "kind": "run ended", "detail": json.dumps({"calls": calls})}
+    with store.commit() as commit:
+        commit.run("insert_event", now=store.clock.wall(), batch=commit.batch, **told)
 
 
 def rescued(store: Store, error: StoreError) -> StoreError:

@@ -354,6 +354,28 @@ def test_a_budget_that_covers_everything_is_not_reached_by_reservations_alone(st
         assert summary.statistics.spent == paid <= tight
 
 
+@pytest.mark.parametrize("limit", [4_370_000, 7_110_000])
+def test_a_run_spends_what_can_be_spent_so_that_the_next_one_asks_nothing(limit: int, tmp_path: Path) -> None:
+    """The danger: a call too dear for the budget sent home cheaper ones that waited for it, which the next run sent."""
+    with open_store(tmp_path / "c.duckdb", clock=VirtualClock()) as store:
+        longer = [f"Question {n}?" * (1 + n * 7 % 5 * 40) for n in range(INSTRUCTIONS)]
+        imports.add(store, [Instruction(f"q{n}", (text,)) for n, text in enumerate(longer)])
+        imports.add(store, [Completion(m, f"q{n}", f"{m} says {n}") for m in MODELS for n in range(INSTRUCTIONS)])
+        asked = campaign(budget=Budget(money=limit))
+        first = go(store, asked, FakeProvider())
+        assert (first.ending, first.statistics.calls > 10) == (Ending.BUDGET, True)
+        again = go(store, asked, FakeProvider())
+        assert (again.ending, again.statistics.calls) == (Ending.BUDGET, 0)
+
+
+def test_where_nobody_can_pay_for_more_a_run_does_not_wait_for_hours_for_what_was_begun(store: Store) -> None:
+    asked = campaign(judge("judge", limits=Limits(requests_per_day=2)), budget=Budget(calls=3))
+    start = virtual(store).monotonic()
+    summary = go(store, asked, FakeProvider())  # the third call has a place in the budget, and a turn tomorrow
+    assert (summary.ending, summary.statistics.calls) == (Ending.BUDGET, 2)
+    assert virtual(store).monotonic() - start < 400
+
+
 def test_calls_that_outlast_the_grace_are_given_up(store: Store) -> None:
     class Endless(FakeProvider):
         async def send(self, body: bytes, idempotency_key: str) -> Reply:

@@ -30,7 +30,7 @@ round = 120
 [[judge]]
 name = "sim"
 model = "simulated/gpt-4-0613@1"
-concurrency = 1
+concurrency = 8
 price = { input = 2.0, output = 8.0 }
 """
 

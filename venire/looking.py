@@ -17,7 +17,17 @@ from venire.storage import plans
 from venire.storage.looks import read
 from venire.storage.store import Store
 
-__all__ = ["look_of", "looks_json", "rounds_json", "show_looks", "show_rounds", "stops_when", "told_last", "told_look"]
+__all__ = [
+    "LEAST_INSTRUCTIONS",
+    "look_of",
+    "looks_json",
+    "rounds_json",
+    "show_looks",
+    "show_rounds",
+    "stops_when",
+    "told_last",
+    "told_look",
+]
 
 _MOST = 10
 """Looks that are shown, first and last among them."""
@@ -26,7 +36,7 @@ _MOST_MODELS = 40
 
 _STARVED_TOLD = 5
 
-_LEAST_INSTRUCTIONS = 20
+LEAST_INSTRUCTIONS = 20
 """As `ratings.stopping`, which brings scipy: below it errors by instruction are too uncertain for a width."""
 
 
@@ -118,8 +128,8 @@ def told_look(look: Look, phase: str = "", number: int | None = None) -> str:
     """What is known after a round, in a line."""
     head = "" if number is None else f"round {number}{f' ({phase})' if phase else ''}: "
     width = ", no interval yet" if look.half_width is None else f", intervals within {look.half_width:.0f} points"
-    if look.half_width is None and look.instructions < _LEAST_INSTRUCTIONS:
-        width += f" (fewer than {_LEAST_INSTRUCTIONS} instructions)"
+    if look.half_width is None and look.instructions < LEAST_INSTRUCTIONS:
+        width += f" (fewer than {LEAST_INSTRUCTIONS} instructions)"
     left = "" if look.open is None else f", {counted(look.open, 'pair')} open"
     return (
         f"{head}{counted(look.battles, 'battle')} judged{width}{left}, {money(look.nano)} spent{_starved(look.models)}"

@@ -14,6 +14,7 @@ from venire.arena.records import Shape
 from venire.forecasting import forecast_json, show_forecast
 from venire.judges import PROTOCOLS
 from venire.long_input import show_long_forecast
+from venire.looking import LEAST_INSTRUCTIONS
 from venire.orchestrator.generation import generation
 from venire.orchestrator.plan import judges_pairs
 from venire.orchestrator.recorded import Replayed
@@ -51,6 +52,8 @@ def show_plan(screen: Console, session: Session) -> None:
     if chosen.matchups and chosen.matchups[0].gap is not None:
         gaps = [matchup.gap for matchup in chosen.matchups if matchup.gap is not None]
         screen.print(f"Elo gaps: {max(gaps):.0f} to {min(gaps):.0f} points")
+    for sentence in _too_few(session):
+        screen.print(sentence, style="yellow")
     show_recovered(screen, recovered(session.store))
     if standing.settled or standing.failed:
         screen.print(
@@ -92,6 +95,23 @@ def _made_of(session: Session) -> str:
         there, who = sum(one.trials for one in chosen.recorded), len(chosen.recorded)
         asked.append(f"{there:,} judgments on record of {who} judge{'s' if who > 1 else ''}, {models}")
     return " + ".join(asked)
+
+
+def _too_few(session: Session) -> Iterator[str]:
+    """What so few instructions cannot tell, said before anything is paid."""
+    many, stop = len(session.planned.design.instructions), session.campaign.plan.stop
+    if not judges_pairs(session.campaign):
+        return
+    if many == 1:
+        yield (
+            "a single instruction: no rating or consistency will have an interval, and all of them are of this one "
+            f"text; [plan] instructions = {LEAST_INSTRUCTIONS} or more gives intervals that hold"
+        )
+    if many < LEAST_INSTRUCTIONS and (stop.half_width is not None or stop.top is not None or stop.ranks):
+        yield (
+            f"rules of [plan.stop] about widths and ranks need {LEAST_INSTRUCTIONS} instructions, and this plan has "
+            f"{many}: they will never end it"
+        )
 
 
 def _pairs_told(session: Session) -> str:
@@ -159,6 +179,7 @@ def plan_json(session: Session) -> dict[str, Any]:
         "plan": phases_json(session.campaign, session.planned),
         "equal_texts": session.planned.equal_texts,
         "recorded": [asdict(one) for one in chosen.recorded],
+        "warnings": list(_too_few(session)),
         "progress": asdict(session.progress) | {"missing": session.progress.missing},
         "judges": forecast_json(session.forecast()),
         "too_long": [asdict(row) for row in session.forecast_long()],

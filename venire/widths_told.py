@@ -42,7 +42,7 @@ def show_widths(screen: Console, found: PlanWidths | str | None) -> None:
     if found.widths.instructions < 20:
         screen.print(
             f"only {counted(found.widths.instructions, 'instruction')}: the intervals themselves are uncertain with "
-            "fewer than 20, and so are these widths; rules of [plan.stop] about widths and ranks wait for 20"
+            "fewer than 20, and so are these widths"
         )
     if found.ahead.until is not None:
         ahead = round(float(found.ahead.weight.sum()))

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from venire.arena.errors import Fault, StoreError
+from venire.arena.errors import Fault, InputError, StoreError
 from venire.arena.records import Reply, Verdict
 from venire.orchestrator.budget import Claim
 from venire.storage.store import Store
@@ -26,7 +26,7 @@ _LOOK_EVERY = 4
 """Calls between two looks at whether the store is in its place."""
 
 _MOST_GROUP = 10_000
-"""Waiting rows that space is set aside for, at most."""
+"""Waiting rows that space is set aside for, at most: each call among them has a slot of the journal."""
 
 
 class AttemptRecord(NamedTuple):
@@ -76,6 +76,7 @@ class Recorder:
     disk itself before its call is sent, and `safe` waits for a reply to be there. `inline` does without a thread (see
     `Writer`). `on_error` hears once, in the loop's
     thread, that the store failed or is not in its place any more; methods raise StoreError when nothing can be kept.
+    Raises InputError for groups of no row, or of more than space can be set aside for.
     """
 
     def __init__(
@@ -92,6 +93,8 @@ class Recorder:
         workers: int = 0,
         bytes_a_row: int = 4096,
     ) -> None:
+        if not 1 <= group_rows <= _MOST_GROUP:
+            raise InputError(f"group_rows is {group_rows:,}: give 1 to {_MOST_GROUP:,} rows to be written at once")
         self._store = store
         self._campaign = campaign
         self._reading = reading
@@ -99,7 +102,7 @@ class Recorder:
         self._strict = strict
         self._on_error = on_error
         self._freed = asyncio.Event()
-        rows = min(group_rows, _MOST_GROUP) + 2 * workers
+        rows = group_rows + 2 * workers
         spill_bytes = max(_LEAST_SPILL, rows * bytes_a_row)
         self._journal = store.begin_journal(campaign, workers=workers, spill_bytes=spill_bytes)
         self._holds: set[Hold] = set()

@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from venire.arena.errors import Fault, StoreError
+from venire.arena.errors import Fault, InputError, StoreError
 from venire.arena.records import Reply, Status, Verdict
 from venire.orchestrator.budget import Claim
 from venire.orchestrator.recorder import AttemptRecord, Recorder
@@ -325,3 +325,14 @@ def test_a_table_that_is_not_the_writers_is_refused(path: Path) -> None:
         with pytest.raises(KeyError):
             writer.put("nonsense", (1,))
         writer.close()
+
+
+@pytest.mark.parametrize("rows", [0, 10_001])
+def test_groups_that_no_space_can_be_set_aside_for_are_refused(rows: int, house: Any) -> None:
+    """The danger: with 17,000 rows waiting the journal had no slot left for the next call, and the run broke off."""
+
+    async def record() -> None:
+        Recorder(house.store, 3, 4, group_rows=rows, group_seconds=LONG, on_error=lambda error: None)
+
+    with pytest.raises(InputError, match="give 1 to 10,000 rows"):
+        asyncio.run(record())

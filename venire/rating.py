@@ -31,6 +31,10 @@ _CHOSEN = (
     "the policy of this campaign chose pairs by what was known of them: rated as if all had been asked alike (--method "
     "bradley-terry: as they were asked)"
 )
+_AS_ASKED = (
+    "rated as pairs were asked, which the policy of this campaign chose by what was known of them: its looks are by "
+    "--method even-pairs"
+)
 
 PLACING = "place "
 """How campaigns begin that place a model on the board of another: nobody means them who names none."""
@@ -106,6 +110,7 @@ class Verdicts:
         told: dict[str, Any] = {"source": self.told, "reference": self.reference_told}
         notes = [] if self.note is None or needed else [self.note]
         notes += [_CHOSEN] if chosen and method != DEFAULT_METHOD else []
+        notes += [_AS_ASKED] if self.method != DEFAULT_METHOD == method else []
         if notes:
             told["notes"] = [*board.diagnostics.get("notes", ()), *notes]
         more = {name: facts for name, facts in told.items() if facts is not None}

@@ -325,7 +325,9 @@ def test_a_campaign_is_looked_at_and_rated_by_what_does_not_hang_on_the_pairs_th
     assert board.method == method
     assert {row.model: row.elo for row in board.models} == pytest.approx(there, abs=1e-6)
     assert ("rated as if all" in str(board.diagnostics.get("notes"))) == (method == "even-pairs")
-    assert venire.rate(store_path, options=Options(ties="drop")).method == "bradley-terry"
+    other = venire.rate(store_path, options=Options(ties="drop"))  # which even-pairs does not take
+    assert other.method == "bradley-terry"
+    assert ("its looks are by --method even-pairs" in str(other.diagnostics.get("notes"))) == (method == "even-pairs")
 
 
 def test_judges_are_matched_by_what_the_others_said_where_gaps_come_from_verdicts(

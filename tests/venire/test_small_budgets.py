@@ -103,3 +103,15 @@ def test_a_budget_that_was_spent_ends_a_run_with_3_however_small_it_became(
     assert again.code == 3
     assert "nothing was asked in this run" in again.err
     assert venire("plan", path).code == 0
+
+
+def test_a_plan_that_is_refused_leaves_no_store_and_takes_none_away(venire: Venire, write_campaign: Write) -> None:
+    """The danger: the imported tables stayed behind in a store of a campaign that there is not."""
+    path = write_campaign(instructions=99)
+    refused = venire("plan", path)
+    assert refused.code == 2
+    assert "instructions = 99" in refused.err
+    assert not list(path.parent.glob("*.duckdb*"))
+    assert venire("plan", write_campaign()).code == 0
+    assert venire("plan", write_campaign(instructions=99)).code == 2
+    assert path.with_suffix(".duckdb").exists()

@@ -35,7 +35,7 @@ with venire.Session(venire.load_campaign(Path(sys.argv[1]))) as session:
 
 
 def child(path: Path, *, flush: bool = True) -> list[str]:
-    rows, seconds = (GROUP_ROWS, 0.1) if flush else (10**9, 10**9)
+    rows, seconds = (GROUP_ROWS, 0.1) if flush else (10_000, 10**9)
     return [sys.executable, "-c", CHILD, str(path), str(rows), str(seconds)]
 
 

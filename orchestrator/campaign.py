@@ -381,12 +381,9 @@ class _Run:
     def _summary(self) -> CampaignSummary:
         closed = {lane_name(lane.settings): lane.closed for lane in self.lanes.values() if lane.closed is not None}
         standing = frames.progress(self.store, self.planned.id)
-        only, asked = self.planned.only, standing
-        if only is not None:  # a part of the plan is what there is to ask
-            left = len(plans.pending(self.store, self.planned.id).among(only).trials)
-            asked = frames.Progress(left, 0, 0)
+        only = self.planned.only  # a part of the plan may be what there is to ask
         ending = end_of(
-            asked,
+            standing if only is None else frames.progress(self.store, self.planned.id, only),
             stopped=self.stop.gently.is_set(),
             planned_out=only is not None or not self.following or self.following.asked,
             out_of_budget=bool(self.out_of_budget) or self.following.short,

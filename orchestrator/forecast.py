@@ -37,9 +37,9 @@ _SHORT_REPLIES, _LONG_REPLIES = 70 / 250, 411 / 250
 class JudgeForecast:
     """What is left for one judge: money is in nano-dollars, times in seconds.
 
-    Nine times in ten it should cost between `low` and `high`; `most` is what it cannot exceed. `reasoning_tokens` are
-    those of the output tokens that are thought and not shown. `learnt` is the number of settled trials that all this
-    was learnt from; 0: from defaults, which know nothing of thinking.
+    Nine times in ten it should cost between `low` and `high`; `most` is for replies as long as may be, all
+    asked for twice. `reasoning_tokens` are those of the output tokens that are thought and not shown. `learnt` is the
+    number of settled trials that all this was learnt from; 0: from defaults, which know nothing of thinking.
     """
 
     judge: str
@@ -77,11 +77,12 @@ class _Usage:
 
 
 def forecast(store: Store, planned: PlannedCampaign, prices: Mapping[str, Price]) -> tuple[JudgeForecast, ...]:
-    """The forecast for every judge, for what is not settled yet, as if it had no replies on record."""
+    """The forecast for every judge, for what is not settled yet (of a part of the plan: of that), as if it had no
+    replies on record."""
     referenced = {number for number, judge in planned.judges.items() if PROTOCOLS[judge.protocol].needs_reference}
     asked = [number for number, judge in planned.judges.items() if judge.recorded is None]
     learnt = on_record(store, planned.id, asked, referenced)
-    left = {row.respondent: row for row in plans.forecast(store, planned.id, referenced)}
+    left = {row.respondent: row for row in plans.forecast(store, planned.id, referenced, only=planned.only)}
     found = []
     for number, judge in sorted(planned.judges.items(), key=lambda item: item[1].name):
         row = left.get(number)
@@ -179,7 +180,7 @@ def _reach(degrees: int) -> float:
 
 
 def _most(judge: JudgeSettings, trials: int, texts: int, price: Price) -> int:
-    """What all that is left cannot exceed: every reply as long as may be, a repair, each asked for twice."""
+    """What all that is left should not exceed: every reply as long as may be, a repair, each asked for twice."""
     entry = PROTOCOLS[judge.protocol]
     shown = texts // int(_CHARACTERS_A_TOKEN)
     longest = int(judge.options["max_tokens"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +22,9 @@ _COLUMNS = ("trial", "respondent", "instruction", "model_a", "model_b", "repeat"
 _MANY = 1 << 20
 """More than models are ever used, so that instructions come first."""
 
+_SPREAD = 2_000
+"""Places that are spread with care, each of which takes a look at all; after so many any order is even enough."""
+
 Rows = Mapping[str, "NDArray[np.int64]"]
 
 
@@ -29,12 +32,13 @@ def pilot_trials(store: Store, planned: PlannedCampaign, number: int, *, seed: i
     """Missing trials (trials,) after which every judge that is asked has `number` of this plan settled, or one more.
 
     A battle is taken whole, in all its orders, so that it makes a judgment; judges get the same battles as far as they
-    have them left. They are drawn with `seed`, always on the instruction, then of the models, that have the fewest. Of
-    repeats only the first is asked.
+    have them left. The order in which battles are taken depends on the plan and `seed` alone, so that a pilot which was
+    stopped goes on with what it began: always on the instruction, then of the models, that have the fewest. Of repeats
+    only the first is asked.
     """
     now = standing(store, planned.id)
     rows = _rows(store, now.planned)
-    settled, missing = now.settled[rows["trial"]], now.missing[rows["trial"]] & (rows["repeat"] == 1)
+    settled = now.settled[rows["trial"]]
     lacking = {
         respondent: number - int(np.count_nonzero(settled & (rows["respondent"] == respondent)))
         for respondent, judge in sorted(planned.judges.items())
@@ -44,14 +48,12 @@ def pilot_trials(store: Store, planned: PlannedCampaign, number: int, *, seed: i
     rng = np.random.default_rng(seed)
     found: list[int] = []
     for group in (pairs, *([one] for one in lacking if one not in pairs)):
-        of = missing & np.isin(rows["respondent"], group)
+        of = (rows["repeat"] == 1) & np.isin(rows["respondent"], group)
         units = np.column_stack([rows[name][of] for name in ("instruction", "model_a", "model_b")])
         if group is not pairs:
             units[:, 1] = units[:, 2] = rows["trial"][of]  # each is one for itself
-        rank = _ranks(units, max([0, *(lacking[one] for one in group)]), rng)
-        for one in group:
-            its = (rows["respondent"][of] == one) & (rank >= 0)
-            found += _first(rows["trial"][of][its], rank[its], lacking[one])
+        trials = rows["trial"][of]
+        found += _taken(units, trials, rows["respondent"][of], now.missing[trials], lacking, rng)
     return np.array(found, dtype=np.int64)
 
 
@@ -65,32 +67,45 @@ def _rows(store: Store, planned: NDArray[np.bool_]) -> Rows:
     return {name: np.concatenate(found) for name, found in columns.items()}
 
 
-def _ranks(units: NDArray[np.int64], number: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """The place (rows,) of each row's unit among the first so many that are drawn; -1 for the others."""
+def _taken(
+    units: NDArray[np.int64],
+    trials: NDArray[np.int64],
+    respondents: NDArray[np.int64],
+    missing: NDArray[np.bool_],
+    lacking: Mapping[int, int],
+    rng: np.random.Generator,
+) -> list[int]:
+    """Missing trials of whole units, as these are drawn, until no judge of these rows lacks any or none is left."""
     distinct, group = np.unique(units, axis=0, return_inverse=True)
-    distinct = distinct[drawn := rng.permutation(len(distinct))]
-    instruction = np.unique(distinct[:, 0], return_inverse=True)[1]
-    models = np.unique(distinct[:, 1:], return_inverse=True)[1].reshape(-1, 2)
+    by_unit = np.argsort(group, kind="stable")
+    ends = np.cumsum(np.bincount(group, minlength=len(distinct)))
+    left = {one: lacking[one] for one in np.unique(respondents).tolist()}
+    found: list[int] = []
+    for place in _drawn(distinct, rng):
+        wants = {one for one, count in left.items() if count > 0}
+        if not wants:
+            break
+        for row in by_unit[ends[place - 1] if place else 0 : ends[place]].tolist():
+            if missing[row] and (one := int(respondents[row])) in wants:
+                found.append(int(trials[row]))
+                left[one] -= 1
+    return found
+
+
+def _drawn(units: NDArray[np.int64], rng: np.random.Generator) -> Iterator[int]:
+    """Places of distinct units (units, instruction and two models) in the order in which they are taken."""
+    order = rng.permutation(len(units))
+    instruction = np.unique(units[order, 0], return_inverse=True)[1]
+    models = np.unique(units[order, 1:], return_inverse=True)[1].reshape(-1, 2)
     asked = np.zeros(int(instruction.max(initial=-1)) + 1, dtype=np.int64)
     shown = np.zeros(int(models.max(initial=-1)) + 1, dtype=np.int64)
-    rank = np.full(len(distinct), -1, dtype=np.int64)
-    for place in range(min(number, len(distinct))):
+    taken = np.zeros(len(units), dtype=np.bool_)
+    for _ in range(min(_SPREAD, len(units))):
         used = _MANY * asked[instruction] + shown[models[:, 0]] + shown[models[:, 1]]
-        used[rank >= 0] = np.iinfo(np.int64).max
+        used[taken] = np.iinfo(np.int64).max
         best = int(np.argmin(used))
-        rank[best] = place
+        taken[best] = True
         asked[instruction[best]] += 1
         shown[models[best]] += 1
-    back = np.empty_like(rank)
-    back[drawn] = rank
-    return np.asarray(back[group])
-
-
-def _first(trials: NDArray[np.int64], rank: NDArray[np.int64], number: int) -> list[int]:
-    """The trials of the first ranks, whole ones, until there are so many."""
-    found: list[int] = []
-    for place in np.unique(rank).tolist():
-        if len(found) >= number:
-            break
-        found += trials[rank == place].tolist()
-    return found
+        yield int(order[best])
+    yield from order[~taken].tolist()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -101,10 +101,12 @@ def judges(store: Store, campaign: int) -> tuple[JudgeRow, ...]:
     )
 
 
-def progress(store: Store, campaign: int) -> Progress:
-    """How far a campaign is."""
-    now = standing(store, campaign)
-    return Progress(*(int(np.count_nonzero(state)) for state in _exclusive(now)))
+def progress(store: Store, campaign: int, only: Collection[int] | None = None) -> Progress:
+    """How far a campaign is; `only` are the trials that are counted, None: all."""
+    states = _exclusive(standing(store, campaign))
+    if only is not None:
+        return Progress(*(int(np.count_nonzero(state[list(only)])) for state in states))
+    return Progress(*(int(np.count_nonzero(state)) for state in states))
 
 
 def judge_progress(store: Store, campaign: int) -> dict[str, Progress]:

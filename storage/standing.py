@@ -148,9 +148,16 @@ def _ascending(parts: list[NDArray[np.int64]]) -> bool:
     return within and all(before[-1] < after[0] for before, after in pairwise(filled))
 
 
-def forecast(store: Store, campaign: int, referenced: Collection[int] = ()) -> tuple[Forecast, ...]:
-    """Trials left and their characters, by respondent; those in `referenced` are shown reference answers as well."""
+def forecast(
+    store: Store, campaign: int, referenced: Collection[int] = (), *, only: Collection[int] | None = None
+) -> tuple[Forecast, ...]:
+    """Trials left and their characters, by respondent; those in `referenced` are shown reference answers as well.
+
+    `only` are the trials that are counted; None: all.
+    """
     missing = standing(store, campaign).missing
+    if only is not None:
+        missing[~np.isin(np.arange(len(missing)), list(only))] = False
     asked, with_reference = (by_number(store, "instruction_lengths", of) for of in ("characters", "referenced"))
     found: dict[int, tuple[int, int, int]] = {}
     for part in parts(store, "shown_between", len(missing) - 1):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,6 +17,8 @@ from venire.orchestrator.ending import CampaignSummary, Ending
 from venire.orchestrator.pilot import pilot_trials
 from venire.screen import money, plain, progress
 from venire.session import Session
+from venire.standing import failed_steps, show_failed
+from venire.storage.frames import progress as progress_of
 
 __all__ = ["run_pilot"]
 
@@ -29,26 +33,26 @@ def run_pilot(screen: Console, session: Session, number: int, *, yes: bool) -> E
     if not len(trials):
         screen.print(f"every judge has {number} trials on record, or no more to be asked: no pilot is needed")
         return Ending.COMPLETE
-    _agree(screen, session, len(trials), yes=yes)
     whole = session.planned
     session.planned = replace(whole, only=frozenset(trials.tolist()))
     try:
+        _agree(screen, session, len(trials), yes=yes)
         with progress(screen) as tell:
             summary = session.run(
                 progress=_of_pilot(tell, session, len(trials)), warn=lambda one: screen.print(plain(one))
             )
     finally:
         session.planned = whole
-    _show_ending(screen, summary, len(trials))
+    _show_ending(screen, session, summary, trials.tolist())
     return summary.ending
 
 
 def _agree(screen: Console, session: Session, trials: int, *, yes: bool) -> None:
     if yes:
         return
-    rows, left = session.forecast(), session.progress.missing
-    expected, most = (sum(getattr(row, name) for row in rows) * trials / left for name in ("expected", "most"))
-    told = f"{trials:,} trials of the plan, about {money(round(expected))}, at most about {money(round(most))}"
+    rows = session.forecast()
+    expected, most = (sum(getattr(row, name) for row in rows) for name in ("expected", "most"))
+    told = f"{trials:,} trials of the plan, about {money(expected)}, at most about {money(most)}"
     if not sys.stdin.isatty():
         raise InputError(f"a pilot asks {told}, and nobody is there to agree: add --yes")
     try:
@@ -68,8 +72,15 @@ def _of_pilot(tell: Callable[[Statistics], None], session: Session, trials: int)
     )
 
 
-def _show_ending(screen: Console, summary: CampaignSummary, trials: int) -> None:
-    now = summary.statistics
-    screen.print(f"pilot: {trials:,} trials, {now.calls:,} calls, {money(now.spent)}")
+def _show_ending(screen: Console, session: Session, summary: CampaignSummary, trials: list[int]) -> None:
+    now, done = summary.statistics, progress_of(session.store, session.planned.id, trials)
+    settled = f"{done.settled:,} of {done.planned:,}" if done.settled < done.planned else f"{done.planned:,}"
+    screen.print(f"pilot: {settled} trials, {now.calls:,} calls, {money(now.spent)}")
     if summary.ending is not Ending.COMPLETE:
         screen.print(f"it did not end whole ({summary.ending.value}): what follows rests on what there is")
+    for lane, why in summary.closed_lanes.items():
+        screen.print(f"lane closed: {plain(lane)}: {plain(why)}")
+    if done.failed:
+        file = shlex.quote(os.path.relpath(session.campaign.path))
+        screen.print(f"{done.failed:,} trials failed; try them again: venire run {file} --retry-failed")
+        show_failed(screen, failed_steps(session.store, session.planned.id), summary.progress.failed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -43,14 +44,25 @@ def judge(name: str, protocol: str = "two-stage") -> JudgeSettings:
     return JudgeSettings(name, name, protocol, {"max_tokens": "400"}, lane)
 
 
-def planned(store: Store, *judges: JudgeSettings, repeats: int = 1) -> PlannedCampaign:
-    plan = PlanSettings((PhaseSettings("all-pairs", matchups=None),), repeats=repeats)
+def planned(
+    store: Store, *judges: JudgeSettings, repeats: int = 1, orders: Literal["both", "random"] = "both"
+) -> PlannedCampaign:
+    plan = PlanSettings((PhaseSettings("all-pairs", matchups=None),), repeats=repeats, orders=orders)
     path = Path("c.toml")
     return plan_campaign(store, Campaign("c", 1, path, store.path, DataSources(), plan, judges, Budget(), "", "same"))
 
 
 def shown(store: Store, trials: NDArray[np.int64]) -> list[plans.Pending]:
     return plans.load(store, trials)
+
+
+def settle(store: Store, trials: list[int]) -> None:
+    with store.commit() as commit:
+        commit.run("insert_reading", parser="test", now=store.clock.wall())
+    for trial in trials:
+        store.connection.execute(
+            "insert into verdict values (?, 1, 1, '', null, null, null, null, false, false, 0, 1)", [trial]
+        )
 
 
 def test_every_judge_is_asked_so_many_on_as_many_instructions_as_there_are(store: Store) -> None:
@@ -77,16 +89,31 @@ def test_battles_are_whole_and_the_same_for_all_judges(store: Store) -> None:
 def test_what_is_settled_counts_and_is_not_asked_again(store: Store) -> None:
     made = planned(store, judge("j"))
     first = pilot_trials(store, made, 6)
-    with store.commit() as commit:
-        commit.run("insert_reading", parser="test", now=store.clock.wall())
-    for trial in first.tolist():
-        store.connection.execute(
-            "insert into verdict values (?, 1, 1, '', null, null, null, null, false, false, 0, 1)", [trial]
-        )
+    settle(store, first.tolist())
     assert not len(pilot_trials(store, made, 6))
     more = pilot_trials(store, made, 10)
     assert len(more) == 4
     assert not set(more.tolist()) & set(first.tolist())
+
+
+def test_a_pilot_that_was_stopped_goes_on_with_the_battles_that_it_began(store: Store) -> None:
+    made = planned(store, judge("j"), judge("k"))
+    rows = shown(store, pilot_trials(store, made, 24))
+    battle = {one.id: (one.instruction_number, frozenset(part.model for part in one.shown)) for one in rows}
+    begun = set(list(dict.fromkeys(battle.values()))[:5])
+    settle(store, [trial for trial, its in battle.items() if its in begun])
+    left = {trial for trial, its in battle.items() if its not in begun}
+    assert set(pilot_trials(store, made, 24).tolist()) == left
+
+
+def test_every_judge_has_its_number_though_they_have_unlike_battles_left(store: Store) -> None:
+    made = planned(store, judge("j"), judge("k"), orders="random")
+    rows = shown(store, plans.pending(store, made.id).trials)
+    own = {number: [one.id for one in rows if one.respondent == number] for number in made.judges}
+    first, second = made.judges
+    settle(store, own[first][:30] + own[second][30:60])
+    asked = Counter(one.respondent for one in shown(store, pilot_trials(store, made, 66)))
+    assert asked == {first: 36, second: 36}
 
 
 def test_the_first_repeat_alone_is_asked(store: Store) -> None:

@@ -9,6 +9,11 @@ from typing import Any
 
 import pytest
 
+from tests.venire.conftest import JUDGE
+from venire.arena.errors import CallError, Fault
+from venire.arena.records import Reply
+from venire.judges.providers.openai import OpenAIProvider
+
 Write = Callable[..., Path]
 Venire = Callable[..., Any]
 
@@ -46,6 +51,36 @@ def test_nobody_is_asked_without_a_yes(write_campaign: Write, venire: Venire, mo
     monkeypatch.setattr("typer.confirm", lambda *words, **options: False)
     assert venire("plan", file, "--pilot", 4).code == 130
     assert json.loads(venire("plan", file, "--json").out)["progress"]["settled"] == 0
+
+
+def test_the_money_to_agree_to_is_that_of_the_judges_who_are_asked(
+    write_campaign: Write, venire: Venire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("typer.confirm", lambda words, **options: bool(asked.append(words)))
+    dear, free = (JUDGE.format(name=one, more=more) for one, more in (("gpt-4-0613", PRICED), ("bard", "free = true")))
+    one, both = write_campaign(name="one.toml", judges=dear), write_campaign(name="both.toml", judges=dear + free)
+    for file in (one, both):
+        named = f'name = "{file.stem}"\nstore = "shared.duckdb"'
+        file.write_text(file.read_text(encoding="utf-8").replace('name = "small"', named), encoding="utf-8")
+    assert venire("plan", one, "--pilot", 4, "--yes").code == 0
+    assert venire("plan", both, "--pilot", 4).code == 130
+    assert asked == ["Ask 4 trials of the plan, about $0.00, at most about $0.00?"]
+
+
+def test_a_pilot_of_which_every_call_fails_says_so(
+    write_campaign: Write, venire: Venire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refused(self: OpenAIProvider, body: bytes, idempotency_key: str) -> Reply:
+        raise CallError("no such parameter", Fault.BAD_REQUEST, status=400)
+
+    monkeypatch.setattr(OpenAIProvider, "send", refused)
+    done = venire("plan", write_campaign(judge=PRICED), "--pilot", 4, "--yes")
+    assert done.code == 4
+    assert "pilot: 0 of 8 trials, 8 calls" in done.err
+    assert "8 trials failed; try them again: venire run" in done.err
+    assert "bad request: no such parameter" in done.err
 
 
 def test_a_pilot_that_a_budget_stops_says_so(write_campaign: Write, venire: Venire) -> None:

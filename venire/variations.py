@@ -54,7 +54,7 @@ class Variation:
             self.protocol,
             None if self.judges is None else f"{self.judges} judge{'s' * (self.judges != 1)}",
             None if self.orders is None else {"both": "both orders", "random": "one order"}[self.orders],
-            None if self.calls is None else f"{self.calls} calls",
+            None if self.calls is None else f"{self.calls} call{'s' * (self.calls != 1)}",
             None if self.money is None else money(self.money),
         )
         return ", ".join(one for one in said if one is not None) or "as the file says"

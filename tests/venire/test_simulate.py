@@ -78,6 +78,15 @@ def test_a_table_over_seeds_holds_runs_means_and_differences(venire: Venire, fil
     assert {row["verdicts"] for row in table} == {"simulated"}
 
 
+def test_a_table_that_cannot_be_written_is_refused_before_anything_is_run(
+    venire: Venire, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("venire.simulating.simulate", lambda *words, **options: pytest.fail("something was run"))
+    done = venire("simulate", file, *TINY, "--csv", file.parent / "nowhere" / "t.csv")
+    assert done.code == 2
+    assert "t.csv: No such file or directory" in done.err
+
+
 def test_calls_are_a_limit_that_is_used_up_and_the_screen_says_what_it_is(venire: Venire, file: Path) -> None:
     done = venire("simulate", file, "--policy", "all-pairs", "--calls", 100, *TINY, "--seeds", 1)
     assert done.code == 0, done.err

@@ -63,6 +63,8 @@ def simulate(
     campaign = load_campaign(file)
     rows = cross(_axes(policies, protocols, judges, orders, budgets, calls), campaign)
     seats = simulated(campaign, stand_ins)
+    if table is not None:
+        table.open("a", encoding="utf-8").close()  # or minutes later, when there is something to lose
     screen = console(stderr=True)
     with tempfile.TemporaryDirectory(prefix="venire-simulate-") as folder, counting(screen, "runs") as progress:
         field, template = field_of(campaign, Path(folder), models, instructions)

@@ -89,7 +89,7 @@ def spread_of(
         gram: Any = _information(here)
         return Spread(*_put(limit, moves, gram, 1.0), np.inf, len(rows))
     scores, largest, unit = _scores(limit, rows, first)
-    units, each = _grouped(rows, kind, unit)
+    units, each = _grouped(rows, kind)
     if units < 2:
         return _blanks(limit, f"errors cannot be told from one {'cluster' if kind == 'cluster' else 'comparison'}")
     entry, place, value = scores
@@ -234,7 +234,7 @@ def _scores(
     return (entry, place, value), largest, judge
 
 
-def _grouped(rows: Comparisons, kind: str, judge: NDArray[np.intp]) -> tuple[int, NDArray[np.int32]]:
+def _grouped(rows: Comparisons, kind: str) -> tuple[int, NDArray[np.int32]]:
     """How many independent units have any weight, and each row's."""
     some = np.ones(len(rows), dtype=np.bool_) if rows.weight is None else rows.weight > 0.0
     if kind == "cluster" and rows.cluster is None:

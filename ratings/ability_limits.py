@@ -174,7 +174,7 @@ def _fitted(part: Cells, state: _State, judges: Codes, penalty: Penalty, blind: 
         odds = odds_at(part, point)
         if held.shape[1] > 1:
             placed = ~state.fixed[judges][:, 1:].all(axis=1)
-            halted = bool(np.any(_beyond(part, point, state.fixed[judges]) & placed & ~edge))
+            halted = bool(np.any(_beyond(point, state.fixed[judges]) & placed & ~edge))
         if penalty.abilities == 0.0 and np.any((size > _FAR) & ~edge):
             halted = halted or bool(
                 np.any((size > _FAR) & ~edge & ((directed(part, odds) > 0) | ((size > state.vast) & ~freed)))
@@ -203,7 +203,7 @@ def _fitted(part: Cells, state: _State, judges: Codes, penalty: Penalty, blind: 
     return found, halted
 
 
-def _beyond(part: Cells, point: Point, fixed: Mask) -> Mask:
+def _beyond(point: Point, fixed: Mask) -> Mask:
     """Judges (judges,) with an ability or a habit that no verdicts of both kinds would lead to."""
     size = np.abs(np.where(fixed, 0.0, point.local))
     size[:, 0] *= point.spread
@@ -216,7 +216,7 @@ def _unplaced(part: Cells, point: Point, state: _State, judges: Codes, names: tu
         return False
     held = state.fixed[judges]
     inner = arrow(part, point, held=held).inner
-    beyond = _beyond(part, point, held) | (np.linalg.eigvalsh(inner)[:, 0] < _LITTLE * part.by_judge(part.weight))
+    beyond = _beyond(point, held) | (np.linalg.eigvalsh(inner)[:, 0] < _LITTLE * part.by_judge(part.weight))
     if part.first is None:
         beyond &= ~state.fixed[judges, -1]
     else:

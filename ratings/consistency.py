@@ -145,8 +145,8 @@ def consistency(
     counted = tally(used)
     plain, decisive = matchup_shares(used, counted), matchup_shares(used, counted, decisive=True)
     source, gaps = _gaps(used, plain, elo)
-    heavy = importance(weights, used, plain, gaps)
-    decisive_heavy = importance(weights, used, decisive, gaps) if weights == "optimal" else heavy
+    heavy = importance(weights, plain, gaps)
+    decisive_heavy = importance(weights, decisive, gaps) if weights == "optimal" else heavy
     forms = {
         "consistency": scores(plain, used, drawn, unit=unit, importance=heavy),
         "decisive": scores(decisive, used, drawn, unit=unit, importance=decisive_heavy),

@@ -65,9 +65,7 @@ def _gaps(wins: NDArray[np.float64], group: NDArray[np.intp]) -> NDArray[np.floa
     return gaps
 
 
-def importance(
-    weights: Weights, rows: Coded, shares: MatchupShares, gaps: NDArray[np.float64]
-) -> NDArray[np.float64] | None:
+def importance(weights: Weights, shares: MatchupShares, gaps: NDArray[np.float64]) -> NDArray[np.float64] | None:
     """How much each matchup counts in each judge's consistency (judges, pairs); None: all the same.
 
     `gap` and `gap-squared` are the gap's size and its square. `optimal` is n * gap / (2 pbar - 1), n the judge's

@@ -126,7 +126,7 @@ def place_anew(
     held = fit_board(data, model) if board is None else board
     code = data.models.index(model)
     mine = (data.a == code) | (data.b == code)
-    state, of_row = _state(judgments, model, held, mine, phase, habits)
+    state, of_row = _state(judgments, model, held, mine, habits)
     if prices is not None:
         fixed, each = prices(state.models, state.instructions)
         state = replace(state, instruction_price=fixed, completion_price=each)
@@ -199,8 +199,7 @@ def _whole(data: Comparisons) -> Ratings:
 
 
 def _state(
-    judgments: Judgments, model: str, board: Ratings, mine: NDArray[np.bool_], phase: PhaseSettings,
-    habits: Sequence[JudgeHabit],
+    judgments: Judgments, model: str, board: Ratings, mine: NDArray[np.bool_], habits: Sequence[JudgeHabit]
 ) -> tuple[PlanState, NDArray[np.intp]]:  # fmt: skip
     """What a policy may know before the first battle, and for every judgment its battle in `only`, -1: of the board."""
     rated = np.isfinite(board.logits)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import lzma
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import pytest
 from venire.arena.errors import InputError, StoreError, StoreHeldError
 from venire.arena.records import Rating
 from venire.storage import checking, imports
-from venire.storage.checking import check, refuse_unsound
+from venire.storage.checking import check, check_open, refuse_unsound
 from venire.storage.journal import Journal
 from venire.storage.store import open_store
 
@@ -82,16 +82,31 @@ PLANTED = {
 KEYS = ("check_instruction_keys", "check_prompt_digests", "check_completion_keys", "check_trial_digests")
 
 
+@pytest.fixture(scope="module")
+def connection(content: bytes, tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The sound store, open; whoever spoils it takes that back."""
+    path = tmp_path_factory.mktemp("sound") / "judged.duckdb"
+    path.write_bytes(content)
+    with duckdb.connect(str(path)) as opened:
+        opened.execute("set TimeZone = 'UTC'")
+        yield opened
+        assert check_open(opened, full=True).sound
+
+
 @pytest.mark.parametrize("name", PLANTED)
-def test_what_is_wrong_is_named_with_a_count_and_an_example(name: str, sound: Path) -> None:
-    spoil(sound, PLANTED[name])
-    found = check(sound, full=True)
-    finding = dict(zip((*checking._ROWS, *KEYS, "journal"), found.findings, strict=True))[name]
+def test_what_is_wrong_is_named_with_a_count_and_an_example(
+    name: str, connection: duckdb.DuckDBPyConnection, path: Path
+) -> None:
+    connection.begin()
+    connection.execute(PLANTED[name])
+    found = check_open(connection, full=True)
+    connection.rollback()
+    finding = dict(zip((*checking._ROWS, *KEYS), found.findings, strict=True))[name]
     assert finding.count > 0
     assert finding.example
     assert not found.sound
     with pytest.raises(StoreError, match="is not sound"):
-        refuse_unsound(sound, found)
+        refuse_unsound(path, found)
 
 
 def test_every_kind_of_damage_that_is_looked_for_has_been_planted() -> None:

@@ -203,7 +203,7 @@ def test_what_each_store_has_is_in_the_merged_one_and_paid_once(folder: Path, tw
     a, b = two
     a.settle(1, 0).settle(2, 10)
     b.settle(3, 5, label=-1).call(4, 1, 20)
-    merged = both_ways(folder, a, b)
+    merged = put(folder, a, b)
     assert merged.rows["trials"] == 12
     assert (merged.rows["planned"], merged.rows["attempts"], merged.rows["verdicts"]) == (12, 7, 3)
     assert merged.paid == {"c": 7 * PRICE}
@@ -212,20 +212,29 @@ def test_what_each_store_has_is_in_the_merged_one_and_paid_once(folder: Path, tw
     assert ask(Path(merged.path), "select count(*) from missing") == [(9,)]
 
 
+def test_it_does_not_matter_which_store_is_named_first(folder: Path, two: tuple[Kept, Kept]) -> None:
+    a, b = two
+    a.settle(1, 100, label=1).call(2, 1, 0).call(2, 2, 50).verdict(2, 1).settle(3, 10)
+    b.settle(1, 0, label=-1).call(2, 1, 10).call(2, 2, 20).verdict(2, -1).call(3, 1, 0)
+    a.settle(4, 0).fail(5, 10).fail(6, 11).settle(7, 12).fail(9, 0).fail(10, 40)
+    b.fail(4, 5).call(5, 1, 20).settle(8, 5, label=-1).call(9, 1, 20).fail(10, 30).fail(10, 30, cleared=True)
+    merged = both_ways(folder, a, b)
+    assert (merged.doubles, merged.mixed) == (5, 2)
+
+
 def test_a_store_with_itself_or_with_its_copy_is_itself(folder: Path, two: tuple[Kept, Kept]) -> None:
     a, _ = two
     a.settle(1, 0).fail(2, 5).call(3, 1, 9)
     copy = folder / "copy.duckdb"
     copy.write_bytes(a.path.read_bytes())
-    alone, twice = put(folder, a, a, sound=False), put(folder, a, copy)
-    thrice = put(folder, copy, a, a, sound=False)
-    assert facts(alone) == facts(twice) == facts(thrice)
+    alone, thrice = put(folder, a, a, sound=False), put(folder, copy, a, a)
+    assert facts(alone) == facts(thrice)
     tables = ("trial", "plan", "round", "attempt", "verdict", "failure", "completion", "campaign_judge")
     counts = ", ".join(f"(select count(*) from {table}) as {table}" for table in tables)
     before = a.ask(f"select store_id, {counts} from store")
-    for merged in (alone, twice, thrice):
+    for merged in (alone, thrice):
         assert ask(Path(merged.path), f"select store_id, {counts} from store") == before
-    assert twice.shared_attempts == 4
+    assert thrice.shared_attempts == 4
 
 
 def test_a_backup_and_the_store_that_went_on_are_that_store(folder: Path, two: tuple[Kept, Kept]) -> None:
@@ -244,7 +253,7 @@ def test_two_answers_to_one_step_are_kept_and_the_first_sent_is_the_reply(folder
     a, b = two
     a.settle(1, 100, label=1)
     b.settle(1, 0, label=-1)
-    merged = both_ways(folder, a, b)
+    merged = put(folder, a, b)
     path = Path(merged.path)
     assert merged.doubles == 2
     assert merged.mixed == 0
@@ -262,7 +271,7 @@ def test_a_settled_trial_with_replies_of_both_stores_is_counted_and_named(folder
     a.call(1, 1, 0).call(1, 2, 50).verdict(1, 1)
     b.call(1, 1, 10).call(1, 2, 20).verdict(1, -1)
     b.settle(2, 60)
-    merged = both_ways(folder, a, b)
+    merged = put(folder, a, b)
     path = Path(merged.path)
     assert (merged.mixed, merged.rows["verdicts"]) == (1, 2)
     (detail,) = ask(path, "select detail from event where kind = 'merged'")[0]
@@ -282,7 +291,7 @@ def test_an_unfinished_conversation_that_began_first_makes_a_settled_trial_mixed
     a, b = two
     a.settle(1, 10)
     b.call(1, 1, 0)
-    assert both_ways(folder, a, b).mixed == 1
+    assert put(folder, a, b).mixed == 1
 
 
 def test_what_is_settled_in_one_store_is_not_failed_in_the_merged_one(folder: Path, two: tuple[Kept, Kept]) -> None:
@@ -292,7 +301,7 @@ def test_what_is_settled_in_one_store_is_not_failed_in_the_merged_one(folder: Pa
         "verdict", (4, 1, 4, "rule", None, None, None, None, False, False, PRICE)
     )  # filtered: settled, unanswered
     b.fail(1, 5).call(2, 1, 20).fail(4, 6)
-    merged = both_ways(folder, a, b)
+    merged = put(folder, a, b)
     path = Path(merged.path)
     assert ask(path, "select trial_key from failed join trial on id = trial") == a.ask(
         "select trial_key from trial where id = 3"
@@ -307,7 +316,7 @@ def test_of_a_failure_and_its_clearing_the_later_counts(folder: Path, two: tuple
     copy = folder / "copy.duckdb"
     copy.write_bytes(a.path.read_bytes())
     a.fail(1, 0, cleared=True)
-    assert both_ways(folder, a, copy).rows["failed"] == 0
+    assert put(folder, a, copy).rows["failed"] == 0
 
 
 def test_calls_that_a_killed_run_announced_are_alike_and_each_counts(folder: Path, two: tuple[Kept, Kept]) -> None:

@@ -16,9 +16,11 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
+from venire.arena.clock import VirtualClock
 from venire.commands import app, main
 from venire.configs.loading import load_campaign
-from venire.session import answer_key
+from venire.orchestrator.ending import Ending
+from venire.session import Embedded, Session, answer_key
 from venire.simulation.server import JudgeServer, serve_in_thread
 
 Serve = Callable[..., AbstractContextManager[JudgeServer]]
@@ -122,10 +124,11 @@ def venire(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, 
 
 
 @pytest.fixture
-def judged(write_campaign: Callable[..., Path], venire: Callable[..., Done]) -> Callable[..., Path]:
+def judged(write_campaign: Callable[..., Path]) -> Callable[..., Path]:
     """Writes a campaign file as `write_campaign` does, and beside it the store of that campaign when it has ended.
 
-    Each campaign is run once, by the first test that needs it; the others have a copy of its store.
+    Each campaign is run once, by the first test that needs it; the others have a copy of its store. Nothing is sent:
+    judges that are asked in the process say the same in half of the time.
     """
 
     def write(**settings: Any) -> Path:
@@ -134,8 +137,8 @@ def judged(write_campaign: Callable[..., Path], venire: Callable[..., Done]) -> 
         if text in _ENDED:
             store.write_bytes(_ENDED[text])
         else:
-            done = venire("run", path, "--yes")
-            assert done.code == 0, done.err
+            with Session(load_campaign(path), clock=VirtualClock()) as session:
+                assert session.run(embedded=Embedded(direct=True)).ending is Ending.COMPLETE
             _ENDED[text] = store.read_bytes()
         return path
 

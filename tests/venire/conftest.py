@@ -124,11 +124,24 @@ def venire(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, 
 
 
 @pytest.fixture
-def judged(write_campaign: Callable[..., Path]) -> Callable[..., Path]:
+def settle() -> Callable[..., Ending]:
+    """Asks all that is left of a campaign file, and says how that ended.
+
+    For tests of what comes after a run: judges are asked in this process, without HTTP, which takes half of the time.
+    """
+
+    def run(path: Path, *, amend: bool = False) -> Ending:
+        with Session(load_campaign(path), amend=amend, clock=VirtualClock()) as session:
+            return session.run(environ={}, embedded=Embedded(direct=True)).ending
+
+    return run
+
+
+@pytest.fixture
+def judged(write_campaign: Callable[..., Path], settle: Callable[..., Ending]) -> Callable[..., Path]:
     """Writes a campaign file as `write_campaign` does, and beside it the store of that campaign when it has ended.
 
-    Each campaign is run once, by the first test that needs it; the others have a copy of its store. Nothing is sent:
-    judges that are asked in the process say the same in half of the time.
+    Each campaign is run once, by the first test that needs it; the others have a copy of its store.
     """
 
     def write(**settings: Any) -> Path:
@@ -137,8 +150,7 @@ def judged(write_campaign: Callable[..., Path]) -> Callable[..., Path]:
         if text in _ENDED:
             store.write_bytes(_ENDED[text])
         else:
-            with Session(load_campaign(path), clock=VirtualClock()) as session:
-                assert session.run(embedded=Embedded(direct=True)).ending is Ending.COMPLETE
+            assert settle(path) is Ending.COMPLETE
             _ENDED[text] = store.read_bytes()
         return path
 

@@ -14,10 +14,12 @@ from rich.console import Console
 import venire as package
 from venire.arena.errors import InputError
 from venire.audit_screen import show_audit
+from venire.orchestrator.ending import Ending
 from venire.reports.audit import CHECKS
 from venire.reports.audit import Audit as Found
 from venire.reports.finding import Finding
 
+Settle = Callable[..., Ending]
 Venire = Callable[..., Any]
 WriteCampaign = Callable[..., Path]
 
@@ -101,9 +103,11 @@ def test_where_and_cluster_choose_rows_and_errors(venire: Venire, table: Path) -
     assert lone["worry"] is None
 
 
-def test_a_store_knows_what_was_planned_and_who_led_when(venire: Venire, write_campaign: WriteCampaign) -> None:
+def test_a_store_knows_what_was_planned_and_who_led_when(
+    venire: Venire, write_campaign: WriteCampaign, settle: Settle
+) -> None:
     path = write_campaign(name="done.toml")
-    assert venire("run", path, "--yes").code == 0
+    assert settle(path) is Ending.COMPLETE
     found = venire("audit", path.with_suffix(".duckdb"), "--json").json()
     by_name = {one["check"]: one for one in found["findings"]}
     assert found["verdicts"] == "simulated"

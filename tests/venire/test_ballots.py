@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from venire.orchestrator.ending import Ending
+
+Settle = Callable[..., Ending]
 Venire = Callable[..., Any]
 
 ROWS = [
@@ -98,12 +101,12 @@ def test_judges_of_lists_end_their_run_with_a_board(venire: Venire, write_campai
 
 
 def test_beside_judges_of_pairs_ballots_are_left_out_and_it_is_said(
-    venire: Venire, write_campaign: Callable[..., Path]
+    venire: Venire, write_campaign: Callable[..., Path], settle: Settle
 ) -> None:
     judges = LISTS.format(name="gpt-4-0613", protocol="listwise")
     judges += LISTS.format(name="claude-3-opus", protocol="two-stage")
     path = write_campaign(judges=judges)
-    assert venire("run", path, "--yes").code == 0
+    assert settle(path) is Ending.COMPLETE
     board = venire("rate", path.with_suffix(".duckdb"), "--json").json()
     assert [row["judge"] for row in board["judges"]] == ["claude-3-opus"]
     assert any("the ballots of gpt-4-0613 left out" in note for note in board["diagnostics"]["notes"])
@@ -130,12 +133,14 @@ protocol = "listwise"
 """
 
 
-def test_a_judge_that_wrote_answers_is_known_by_its_model_and_not_heard_on_itself(venire: Venire, folder: Path) -> None:
+def test_a_judge_that_wrote_answers_is_known_by_its_model_and_not_heard_on_itself(
+    venire: Venire, folder: Path, settle: Settle
+) -> None:
     path = folder / "peers.toml"
     names = ("gpt-4-0613", "claude-v1", "bard")
     path.write_text(PEERS + "".join(PEER.format(name) for name in names), encoding="utf-8")
     assert venire("generate", path, "--yes").code == 0
-    assert venire("run", path, "--yes").code == 0
+    assert settle(path) is Ending.COMPLETE
     store = path.with_suffix(".duckdb")
     heard, whole = (
         venire("rate", store, *words, "--json").json()["diagnostics"] for words in (("--own", "exclude"), ())

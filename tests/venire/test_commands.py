@@ -16,12 +16,14 @@ from typing import Any
 import pytest
 
 import venire as public
+from venire.orchestrator.ending import Ending
 
+Settle = Callable[..., Ending]
 Venire = Callable[..., Any]
 Write = Callable[..., Path]
 
 
-def test_every_json_is_one_document_and_nothing_else(venire: Venire, write_campaign: Write) -> None:
+def test_every_json_is_one_document_and_nothing_else(venire: Venire, write_campaign: Write, settle: Settle) -> None:
     path = write_campaign()
     plan = venire("plan", path, "--json").json()
     assert plan["progress"] == {"planned": 120, "settled": 0, "failed": 0, "missing": 120}
@@ -29,7 +31,7 @@ def test_every_json_is_one_document_and_nothing_else(venire: Venire, write_campa
     empty = venire("rate", path.with_suffix(".duckdb"), "--json").json()
     assert empty["models"] == []
     assert empty["diagnostics"]["reason"]
-    venire("run", path, "--yes")
+    assert settle(path) is Ending.COMPLETE
     board = venire("rate", path.with_suffix(".duckdb"), "--json").json()
     assert set(board) == {"method", "gauge", "verdicts", "models", "judges", "diagnostics"}
     assert board["verdicts"] == "simulated"

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from venire.orchestrator.ending import Ending
 from venire.rating import rate
 
+Settle = Callable[..., Ending]
 Venire = Callable[..., Any]
 
 BATTLES = "model_a,model_b,winner,instruction_id\n" + "".join(
@@ -94,10 +96,10 @@ def test_a_reference_that_cannot_serve_is_refused_in_words(
 
 
 def test_a_given_file_stands_in_place_of_what_a_store_knows(
-    venire: Venire, write_campaign: Callable[..., Path], known: Callable[[str], Path]
+    venire: Venire, write_campaign: Callable[..., Path], known: Callable[[str], Path], settle: Settle
 ) -> None:
     path = write_campaign(instructions=1)
-    assert venire("run", path, "--yes").code == 0
+    assert settle(path) is Ending.COMPLETE
     store = path.with_suffix(".duckdb")
     own = {row["model"]: row["reference"] for row in venire("rate", store, "--json").json()["models"]}
     turned = known("".join(f"{model},{2000 - elo}\n" for model, elo in own.items()))

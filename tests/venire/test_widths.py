@@ -14,11 +14,13 @@ import pytest
 
 from venire.configs.loading import load_campaign
 from venire.explaining import reasons
+from venire.orchestrator.ending import Ending
 from venire.ratings.beliefs import SLOPE
 from venire.session import Session
 from venire.storage.planned_battles import planned_battles
 from venire.widths import PlanWidths, plan_widths
 
+Settle = Callable[..., Ending]
 Write = Callable[..., Path]
 Venire = Callable[..., Any]
 
@@ -74,11 +76,13 @@ def test_a_budget_that_is_too_small_has_a_line_of_its_own(write_campaign: Write,
     assert np.all(wide > narrow)
 
 
-def test_verdicts_so_far_are_the_pilot_and_what_was_paid_counts(write_campaign: Write, venire: Venire) -> None:
+def test_verdicts_so_far_are_the_pilot_and_what_was_paid_counts(
+    write_campaign: Write, venire: Venire, settle: Settle
+) -> None:
     file = write_campaign(judge=PRICED, instructions=4, more="[budget]\ncalls = 120")
     before = widths(file)
     assert (before.done, before.paid) == (0, 0)
-    assert venire("run", file, "--yes").code == 3
+    assert settle(file) is Ending.BUDGET
     after = widths(file)
     assert after.effect.judgments > 10
     assert after.done >= 50
@@ -134,7 +138,7 @@ def in_rounds(file: Path, plan: str = ROUNDS) -> Path:
 
 
 def test_rounds_that_are_not_planned_yet_count_as_they_would_be_chosen_now(
-    write_campaign: Write, venire: Venire
+    write_campaign: Write, venire: Venire, settle: Settle
 ) -> None:
     file = in_rounds(write_campaign(judge=PRICED, instructions=8))
     found = widths(file)
@@ -146,7 +150,7 @@ def test_rounds_that_are_not_planned_yet_count_as_they_would_be_chosen_now(
     told = venire("plan", file)
     assert "30 of 40 battles are still to be chosen" in told.out
     assert "every battle there is" in told.out  # 15 pairs on 8 instructions are no four times 40
-    assert venire("run", file, "--yes").code == 0
+    assert settle(file) is Ending.COMPLETE
     after = widths(file)
     assert after.battles == 40
     assert after.ahead.until is None
@@ -165,7 +169,9 @@ def test_without_a_number_the_budget_says_how_many_battles_follow(write_campaign
     assert bounded.ahead.until == "the budget"
 
 
-def test_every_choice_is_explained_beside_the_best_that_could_be_done(write_campaign: Write, venire: Venire) -> None:
+def test_every_choice_is_explained_beside_the_best_that_could_be_done(
+    write_campaign: Write, venire: Venire, settle: Settle
+) -> None:
     file = in_rounds(write_campaign(judge=PRICED, instructions=8))
     found = venire("plan", file, "--explain", "--json").json()["explain"]
     assert [one["round"] for one in found["chosen"]] == [1] * 10
@@ -178,7 +184,7 @@ def test_every_choice_is_explained_beside_the_best_that_could_be_done(write_camp
     assert limit["purpose"] == "mean"
     assert 0.3 < limit["efficiency"] <= 1.0
     assert limit["least"] == pytest.approx(limit["error"] * limit["efficiency"] ** 0.5)
-    assert venire("run", file, "--yes").code == 0
+    assert settle(file) is Ending.COMPLETE
     later = venire("plan", file, "--explain", "--json").json()["explain"]["chosen"]
     assert len(later) == 20
     assert later[:10] == found["chosen"]  # what was chosen stays chosen, and why
@@ -254,14 +260,16 @@ def write_tables(folder: Path, instructions: int) -> None:
 
 
 @pytest.mark.slow
-def test_widths_promised_after_a_sixth_are_those_of_the_board(write_campaign: Write, venire: Venire) -> None:
+def test_widths_promised_after_a_sixth_are_those_of_the_board(
+    write_campaign: Write, venire: Venire, settle: Settle
+) -> None:
     judge = '[[judge]]\nname = "j"\nmodel = "simulated/gpt-4-0613@1"\n'
     file = write_campaign(judges=judge, instructions=40, more="[budget]\ncalls = 800")
     write_tables(file.parent, 40)
-    assert venire("run", file, "--yes").code == 3
+    assert settle(file) is Ending.BUDGET
     promised = widths(file)
     file.write_text(file.read_text().replace("[budget]\ncalls = 800", ""))
-    assert venire("run", file, "--yes", "--amend").code == 0
+    assert settle(file, amend=True) is Ending.COMPLETE
     board = venire("rate", file.parent / "small.duckdb", "--json").json()
     seen = np.median([0.5 * (one["hi"] - one["lo"]) for one in board["models"]])
     assert float(np.median(promised.widths.half())) / seen == pytest.approx(1.0, abs=0.2)

@@ -126,7 +126,7 @@ def test_names_are_shown_as_they_stand(battles: Path) -> None:
 
 def test_an_output_that_is_closed_or_cannot_carry_a_letter_is_no_traceback(battles: Path) -> None:
     battles.write_text(battles.read_text(encoding="utf-8").replace("a-judge", "juré"), encoding="utf-8")
-    for shell, extra in ((">&-", {}), ("", {"PYTHONIOENCODING": "ascii"}), ("| head -1", {})):
+    for shell, extra in ((">&-", {}), ("| head -1", {"PYTHONIOENCODING": "ascii"})):
         command = f"{sys.executable} -m venire rate {battles} {shell}"
         done = subprocess.run(
             ["sh", "-c", command], capture_output=True, text=True, check=False, env={**os.environ, **extra}

@@ -116,7 +116,7 @@ def test_steps_that_fail_end_it_with_4_until_they_are_tried_again(
         asked = len(server.ledger.entries)
         assert venire("run", path, "--yes").code == 4
         assert len(server.ledger.entries) == asked, "a failed step is not paid for again unasked"
-        for _ in range(4):
+        while done.code == 4 and len(server.ledger.entries) < 2 * asked:
             done = venire("run", path, "--yes", "--retry-failed")
         assert done.code == 0, done.err
 
@@ -135,7 +135,9 @@ def test_faults_change_calls_and_never_a_verdict(venire: Venire, write_campaign:
     assert set(status["campaigns"][0]["faults"]) == {"transient", "rate_limited"}
 
 
-def test_ctrl_c_stops_gently_and_the_same_command_goes_on(start: Start, write_campaign: Write, serve: Serve) -> None:
+def test_ctrl_c_stops_gently_and_the_same_command_goes_on(
+    start: Start, venire: Venire, write_campaign: Write, serve: Serve
+) -> None:
     process: list[subprocess.Popen[str]] = []
 
     def interrupt(ordinal: int) -> None:
@@ -152,9 +154,8 @@ def test_ctrl_c_stops_gently_and_the_same_command_goes_on(start: Start, write_ca
         assert "Ctrl-C again gives them up" in err
         assert "Traceback" not in err
         assert len(server.ledger.entries) < 200
-        again = start("-m", "venire", "run", path, "--yes")
-        _, err = again.communicate(timeout=60)
-        assert again.returncode == 0, err
+        again = venire("run", path, "--yes")
+        assert again.code == 0, again.err
         assert twice_asked(server.ledger.entries) == [], "Ctrl-C costs nothing"
         assert len(server.ledger.entries) == 2 * TRIALS
 

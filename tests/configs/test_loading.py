@@ -73,26 +73,6 @@ money = 5.00
 Load = Callable[[str], Campaign]
 
 
-@pytest.fixture
-def load(tmp_path: Path) -> Load:
-    def loaded(text: str) -> Campaign:
-        path = tmp_path / "first.toml"
-        path.write_text(text, encoding="utf-8")
-        return load_campaign(path)
-
-    return loaded
-
-
-@pytest.fixture
-def refusal(load: Load) -> Callable[[str], str]:
-    def refused(text: str) -> str:
-        with pytest.raises(InputError) as caught:
-            load(text)
-        return str(caught.value)
-
-    return refused
-
-
 def judge(**keys: str) -> str:
     """One judge table of TOML values, real and complete unless told otherwise."""
     table = {"model": '"m"', "base_url": '"https://host.example/v1"'} | keys

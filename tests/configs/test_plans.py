@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from venire.arena.campaigns import Campaign, PhaseSettings, PlanSettings, StopSettings
-from venire.arena.errors import InputError
 from venire.configs.loading import load_campaign
 
 JUDGE = '[[judge]]\nmodel = "simulated/gpt-4-0613@1"\n'
@@ -24,16 +23,6 @@ def load(tmp_path: Path) -> Load:
         return load_campaign(path)
 
     return read
-
-
-@pytest.fixture
-def refusal(load: Load) -> Callable[[str], str]:
-    def refused(text: str) -> str:
-        with pytest.raises(InputError) as caught:
-            load(text)
-        return str(caught.value)
-
-    return refused
 
 
 def test_a_plan_without_phases_is_one(load: Load) -> None:

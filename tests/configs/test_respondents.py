@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 
 from venire.arena.campaigns import Budget, Campaign
-from venire.arena.errors import InputError
 from venire.arena.records import GENERATE
-from venire.configs.loading import load_campaign
 
 JUDGE = """
 [[judge]]
@@ -23,26 +21,6 @@ CONTESTANT = """
 name = "ash"
 model = "simulated/claude-v1@1"
 """
-
-
-@pytest.fixture
-def load(tmp_path: Path) -> Callable[[str], Campaign]:
-    def read(text: str) -> Campaign:
-        path = tmp_path / "c.toml"
-        path.write_text(text, encoding="utf-8")
-        return load_campaign(path)
-
-    return read
-
-
-@pytest.fixture
-def refusal(load: Callable[[str], Campaign]) -> Callable[[str], str]:
-    def refused(text: str) -> str:
-        with pytest.raises(InputError) as caught:
-            load(text)
-        return str(caught.value)
-
-    return refused
 
 
 def test_options_of_protocols_reach_the_judge(load: Callable[[str], Campaign]) -> None:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from venire.arena.campaigns import Campaign
 from venire.arena.errors import InputError
-from venire.configs.loading import load_campaign
 
 URL, OTHER = "https://one.example/v1", "https://other.example/v1"
 JUDGE = f'[[judge]]\nname = "{{0}}"\nmodel = "m"\nbase_url = "{URL}"\n'
@@ -18,15 +16,6 @@ FALLBACK = f'[[judge.fallback]]\nbase_url = "{OTHER}"\n'
 CONTESTANT = f'[[contestant]]\nname = "c"\nmodel = "m-2"\nbase_url = "{URL}"\n'
 
 Load = Callable[[str], Campaign]
-
-
-@pytest.fixture
-def load(tmp_path: Path) -> Load:
-    def load(text: str) -> Campaign:
-        (tmp_path / "c.toml").write_text(text, encoding="utf-8")
-        return load_campaign(tmp_path / "c.toml")
-
-    return load
 
 
 def test_each_endpoint_has_its_own_word(load: Load) -> None:

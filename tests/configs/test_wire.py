@@ -4,27 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from venire.arena.campaigns import Campaign, LaneSettings, RouteSettings
 from venire.arena.errors import InputError
-from venire.configs.loading import load_campaign
 
 SECRET = "sk-proj-A1b2C3d4E5f6G7h8"
 JUDGE = '[[judge]]\nname = "{0}"\nmodel = "m"\nbase_url = "https://host.example/v1"\n'
 NEW = ("connect_timeout", "read_timeout", "headers", "proxy", "proxy_variable")
-
-
-@pytest.fixture
-def load(tmp_path: Path) -> Callable[[str], Campaign]:
-    def loaded(text: str) -> Campaign:
-        path = tmp_path / "first.toml"
-        path.write_text(text, encoding="utf-8")
-        return load_campaign(path)
-
-    return loaded
 
 
 @pytest.fixture

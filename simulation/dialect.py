@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
 from venire.arena.records import Request
 from venire.judges.hardening import apart
+
+if TYPE_CHECKING:
+    from venire.simulation.replies import JudgeReply
 
 __all__ = [
     "Ask",
@@ -211,28 +214,23 @@ def _whole(sent: dict[str, Any], name: str, least: int | None = None) -> int | N
 
 
 def completion_body(
+    reply: JudgeReply,
     *,
     id: str,
     created: int,
     model: str,
-    text: str,
-    finish: str,
-    prompt_tokens: int,
-    tokens: int,
     fingerprint: str,
     counted: bool = True,
     cached: int | None = None,
-    logprobs: Logprobs = (),
 ) -> bytes:
     """A `chat.completion` object with one choice; `created` in seconds since 1970, tokens told where `counted`.
 
-    `cached` are the prompt's tokens that were read from a cache, where there is one. `logprobs` has the likeliest
-    tokens of each place of the answer, the one that was said first.
+    `cached` are the prompt's tokens that were read from a cache, where there is one.
     """
     usage: dict[str, Any] = {
-        "prompt_tokens": prompt_tokens,
-        "completion_tokens": tokens,
-        "total_tokens": prompt_tokens + tokens,
+        "prompt_tokens": reply.prompt_tokens,
+        "completion_tokens": reply.tokens,
+        "total_tokens": reply.prompt_tokens + reply.tokens,
     }
     if cached is not None:
         usage["prompt_tokens_details"] = {"cached_tokens": cached}
@@ -245,9 +243,9 @@ def completion_body(
             "choices": [
                 {
                     "index": 0,
-                    "message": {"role": "assistant", "content": text, "refusal": None},
-                    "logprobs": _told(logprobs),
-                    "finish_reason": finish,
+                    "message": {"role": "assistant", "content": reply.text, "refusal": None},
+                    "logprobs": _told(reply.logprobs),
+                    "finish_reason": reply.finish,
                 }
             ],
             **({"usage": usage} if counted else {}),

@@ -131,16 +131,12 @@ class DirectJudges:
     def _raw(self, ask: Ask, reply: JudgeReply, name: str, *, counted: bool = True) -> str:
         """The body of an answer as the server writes it."""
         return completion_body(
+            reply,
             id=f"chatcmpl-{name}",
             created=int(self._clock.wall().timestamp()),
             model=ask.model,
-            text=reply.text,
-            finish=reply.finish,
-            prompt_tokens=reply.prompt_tokens,
-            tokens=reply.tokens,
             fingerprint=self._fingerprint,
             counted=counted,
-            logprobs=reply.logprobs,
         ).decode()
 
     def _reply(self, ask: Ask, reply: JudgeReply, name: str) -> Reply:

@@ -255,17 +255,13 @@ class JudgeServer:
         self, ask: Ask, reply: JudgeReply, digest: str, asked: int, *, counted: bool, cached: int | None
     ) -> bytes:
         return completion_body(
+            reply,
             id=f"chatcmpl-{digest[:24]}{asked:04x}",
             created=int(time.time()),
             model=ask.model,
-            text=reply.text,
-            finish=reply.finish,
-            prompt_tokens=reply.prompt_tokens,
-            tokens=reply.tokens,
             fingerprint=self._fingerprint,
             counted=counted,
             cached=cached,
-            logprobs=reply.logprobs,
         )
 
     def _spoilt(self, fault: FaultKind, ask: Ask, wait_s: float, billed: tuple[int, int]) -> _Decision:

@@ -32,9 +32,9 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Script:
     def set_up(served: Callable[[int], tuple[str | None, str]]) -> None:
         numbers = itertools.count(1)
 
-        def body(**fields: Any) -> bytes:
+        def body(reply: Any, **fields: Any) -> bytes:
             model, fingerprint = served(next(numbers))
-            return real(**{**fields, "model": model, "fingerprint": fingerprint})
+            return real(reply, **{**fields, "model": model, "fingerprint": fingerprint})
 
         monkeypatch.setattr(server, "completion_body", body)
 

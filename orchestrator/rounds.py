@@ -33,7 +33,7 @@ from venire.storage.store import Store
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Rounds", "in_rounds", "next_round"]
+__all__ = ["Rounds", "in_rounds"]
 
 _POINTS = 400.0 / math.log(10.0)
 """Elo points of a logit."""
@@ -46,20 +46,13 @@ def in_rounds(campaign: Campaign) -> bool:
     return bool(pair_judges(campaign)) and several
 
 
-def next_round(
-    store: Store, campaign: Campaign, planned: PlannedCampaign, steering: Steering, prices: Mapping[str, Price]
-) -> PlannedCampaign | None:
-    """Look at a campaign, keep the look, and plan and store a round more.
-
-    All of its trials are settled or failed, but for those of judges that cannot pay for them or cannot be reached; for
-    the latter rounds are planned all the same. `prices` by judge name. None: a rule stops the campaign, its plan is at
-    its end, or no budget covers another battle.
-    """
-    return Rounds(store, campaign, planned, steering, prices)()
-
-
 class Rounds:
-    """Plans a campaign's rounds one after another; `next_round` for a run that plans several."""
+    """Plans a campaign's rounds one after another: a call looks at it, keeps the look, and plans and stores one more.
+
+    At a call all trials planned so far are settled or failed, but for those of judges that cannot pay for them or
+    cannot be reached; rounds are planned for the latter all the same. `prices` are by judge name. No more is planned
+    when a rule stops the campaign, its plan is at its end, or no budget covers another battle.
+    """
 
     def __init__(
         self,

@@ -174,7 +174,8 @@ def show_reasons(screen: Console, rows: Sequence[Reason], limit: Limit | str | N
             "se": " / ".join("?" if se is None else f"{se:.0f}" for se in (one.se_a, one.se_b)),
             "price": "" if one.nano is None else money(one.nano),
         }
-        first = (f"{plain(one.model_a)} - {plain(one.model_b)}", str(one.round), plain(one.phase), plain(one.why))
+        place = f"{one.round - rows[0].round + 1}"  # as everywhere a round is shown, also of a plan that was made anew
+        first = (f"{plain(one.model_a)} - {plain(one.model_b)}", place, plain(one.phase), plain(one.why))
         cells.append((*first, *(told[name] for name, there in optional.items() if there)))
     tabulate(screen, head, cells, title=f"the first {len(rows)} {'matchups' if crossed else 'battles'} chosen")
     for sentence in _limit_told(limit):

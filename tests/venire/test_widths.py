@@ -224,6 +224,11 @@ def test_a_placing_says_that_no_error_stands_beside_its_limit(write_campaign: Wr
     file = in_rounds(write_campaign(instructions=8))
     file.write_text(file.read_text().replace('"information"', '"information"\npurpose = "place"\nplace = "solid"'))
     assert "no expected error beside it" in venire("plan", file, "--explain").out
+    file.write_text(
+        file.read_text().replace('place = "solid"', 'place = "terse"')
+    )  # planned anew: round 2 of the store
+    shown = venire("plan", file, "--explain")
+    assert {line.split()[3] for line in shown.out.splitlines() if " balanced " in line and " - " in line} == {"1"}
 
 
 def test_crossed_matchups_are_explained_with_their_price_on_all_instructions(

@@ -95,15 +95,18 @@ def _rules(settings: str) -> StopSettings:
     )
 
 
-def show_rounds(screen: Console, facts: Mapping[str, Any]) -> None:
-    """Where a campaign stands that is planned in rounds: a document of `rounds_json`; nothing of one without looks."""
+def show_rounds(screen: Console, facts: Mapping[str, Any], missing: int = 0) -> None:
+    """Where a campaign stands that is planned in rounds: a document of `rounds_json`; nothing of one without looks.
+
+    `missing` trials of it are still to be asked, of judges that could not be.
+    """
     if not facts["looks"] and len(facts["rounds"]) < 2:
         return
     last = facts["rounds"][-1]
     screen.print(plain(f"  round {len(facts['rounds'])}, phase {last['phase']} ({last['policy']})"))
     known = [(one["round"], look_of(one)) for one in facts["looks"]]
     if known and known[-1][1].stop is not None:
-        screen.print(plain(f"  complete: {known[-1][1].stop}"))
+        screen.print(plain(f"  {'stopped' if missing else 'complete'}: {known[-1][1].stop}"))
     elif facts["stops_when"]:
         screen.print(f"  stops when {' or '.join(facts['stops_when'])}")
     show_looks(screen, known, first=facts["rounds"][0]["round"])

@@ -82,7 +82,7 @@ def show_status(screen: Console, facts: dict[str, Any]) -> None:
             told = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in one["faults"].items())
             screen.print(f"  calls without a reply: {told}")
         show_spending(screen, one["forecast"])
-        show_rounds(screen, one["plan"])
+        show_rounds(screen, one["plan"], standing["missing"])
         show_long(screen, one["long_input"])
         show_drift(screen, one["served"])
         show_failed(screen, one["failed_steps"], standing["failed"])

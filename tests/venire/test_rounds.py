@@ -542,9 +542,11 @@ def test_the_end_of_a_run_names_the_judge_that_was_not_reached(
     judges = JUDGE.format("claude-3-opus", "binary", "") + JUDGE.format("gpt-4-0613", "binary", "")
     refused_after["claude-3-opus"] = 0
     monkeypatch.setattr("venire.session.Embedded", lambda *_: Embedded(direct=True))
-    done = run_command("run", write(judges=judges), "--yes")
+    path = write(judges=judges)
+    done = run_command("run", path, "--yes")
     assert done.code == 1
     assert "stopped: all 40 battles of the plan are judged" in done.err
+    assert "stopped: all 40 battles" in run_command("status", path.with_suffix(".duckdb")).out
     assert "lane closed: judge 'claude-3-opus', openai simulated/claude-3-opus@1: the key was refused; 80 of 160" in (
         " ".join(done.err.split())
     )

@@ -130,8 +130,10 @@ def _attach(connection: duckdb.DuckDBPyConnection, name: str, path: Path) -> Non
 def made_empty(connection: duckdb.DuckDBPyConnection, name: str) -> list[str]:
     """Give an attached empty file today's schema, without a row; returns its tables."""
     connection.execute(f"use {name}")
+    connection.begin()  # or each statement would be a commit of its own
     for _, _, text in migrations():
         connection.execute(text)
+    connection.commit()
     return sorted(table for (table,) in connection.execute(query("tables")).fetchall())
 
 

@@ -360,7 +360,7 @@ def test_a_forecast_counts_what_is_left_and_the_characters_that_it_shows(filled:
     expected = []
     for judge in judges.values():
         rest = [one for one in pending[3:] if one.respondent == judge]
-        expected.append(plans.Forecast(judge, len(rest), sum(map(shown, rest))))
+        expected.append(plans.Forecast(judge, len(rest), sum(map(shown, rest)), min(map(shown, rest))))
     assert plans.forecast(filled.store, 1) == tuple(expected)
 
 

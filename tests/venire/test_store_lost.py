@@ -28,10 +28,11 @@ CONCURRENCY = 2 * 8
 
 SMALL_DISK = """
 import resource, sys
-from venire import commands
+from venire import commands, session
 from venire.orchestrator import campaign, recorder
 from venire.storage import store
-recorder._LEAST_SPILL, recorder._MOST_GROUP, store.LEAST_SLOTS = 1, 40, 1000  # so that the log is the longest file
+recorder._LEAST_SPILL, store.LEAST_SLOTS = 1, 1000  # so that the log is the longest file
+session.Session.run.__kwdefaults__["group_rows"] = 40
 real, room = campaign._Run._round, int(sys.argv.pop())
 
 async def asked(self, *rest):

@@ -1,0 +1,168 @@
+"""Each system left out in turn and placed for a notional dollar by `venire place` itself, on a board of its own.
+
+VENIRE_DATA=... python benchmarks/placing/command.py --seeds 1 --out commands.csv
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import csv
+import io
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import astuple, fields
+from pathlib import Path
+from typing import Any
+
+from bench import POLICIES_TRIED, Row, all_of, board_of
+from field import Field, read_field
+from summary import summary
+
+from venire.arena.records import Completion, Instruction, Rating
+from venire.configs.loading import campaign_of
+from venire.judges.providers.prices import find_price
+from venire.orchestrator.ending import Ending
+from venire.placing import PlaceSettings
+from venire.placing_anew import joined
+from venire.placing_run import place_and_show
+from venire.ratings.merging import merge_orders, select
+from venire.ratings.placement import place_model
+from venire.session import Embedded, Session
+from venire.storage import imports
+from venire.storage.store import open_store
+
+_FILE = """
+name = "board"
+store = "board.duckdb"
+seed = {seed}
+[data]
+models = {models}
+[plan]
+policy = "balanced"
+battles = {battles}
+round = {battles}
+[[judge]]
+name = "judge"
+model = "simulated/{profile}@{seed}"
+price = {{ input = {input}, output = {output} }}
+"""
+_JUDGES = Embedded(speed=0.0, direct=True)
+
+
+def fill(field: Field, path: Path) -> None:
+    """A store with the systems' texts: filler of the recorded lengths, for a simulated judge sees no more of them."""
+    with open_store(path) as store:
+        imports.add(
+            store,
+            (
+                Instruction(name, (_text(name, int(size)),))
+                for name, size in zip(field.names, field.instructions.tolist(), strict=True)
+            ),
+        )
+        imports.add(store, _completions(field))
+        imports.add(store, [Rating(model, elo) for model, elo in zip(field.models, field.elo.tolist(), strict=True)])
+
+
+def _completions(field: Field) -> Iterator[Completion]:
+    for model, row in zip(field.models, field.completions.tolist(), strict=True):
+        for name, size in zip(field.names, row, strict=True):
+            yield Completion(model, name, _text(f"{model} {name}", int(size)))
+
+
+def _text(head: str, size: int) -> str:
+    return (head + " as long as it was" * (size // 18 + 1))[: max(size, len(head))]
+
+
+def judge_board(field: Field, store: Path, given: argparse.Namespace, seed: int, left_out: str) -> None:
+    """Have the board without one system judged, by the engine and without HTTP."""
+    price = find_price(given.row)
+    assert price is not None, given.row
+    size = len(field.models)
+    text = _FILE.format(
+        seed=seed,
+        models=json.dumps([one for one in field.models if one != left_out]),
+        battles=given.board * (size - 2) // size,
+        profile=given.profile,
+        input=price.input / 1e9,
+        output=price.output / 1e9,
+    )
+    campaign = campaign_of(store.parent / "board.toml", text)
+    with Session(campaign) as session:
+        summary = session.run(environ={}, embedded=_JUDGES)
+    assert summary.ending is Ending.COMPLETE, summary.ending
+
+
+def place(store: Path, policy: str, model: str, given: argparse.Namespace) -> dict[str, Any]:
+    """What `venire place MODEL --on STORE --budget 1 --json` says, judged without HTTP."""
+    settings = PlaceSettings(
+        store, model, money=round(given.dollars * 1e9), policy=policy, round=given.round, campaign="board"
+    )
+    said, told = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(told):
+        code = place_and_show(settings, yes=True, as_json=True, embedded=_JUDGES)
+    assert code == 0, told.getvalue()
+    found: dict[str, Any] = json.loads(said.getvalue())
+    return found
+
+
+def placements(field: Field, seed: int, given: argparse.Namespace) -> Iterator[Row]:
+    """Every system placed on a board of the others, by each policy; the truth by the judge is as in `bench.py`."""
+    reference = board_of(field, given.board, given.profile, seed)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        fill(field, folder / "data.duckdb")
+        for code in range(given.first, len(field.models) if given.last is None else given.last):
+            model = field.models[code]
+            others = select(reference, (reference.model_a != code) & (reference.model_b != code))
+            every = merge_orders(joined(others, all_of(field, code, given.profile, seed)))
+            truth = place_model(every.comparisons(), model).held.elo
+            store = folder / "board.duckdb"
+            shutil.copy(folder / "data.duckdb", store)
+            judge_board(field, store, given, seed, model)
+            for policy in POLICIES_TRIED:
+                start = time.perf_counter()
+                own = folder / "place.duckdb"
+                shutil.copy(store, own)
+                found = place(own, policy, model, given)
+                own.unlink()
+                held, people = found["held"], found["people"]
+                yield Row(
+                    given.profile, policy, seed, model, float(field.elo[code]), people["elo"], people["low"],
+                    people["high"], held["elo"], held["se"], held["low"], held["high"], truth,
+                    people["points_per_point_of_the_judge"], found["battles"], found["readable_verdicts"],
+                    found["cost_dollars"], people["calibrated_on"], time.perf_counter() - start,
+                )  # fmt: skip
+            store.unlink()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1])
+    parser.add_argument("--profile", default="gpt-4-0125-preview", help="the simulated judge")
+    parser.add_argument("--row", default="gpt-4.1", help="the row of the price table that a call is paid by")
+    parser.add_argument("--dollars", type=float, default=1.0)
+    parser.add_argument("--board", type=int, default=11_100, help="battles of the board with all systems")
+    parser.add_argument("--instructions", type=int, default=200)
+    parser.add_argument("--round", type=int, default=10)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--last", type=int, default=None)
+    parser.add_argument("--out", type=Path, default=Path("commands.csv"))
+    given = parser.parse_args()
+    with given.out.open("w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow([one.name for one in fields(Row)])
+        for seed in given.seeds:
+            for row in placements(read_field(Path(os.environ["VENIRE_DATA"]), given.instructions, seed), seed, given):
+                table.writerow(astuple(row))
+                file.flush()
+    sys.stdout.write(summary([given.out]))
+
+
+if __name__ == "__main__":
+    main()

@@ -509,7 +509,7 @@ def refused_after(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     return left
 
 
-@pytest.mark.parametrize("answered", [0, 25])
+@pytest.mark.parametrize("answered", [pytest.param(0, marks=pytest.mark.slow), 25])
 def test_a_judge_whose_lane_closes_leaves_the_others_to_go_on_and_is_asked_later(
     answered: int, write: Write, refused_after: dict[str, int]
 ) -> None:

@@ -119,7 +119,16 @@ def with_a_log(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, bytes]:
     return path.read_bytes(), path.with_name("other.duckdb.wal").read_bytes()
 
 
-@pytest.mark.parametrize("what", ["removed", "replaced", "moved away", "replaced with its log", "the journal"])
+@pytest.mark.parametrize(
+    "what",
+    [
+        "removed",
+        pytest.param("replaced", marks=pytest.mark.slow),
+        pytest.param("moved away", marks=pytest.mark.slow),
+        "replaced with its log",
+        "the journal",
+    ],
+)
 def test_a_store_that_is_taken_away_stops_the_run_within_the_calls_in_flight(
     venire: Venire,
     write_campaign: Callable[..., Path],

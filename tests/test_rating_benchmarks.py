@@ -34,6 +34,7 @@ def modules() -> Iterator[dict[str, ModuleType]]:
             del sys.modules[name]
 
 
+@pytest.mark.slow
 def test_small_tables_are_rated_and_not_judged() -> None:
     given = ["--scale", "0.002", "--rows", "few", "abilities", "--judge"]
     command = [sys.executable, str(_BENCHMARK / "bench.py"), *given]

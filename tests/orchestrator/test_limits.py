@@ -182,6 +182,7 @@ def test_a_route_in_need_uses_its_calls_even_when_it_is_woken_late(rate: int, la
     assert len(sent) >= int(0.97 * rate * minutes)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=8)
 @given(
     limit=st.integers(100_000, 10_000_000),

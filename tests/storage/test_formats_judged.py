@@ -261,6 +261,7 @@ def test_an_example_without_ratings_counts_by_its_score(tmp_path: Path) -> None:
     assert not found.battles.ordered
 
 
+@pytest.mark.slow
 def test_a_report_longer_than_one_value_may_be_for_duckdb_is_read(tmp_path: Path) -> None:
     long = {**example(1.0), "output_text_a": "word " * 3_400_000}
     assert named(judged(written(tmp_path / "r.json", report(long)), "llm-comparator")) == [("a", "b", 1, 0)]

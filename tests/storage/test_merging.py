@@ -212,6 +212,7 @@ def test_what_each_store_has_is_in_the_merged_one_and_paid_once(folder: Path, tw
     assert ask(Path(merged.path), "select count(*) from missing") == [(9,)]
 
 
+@pytest.mark.slow
 def test_it_does_not_matter_which_store_is_named_first(folder: Path, two: tuple[Kept, Kept]) -> None:
     a, b = two
     a.settle(1, 100, label=1).call(2, 1, 0).call(2, 2, 50).verdict(2, 1).settle(3, 10)
@@ -222,6 +223,7 @@ def test_it_does_not_matter_which_store_is_named_first(folder: Path, two: tuple[
     assert (merged.doubles, merged.mixed) == (5, 2)
 
 
+@pytest.mark.slow
 def test_a_store_with_itself_or_with_its_copy_is_itself(folder: Path, two: tuple[Kept, Kept]) -> None:
     a, _ = two
     a.settle(1, 0).fail(2, 5).call(3, 1, 9)
@@ -372,6 +374,7 @@ def test_rounds_that_are_out_of_force_stay_so(folder: Path) -> None:
     assert ask(path, "select count(*), (select in_force from campaign) from round") == [(2, 2)]
 
 
+@pytest.mark.slow
 def test_ratings_and_families_fill_up_and_must_agree(folder: Path) -> None:
     a = Kept(folder / "a.duckdb", more=[Rating("a", 1200.0)])
     b = Kept(folder / "b.duckdb", more=[Rating("b", 1100.0)])
@@ -388,6 +391,7 @@ def test_ratings_and_families_fill_up_and_must_agree(folder: Path) -> None:
         merge([a.path, b.path], folder / "never.duckdb")
 
 
+@pytest.mark.slow
 def test_reference_answers_fill_up(folder: Path) -> None:
     a = Kept(folder / "a.duckdb", more=[Instruction("x", ("Same text",)), Instruction("y", ("And this",), "So.")])
     b = Kept(folder / "b.duckdb", more=[Instruction("x", ("Same text",), "This."), Instruction("y", ("And this",))])
@@ -428,6 +432,7 @@ def test_a_judge_that_was_asked_in_other_words_is_refused(folder: Path, monkeypa
         merge([a.path, b.path], folder / "never.duckdb")
 
 
+@pytest.mark.slow
 def test_the_order_of_readings_is_that_in_which_they_were_made(folder: Path, two: tuple[Kept, Kept]) -> None:
     a, b = two
     a.settle(1, 0)
@@ -497,6 +502,7 @@ def test_money_that_does_not_add_up_makes_no_store(
     assert [one.name for one in folder.iterdir() if "never" in one.name] == []
 
 
+@pytest.mark.slow
 def test_calls_of_one_store_keep_their_order_through_a_clock_that_was_set_back(
     folder: Path, two: tuple[Kept, Kept]
 ) -> None:

@@ -162,6 +162,7 @@ def _resumed(path: Path, trials: int, in_process: Callable[..., subprocess.Popen
     return kilobytes / 1024, int(resumed) / 1024
 
 
+@pytest.mark.slow
 @linux
 def test_what_is_left_of_100_000_trials_is_found_in_less_than_155_mb(
     path: Path, in_process: Callable[..., subprocess.Popen[str]]

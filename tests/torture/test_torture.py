@@ -50,7 +50,7 @@ def test_no_promise_is_broken_in_rounds_of_torture(rounds: int) -> None:
 
 
 BUILDS = [
-    ("announcement-skipped", "SIGKILL", 3),
+    pytest.param("announcement-skipped", "SIGKILL", 3, marks=pytest.mark.slow),
     pytest.param("reservation-released-twice", "money budget", 3, marks=pytest.mark.slow),
     pytest.param("first-reply-wins-off", "late duplicates", 2, marks=pytest.mark.slow),
     pytest.param("replies-dropped", "disk full", 1, marks=pytest.mark.slow),

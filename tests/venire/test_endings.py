@@ -87,7 +87,7 @@ def test_sigterm_is_ctrl_c_where_no_campaign_runs_too(start: Callable[..., Any],
     assert (process.returncode, err) == (130, "venire: interrupted\n")
 
 
-@pytest.mark.parametrize("answer", [b"n\n", b"\x04"])
+@pytest.mark.parametrize("answer", [b"n\n", pytest.param(b"\x04", marks=pytest.mark.slow)])
 def test_who_does_not_agree_to_the_plan_pays_nothing(venire: Venire, write_campaign: Write, answer: bytes) -> None:
     path = write_campaign()
     controller, terminal = pty.openpty()

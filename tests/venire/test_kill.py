@@ -130,6 +130,7 @@ def test_after_a_kill_only_what_was_not_on_disk_is_asked_again(
     assert venire("rate", folder / "small.duckdb", "--json").out == uninterrupted
 
 
+@pytest.mark.slow
 def test_the_check_sees_a_store_that_does_not_flush(serve: Callable[..., object], write: Callable[[str], Path]) -> None:
     entries, held, before = killed_at(CALLS // 2, Path(), serve, write, flush=False)
     assert before.settled == 0

@@ -91,7 +91,7 @@ def test_a_judge_that_cannot_pay_is_no_reason_to_refuse_another(venire: Venire, 
     assert "the budget of judge 'claude-3-opus' of $0.0100 does not cover one battle" in refused.err
 
 
-@pytest.mark.parametrize("calls", [2, 40])
+@pytest.mark.parametrize("calls", [pytest.param(2, marks=pytest.mark.slow), 40])
 def test_a_budget_that_was_spent_ends_a_run_with_3_however_small_it_became(
     calls: int, venire: Venire, write_campaign: Write
 ) -> None:

@@ -16,6 +16,7 @@ from venire.judges.providers import litellm
 HERE = Path(__file__).resolve().parent
 
 
+@pytest.mark.slow
 def test_litellm_keeps_the_contract():
     command = [sys.executable, "-m", "pytest", "-q", "-W", "default", "--timeout=60"]
     finished = subprocess.run(

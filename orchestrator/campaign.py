@@ -52,6 +52,7 @@ _TICK, _SIMULATED_TICK = 0.2, 10.0
 """Seconds between two reports of progress; of a clock that jumps they are many in one of the machine's."""
 
 _UNPAID_SECONDS = 300.0
+"""How long trials that were begun may take to end once nobody can pay for a further one."""
 
 _Progress = Callable[[Statistics], None] | None
 

@@ -8,6 +8,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal
@@ -122,7 +123,8 @@ class Session:
                 raise InputError(f"{campaign.path}: [data] {kind} names {path}, and there is no such file")
         made_here = not campaign.store.exists()
         self.store = open_store(campaign.store, clock=self.clock)
-        try:
+        with contextlib.ExitStack() as undo:
+            undo.push(partial(self._give_up, made_here))
             self._refuse_change(amend)
             self.imported = self._import(amend)
             self._refuse_unanswered()
@@ -136,18 +138,24 @@ class Session:
                 refuse_written(self.store, campaign, self.planned)
             self.rounds = rounds_of(self.store, campaign, self.planned, self.prices, steering)
             self.planned = self.planned if self.rounds is None else self.rounds.planned
-        except BaseException as error:
-            self.store.close()
-            if made_here and (self.store.batch == 0 or isinstance(error, InputError)):
-                self.store.path.unlink(missing_ok=True)
-            raise
+            undo.pop_all()
+
+    def _give_up(
+        self,
+        made_here: bool,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the store of a session that could not begin, and take away one that was made for what is refused."""
+        self.store.close()
+        if made_here and (self.store.batch == 0 or isinstance(error, InputError)):
+            self.store.path.unlink(missing_ok=True)
 
     def __enter__(self) -> Session:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.store.close()
 
     @property

@@ -10,7 +10,7 @@ import csv
 import os
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
@@ -74,8 +74,9 @@ def all_of(field: Field, model: int, profile: str, seed: int):
     return field.judged(np.column_stack([a, b, grid[:, 1]]), profile, seed)
 
 
-def placements(field: Field, profile: str, seed: int, given: argparse.Namespace) -> Iterable[Row]:
+def placements(field: Field, seed: int, given: argparse.Namespace) -> Iterable[Row]:
     """Every system placed on a board of the others, by each policy."""
+    profile = given.profile
     board = board_of(field, given.board, profile, seed)
 
     def prices(models, names):
@@ -116,18 +117,21 @@ def placements(field: Field, profile: str, seed: int, given: argparse.Namespace)
             )  # fmt: skip
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4, 5])
+def study(
+    about: str | None, each: Callable[[Field, int, argparse.Namespace], Iterable[Row]], seeds: list[int], out: Path
+) -> None:
+    """Read the command line, write every placement of every seed to a table as it is known, and print its summary."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, nargs="+", default=seeds)
     parser.add_argument("--profile", default="gpt-4-0125-preview", help="the simulated judge")
     parser.add_argument("--row", default="gpt-4.1", help="the row of the price table that a battle is paid by")
     parser.add_argument("--dollars", type=float, default=1.0)
-    parser.add_argument("--board", type=int, default=11_100, help="battles that the board is rated by")
+    parser.add_argument("--board", type=int, default=11_100, help="battles of the board with all systems")
     parser.add_argument("--instructions", type=int, default=200)
     parser.add_argument("--round", type=int, default=10)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--last", type=int, default=None)
-    parser.add_argument("--out", type=Path, default=Path("placed.csv"))
+    parser.add_argument("--out", type=Path, default=out)
     parser.add_argument("--summary", type=Path, nargs="+", help="only sum up tables that are there")
     given = parser.parse_args()
     if given.summary:
@@ -138,12 +142,11 @@ def main() -> None:
         table = csv.writer(file)
         table.writerow([one.name for one in fields(Row)])
         for seed in given.seeds:
-            field = read_field(data, given.instructions, seed)
-            for row in placements(field, given.profile, seed, given):
+            for row in each(read_field(data, given.instructions, seed), seed, given):
                 table.writerow(astuple(row))
                 file.flush()
     sys.stdout.write(summary([given.out]))
 
 
 if __name__ == "__main__":
-    main()
+    study(__doc__, placements, [1, 2, 3, 4, 5], Path("placed.csv"))

@@ -7,22 +7,17 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import csv
 import io
 import json
-import os
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any
 
-from bench import POLICIES_TRIED, Row, all_of, board_of
-from field import Field, read_field
-from summary import summary
+from bench import POLICIES_TRIED, Row, all_of, board_of, study
+from field import Field
 
 from venire.arena.records import Completion, Instruction, Rating
 from venire.configs.loading import campaign_of
@@ -141,28 +136,5 @@ def placements(field: Field, seed: int, given: argparse.Namespace) -> Iterator[R
             store.unlink()
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1])
-    parser.add_argument("--profile", default="gpt-4-0125-preview", help="the simulated judge")
-    parser.add_argument("--row", default="gpt-4.1", help="the row of the price table that a call is paid by")
-    parser.add_argument("--dollars", type=float, default=1.0)
-    parser.add_argument("--board", type=int, default=11_100, help="battles of the board with all systems")
-    parser.add_argument("--instructions", type=int, default=200)
-    parser.add_argument("--round", type=int, default=10)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--last", type=int, default=None)
-    parser.add_argument("--out", type=Path, default=Path("commands.csv"))
-    given = parser.parse_args()
-    with given.out.open("w", newline="") as file:
-        table = csv.writer(file)
-        table.writerow([one.name for one in fields(Row)])
-        for seed in given.seeds:
-            for row in placements(read_field(Path(os.environ["VENIRE_DATA"]), given.instructions, seed), seed, given):
-                table.writerow(astuple(row))
-                file.flush()
-    sys.stdout.write(summary([given.out]))
-
-
 if __name__ == "__main__":
-    main()
+    study(__doc__, placements, [1], Path("commands.csv"))

@@ -66,7 +66,12 @@ def test_sleepers_and_timers_of_asyncio_share_one_order() -> None:
     woken: list[tuple[str, float]] = []
 
     async def wait(name: str, seconds: float) -> None:
-        await (clock.sleep(seconds) if name == "clock" else asyncio.sleep(seconds))
+        if name == "clock":
+            await clock.sleep(seconds)
+        else:
+            rung = asyncio.Event()
+            asyncio.get_running_loop().call_later(seconds, rung.set)
+            await rung.wait()
         woken.append((name, clock.monotonic()))
 
     async def work() -> None:

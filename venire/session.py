@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
 from venire.arena.battles import Statistics
@@ -140,13 +139,7 @@ class Session:
             self.planned = self.planned if self.rounds is None else self.rounds.planned
             undo.pop_all()
 
-    def _give_up(
-        self,
-        made_here: bool,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _give_up(self, made_here: bool, kind: object, error: object, trace: object) -> None:
         """Close the store of a session that could not begin, and take away one that was made for what is refused."""
         self.store.close()
         if made_here and (self.store.batch == 0 or isinstance(error, InputError)):

@@ -9,7 +9,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 # The tests start many commands, and each would compile all of Venire again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test collected test-slow torture bench bench-peers bench-peers-lock bench-ratings bench-ratings-peers bench-ratings-peers-lock bench-policies bench-resume bench-lag bench-prefixes bench-limiter bench-simulated bench-widths bench-placing fuzz agreement figures lint lock clean
+.PHONY: help install demo test collected test-slow torture bench bench-peers bench-peers-lock bench-ratings bench-ratings-peers bench-ratings-peers-lock bench-policies bench-resume bench-lag bench-prefixes bench-limiter bench-refusals bench-simulated bench-widths bench-placing fuzz agreement figures lint lock clean
 
 help:
 	@echo "make demo       set up and run a complete campaign without any key"
@@ -22,7 +22,7 @@ help:
 	@echo "make bench-peers   set up those other tools, each in an environment of its own; without one its row is left out"
 	@echo "make bench-ratings  ratings from pairs beside other libraries: docs/performance.md; bench-ratings-peers sets those up"
 	@echo "make bench-policies  what each policy makes of the same verdicts, beside the best possible: docs/design/policies.md"
-	@echo "make bench-resume, bench-lag, bench-prefixes, bench-limiter, bench-simulated, bench-widths, bench-placing   measurements, see benchmarks/README.md"
+	@echo "make bench-resume, bench-lag, bench-prefixes, bench-limiter, bench-refusals, bench-simulated, bench-widths, bench-placing   measurements, see benchmarks/README.md"
 	@echo "make figures    draw docs/figures/*.svg again, each from battles simulated with a seed"
 	@echo "make lock       renew requirements.lock (needs uv)"
 	@echo "make clean      remove the virtual environment and caches"
@@ -132,6 +132,9 @@ bench-prefixes: install
 
 bench-limiter: install
 	$(BIN)/python benchmarks/limiter.py
+
+bench-refusals: install
+	$(BIN)/python benchmarks/refusals.py --judge
 
 bench-simulated: install
 	$(BIN)/python benchmarks/simulated.py

@@ -61,6 +61,7 @@ class Statistics:
     """Live counters of a running campaign; times in seconds, money in nano-dollars.
 
     `round` counts the rounds of its plan and `phase` names the part that it is in; 0 and "" where it has only one.
+    `slowed` says of each route that rate-limit responses slow down at present how much.
     """
 
     planned: int = 0
@@ -76,3 +77,4 @@ class Statistics:
     elapsed: float = 0.0
     round: int = 0
     phase: str = ""
+    slowed: tuple[str, ...] = ()

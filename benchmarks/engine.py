@@ -30,7 +30,7 @@ from venire.storage.writer import Writer
 
 def _pass(gate: Gate, load: Load) -> Turn:
     """A turn at once, without a look at any limit."""
-    return Turn(load, 0.0, Slice(0.0), 0, 0)
+    return Turn(load, 0.0, Slice(0.0), 0)
 
 
 def _nothing(*_: object, **__: object) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -94,6 +95,10 @@ async def run_campaign(
         return await run.go(providers, prices, progress)
 
 
+def _most_in_flight(lane: LaneSettings) -> int:
+    return lane.concurrency * len(lane.routes)
+
+
 class _Run:
     def __init__(
         self,
@@ -152,7 +157,7 @@ class _Run:
             **self.writing,
             on_error=self._on_error,
             strict=self.campaign.strict,
-            workers=sum({judge.lane.identity: judge.lane.workers for judge in self.campaign.judges}.values()),
+            workers=sum({judge.lane.identity: _most_in_flight(judge.lane) for judge in self.campaign.judges}.values()),
             # a reply that is asked for once more may have twice the tokens
             bytes_a_row=max(4096, *(2 * 4 * int(judge.options["max_tokens"]) for judge in self.campaign.judges)),
         )
@@ -295,10 +300,27 @@ class _Run:
         try:
             async with asyncio.TaskGroup() as group:
                 for feed, lane, workers in feeds:
+                    start = partial(self._start_worker, group, feed, lane, prices)
+                    lane.hire = partial(self._hire, start, feed, lane)
                     for _ in range(workers):
-                        lane.workers.append(group.create_task(self._worker(feed, lane, prices)))
+                        start()
         except* StoreError as errors:
             raise errors.exceptions[0] from None
+
+    def _start_worker(self, group: asyncio.TaskGroup, feed: Feed, lane: Lane, prices: Mapping[str, Price]) -> None:
+        worker = group.create_task(self._worker(feed, lane, prices))
+        lane.workers.add(worker)
+        worker.add_done_callback(partial(self._worker_done, lane))
+
+    def _worker_done(self, lane: Lane, worker: asyncio.Task[None]) -> None:
+        lane.workers.discard(worker)
+        if not worker.cancelled() and worker.exception() is not None:
+            self.halt.set()  # a task group that gives up cancels its tasks, but not one that is hired after that
+
+    def _hire(self, start: Callable[[], None], feed: Feed, lane: Lane) -> None:
+        """Let another worker take the place of one whose call waits to be repeated, where there is more to ask."""
+        if lane.wants_worker and not feed.empty and not self.halt.is_set() and not self.nobody_can_pay.is_set():
+            start()
 
     async def _stop_gently(self) -> None:
         await first_of(self.stop.gently, self.trouble)
@@ -319,14 +341,16 @@ class _Run:
             lane.send_home()
 
     async def _tick(self, progress: _Progress) -> None:
+        seconds = _SIMULATED_TICK if self.writing["inline"] else _TICK
         while progress is not None:
             progress(self.statistics())
             for lane in self.lanes.values():
-                lane.tell_holds()
-            await self.clock.sleep(_SIMULATED_TICK if self.writing["inline"] else _TICK)
+                lane.tell_holds(seconds)
+            await self.clock.sleep(seconds)
 
     async def _worker(self, feed: Feed, lane: Lane, prices: Mapping[str, Price]) -> None:
-        while not (self.halt.is_set() or self.nobody_can_pay.is_set()) and lane.closed is None:
+        """Ask one trial after another, until there are none or there is a reason to stop."""
+        while not (self.halt.is_set() or self.nobody_can_pay.is_set() or lane.overstaffed) and lane.closed is None:
             try:
                 pending = await feed.take()
             except StoreError as error:
@@ -377,6 +401,7 @@ class _Run:
             elapsed=self.clock.monotonic() - self.start,
             round=len(self.planned.rounds) if self.following else 0,
             phase=self.planned.rounds[-1].phase if self.following else "",
+            slowed=tuple(dict.fromkeys(sentence for lane in self.lanes.values() for sentence in lane.slowed)),
         )
 
     def _summary(self) -> CampaignSummary:

@@ -106,11 +106,15 @@ def seldom_collected() -> Iterator[None]:
 
 @dataclass(slots=True)
 class RouteCalls:
-    """The calls of one route in a run: how many ended in each class, seconds waited, nano-dollars."""
+    """The calls of one route in a run: how many ended in each class, seconds waited, nano-dollars.
+
+    `slowed` are the seconds in which rate-limit responses held it below what the campaign file allows.
+    """
 
     ended: Counter[Fault] = field(default_factory=Counter)
     waited: float = 0.0
     cost: int = 0
+    slowed: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

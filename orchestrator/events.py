@@ -71,6 +71,15 @@ EVENTS: Mapping[str, Kind] = {
         ),
     ),
     "lane.held": Kind("No call of a route is sent for so many seconds.", ("lane", "route", "seconds", "why")),
+    "lane.slowed": Kind(
+        "Rate-limit responses slow a route: the calls that may be in flight, calls a second (null where only single "
+        "calls are sent to see), and the responses that led to it.",
+        ("lane", "route", "in_flight", "calls_per_second", "refused"),
+    ),
+    "lane.unslowed": Kind(
+        "A route is as fast again as the campaign file allows.",
+        ("lane", "route", "in_flight", "calls_per_second", "refused"),
+    ),
     "circuit.opened": Kind(
         "A route failed too often and gets no calls for a while.", ("lane", "route", "seconds", "why")
     ),

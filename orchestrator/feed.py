@@ -37,6 +37,11 @@ class Feed:
         self._reading: asyncio.Future[list[Pending]] | None = None
         self._refill = asyncio.Lock()
 
+    @property
+    def empty(self) -> bool:
+        """Whether all trials were handed out, as far as is known."""
+        return not self._ready and self._reading is None and self._next >= len(self._left.trials)
+
     async def take(self) -> Pending | None:
         """The next trial, or None at the end. Popping is synchronous: only an empty buffer makes workers wait."""
         while not self._ready:

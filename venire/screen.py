@@ -173,4 +173,5 @@ def _told(now: Statistics) -> str:
 
 def _counts(now: Statistics) -> str:
     round_now = f"round {now.round}, {plain(now.phase)}: " if now.round else ""
-    return f"{round_now}{now.calls:,} calls, {now.in_flight:,} in flight, {retries(now.retries)}, {money(now.spent)}"
+    counts = f"{round_now}{now.calls:,} calls, {now.in_flight:,} in flight, {retries(now.retries)}, {money(now.spent)}"
+    return "; ".join((counts, *map(plain, now.slowed)))

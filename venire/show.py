@@ -46,6 +46,9 @@ EXIT_CODES = {
     Ending.INTERRUPTED: 130,
 }
 
+_SLOWED_SECONDS = 1.0
+"""Shorter slow-downs are not worth a line."""
+
 
 def show_outcome(session: Session, screen: Console, embedded: Embedded, observers: Sequence[Observer] = ()) -> int:
     """Run a session with a progress display, show how it ended and its board; returns the exit code."""
@@ -166,6 +169,13 @@ def _show_routes(screen: Console, summary: CampaignSummary) -> None:
         for name, calls in sorted(summary.routes.items())
     ]
     tabulate(screen, head, rows)
+    for name, calls in sorted(summary.routes.items()):
+        if calls.slowed >= _SLOWED_SECONDS:
+            responses = calls.ended[Fault.RATE_LIMITED]
+            screen.print(
+                f"{plain(name)}: slowed for {duration(calls.slowed)} by rate-limit responses ({responses:,}): a limit "
+                "that the campaign file gives is kept without them (requests_per_minute)"
+            )
     screen.print()
 
 

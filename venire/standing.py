@@ -68,6 +68,8 @@ def show_status(screen: Console, facts: dict[str, Any]) -> None:
     screen.print(f"{plain(facts['store'])}: {holds}")
     if facts["live"] is not None:
         screen.print(plain(f"running: {told_live(facts['live'])}"))
+        for sentence in facts["live"].get("slowed", ()):
+            screen.print(f"  {plain(sentence)}")
     show_recovered(screen, Recovered(**facts["recovered"]))
     for one in facts["campaigns"]:
         standing, paid = one["progress"], one["accounts"]

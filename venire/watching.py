@@ -79,6 +79,7 @@ def _counts(now: dict[str, Any]) -> str:
         f"{part}{now['calls']:,} calls, {now['calls_per_second']:,.3g} a second, {now['in_flight']:,} in flight, "
         f"{waits}, {retries(now['retries'])}, {money(now['spent'])}, {duration(now['elapsed'])}"
         + ("" if left is None or now["ended"] else f", about {duration(left)} left{' of this round' if part else ''}")
+        + "".join(f"\n{plain(sentence)}" for sentence in now.get("slowed", ()) if not now["ended"])
     )
 
 

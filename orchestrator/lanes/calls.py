@@ -9,6 +9,7 @@ from hashlib import sha256
 from typing import Any
 
 from venire.arena.campaigns import Price
+from venire.arena.clock import Clock
 from venire.arena.errors import CallError, Fault
 from venire.arena.records import Reply, Request
 from venire.orchestrator.budget import Claim, Purse
@@ -36,11 +37,15 @@ class Tally:
         """Calls sent and not yet answered."""
         return len(self.sending)
 
-    def end(self, route: str, fault: Fault, waited: float, cost: int) -> None:
-        """A call has ended; seconds that it waited, nano-dollars that it counts at."""
+    def of(self, route: str) -> RouteCalls:
+        """The counters of a route."""
         if route not in self.routes:
             self.routes[route] = RouteCalls()
-        calls = self.routes[route]
+        return self.routes[route]
+
+    def end(self, route: str, fault: Fault, waited: float, cost: int) -> None:
+        """A call has ended; seconds that it waited, nano-dollars that it counts at."""
+        calls = self.of(route)
         calls.ended[fault] += 1
         calls.waited += waited
         calls.cost += cost
@@ -80,6 +85,17 @@ class Call:
     """The one taken last."""
     probed: bool = False
     """Whether it was taken to see if the route works: that it did not says nothing of the step."""
+
+    _avoided: Route | None = None
+    _until: float = 0.0
+
+    def avoid(self, route: Route, until: float) -> None:
+        """Go another way until a moment of the clock: this route asked this call to wait."""
+        self._avoided, self._until = route, until
+
+    def avoided(self, clock: Clock) -> Route | None:
+        """The route that asked this call to wait until later than now."""
+        return self._avoided if self._avoided is not None and clock.monotonic() < self._until else None
 
     def load(self, route: Route) -> Load:
         """What the call asks of a route's gate; bodies for other routes are of about the same length."""

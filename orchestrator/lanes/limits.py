@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 
 from venire.arena.campaigns import Limits
 from venire.arena.clock import Clock
-from venire.orchestrator.lanes.concurrency import Adaptive
+from venire.orchestrator.lanes.congestion import Congestion, CongestionControl
 from venire.orchestrator.lanes.windows import MISCOUNT, Load, Pace, RequestWindow, Slice, TokenWindow
 
 __all__ = ["Gate", "Load", "Turn"]
@@ -32,9 +32,8 @@ class Turn:
     load: Load
     sent_at: float
     slice: Slice
-    episode: int
-    beside: int
-    """Calls in flight when it was sent, itself included."""
+    number: int
+    """Of the gate's calls, in the order they passed."""
     waited: float = 0.0
     """Seconds at the gate."""
     ended: bool = False
@@ -73,7 +72,7 @@ class Gate:
         self._densest = 0.0
         """Input tokens a byte, at most; 0: nothing was seen yet."""
         self._closed_until = -math.inf
-        self._adaptive = Adaptive(concurrency)
+        self.congestion = CongestionControl(concurrency, self._sent_lately, minute=_MINUTE + skew)
         self._began = clock.monotonic()
         self._earlier = [(self._began - ago, calls) for ago, calls in sorted(sent_today, reverse=True)]
         self._minute = RequestWindow(math.inf, _MINUTE + skew, clock)
@@ -100,14 +99,25 @@ class Gate:
         day = -math.inf if self._day is None else self._day.opens(self._clock.monotonic())
         return max(
             (self._closed_until, "the provider asks to wait"),
-            (self._adaptive.held_until, "it refuses calls for their rate"),
+            (self.congestion.held_until, "it refuses calls for their rate"),
             (day, "the limit of requests a day is used up"),
         )
 
     @property
     def allowed(self) -> int:
         """Calls that may be in flight at present."""
-        return self._adaptive.allowed
+        return self.congestion.allowed
+
+    @property
+    def slowed(self) -> str:
+        """How rate-limit responses slow the route, in words; empty while they do not."""
+        control = self.congestion
+        if control.state is Congestion.NONE:
+            return ""
+        responses = f"{control.slowed_by:,} rate-limit response{'s' * (control.slowed_by != 1)}"
+        if control.state is Congestion.BLOCKED:
+            return f"sends single calls after {responses}"
+        return f"slowed to {control.allowed:,} in flight ({control.rate:,.3g} calls/s) by {responses}"
 
     def load(self, body_bytes: int, max_tokens: int) -> Load:
         """What to set aside for a call with a body of so many bytes and answers of at most `max_tokens`.
@@ -149,18 +159,20 @@ class Gate:
         input_tokens: int | None,
         output_tokens: int | None,
         *,
+        replied: bool = True,
         rate_limited: bool = False,
         retry_after: float | None = None,
     ) -> None:
         """A call has ended; its tokens count as used when it was sent. None: unknown, the estimate stays.
 
-        `rate_limited` says that the provider refused it for its rate; anything else shows that it lets calls pass.
-        `retry_after` are the seconds for which it asked then: every call is held for them.
+        `replied` says whether a reply came, so that its time says how long replies take. `rate_limited` says that the
+        provider refused it for its rate; anything else shows that it lets calls pass. `retry_after` are the seconds
+        that it asked for then: they hold other calls only while none passes.
         """
         if turn.ended:
             raise RuntimeError("this turn was given back already")
         turn.ended = True
-        load, adaptive = turn.load, self._adaptive
+        load, now = turn.load, self._clock.monotonic()
         if input_tokens is not None or output_tokens is not None:
             if input_tokens is None:
                 input_tokens = load.input_tokens
@@ -169,11 +181,11 @@ class Gate:
             self._tokens.settle(
                 turn.slice, load, input_tokens, load.output_tokens if output_tokens is None else output_tokens
             )
-        if rate_limited or not adaptive.normal:
-            now = self._clock.monotonic()
-            adaptive.ended(now, self.in_flight, turn.episode, turn.beside, rate_limited, retry_after)
-            if retry_after is not None:
-                self.pause(retry_after)
+        took = now - turn.sent_at
+        if rate_limited:
+            self.congestion.refused(now, turn.number, took, self.in_flight, retry_after)
+        else:
+            self.congestion.ended(now, turn.number, took if replied else None)
         self.in_flight -= 1
         if self._queue:
             self._serve()
@@ -183,8 +195,7 @@ class Gate:
         if turn.ended:
             raise RuntimeError("this turn was given back already")
         turn.ended = True
-        if not self._adaptive.normal:
-            self._adaptive.grow(self._clock.monotonic(), self.in_flight)
+        self.congestion.unsent(turn.number)
         self.in_flight -= 1
         self._minute.forget(turn.sent_at)
         if self._day is not None:
@@ -231,12 +242,11 @@ class Gate:
 
     def _opens(self, now: float, load: Load) -> float:
         """When a call may pass as things are: not later than `now` is at once, infinity when only an answer helps."""
-        at, adaptive = self._closed_until, self._adaptive
-        if not adaptive.normal:
-            adaptive.grow(now, self.in_flight)
-            at = max(at, adaptive.held_until)
-        if self.in_flight >= adaptive.allowed:
-            return adaptive.grows_at(now, self.in_flight)
+        at, congestion = self._closed_until, self.congestion
+        if not congestion.free:
+            at = max(at, congestion.opens(now, self.in_flight))
+        elif self.in_flight >= congestion.allowed:
+            return math.inf
         if not self._limited:
             return at
         at = max(at, self._pace.due, self._minute.opens(now), self._tokens.opens(now, load))
@@ -249,7 +259,10 @@ class Gate:
             self._pace.push(now, 1)
             if self._day is not None:
                 self._day.log(now)
-        return Turn(load, now, self._tokens.add(now, load), self._adaptive.episode, self.in_flight)
+        return Turn(load, now, self._tokens.add(now, load), self.congestion.sent(now))
+
+    def _sent_lately(self, now: float) -> int:
+        return self._minute.calls(now)
 
     def _serve(self) -> None:
         """Let pass whoever may, in order; sleep until the next one may."""

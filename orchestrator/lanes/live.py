@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 from venire.arena.campaigns import LaneSettings, Limits, Price
 from venire.arena.clock import Clock
@@ -25,6 +26,10 @@ CLOSING_FAULTS = frozenset({Fault.AUTHENTICATION, Fault.QUOTA})
 
 _REFUSED_IN_A_ROW = 20
 """Bad requests without an answer between them that close a lane: the model or a setting is wrong, not a trial."""
+
+
+_MIN_WAITING, _WAITING_PER_PLACE = 256, 4
+"""Calls that may wait to be repeated while others are asked in their stead: at least, and for each in flight."""
 
 
 class LaneClosedError(Exception):
@@ -58,8 +63,12 @@ class Lane:
         self.settings = settings
         self.routes = Routes(routes, clock, self._give_up_if_too_long)
         self.closed: str | None = None
-        self.workers: list[asyncio.Task[None]] = []
-        """Who asks through this lane."""
+        self.workers: set[asyncio.Task[None]] = set()
+        """Who asks through this lane, those included whose call waits to be repeated."""
+        self._returns: dict[asyncio.Task[Any] | None, float] = {}
+        """When the calls that wait between two attempts are repeated: they hold no place meanwhile."""
+        self.hire: Callable[[], None] = lambda: None
+        """Called when a call begins to wait: another worker may take its place."""
         self._recorder = recorder
         self._clock = clock
         self._tally = tally
@@ -87,12 +96,42 @@ class Lane:
         """Whether anybody still asks through this lane."""
         return any(not worker.done() for worker in self.workers)
 
-    def tell_holds(self) -> None:
-        """Say which routes send nothing for long, where calls wait for them."""
+    @property
+    def waiting(self) -> int:
+        """Calls that wait between two attempts, while others are asked in their stead."""
+        return len(self._returns)
+
+    @property
+    def wants_worker(self) -> bool:
+        """Whether fewer ask than may, for some wait to repeat their call; not so many that they fill the memory."""
+        few = self.waiting <= max(_MIN_WAITING, _WAITING_PER_PLACE * self.settings.workers)
+        return few and len(self.workers) - self.waiting < self.settings.workers
+
+    @property
+    def overstaffed(self) -> bool:
+        """Whether more ask than may: calls that waited have come back."""
+        return len(self.workers) - self.waiting > self.settings.workers
+
+    def tell_holds(self, seconds: float) -> None:
+        """Say which routes are slowed by rate-limit responses or send nothing for long, where calls wait for them.
+
+        Called every so many seconds.
+        """
         if self.closed is None and self.at_work:
             for route in self.routes.all:
                 if route.closed is None:
+                    if route.gate.slowed:
+                        self._tally.of(route.name).slowed += seconds
                     self._telling.waiting(route, self._clock.monotonic())
+                    self._telling.slowed(route)
+            if len(self._returns) == len(self.workers):
+                self._telling.all_wait(len(self._returns), min(self._returns.values()) - self._clock.monotonic())
+
+    @property
+    def slowed(self) -> list[str]:
+        """How rate-limit responses slow its routes at present, a sentence for each."""
+        there = [route for route in self.routes.all if route.closed is None] if self.at_work else []
+        return [f"{route.name}: {slowed}" for route in there if (slowed := route.gate.slowed)]
 
     def send_home(self) -> None:
         """Cancel the workers that wait for a turn or between attempts; the others finish their call."""
@@ -121,6 +160,8 @@ class Lane:
                         attempts=self.settings.max_attempts,
                         elapsed=self.settings.max_elapsed,
                         clock=self._clock,
+                        sleep=self._wait_aside,
+                        asked=partial(self._asked_wait, call),
                         spared=partial(self._is_spared, call, patient_until),
                     )
             except CallError as error:
@@ -129,6 +170,24 @@ class Lane:
     def _is_spared(self, call: Call, patient_until: float) -> bool:
         """Whether a failure is the route's and not the step's: an outage should not use up what is asked meanwhile."""
         return call.probed and self._clock.monotonic() < patient_until
+
+    async def _wait_aside(self, seconds: float) -> None:
+        """Wait between two attempts, while somebody else takes the place."""
+        worker = asyncio.current_task()
+        self._returns[worker] = self._clock.monotonic() + seconds
+        self.hire()
+        try:
+            await self._clock.sleep(seconds)
+        finally:
+            del self._returns[worker]
+
+    def _asked_wait(self, call: Call, error: TransientError) -> float:
+        """Seconds that this call waits because the provider asked for it; none where it can go another way."""
+        seconds = error.retry_after or 0.0
+        if seconds and error.fault is Fault.RATE_LIMITED and self.routes.has_other(call.route, seconds):
+            call.avoid(call.route, self._clock.monotonic() + seconds)
+            return 0.0
+        return seconds
 
     def _prepare(self, step: Step, request: Request, price: Price, purse: Purse) -> Call:
         route = self.routes.all[0]
@@ -249,10 +308,10 @@ class Lane:
         except BudgetReachedError:
             await call.purse.reserve_when_free(call.claim)
         try:
-            prefix = call.step.prefix
-            way = self.routes.take_now(prefix, call.load)
+            prefix, avoided = call.step.prefix, call.avoided(self._clock) if call.step.tries else None
+            way = self.routes.take_now(prefix, call.load) if avoided is None else None
             if way is None:
-                way = await self.routes.take(prefix, call.load, fresh=not call.step.tries)
+                way = await self.routes.take(prefix, call.load, fresh=not call.step.tries, avoided=avoided)
         except (asyncio.CancelledError, StoppedError, LaneClosedError):  # what is not sent stays reserved nowhere
             call.purse.release(call.claim)
             raise
@@ -278,14 +337,13 @@ class Lane:
             counted = (None, None) if reply.estimated else (reply.input_tokens, reply.output_tokens)
             route.gate.done(way.turn, *counted)
         elif error is None or error.may_be_billed:
-            route.gate.done(way.turn, None, None)
+            route.gate.done(way.turn, None, None, replied=False)
         else:
             limited = error.fault is Fault.RATE_LIMITED
             asked = error.retry_after if limited else None
-            route.gate.done(way.turn, 0, 0, rate_limited=limited, retry_after=asked)
-            if asked is not None:
-                self._telling.held(route, asked)
-            if limited:
+            route.gate.done(way.turn, 0, 0, replied=False, rate_limited=limited, retry_after=asked)
+            if limited and (seconds := route.gate.held_for) > 0:
+                self._telling.held(route, seconds, route.gate.held_why)
                 self.routes.held(route)
         if error is not None and error.fault is Fault.TRANSIENT:
             wait = route.circuit.failed(probe=way.probe)
@@ -310,7 +368,7 @@ class Lane:
         if hold > 0:
             route.gate.pause(hold)
             self.routes.held(route)
-            self._telling.held(route, hold)
+            self._telling.held(route, hold, route.gate.held_why)
         if limits != Limits():
             self._telling.learnt(route, limits)
 

@@ -18,21 +18,21 @@ _LONGEST = 60.0
 _jitter = wait_random_exponential(multiplier=0.5, max=_LONGEST)
 
 
-def _wait(state: RetryCallState) -> float:
-    """Full jitter, or what the provider asked for, whichever is longer.
+class _Wait:
+    """Full jitter, or what the provider asked this call to wait, whichever is longer."""
 
-    What was asked for the rate holds the gate of the route, and the call may go by another.
-    """
-    error = state.outcome.exception() if state.outcome is not None else None
-    if not isinstance(error, TransientError) or error.retry_after is None or error.fault is Fault.RATE_LIMITED:
-        return _jitter(state)
-    return max(error.retry_after, _jitter(state))
+    def __init__(self, asked: Callable[[TransientError], float]) -> None:
+        self._asked = asked
+
+    def __call__(self, state: RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome is not None else None
+        return max(self._asked(error) if isinstance(error, TransientError) else 0.0, _jitter(state))
 
 
 class _Stop:
     """Whether a step has been tried long enough: so many failures, or so many seconds since the first of them.
 
-    A refusal for the rate is no failure of the step: its lane waits, however long that takes. Neither is one that is
+    A refusal for the rate is no failure of the step: it waits, however long that takes. Neither is one that is
     `spared`.
     """
 
@@ -55,14 +55,16 @@ async def persist(
     attempts: int,
     elapsed: float,
     clock: Clock,
+    sleep: Callable[[float], Awaitable[None]] | None = None,
+    asked: Callable[[TransientError], float] = lambda error: error.retry_after or 0.0,
     spared: Callable[[], bool] = lambda: False,
 ) -> T:
     """Go on after a first failure: call `send` until it answers; raises what the last attempt raised.
 
-    At most `attempts` attempts may fail, the first one counted, refusals for the rate and those of which `spared` says
-    so when they have just failed not; none begins later than
-    `elapsed` seconds after now, not counting what `send` waits for a turn. Waits are full jitter on `clock`, or what
-    the provider asked for where that is longer; what it asks for the rate is waited for in `send`. Errors other than
+    At most `attempts` attempts may fail, the first one counted, refusals for the rate and those of which `spared`
+    says so when they have just failed not; none begins later than `elapsed` seconds after now, not counting what
+    `send` waits for a turn. Waits are full jitter, or what the provider asked for where that is longer: `asked`
+    says what of that holds for this call, and `sleep` waits (on `clock` unless given). Errors other than
     TransientError, cancellation among them, pass through at once.
     """
     first: TransientError | None = failed
@@ -77,8 +79,8 @@ async def persist(
     retrying = AsyncRetrying(
         retry=retry_if_exception_type(TransientError),
         stop=_Stop(attempts, elapsed, clock, spared),
-        wait=_wait,
-        sleep=clock.sleep,
+        wait=_Wait(asked),
+        sleep=sleep or clock.sleep,
         reraise=True,
     )
     return await retrying(again)

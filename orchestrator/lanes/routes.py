@@ -140,15 +140,28 @@ class Routes:
                 return Way(first, turn, 0)
         return None
 
-    async def take(self, prefix: int, load: Callable[[Route], Load], *, fresh: bool = True) -> Way:
+    def has_other(self, route: Route, seconds: float) -> bool:
+        """Whether a call that this route asks to wait can go by another of its rank, or of any for a long wait."""
+        return any(
+            other is not route
+            and other.closed is None
+            and not other.circuit.is_open
+            and other.gate.held_for <= _LONG_HOLD
+            and (seconds > _LONG_HOLD or other.settings.rank <= route.settings.rank)
+            for other in self.all
+        )
+
+    async def take(
+        self, prefix: int, load: Callable[[Route], Load], *, fresh: bool = True, avoided: Route | None = None
+    ) -> Way:
         """A way for one call, waited for as long as it takes; `fresh`: it may probe though another route works.
 
-        Cancelled: nothing was taken.
+        `avoided` is taken only where there is no other. Cancelled: nothing was taken.
         """
-        if (way := self.take_now(prefix, load)) is not None:
+        if avoided is None and (way := self.take_now(prefix, load)) is not None:
             return way
         while True:
-            to_probe, usable = self._choice()
+            to_probe, usable = self._choice(avoided)
             if not to_probe and not usable:
                 await self._wait()
                 continue
@@ -166,9 +179,11 @@ class Routes:
                 continue
             return Way(route, turn, route.circuit.enter())
 
-    def _choice(self) -> tuple[list[Route], list[Route]]:
+    def _choice(self, avoided: Route | None = None) -> tuple[list[Route], list[Route]]:
         """Routes to probe, and those of the lowest rank that can be used."""
         there = [one for one in self.all if one.opens_in() <= 0]
+        if avoided is not None:
+            there = [one for one in there if one is not avoided] or there
         if len(there) > 1:
             there = [one for one in there if one.gate.held_for <= _LONG_HOLD] or there
         sound = [one for one in there if not one.circuit.is_open]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 
 from venire.arena.campaigns import Limits
 from venire.arena.errors import CallError, Fault
 from venire.orchestrator.budget import Claim
 from venire.orchestrator.events import Events
 from venire.orchestrator.lanes.calls import Result, Step
+from venire.orchestrator.lanes.congestion import Congestion
 from venire.orchestrator.lanes.routes import Route, Way
 
 __all__ = ["Telling"]
@@ -28,6 +30,8 @@ class Telling:
         self._told_until: dict[str, float] = {}
         self._held_back: set[str] = set()
         self._learnt: dict[str, Limits] = {}
+        self._slowed: set[str] = set()
+        self._all_wait = False
 
     def sent(self, step: Step, way: Way, claim: Claim) -> None:
         """A call leaves."""
@@ -61,12 +65,24 @@ class Telling:
             "wait_s": way.turn.waited,
         }
 
-    def held(self, route: Route, seconds: float) -> None:
-        """The provider asks to wait."""
+    def held(self, route: Route, seconds: float, why: str) -> None:
+        """No call of a route is sent for a while."""
         if self.events.active:
-            self.events.emit(
-                "lane.held", lane=self.lane, route=route.name, seconds=seconds, why="asked by the provider"
-            )
+            self.events.emit("lane.held", lane=self.lane, route=route.name, seconds=seconds, why=why)
+
+    def slowed(self, route: Route) -> None:
+        """Rate-limit responses began to slow a route, or do so no more; said once each to whoever watches."""
+        control = route.gate.congestion
+        if (slow := control.state is not Congestion.NONE) == (route.name in self._slowed):
+            return
+        if not slow:
+            self._slowed.discard(route.name)
+        else:
+            self._slowed.add(route.name)
+        if self.events.active:
+            rate = None if control.rate == inf else control.rate
+            about = {"in_flight": control.allowed, "calls_per_second": rate, "refused": control.slowed_by}
+            self.events.emit("lane.slowed" if slow else "lane.unslowed", lane=self.lane, route=route.name, **about)
 
     def waiting(self, route: Route, now: float) -> None:
         """Said to the person at the terminal, once a hold, where a route sends nothing for long."""
@@ -77,6 +93,16 @@ class Telling:
                 f"{route.name}: no call is sent for {seconds:.0f} s: {route.gate.held_why} (Ctrl-C stops, and "
                 "the same command goes on later)"
             )
+
+    def all_wait(self, calls: int, seconds: float) -> None:
+        """Said to the person at the terminal where only calls are left that the provider asked to wait."""
+        if seconds >= _LONG_PAUSE and not self._all_wait:
+            what = "the last call waits" if calls == 1 else f"the last {calls:,} calls wait"
+            self._warn(
+                f"{self.lane}: {what} for {seconds:.0f} s or more, as the provider asked (Ctrl-C stops, and the same "
+                "command goes on later)"
+            )
+            self._all_wait = True
 
     def surcharged(self, route: Route, cost: int, allowed: int) -> None:
         """The provider charges more than the price says."""

@@ -95,6 +95,11 @@ class RequestWindow(Throttler):  # type: ignore[misc]  # asyncio-throttle has no
         else:
             self._task_logs.extend(repeat(self._last, calls))
 
+    def calls(self, now: float) -> int:
+        """How many calls are in the window."""
+        self._forget_old(now)
+        return len(self._task_logs)
+
     def recall(self, sent: Iterable[tuple[float, int]]) -> None:
         """Count earlier calls, given as times and numbers, the oldest first."""
         for at, calls in sent:

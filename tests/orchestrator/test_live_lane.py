@@ -254,7 +254,7 @@ def test_the_price_is_set_aside_while_a_call_waits_and_while_it_is_in_flight() -
     assert house.money == (2 * PAID, 0, 2)
 
 
-def test_a_rate_limit_with_a_wait_pauses_the_whole_lane() -> None:
+def test_a_wait_that_is_asked_of_one_call_holds_that_call_alone() -> None:
     house = House([limited(30.0)])
 
     async def main() -> None:
@@ -263,7 +263,8 @@ def test_a_rate_limit_with_a_wait_pauses_the_whole_lane() -> None:
         await asyncio.gather(first, house.ask(), house.ask())
 
     house.run(main())
-    assert house.provider.at == pytest.approx([0, 31, 32, 33], abs=1e-5)  # one to see, the others as it is answered
+    assert house.provider.at == pytest.approx([0, 2, 2, 31], abs=1e-5)
+    assert house.told == []
 
 
 def test_limits_that_the_provider_tells_are_kept_and_told_once_they_make_calls_wait() -> None:
@@ -289,10 +290,10 @@ def test_a_day_that_is_used_up_is_told_once() -> None:
 
     async def main() -> None:
         await house.ask()
-        house.lane.workers.append(asyncio.ensure_future(house.ask()))
+        house.lane.workers.add(asyncio.ensure_future(house.ask()))
         for _ in range(3):
             await house.clock.sleep(1)
-            house.lane.tell_holds()
+            house.lane.tell_holds(1.0)
         assert house.gate.held_for > 86_000
         house.lane.send_home()
         await asyncio.gather(*house.lane.workers, return_exceptions=True)

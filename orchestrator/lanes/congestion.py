@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from venire.orchestrator.lanes.refusals import TOLERATED, RefusalMonitor
+from venire.orchestrator.lanes.monitor import TOLERATED, RateLimitMonitor
 
 __all__ = ["Congestion", "CongestionControl"]
 
@@ -118,7 +118,7 @@ class CongestionControl:
         self._recent = recent
         self._minute = minute
         self._jitter = jitter
-        self._monitor = RefusalMonitor()
+        self._monitor = RateLimitMonitor()
         self._number = 0
         self._latency = self._refusal_latency = 0.0
         self._began = self._due = 0.0

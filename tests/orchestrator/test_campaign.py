@@ -515,6 +515,82 @@ def test_a_long_wait_of_the_last_call_is_said(store: Store) -> None:
     assert re.search(r"the last call waits for 5\d\d s or more, as the provider asked", told[0])
 
 
+class Watched(FakeProvider):
+    """Sees how many calls are out at one time, and when each was answered."""
+
+    def __init__(self, clock: VirtualClock, before: Callable[[str], None]) -> None:
+        super().__init__(before)
+        self.clock = clock
+        self.out = self.most = 0
+        self.at: list[float] = []
+
+    async def send(self, body: bytes, idempotency_key: str) -> Reply:
+        self.out += 1
+        self.most = max(self.most, self.out)
+        try:
+            reply = await super().send(body, idempotency_key)
+        finally:
+            self.out -= 1
+        self.at.append(self.clock.monotonic())
+        return reply
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_calls_that_wait_to_be_repeated_hold_no_place(store: Store, concurrency: int) -> None:
+    """Five calls are asked to wait: all that others have to ask is asked meanwhile, never more at once than allowed."""
+    seen: list[str] = []
+
+    def busy_at_first(key: str) -> None:
+        seen.append(key)
+        if len(seen) in (1, 2, 4, 5, 7):
+            raise TransientError("slow down", Fault.RATE_LIMITED, status=429, retry_after=600.0)
+
+    provider = Watched(virtual(store), busy_at_first)
+    asked = campaign(judge("judge", concurrency=concurrency))
+    start = virtual(store).monotonic()
+    assert go(store, asked, provider).ending is Ending.COMPLETE
+    assert sum(at - start < 100 for at in provider.at) >= 2 * (TRIALS - 5)
+    assert provider.most == concurrency
+    assert set(replies(store).values()) == {1}
+
+
+def test_a_failing_worker_ends_the_run_though_others_take_the_places_of_those_that_wait(store: Store) -> None:
+    seen: list[str] = []
+
+    def broken(key: str) -> None:
+        seen.append(key)
+        if len(seen) == 6:
+            raise AssertionError("a mistake in the code")
+        raise TransientError("slow down", Fault.RATE_LIMITED, status=429, retry_after=600.0)
+
+    with pytest.raises(ExceptionGroup, match="unhandled errors"):
+        go(store, campaign(), FakeProvider(broken))
+    assert len(seen) <= 6 + 3
+
+
+def test_a_route_that_is_slowed_says_so_while_it_is_and_how_long_it_was(store: Store) -> None:
+    imports.add(store, [Instruction(f"more{n}", (f"Another {n}?",)) for n in range(60)])
+    imports.add(store, [Completion(m, f"more{n}", f"{m} says more {n}") for m in MODELS for n in range(60)])
+    clock, taken = virtual(store), 0.0
+
+    def one_a_second(key: str) -> None:
+        nonlocal taken
+        if clock.monotonic() < taken + 1:
+            raise TransientError("slow down", Fault.RATE_LIMITED, status=429)
+        taken = clock.monotonic()
+
+    seen: list[Statistics] = []
+    summary = go(store, campaign(judge("judge", concurrency=16)), FakeProvider(one_a_second), progress=seen.append)
+    sentences = {sentence for now in seen for sentence in now.slowed}
+    assert any(
+        re.fullmatch(r"openai .* judge: slowed to \d+ in flight \([\d.]+ calls/s\) by \d+ rate-limit responses", one)
+        for one in sentences
+    )
+    assert seen[0].slowed == ()
+    (calls,) = summary.routes.values()
+    assert 0 < calls.slowed <= summary.statistics.elapsed
+
+
 USED = 150
 """Tokens of each reply, those of its request included."""
 

@@ -6,12 +6,12 @@ from random import Random
 
 import pytest
 
-from venire.orchestrator.lanes.refusals import RefusalMonitor
+from venire.orchestrator.lanes.monitor import RateLimitMonitor
 
 
 def calls_until_alarm(share: float, most: int, *, by_end: bool = False, seed: int = 1) -> int | None:
     """How many calls, each ending before the next is sent, until the alarm; None: it was not raised."""
-    monitor, random = RefusalMonitor(), Random(seed)
+    monitor, random = RateLimitMonitor(), Random(seed)
     monitor.by_end = by_end
     for number in range(1, most + 1):
         if random.random() >= share:
@@ -36,13 +36,13 @@ def test_a_high_share_raises_it_soon(share: float, at_most: int, by_end: bool) -
 
 def test_refusals_that_come_before_any_answer_are_measured_in_calls_sent() -> None:
     """Of 1,000 calls sent at once one in fifty is refused within moments; the answers take minutes."""
-    monitor = RefusalMonitor()
+    monitor = RateLimitMonitor()
     assert not any(monitor.refused(number) for number in range(50, 1_001, 50))
     assert not monitor.nothing_passes
 
 
 def test_a_share_once_known_as_usual_raises_no_alarm() -> None:
-    monitor, random = RefusalMonitor(), Random(3)
+    monitor, random = RateLimitMonitor(), Random(3)
     monitor.learn(50, 1_000)
     alarms = 0
     for number in range(1, 5_000):
@@ -55,7 +55,7 @@ def test_a_share_once_known_as_usual_raises_no_alarm() -> None:
 
 
 def test_calls_sent_before_the_rate_was_changed_do_not_count() -> None:
-    monitor = RefusalMonitor()
+    monitor = RateLimitMonitor()
     monitor.begin(100)
     assert [monitor.counts(number) for number in (99, 100, 101)] == [False, False, True]
     monitor.refused(101)
@@ -64,7 +64,7 @@ def test_calls_sent_before_the_rate_was_changed_do_not_count() -> None:
 
 @pytest.mark.parametrize("by_end", [False, True])
 def test_nothing_passes_once_the_latest_calls_were_all_refused(by_end: bool) -> None:
-    monitor = RefusalMonitor()
+    monitor = RateLimitMonitor()
     monitor.by_end = by_end
     for _ in range(20):
         monitor.answered()
@@ -80,13 +80,13 @@ def test_nothing_passes_once_the_latest_calls_were_all_refused(by_end: bool) -> 
 
 def test_refusals_in_another_order_than_sent_are_found_as_well() -> None:
     """All of 40 calls in flight are refused, as the network shuffles them."""
-    monitor, numbers = RefusalMonitor(), list(range(1, 41))
+    monitor, numbers = RateLimitMonitor(), list(range(1, 41))
     Random(2).shuffle(numbers)
     assert any((monitor.refused(number), monitor.nothing_passes)[1] for number in numbers)
 
 
 def test_the_background_is_a_mean_over_the_latest_hundreds_of_calls() -> None:
-    monitor = RefusalMonitor()
+    monitor = RateLimitMonitor()
     for _ in range(100):
         monitor.learn(10, 100)
     assert monitor.background == pytest.approx(0.1, abs=1e-3)
@@ -95,7 +95,7 @@ def test_the_background_is_a_mean_over_the_latest_hundreds_of_calls() -> None:
 
 
 def test_counts_of_refused_calls_go_by_number() -> None:
-    monitor = RefusalMonitor()
+    monitor = RateLimitMonitor()
     for number in (3, 5, 9):
         monitor.refused(number)
     assert [monitor.refused_after(number) for number in (0, 3, 8, 9)] == [3, 2, 1, 0]

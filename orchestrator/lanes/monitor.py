@@ -10,7 +10,7 @@ from collections import deque
 from itertools import islice
 from typing import NamedTuple
 
-__all__ = ["TOLERATED", "RefusalMonitor"]
+__all__ = ["TOLERATED", "RateLimitMonitor"]
 
 TOLERATED = 0.02
 """Share of refused calls, above the background, that never raises the alarm."""
@@ -39,7 +39,7 @@ class _Place(NamedTuple):
     refused: int
 
 
-class RefusalMonitor:
+class RateLimitMonitor:
     """Watches which calls of a route were refused for their rate, and says when that is more than usual.
 
     Refusals mostly come at once and answers after many seconds, so "of the last hundred that ended" would count

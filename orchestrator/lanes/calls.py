@@ -14,6 +14,7 @@ from venire.arena.records import Reply, Request
 from venire.orchestrator.budget import Claim, Purse
 from venire.orchestrator.ending import RouteCalls
 from venire.orchestrator.lanes.limits import Load
+from venire.orchestrator.lanes.refusals import Doubt
 from venire.orchestrator.lanes.routes import Route
 
 __all__ = ["Call", "Result", "Step", "Tally", "digest"]
@@ -80,6 +81,10 @@ class Call:
     """The one taken last."""
     probed: bool = False
     """Whether it was taken to see if the route works: that it did not says nothing of the step."""
+    refused_by: list[Route] = field(default_factory=list)
+    """Routes that refused it without a reason, and are open."""
+    doubt: Doubt = field(default_factory=Doubt)
+    """Whether that was its own."""
 
     def load(self, route: Route) -> Load:
         """What the call asks of a route's gate; bodies for other routes are of about the same length."""

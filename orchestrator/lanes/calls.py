@@ -81,10 +81,10 @@ class Call:
     """The one taken last."""
     probed: bool = False
     """Whether it was taken to see if the route works: that it did not says nothing of the step."""
-    refused_by: list[Route] = field(default_factory=list)
-    """Routes that refused it without a reason, and are open."""
-    doubt: Doubt = field(default_factory=Doubt)
-    """Whether that was its own."""
+    refused_by: tuple[Route, ...] = ()
+    """Routes that refused it without a reason, and were open then."""
+    doubt: Doubt | None = None
+    """Whether that was its own; None: it was not refused so."""
 
     def load(self, route: Route) -> Load:
         """What the call asks of a route's gate; bodies for other routes are of about the same length."""

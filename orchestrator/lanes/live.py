@@ -19,7 +19,7 @@ from venire.arena.records import Reply, Request
 from venire.judges.providers.tokens import worst_case
 from venire.orchestrator.budget import Claim, Purse
 from venire.orchestrator.lanes.calls import Call, Result, Step, Tally, digest
-from venire.orchestrator.lanes.refusals import Refusal, is_key_refused
+from venire.orchestrator.lanes.refusals import Doubt, Refusal, is_key_refused
 from venire.orchestrator.lanes.retry import persist
 from venire.orchestrator.lanes.routes import Route, Routes, Way
 from venire.orchestrator.lanes.telling import Telling
@@ -164,7 +164,7 @@ class Lane:
         if closing and route.closed is None:
             self._close_route(route, error, self._advice(call, error))
         if own:
-            call.refused_by.append(route)
+            call.refused_by += (route,)
         if error.fault not in CLOSING_FAULTS or (own and not self.routes.beside(call.refused_by)):
             if self.closed is not None:
                 raise LaneClosedError(self.closed) from error
@@ -178,6 +178,7 @@ class Lane:
             return False
         again = step.attempts > len(call.refused_by) + 1
         now = self._clock.monotonic()
+        call.doubt = call.doubt or Doubt()
         if route.refusals.refused(Refusal(error, now, step.prefix, step.trial, again, call.doubt)):
             return False
         if route.refusals.may_ask(now) and await is_key_refused(route.provider):
@@ -186,13 +187,15 @@ class Lane:
 
     def _close_route(self, route: Route, error: CallError, advice: str = "") -> None:
         """Send no more calls by a route; what it refused and is undecided is asked again when nobody else is there."""
-        route.closed = f"{error}{advice}"
+        running = len(route.refusals.undecided) if error.by_status is not None else 0
+        why = f"{error} ({running:,} refusals running)" if running > 1 else f"{error}{advice}"
+        route.closed = why
         others = any(one.closed is None for one in self.routes.all)
         self._telling.quarantined(route, error, others=others)
         self.routes.stir()
         if not others:
             several = len(self.routes.all) > 1
-            self._close(f"the last of its routes, {route.name}: {error}" if several else route.closed)
+            self._close(f"the last of its routes, {route.name}: {why}" if several else why)
             route.refusals.drop()
         route.refusals.decide(own=False)
 

@@ -475,7 +475,7 @@ def test_a_list_of_models_that_is_refused_too_closes_the_lane_and_leaves_what_wa
         assert [type(one) for one in found] == [LaneClosedError, *[type(None)] * 3]
 
     house.run(main())
-    assert house.lane.closed == "HTTP 401: no"
+    assert house.lane.closed == "HTTP 401: no (4 refusals running)"
     assert failed == []
     assert house.provider.checks == 2, "asked by one of the four, and once more to be sure"
 
@@ -505,7 +505,7 @@ def test_several_refusals_running_close_the_lane_though_its_models_are_listed() 
         await house.ask()
         for trial in range(2, SEVERAL + 1):
             await fail(house, failed, trial)
-        with pytest.raises(LaneClosedError, match="HTTP 402"):
+        with pytest.raises(LaneClosedError, match=r"HTTP 402: no \(8 refusals running\)"):
             await house.ask(Step(99, KEY, 1, 0, 1))
 
     house.run(main())
@@ -515,7 +515,7 @@ def test_several_refusals_running_close_the_lane_though_its_models_are_listed() 
 
 
 def test_at_the_end_a_single_undecided_refusal_fails_and_several_close_the_lane() -> None:
-    for prefixes, closed, recorded in (([1, 1], None, [1, 2]), ([1, 2], "HTTP 403: no", [])):
+    for prefixes, closed, recorded in (([1, 1], None, [1, 2]), ([1, 2], "HTTP 403: no (2 refusals running)", [])):
         house = House([WELL, unexplained(), unexplained()])
         failed: list[int] = []
 

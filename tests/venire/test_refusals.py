@@ -117,8 +117,8 @@ def revoke(front: Front, after: int, status: int, *, listed: bool) -> None:
         (401, False, SEVERAL + IN_FLIGHT),
         (401, True, SEVERAL + IN_FLIGHT),
         (402, True, SEVERAL + IN_FLIGHT),
-        (403, False, 3 * IN_FLIGHT),
-        (403, True, 90),
+        (403, False, 30),
+        (403, True, 60),
     ],
 )
 def test_a_key_that_is_refused_in_the_middle_closes_its_lane_and_no_trial_fails_for_it(

@@ -164,8 +164,11 @@ class Lane:
         if closing and route.closed is None:
             self._close_route(route, error, self._advice(call, error))
         if own:
+            once_more = route in call.refused_by  # the others have failed meanwhile
             call.refused_by += (route,)
-        if error.fault not in CLOSING_FAULTS or (own and not self.routes.beside(call.refused_by)):
+            if once_more or not self.routes.beside(call.refused_by):
+                raise error
+        if error.fault not in CLOSING_FAULTS:
             if self.closed is not None:
                 raise LaneClosedError(self.closed) from error
             raise error

@@ -178,8 +178,9 @@ class Routes:
             return Way(route, turn, route.circuit.enter())
 
     def beside(self, refused: Collection[Route]) -> list[Route]:
-        """Routes that work, other than those that have refused a call."""
-        return [one for one in self.all if one.closed is None and not one.circuit.is_open and one not in refused]
+        """Routes that work and are not held for long, other than those that have refused a call."""
+        there = [one for one in self.all if one.closed is None and not one.circuit.is_open and one not in refused]
+        return [one for one in there if one.gate.held_for <= _LONG_HOLD]
 
     async def take_beside(self, refused: Collection[Route], prefix: int, load: Callable[[Route], Load]) -> Way:
         """A way for a call that some routes have refused: by another, as long as one works.

@@ -2,6 +2,7 @@
 
 VenireError
 ├── InputError           mend the input and try again; a command ends with exit code 2
+│   ├── KeyRefusedError  a provider refuses the key, the list of models too; set another
 │   └── StoreHeldError   another process holds the store; wait for it or stop it
 ├── StoreError           the store failed under the run; what was committed is safe
 ├── BudgetReachedError   the campaign's budget does not allow the next call
@@ -18,6 +19,7 @@ __all__ = [
     "CallError",
     "Fault",
     "InputError",
+    "KeyRefusedError",
     "StoreError",
     "StoreHeldError",
     "TransientError",
@@ -47,6 +49,10 @@ class InputError(VenireError):
     """Something the user wrote or named cannot be used; the message says what and what to do."""
 
 
+class KeyRefusedError(InputError):
+    """A provider refuses the key, or asks for one where none is set."""
+
+
 class StoreHeldError(InputError):
     """Another process owns the store."""
 
@@ -64,6 +70,8 @@ class CallError(VenireError):
 
     `fault` is its class, `status` the HTTP status (None when no answer came), `retry_after` the wait that the
     provider asked for in seconds, `may_be_billed` whether the provider may have done the work all the same.
+    `by_status` is 401, 402 or 403 where that status alone gave the class, without a machine-readable reason: such a
+    refusal may be of the key or the account, or of this one call.
     """
 
     def __init__(
@@ -74,12 +82,14 @@ class CallError(VenireError):
         status: int | None = None,
         retry_after: float | None = None,
         may_be_billed: bool = False,
+        by_status: int | None = None,
     ) -> None:
         super().__init__(message)
         self.fault = fault
         self.status = status
         self.retry_after = retry_after
         self.may_be_billed = may_be_billed
+        self.by_status = by_status
 
 
 class TransientError(CallError):

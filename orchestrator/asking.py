@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
+from functools import partial
 
 from venire.arena.campaigns import Campaign, JudgeSettings, Price
 from venire.arena.clock import Clock
-from venire.arena.errors import CallError
+from venire.arena.errors import CallError, Fault
 from venire.arena.keys import respondent_key
 from venire.arena.records import Outcome, Reply, Request
 from venire.judges import PROTOCOLS
@@ -62,22 +63,28 @@ class Asking:
             outcome = await settle(protocol, trial, material, judge.options, pending.replies, ask, fitting(judge))
         except CallError as error:
             if error.fault not in VERDICT_FAULTS:
-                self._recorder.failure(pending.id, steps[-1].number, error.fault)
-                self.failed += 1
-                if self._events.active:
-                    told = {"step": steps[-1].number, "fault": error.fault.name.lower()}
-                    self._tell_trial("trial.failed", pending, judge, cost(), start, **told)
+                step, seconds = steps[-1].number, self._clock.monotonic() - start
+                lane.fail(error, partial(self._fail, pending, judge, step, error.fault, cost(), seconds))
                 return
             outcome = Outcome(VERDICT_FAULTS[error.fault])
         verdict = orient(pending.key, pending.swapped, outcome, flagged=flagged(material))
         self._recorder.verdict(pending.id, verdict, cost())
         self.settled += 1
         if self._events.active:
-            self._tell_trial("trial.settled", pending, judge, cost(), start, status=outcome.status.name.lower())
+            seconds = self._clock.monotonic() - start
+            self._tell_trial("trial.settled", pending, judge, cost(), seconds, status=outcome.status.name.lower())
+
+    def _fail(self, pending: Pending, judge: JudgeSettings, step: int, fault: Fault, cost: int, seconds: float) -> None:
+        """Put a trial on record as failed."""
+        assert self._recorder is not None
+        self._recorder.failure(pending.id, step, fault)
+        self.failed += 1
+        if self._events.active:
+            told = {"step": step, "fault": fault.name.lower()}
+            self._tell_trial("trial.failed", pending, judge, cost, seconds, **told)
 
     def _tell_trial(
-        self, name: str, pending: Pending, judge: JudgeSettings, cost: int, start: float, **told: object
+        self, name: str, pending: Pending, judge: JudgeSettings, cost: int, seconds: float, **told: object
     ) -> None:
-        seconds = self._clock.monotonic() - start
         about = {"trial": pending.id, "key": pending.key.hex(), "judge": judge.name, "lane": lane_name(judge.lane)}
         self._events.emit(name, **about, cost_nano=cost, seconds=seconds, **told)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from venire.arena.battles import Statistics
-from venire.arena.campaigns import Campaign, Identity, LaneSettings, Price
+from venire.arena.campaigns import Campaign, Identity, LaneSettings, Price, RouteSettings
 from venire.arena.clock import Clock
 from venire.arena.errors import BudgetReachedError, StoreError
 from venire.judges.parsing import PARSER
@@ -32,7 +32,7 @@ from venire.orchestrator.ending import (
 from venire.orchestrator.events import Events
 from venire.orchestrator.feed import Feed
 from venire.orchestrator.following import Following, More, OnLook, beside
-from venire.orchestrator.lanes.accounts import open_gates, register_routes
+from venire.orchestrator.lanes.accounts import accepted_routes, open_gates, register_routes
 from venire.orchestrator.lanes.calls import Tally
 from venire.orchestrator.lanes.limits import Gate
 from venire.orchestrator.lanes.live import Lane, LaneClosedError, StoppedError
@@ -135,6 +135,7 @@ class _Run:
             commit.run("insert_reading", parser=PARSER, now=clock.wall())
         self.reading = store.rows("reading_id", parser=PARSER)[0][0]
         self.numbers = register_routes(store, campaign)
+        self.accepted = accepted_routes(store)
         self.start = clock.monotonic()
         self.lanes: dict[tuple[Identity, ...], Lane] = {}
         self.gates: Mapping[Identity, Gate] = {}
@@ -264,10 +265,7 @@ class _Run:
     def _open_lane(self, settings: LaneSettings, providers: Mapping[Identity, Provider]) -> Lane:
         return Lane(
             settings,
-            [
-                Route(way, self.numbers[route_name(way)], providers[way.identity], self.gates[way.identity], self.clock)
-                for way in settings.routes
-            ],
+            [self._open_route(way, providers) for way in settings.routes],
             recorder=self.recorder,
             clock=self.clock,
             tally=self.tally,
@@ -276,6 +274,10 @@ class _Run:
             strict=self.campaign.strict,
             others_at_work=lambda: any(not one.routes.is_down and one.at_work for one in self.lanes.values()),
         )
+
+    def _open_route(self, way: RouteSettings, providers: Mapping[Identity, Provider]) -> Route:
+        number, gate = self.numbers[route_name(way)], self.gates[way.identity]
+        return Route(way, number, providers[way.identity], gate, self.clock, accepted=number in self.accepted)
 
     async def _work(
         self, feeds: list[tuple[Feed, Lane, int]], prices: Mapping[str, Price], progress: _Progress
@@ -306,6 +308,9 @@ class _Run:
                         start()
         except* StoreError as errors:
             raise errors.exceptions[0] from None
+        if not self.halt.is_set():
+            for _, lane, _ in feeds:
+                lane.decide_refusals()
 
     def _start_worker(self, group: asyncio.TaskGroup, feed: Feed, lane: Lane, prices: Mapping[str, Price]) -> None:
         worker = group.create_task(self._worker(feed, lane, prices))

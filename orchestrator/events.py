@@ -51,7 +51,7 @@ EVENTS: Mapping[str, Kind] = {
         ("trial", "key", "judge", "lane", "status", "cost_nano", "seconds"),
     ),
     "trial.failed": Kind(
-        "A step of a trial used up its attempts; `fault` is the class of the last one's fault.",
+        "A step of a trial used up its attempts, or was refused; `fault` is the class of the last one's fault.",
         ("trial", "key", "judge", "lane", "step", "fault", "cost_nano", "seconds"),
     ),
     "call.sent": Kind("A call leaves, after `wait_s` seconds at its lane's gate.", (*_CALL, "wait_s", "reserved_nano")),

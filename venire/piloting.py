@@ -17,7 +17,7 @@ from venire.orchestrator.ending import CampaignSummary, Ending
 from venire.orchestrator.pilot import pilot_trials
 from venire.screen import money, plain, progress
 from venire.session import Session
-from venire.standing import failed_steps, show_failed
+from venire.standing import failed_steps, failure_reasons, failure_summary, show_failed
 from venire.storage.frames import progress as progress_of
 
 __all__ = ["run_pilot"]
@@ -82,5 +82,6 @@ def _show_ending(screen: Console, session: Session, summary: CampaignSummary, tr
         screen.print(f"lane closed: {plain(lane)}: {plain(why)}")
     if done.failed:
         file = shlex.quote(os.path.relpath(session.campaign.path))
-        screen.print(f"{done.failed:,} trials failed; try them again: venire run {file} --retry-failed")
+        failures = failure_summary(failure_reasons(session.store, session.planned.id), summary.progress.failed)
+        screen.print(f"{failures}; try them again: venire run {file} --retry-failed")
         show_failed(screen, failed_steps(session.store, session.planned.id), summary.progress.failed)

@@ -26,7 +26,7 @@ from venire.reports.wording import few
 from venire.screen import console, duration, money, plain, progress, retries, tabulate, told_round
 from venire.session import Embedded, Session
 from venire.spending import show_spending, spending_json
-from venire.standing import failed_steps, show_failed
+from venire.standing import failed_steps, failure_reasons, failure_summary, show_failed
 from venire.storage import looks
 from venire.storage.judged import judged
 from venire.telemetry import told_run
@@ -198,7 +198,8 @@ def _show_ending(screen: Console, session: Session, summary: CampaignSummary) ->
         whose = f"{session.asked} {few(names, 4)}, {lane}"
         screen.print(f"\nlane closed: {plain(whose)}: {plain(why)}; {left}. Mend it and go on: {again}")
     if summary.progress.failed:
-        screen.print(f"\n{summary.progress.failed} trials failed; try them again: {again} --retry-failed")
+        failures = failure_summary(failure_reasons(session.store, session.planned.id), summary.progress.failed)
+        screen.print(f"\n{failures}; try them again: {again} --retry-failed")
         show_failed(screen, failed_steps(session.store, session.planned.id), summary.progress.failed)
 
 

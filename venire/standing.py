@@ -21,7 +21,17 @@ from venire.storage import frames
 from venire.storage.recovery import Recovered, recovered
 from venire.storage.store import Store
 
-__all__ = ["failed_steps", "show_failed", "show_recovered", "show_status", "status_json", "told_live", "told_paid"]
+__all__ = [
+    "failed_steps",
+    "failure_reasons",
+    "failure_summary",
+    "show_failed",
+    "show_recovered",
+    "show_status",
+    "status_json",
+    "told_live",
+    "told_paid",
+]
 
 
 def status_json(store: Store) -> dict[str, Any]:
@@ -43,6 +53,7 @@ def status_json(store: Store) -> dict[str, Any]:
                 "served": drift_json(store, one.id),
                 "accounts": asdict(paid),
                 "forecast": spending_json(store, one.id),
+                "failure_reasons": failure_reasons(store, one.id),
                 "failed_steps": failed_steps(store, one.id),
                 "faults": {Fault(fault).name.lower(): count for fault, count in store.read("faults", campaign=one.id)},
             }
@@ -53,6 +64,12 @@ def status_json(store: Store) -> dict[str, Any]:
         "recovered": asdict(recovered(store)),
         "campaigns": found,
     }
+
+
+def failure_reasons(store: Store, campaign: int) -> list[dict[str, Any]]:
+    """What most trials failed for: the fault and the message of the last attempt, and how many trials."""
+    rows = store.read("failure_reasons", campaign=campaign, limit=3)
+    return [{"fault": Fault(fault).name.lower(), "message": said, "trials": count} for fault, said, count in rows]
 
 
 def failed_steps(store: Store, campaign: int) -> list[dict[str, Any]]:
@@ -87,6 +104,8 @@ def show_status(screen: Console, facts: dict[str, Any]) -> None:
         show_rounds(screen, one["plan"], standing["missing"])
         show_long(screen, one["long_input"])
         show_drift(screen, one["served"])
+        if standing["failed"]:
+            screen.print(f"  {failure_summary(one['failure_reasons'], standing['failed'])}")
         show_failed(screen, one["failed_steps"], standing["failed"])
 
 
@@ -124,6 +143,14 @@ def told_paid(paid: dict[str, Any]) -> str:
     if not paid["unknown"]:
         return told
     return f"{told} ({money(paid['known'])} paid, {money(paid['unknown'])} reserved for calls without a known cost)"
+
+
+def failure_summary(reasons: list[dict[str, Any]], failed: int) -> str:
+    """How many trials failed, and for what: `2 trials failed: HTTP 403: blocked by policy (2)`."""
+    parts = [f"{one['message'] or one['fault'].replace('_', ' ')} ({one['trials']:,})" for one in reasons]
+    if (others := failed - sum(one["trials"] for one in reasons)) > 0:
+        parts.append(f"other reasons ({others:,})")
+    return plain(f"{'1 trial' if failed == 1 else f'{failed:,} trials'} failed: {'; '.join(parts)}")
 
 
 def show_failed(screen: Console, steps: list[dict[str, Any]], failed: int) -> None:

@@ -199,7 +199,8 @@ class Provider(Protocol):
     async def check(self) -> str | None:
         """Ask for the list of models, which costs nothing: None when all is well, else a sentence of warning.
 
-        Raises `InputError` where no call could succeed: no connection, or a refused key.
+        Raises `KeyRefusedError` where the key is refused, and any other `InputError` where no call could succeed:
+        no connection, or a redirect.
         """
         ...
 

@@ -15,7 +15,17 @@ import orjson
 from venire.arena.errors import CallError, Fault, TransientError
 from venire.judges.providers.headers import retry_after
 
-__all__ = ["MAYBE_BILLED", "REFUSALS", "classify", "error_inside", "failure", "fault_of", "refusal", "short"]
+__all__ = [
+    "MAYBE_BILLED",
+    "REFUSALS",
+    "classify",
+    "error_inside",
+    "failure",
+    "fault_of",
+    "refusal",
+    "short",
+    "unexplained",
+]
 
 _STATUSES: Mapping[int, Fault] = {
     401: Fault.AUTHENTICATION,
@@ -29,22 +39,59 @@ _STATUSES: Mapping[int, Fault] = {
     429: Fault.RATE_LIMITED,
 }
 
-# Machine codes that say more than the status that they come with.
+# Machine codes that say more than the status that they come with. Where each is documented says docs/providers.md;
+# codes for a missing permission are not among them: vendors give them to a text that a filter refuses as well.
 _CODES: Mapping[str, Fault] = {
-    "API_KEY_INVALID": Fault.AUTHENTICATION,
-    "billing_hard_limit_reached": Fault.QUOTA,
-    "billing_not_active": Fault.QUOTA,
+    **dict.fromkeys(
+        (
+            "ACCESS_TOKEN_EXPIRED",
+            "API_KEY_INVALID",
+            "API_KEY_SERVICE_BLOCKED",
+            "CONSUMER_INVALID",
+            "CONSUMER_SUSPENDED",
+            "CREDENTIALS_MISSING",
+            "ExpiredTokenException",
+            "InvalidClientTokenId",
+            "SERVICE_DISABLED",
+            "UnrecognizedClientException",
+            "account_deactivated",
+            "auth_error",
+            "authentication",
+            "authentication_error",
+            "expired_key",
+            "invalid_api_key",
+            "key_model_access_denied",
+            "org_model_access_denied",
+            "project_model_access_denied",
+            "team_model_access_denied",
+            "token_not_found_in_db",
+            "user_model_access_denied",
+        ),
+        Fault.AUTHENTICATION,
+    ),
+    **dict.fromkeys(
+        (
+            "BILLING_DISABLED",
+            "billing_error",
+            "billing_hard_limit_reached",
+            "billing_not_active",
+            "budget_exceeded",
+            "credit_balance_exhausted",
+            "insufficient_quota",
+            "openrouter_guardrail_budget",
+            "openrouter_key_limit",
+            "openrouter_workspace_budget",
+        ),
+        Fault.QUOTA,
+    ),
     "content_filter": Fault.FILTERED,
     "content_policy_violation": Fault.FILTERED,
     "context_length_exceeded": Fault.TOO_LONG,
     "in_flight_budget_exhausted": Fault.RATE_LIMITED,
-    "insufficient_quota": Fault.QUOTA,
 }
 
 # Machine codes that stand for a status where there is none: an error inside an answer that says 200.
 _CODES_ALONE: Mapping[str, Fault] = {
-    "authentication_error": Fault.AUTHENTICATION,
-    "invalid_api_key": Fault.AUTHENTICATION,
     "invalid_request_error": Fault.BAD_REQUEST,
     "model_not_found": Fault.BAD_REQUEST,
     "permission_error": Fault.AUTHENTICATION,
@@ -54,6 +101,12 @@ _CODES_ALONE: Mapping[str, Fault] = {
 
 # Time ran out somewhere behind the gateway: the model may have answered all the same.
 MAYBE_BILLED = frozenset({408, 504, 524})
+
+# Statuses of a refusal that may be of the key, of the account or, without a reason, of one call alone.
+_UNEXPLAINED = frozenset({401, 402, 403})
+
+# Cloudflare's codes for a prompt and an answer that its guardrails block.
+_BLOCKED = frozenset({2016, 2017})
 
 # Faults that keep a call from the model; nothing was made that could be billed, unless the answer shows some of it.
 REFUSALS = frozenset({Fault.AUTHENTICATION, Fault.QUOTA, Fault.RATE_LIMITED})
@@ -76,6 +129,18 @@ def classify(status: int | None, code: str | None = None) -> Fault:
     return Fault.TRANSIENT if status >= 500 else Fault.BAD_REQUEST
 
 
+def unexplained(status: int | None, code: str | None = None) -> int | None:
+    """The status of a refusal for which no machine code gives a reason: 401, 402 or 403; None for any other failure.
+
+    With no status of its own, an error inside an answer of 200, it is the one that the code stands for.
+    """
+    if code is not None and code in _CODES:
+        return None
+    if status is None or status < 300:
+        status = {"401": 401, "402": 402, "403": 403, "permission_error": 403}.get(code or "")
+    return status if status in _UNEXPLAINED else None
+
+
 def failure(
     message: str,
     fault: Fault,
@@ -83,10 +148,18 @@ def failure(
     status: int | None = None,
     retry_after: float | None = None,
     may_be_billed: bool = False,
+    by_status: int | None = None,
 ) -> CallError:
     """The error for a class of fault: a `TransientError` exactly when the same call may succeed later."""
     kind = TransientError if fault in (Fault.TRANSIENT, Fault.RATE_LIMITED) else CallError
-    return kind(short(message), fault, status=status, retry_after=retry_after, may_be_billed=may_be_billed)
+    return kind(
+        short(message),
+        fault,
+        status=status,
+        retry_after=retry_after,
+        may_be_billed=may_be_billed,
+        by_status=by_status,
+    )
 
 
 def fault_of(status: int, text: str) -> Fault:
@@ -108,16 +181,17 @@ def refusal(
             status=status,
         )
     payload = _parse(text)
-    code = _code(payload)
-    fault = classify(status, code)
-    if statuses is not None and code not in _CODES:
-        fault = statuses.get(status, fault)
+    code = _code(payload, headers.get("x-amzn-errortype"))
+    fault, by_status = classify(status, code), unexplained(status, code)
+    if statuses is not None and status in statuses and code not in _CODES:
+        fault, by_status = statuses[status], None
     return failure(
         f"HTTP {status}: {_message(payload) or 'no message'}",
         fault,
         status=status,
         retry_after=retry_after(headers, now, payload),
         may_be_billed=status in MAYBE_BILLED,
+        by_status=by_status,
     )
 
 
@@ -129,12 +203,14 @@ def error_inside(payload: Mapping[str, Any], status: int = 200) -> CallError | N
     """
     if not payload.get("error"):
         return None
-    fault = classify(None, _code(payload))
+    code = _code(payload)
+    fault = classify(None, code)
     return failure(
         f"HTTP {status} with an error inside: {_message(payload) or 'no message'}",
         fault,
         status=status,
         may_be_billed=fault not in REFUSALS or any(payload.get(name) for name in _ANSWERED),
+        by_status=unexplained(None, code),
     )
 
 
@@ -156,31 +232,55 @@ def _errors(payload: object) -> Iterator[Mapping[str, Any]]:
     if isinstance(payload, list) and len(payload) == 1:
         payload = payload[0]
     if isinstance(payload, dict):
-        if isinstance(payload.get("error"), dict):
-            yield payload["error"]
+        inner = payload.get("error")
+        if isinstance(inner, list) and len(inner) == 1:
+            inner = inner[0]  # Cloudflare's
+        if isinstance(inner, dict):
+            yield inner
         yield payload
 
 
-def _code(payload: object) -> str | None:
-    """The machine code of an error: of its `code` and `type` the one that is known, else the code."""
-    found = None
+def _code(payload: object, header: str | None = None) -> str | None:
+    """The machine code of an error: of all that it gives the one that says most, else the first.
+
+    `header` is what AWS names the error, where the body does not.
+    """
+    given: list[str] = []
     for error in _errors(payload):
-        metadata = error.get("metadata")
-        if isinstance(metadata, dict):
-            if "flagged_input" in metadata:
-                return "content_filter"  # OpenRouter's moderation answers 403, which would otherwise blame the key
-            if metadata.get("reason") == "in_flight_budget_exhausted":
-                return "in_flight_budget_exhausted"  # OpenRouter's 402 until the calls in flight are settled
-        reason = _reason(error)
+        reason = _gateway_reason(error, payload) or _reason(error)
         if reason is not None:
             return reason
-        for value in (error.get("code"), error.get("type")):
-            if not isinstance(value, str | int):
-                continue
-            if value in _CODES or value in _CODES_ALONE:
-                return str(value)
-            found = found or str(value)
-    return found
+        metadata = error.get("metadata")
+        typed = metadata.get("error_type") if isinstance(metadata, dict) else None
+        values = (typed, error.get("code"), error.get("type"), _aws_name(error.get("__type")))
+        given += [str(value) for value in values if isinstance(value, str | int)]
+    if (named := _aws_name(header)) is not None:
+        given.append(named)
+    for known in (_CODES, _CODES_ALONE):
+        for code in given:
+            if code in known:
+                return code
+    return given[0] if given else None
+
+
+def _aws_name(name: object) -> str | None:
+    """The error's name without the namespace before and the address behind it that AWS may write."""
+    return name.rpartition("#")[2].partition(":")[0] if isinstance(name, str) else None
+
+
+def _gateway_reason(error: Mapping[str, Any], payload: object) -> str | None:
+    """What gateways say in other places than a code: filters that would otherwise blame the key, and budgets."""
+    if isinstance(payload, dict) and payload.get("success") is False and error.get("code") in _BLOCKED:
+        return "content_filter"  # Cloudflare
+    metadata = error.get("metadata")
+    if not isinstance(metadata, dict):
+        return None
+    if "flagged_input" in metadata or "patterns" in metadata:
+        return "content_filter"  # OpenRouter's moderation, and its guard against injected prompts
+    for name in ("reason", "limit_source"):
+        if isinstance(metadata.get(name), str) and metadata[name] in _CODES:
+            return str(metadata[name])  # OpenRouter's 402 until the calls in flight are settled, and used-up budgets
+    return None
 
 
 def _reason(error: Mapping[str, Any]) -> str | None:

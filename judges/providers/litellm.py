@@ -30,7 +30,7 @@ from venire.arena.errors import CallError, Fault, InputError
 from venire.arena.records import Reply, Request
 from venire.judges.providers.base import Endpoint
 from venire.judges.providers.connections import connection_failure, open_session, timeouts
-from venire.judges.providers.faults import REFUSALS, classify, failure, refusal
+from venire.judges.providers.faults import REFUSALS, classify, failure, refusal, unexplained
 from venire.judges.providers.openai import response_format
 from venire.judges.providers.replies import read_reply
 from venire.judges.providers.sessions import LimitsReader, account_of, ask_models
@@ -179,8 +179,10 @@ class LiteLLMProvider:
         if isinstance(error, ImportError):
             return failure(message, Fault.BAD_REQUEST)
         # litellm's own judgment: of the call before it was sent (nothing beneath), or of an answer of status 200.
-        fault = classify(None, None if status is None else str(status))
-        return failure(message, fault, may_be_billed=len(beneath) > 1 and fault not in REFUSALS)
+        code = None if status is None else str(status)
+        fault = classify(None, code)
+        billed = len(beneath) > 1 and fault not in REFUSALS
+        return failure(message, fault, may_be_billed=billed, by_status=unexplained(None, code))
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ import orjson
 
 from venire.arena.campaigns import Limits
 from venire.arena.clock import SystemClock
-from venire.arena.errors import CallError, Fault, InputError
+from venire.arena.errors import CallError, Fault, InputError, KeyRefusedError
 from venire.judges.providers.base import Endpoint, redact
 from venire.judges.providers.connections import (
     AGENT,
@@ -198,7 +198,8 @@ async def ask_models(
 ) -> str | None:
     """Ask for the list of models with each form of credentials in turn until one is accepted.
 
-    Returns None when the list came, else a sentence of warning. Raises `InputError` where no call could succeed.
+    Returns None when the list came, else a sentence of warning. Raises `KeyRefusedError` where the key was refused, and
+    any other `InputError` where no call could succeed.
     """
     status, text = 0, ""
     problem: str | None = None
@@ -212,9 +213,11 @@ async def ask_models(
             return f"{endpoint.base_url}: the list of models did not come ({type(error).__name__}); calls may fail too"
         if status not in (401, 403):
             break
-    problem = problem or _refused(status, text, endpoint)
+    problem = problem or _elsewhere(status, endpoint)
     if problem is not None:
         raise InputError(short(endpoint.redact(problem)))
+    if (refused := _refused(status, text, endpoint)) is not None:
+        raise KeyRefusedError(short(endpoint.redact(refused)))
     return _warning(status, text, endpoint)
 
 
@@ -246,6 +249,10 @@ def _refused(status: int, text: str, endpoint: Endpoint) -> str | None:
         return f"{endpoint.base_url}: {what} ({status})"
     if status == 407 and endpoint.proxy:
         return f"{endpoint.base_url}: {proxy_refusal(status, endpoint)}"
+    return None
+
+
+def _elsewhere(status: int, endpoint: Endpoint) -> str | None:
     if 300 <= status < 400:
         return f"{endpoint.base_url}: sends elsewhere ({status}), and a key must not follow; correct base_url"
     return None

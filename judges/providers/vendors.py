@@ -71,7 +71,7 @@ VENDORS: Mapping[str, Vendor] = {
     "api.fireworks.ai": Vendor(
         source="https://docs.fireworks.ai/guides/inference-error-codes",
         date="2026-11-21",
-        statuses={412: Fault.QUOTA},  # the account is suspended
+        statuses={402: Fault.QUOTA, 412: Fault.QUOTA},  # the account is not paid for, or suspended
         structured=True,
         most_logprobs=5,
         prices="fireworks_ai",
@@ -94,18 +94,24 @@ VENDORS: Mapping[str, Vendor] = {
     ".together.ai": Vendor(
         source="https://docs.together.ai/docs/error-codes",
         date="2026-11-21",
-        statuses={403: Fault.TOO_LONG},  # input and max_tokens together are more than the model's context
+        # A month's spending limit is reached; input and max_tokens together are more than the model's context.
+        statuses={402: Fault.QUOTA, 403: Fault.TOO_LONG},
         counted_logprobs=True,
         prices="together_ai",
     ),
     ".together.xyz": Vendor(
         source="https://docs.together.ai/docs/error-codes",
         date="2026-11-21",
-        statuses={403: Fault.TOO_LONG},
+        statuses={402: Fault.QUOTA, 403: Fault.TOO_LONG},
         counted_logprobs=True,
         prices="together_ai",
     ),
-    "api.deepseek.com": Vendor(source=_TABLE, date="2026-11-21", prices="deepseek"),
+    "api.deepseek.com": Vendor(
+        source="https://api-docs.deepseek.com/quick_start/error_codes",
+        date="2026-11-21",
+        statuses={402: Fault.QUOTA},  # the balance is used up
+        prices="deepseek",
+    ),
     "api.x.ai": Vendor(
         source="https://docs.x.ai/developers/model-capabilities/text/structured-outputs.md",
         date="2026-11-21",

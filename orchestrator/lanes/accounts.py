@@ -13,7 +13,7 @@ from venire.orchestrator.lanes.routes import route_name
 from venire.storage import plans
 from venire.storage.store import Store
 
-__all__ = ["open_gates", "register_routes"]
+__all__ = ["accepted_routes", "open_gates", "register_routes"]
 
 
 def register_routes(store: Store, campaign: Campaign) -> Mapping[str, int]:
@@ -25,6 +25,11 @@ def register_routes(store: Store, campaign: Campaign) -> Mapping[str, int]:
             commit.run("insert_lane", name=name, provider=route.provider, endpoint=route.base_url or "")
             numbers[name] = store.rows("lane_id", name=name)[0][0]
     return numbers
+
+
+def accepted_routes(store: Store) -> frozenset[int]:
+    """The numbers of routes by which a call was answered at any time."""
+    return frozenset(number for (number,) in store.read("answered_routes"))
 
 
 def open_gates(

@@ -15,6 +15,7 @@ from venire.arena.records import Reply, Request
 from venire.orchestrator.budget import Claim, Purse
 from venire.orchestrator.ending import RouteCalls
 from venire.orchestrator.lanes.limits import Load
+from venire.orchestrator.lanes.refusals import Doubt
 from venire.orchestrator.lanes.routes import Route
 
 __all__ = ["Call", "Result", "Step", "Tally", "digest"]
@@ -85,6 +86,10 @@ class Call:
     """The one taken last."""
     probed: bool = False
     """Whether it was taken to see if the route works: that it did not says nothing of the step."""
+    refused_by: tuple[Route, ...] = ()
+    """Routes that refused it without a reason, and were open then."""
+    doubt: Doubt | None = None
+    """Whether that was its own; None: it was not refused so."""
 
     _avoided: Route | None = None
     _until: float = 0.0

@@ -24,7 +24,9 @@ _HEADROOM = 0.95
 _MIN_TRIAL, _MAX_TRIAL, _EXPECTED = 48, 128, 6.0
 """Calls of a trial: so many that as many refusals would be expected if the cut had no effect."""
 _SPORADIC = 0.2
-"""Share up to which one cut without effect shows that refusals do not depend on the rate."""
+"""Share up to which cuts without effect show that refusals do not depend on the rate."""
+_CUTS = 2
+"""Cuts without effect that it takes: the first may have been too small, for a bucket hides how much too fast it is."""
 _DEEP = 0.25
 """Of the rate before the first cut: from here on a cut without effect shows that for shares of up to a half."""
 _MIN_STEP, _NEAR_STEP, _MAX_STEP = 0.01, 0.04, 0.25
@@ -126,6 +128,8 @@ class CongestionControl:
         self._confirming = False
         self._trial = 0
         """Calls that the trial under way takes; 0: there is none."""
+        self._cuts = 0
+        """Since the alarm."""
         self._share = 0.0
         """Share refused before the latest cut."""
         self._former = self._top = math.inf
@@ -234,6 +238,7 @@ class CongestionControl:
     def _alarm(self, now: float) -> None:
         if self.rate < math.inf:  # found by steps up: a limit was to be expected
             self._former = self._top = self.rate
+            self._cuts = 0
             self._cut(now, self.rate, self._monitor.excess)
             return
         self._confirming = True
@@ -253,10 +258,12 @@ class CongestionControl:
             self._monitor.mark()
             return
         self._former, self._top = self.rate, min(self.rate, in_flight / self._latency)
+        self._cuts = 0
         self._cut(now, self._top, refused / calls)
 
     def _cut(self, now: float, rate: float, share: float) -> None:
         """Send what was accepted, a little less, and begin a trial."""
+        self._cuts += 1
         accepted = self._ceiling = rate * max(1.0 - share, _MAX_CUT)
         if now - self._began >= self._minute:
             lately = self._accepted_lately(now)
@@ -278,10 +285,11 @@ class CongestionControl:
         helped = share <= max(self._share / 2.0, TOLERATED)
         shallow = max(share, self._share) <= _SPORADIC
         deep = self.rate <= _DEEP * self._top and share < 0.5
-        if not helped and (shallow or deep):
+        sporadic = not helped and (shallow or deep)
+        if sporadic and self._cuts >= _CUTS:
             if shallow:
                 self._pace(self._former, now)
-        elif alarm:
+        elif alarm or sporadic:
             self._cut(now, self.rate, share)
             return
         self._monitor.learn(refused, calls)

@@ -9,11 +9,18 @@ from typing import Any
 
 from venire.arena.campaigns import LaneSettings, Limits, Price
 from venire.arena.clock import Clock
-from venire.arena.errors import BudgetReachedError, CallError, Fault, StoreError, TransientError
+from venire.arena.errors import (
+    BudgetReachedError,
+    CallError,
+    Fault,
+    StoreError,
+    TransientError,
+)
 from venire.arena.records import Reply, Request
 from venire.judges.providers.tokens import worst_case
 from venire.orchestrator.budget import Claim, Purse
 from venire.orchestrator.lanes.calls import Call, Result, Step, Tally, digest
+from venire.orchestrator.lanes.refusals import Doubt, Refusal, is_key_refused
 from venire.orchestrator.lanes.retry import persist
 from venire.orchestrator.lanes.routes import Route, Routes, Way
 from venire.orchestrator.lanes.telling import Telling
@@ -22,7 +29,7 @@ from venire.orchestrator.recorder import AttemptRecord, Recorder
 __all__ = ["CLOSING_FAULTS", "Lane", "LaneClosedError", "StoppedError"]
 
 CLOSING_FAULTS = frozenset({Fault.AUTHENTICATION, Fault.QUOTA})
-"""Faults that no other call with the same key would escape."""
+"""Faults that no other call with the same key would escape, but for refusals without a reason: see `refusals`."""
 
 _REFUSED_IN_A_ROW = 20
 """Bad requests without an answer between them that close a lane: the model or a setting is wrong, not a trial."""
@@ -90,6 +97,8 @@ class Lane:
         """Begin another round: nobody asks yet, and what comes is recorded there. What was learnt of routes stays."""
         self._recorder = recorder
         self.workers.clear()
+        for route in self.routes.all:
+            route.refusals.drop()
 
     @property
     def at_work(self) -> bool:
@@ -165,7 +174,7 @@ class Lane:
                         spared=partial(self._is_spared, call, patient_until),
                     )
             except CallError as error:
-                self._refuse(call, error)  # raises, unless there is another way
+                await self._refuse(call, error)  # raises, unless there is another way
 
     def _is_spared(self, call: Call, patient_until: float) -> bool:
         """Whether a failure is the route's and not the step's: an outage should not use up what is asked meanwhile."""
@@ -204,25 +213,71 @@ class Lane:
             self._rates = tuple({route.settings.price or price for route in self.routes.all})
         return self._rates
 
-    def _refuse(self, call: Call, error: CallError) -> None:
+    async def _refuse(self, call: Call, error: CallError) -> None:
         """Close what a fault closes; raises it, or that the lane is closed, unless the call can go another way."""
         route = call.route
         if error.fault is Fault.BAD_REQUEST:
             route.refused += 1
-        closing = error.fault in CLOSING_FAULTS or route.refused >= _REFUSED_IN_A_ROW
+        own = error.by_status is not None and await self._is_of_the_call(call, error)
+        closing = (error.fault in CLOSING_FAULTS and not own) or route.refused >= _REFUSED_IN_A_ROW
         if closing and route.closed is None:
-            route.closed = f"{error}{self._advice(call, error)}"
-            others = any(one.closed is None for one in self.routes.all)
-            self._telling.quarantined(route, error, others=others)
-            self.routes.stir()
-            if not others:
-                several = len(self.routes.all) > 1
-                self._close(f"the last of its routes, {route.name}: {error}" if several else route.closed)
+            self._close_route(route, error, self._advice(call, error))
+        if own:
+            once_more = route in call.refused_by  # the others have failed meanwhile
+            call.refused_by += (route,)
+            if once_more or not self.routes.beside(call.refused_by):
+                raise error
         if error.fault not in CLOSING_FAULTS:
             if self.closed is not None:
                 raise LaneClosedError(self.closed) from error
             raise error
         self._check_open()
+
+    async def _is_of_the_call(self, call: Call, error: CallError) -> bool:
+        """Whether a refusal without a reason may be of this call alone; its key is then still in use."""
+        route, step = call.route, call.step
+        if route.closed is not None:
+            return False
+        again = step.attempts > len(call.refused_by) + 1
+        now = self._clock.monotonic()
+        call.doubt = call.doubt or Doubt()
+        if route.refusals.refused(Refusal(error, now, step.prefix, step.trial, again, call.doubt)):
+            return False
+        if route.refusals.may_ask(now) and await is_key_refused(route.provider):
+            return False
+        return route.closed is None
+
+    def _close_route(self, route: Route, error: CallError, advice: str = "") -> None:
+        """Send no more calls by a route; what it refused and is undecided is asked again when nobody else is there."""
+        running = len(route.refusals.undecided) if error.by_status is not None else 0
+        why = f"{error} ({running:,} refusals running)" if running > 1 else f"{error}{advice}"
+        route.closed = why
+        others = any(one.closed is None for one in self.routes.all)
+        self._telling.quarantined(route, error, others=others)
+        self.routes.stir()
+        if not others:
+            several = len(self.routes.all) > 1
+            self._close(f"the last of its routes, {route.name}: {why}" if several else why)
+            route.refusals.drop()
+        route.refusals.decide(own=False)
+
+    def fail(self, error: CallError, record: Callable[[], None]) -> None:
+        """Put a trial on record as failed by what `ask` raised: now, or once it is clear that its key is good."""
+        for route in self.routes.all:
+            for refusal in reversed(route.refusals.undecided):
+                if refusal.error is error:
+                    refusal.doubt.fail(record)
+                    return
+        record()
+
+    def decide_refusals(self) -> None:
+        """Decide on the refusals that no answer has decided, when all has been asked."""
+        for route in self.routes.all:
+            refusals = route.refusals
+            if refusals.undecided and refusals.are_of_the_key and route.closed is None:
+                self._close_route(route, refusals.undecided[-1].error)
+        for route in self.routes.all:
+            route.refusals.decide(own=True)
 
     def _advice(self, call: Call, error: CallError) -> str:
         """What may help where a whole lane's requests are refused, in the words of the campaign file."""
@@ -294,6 +349,7 @@ class Lane:
             self._settle(call, way, result, slot)
         tally.answered += 1
         route.refused = 0
+        route.refusals.answered(start)
         if self._strict:
             await self._recorder.safe()
         return reply
@@ -309,9 +365,11 @@ class Lane:
             await call.purse.reserve_when_free(call.claim)
         try:
             prefix, avoided = call.step.prefix, call.avoided(self._clock) if call.step.tries else None
-            way = self.routes.take_now(prefix, call.load) if avoided is None else None
-            if way is None:
-                way = await self.routes.take(prefix, call.load, fresh=not call.step.tries, avoided=avoided)
+            if call.refused_by:
+                way = await self.routes.take_beside(call.refused_by, prefix, call.load)
+            else:
+                now = self.routes.take_now(prefix, call.load) if avoided is None else None
+                way = now or await self.routes.take(prefix, call.load, fresh=not call.step.tries, avoided=avoided)
         except (asyncio.CancelledError, StoppedError, LaneClosedError):  # what is not sent stays reserved nowhere
             call.purse.release(call.claim)
             raise

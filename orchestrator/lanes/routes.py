@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
@@ -15,6 +15,7 @@ from venire.arena.clock import Clock
 from venire.judges.providers.base import Provider
 from venire.orchestrator.lanes.circuit import Circuit
 from venire.orchestrator.lanes.limits import Gate, Load, Turn
+from venire.orchestrator.lanes.refusals import Refusals
 
 __all__ = ["Route", "Routes", "Way", "lane_name", "route_name"]
 
@@ -40,7 +41,16 @@ def lane_name(settings: LaneSettings) -> str:
 class Route:
     """An endpoint with one key: its connections, its gate and its circuit, and why it is closed where it is."""
 
-    def __init__(self, settings: RouteSettings, number: int, provider: Provider, gate: Gate, clock: Clock) -> None:
+    def __init__(
+        self,
+        settings: RouteSettings,
+        number: int,
+        provider: Provider,
+        gate: Gate,
+        clock: Clock,
+        *,
+        accepted: bool = False,
+    ) -> None:
         self.settings = settings
         self.name = route_name(settings)
         self.number = number
@@ -53,6 +63,7 @@ class Route:
         self.closed: str | None = None
         self.refused = 0
         """Bad requests since a call was answered well."""
+        self.refusals = Refusals(accepted=accepted)
         self.left_until = -math.inf
         """End of the hold for which those who waited here were sent another way."""
 
@@ -142,14 +153,8 @@ class Routes:
 
     def has_other(self, route: Route, seconds: float) -> bool:
         """Whether a call that this route asks to wait can go by another of its rank, or of any for a long wait."""
-        return any(
-            other is not route
-            and other.closed is None
-            and not other.circuit.is_open
-            and other.gate.held_for <= _LONG_HOLD
-            and (seconds > _LONG_HOLD or other.settings.rank <= route.settings.rank)
-            for other in self.all
-        )
+        others = self.beside((route,))
+        return any(seconds > _LONG_HOLD or other.settings.rank <= route.settings.rank for other in others)
 
     async def take(
         self, prefix: int, load: Callable[[Route], Load], *, fresh: bool = True, avoided: Route | None = None
@@ -178,6 +183,25 @@ class Routes:
                 route.gate.release(turn)
                 continue
             return Way(route, turn, route.circuit.enter())
+
+    def beside(self, refused: Collection[Route]) -> list[Route]:
+        """Routes that work and are not held for long, other than those that have refused a call."""
+        there = [one for one in self.all if one.closed is None and not one.circuit.is_open and one not in refused]
+        return [one for one in there if one.gate.held_for <= _LONG_HOLD]
+
+    async def take_beside(self, refused: Collection[Route], prefix: int, load: Callable[[Route], Load]) -> Way:
+        """A way for a call that some routes have refused: by another, as long as one works.
+
+        Cancelled: nothing was taken.
+        """
+        while usable := self.beside(refused):
+            lowest = min(one.settings.rank for one in usable)
+            route = _sorted([one for one in usable if one.settings.rank == lowest], prefix)[0]
+            turn = await route.gate.take(load(route))
+            if route.opens_in() <= 0:
+                return Way(route, turn, route.circuit.enter())
+            route.gate.release(turn)
+        return await self.take(prefix, load, fresh=False)
 
     def _choice(self, avoided: Route | None = None) -> tuple[list[Route], list[Route]]:
         """Routes to probe, and those of the lowest rank that can be used."""

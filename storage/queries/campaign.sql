@@ -58,6 +58,12 @@ select cj.name, i.external_id, (select coalesce(list(m.name order by s.place), [
   join instruction i on i.id = t.instruction
   where p.campaign = $campaign order by p.trial limit $limit;
 
+-- name: failure_reasons
+-- What the last attempts of failed steps said, the most frequent first, with how many trials failed so.
+with last as (select f.trial, f.fault, (select arg_max(x.message, x.number) from attempt x where x.trial = f.trial and x.step = f.step) message
+  from planned p join failed f on f.trial = p.trial where p.campaign = $campaign)
+select fault, message, count(*) from last group by all order by count(*) desc, fault, message limit $limit;
+
 -- name: clear_failures
 insert into failure select f.trial, f.step, f.fault, true, $batch from failed f join planned p on p.trial = f.trial where p.campaign = $campaign;
 

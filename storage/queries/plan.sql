@@ -72,6 +72,10 @@ select j.name, min(i.external_id), count(*) from planned p join trial t on t.id 
   join instruction i on i.id = t.instruction left join settled v on v.trial = t.id
   where p.campaign = $campaign and v.trial is null group by j.name order by j.name;
 
+-- name: answered_routes
+-- Routes by which a call was ever answered.
+select distinct lane from attempt where fault = 0;
+
 -- name: sent_lately
 -- How many calls left by some routes in the last day, by their age in seconds, rounded down: to whole minutes, and to
 -- whole seconds of the last two minutes, since a run that goes on would else stand still until the next minute.

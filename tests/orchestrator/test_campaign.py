@@ -29,7 +29,7 @@ from venire.arena.campaigns import (
     RouteSettings,
 )
 from venire.arena.clock import VirtualClock
-from venire.arena.errors import CallError, Fault, StoreError, TransientError
+from venire.arena.errors import CallError, Fault, KeyRefusedError, StoreError, TransientError
 from venire.arena.records import Completion, Instruction, Rating, Reply, Request, Status
 from venire.orchestrator.campaign import run_campaign
 from venire.orchestrator.ending import GRACE_SECONDS, CampaignSummary, Ending, Stop
@@ -258,6 +258,45 @@ def test_a_refused_key_closes_its_lane_and_the_others_go_on(store: Store) -> Non
     assert list(summary.closed_lanes.values()) == ["the key was refused"]
     assert summary.progress == frames.Progress(2 * TRIALS, TRIALS, 0)
     assert len(bad.sent) <= 3
+
+
+def unexplained(status: int = 403) -> CallError:
+    return CallError(f"HTTP {status}: no", Fault.AUTHENTICATION, status=status, by_status=status)
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_key_that_is_revoked_with_all_trials_in_flight_fails_none_of_them(store: Store, status: int) -> None:
+    class Revoked(FakeProvider):
+        async def check(self) -> str | None:
+            await asyncio.sleep(1)
+            raise KeyRefusedError("the key was refused")
+
+    def refuse(key: str) -> None:
+        if len(first.answered) >= 10:
+            raise unexplained(status)
+
+    first = Revoked(refuse)
+    summary = go(store, campaign(judge("judge", concurrency=32)), first)
+    assert summary.ending is Ending.LANE_CLOSED
+    assert (summary.progress.failed, summary.statistics.failed) == (0, 0)
+    assert len(first.sent) == 24 + 10, "the first steps of all trials, and the second ones of those that were answered"
+    second = FakeProvider()
+    assert go(store, campaign(judge("judge", concurrency=32)), second).ending is Ending.COMPLETE
+    assert len(first.answered) + len(second.answered) == 2 * TRIALS
+
+
+def test_a_refusal_that_is_undecided_when_the_run_is_stopped_is_asked_again_by_the_next(store: Store) -> None:
+    def during(stop: Stop, provider: FakeProvider) -> None:
+        def once(key: str) -> None:
+            if len(provider.answered) == 9:
+                stop.request()
+                raise unexplained()
+
+        provider.before = once
+
+    summary = go(store, campaign(judge("judge", concurrency=1)), FakeProvider(), during)
+    assert (summary.ending, summary.progress.failed) == (Ending.INTERRUPTED, 0)
+    assert go(store, campaign(judge("judge", concurrency=1)), FakeProvider()).ending is Ending.COMPLETE
 
 
 def test_a_request_to_stop_lets_calls_in_flight_finish_and_sends_no_more(store: Store) -> None:

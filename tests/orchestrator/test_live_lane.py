@@ -15,13 +15,14 @@ import pytest
 
 from venire.arena.campaigns import Budget, LaneSettings, Limits, Price, RouteSettings
 from venire.arena.clock import VirtualClock
-from venire.arena.errors import BudgetReachedError, CallError, Fault, StoreError, TransientError
+from venire.arena.errors import BudgetReachedError, CallError, Fault, KeyRefusedError, StoreError, TransientError
 from venire.arena.records import Reply, Request
 from venire.orchestrator.budget import Account, Claim, Purse
 from venire.orchestrator.events import Events
 from venire.orchestrator.lanes.calls import Step, Tally
 from venire.orchestrator.lanes.limits import Gate
 from venire.orchestrator.lanes.live import Lane, LaneClosedError, StoppedError
+from venire.orchestrator.lanes.refusals import SEVERAL
 from venire.orchestrator.lanes.routes import Route
 from venire.orchestrator.lanes.telling import Telling
 from venire.orchestrator.recorder import AttemptRecord, Recorder
@@ -49,6 +50,8 @@ class Scripted:
         self.on_limits: Callable[[Limits, float], None] | None = None
         self.encoded: list[tuple[str, Request]] = []
         self.sent: list[tuple[float, bytes, str]] = []
+        self.checks, self.check_seconds = 0, 1.0
+        self.listed: Exception | None = None
 
     @property
     def at(self) -> list[float]:
@@ -70,6 +73,10 @@ class Scripted:
         return said
 
     async def check(self) -> str | None:
+        self.checks += 1
+        await self.clock.sleep(self.check_seconds)
+        if self.listed is not None:
+            raise self.listed
         return None
 
     async def close(self) -> None:
@@ -427,6 +434,100 @@ def test_a_refusal_of_one_request_fails_at_its_first_attempt_and_leaves_the_lane
     house.run(main())
     assert [one.fault for one in house.kept.attempts] == [fault, Fault.NONE]
     assert house.lane.closed is None
+
+
+def unexplained(status: int = 403) -> CallError:
+    fault = Fault.QUOTA if status == 402 else Fault.AUTHENTICATION
+    return CallError(f"HTTP {status}: no", fault, status=status, by_status=status)
+
+
+async def fail(house: House, failed: list[int], trial: int, prefix: int = 1) -> None:
+    """Ask, and put on record as failed what is to be."""
+    with pytest.raises(CallError) as raised:
+        await house.ask(Step(trial, KEY, 1, 0, prefix))
+    house.lane.fail(raised.value, lambda: failed.append(trial))
+
+
+def test_a_refusal_without_a_reason_after_an_answer_is_on_record_once_a_later_call_is_answered() -> None:
+    house = House([WELL, unexplained(), WELL])
+    failed: list[int] = []
+
+    async def main() -> None:
+        await house.ask()
+        await fail(house, failed, 2)
+        assert failed == []
+        await house.ask()
+
+    house.run(main())
+    assert failed == [2]
+    assert house.lane.closed is None
+    assert house.provider.checks == 1
+
+
+def test_a_list_of_models_that_is_refused_too_closes_the_lane_and_leaves_what_was_refused_to_the_next_run() -> None:
+    house = House([WELL, *[unexplained(401)] * 40])
+    house.provider.listed = KeyRefusedError("the key was refused (401)")
+    failed: list[int] = []
+
+    async def main() -> None:
+        await house.ask()
+        asking = [fail(house, failed, trial, trial) for trial in range(2, 6)]
+        found = await asyncio.gather(*asking, return_exceptions=True)
+        assert [type(one) for one in found] == [LaneClosedError, *[type(None)] * 3]
+
+    house.run(main())
+    assert house.lane.closed == "HTTP 401: no (4 refusals running)"
+    assert failed == []
+    assert house.provider.checks == 2, "asked by one of the four, and once more to be sure"
+
+
+def test_the_list_of_models_is_waited_for_by_the_refused_call_alone() -> None:
+    house = House([WELL, unexplained(), *[WELL] * 30])
+    house.provider.check_seconds = 30.0
+
+    async def main() -> None:
+        await house.ask()
+        refused = asyncio.create_task(fail(house, [], 2))
+        await house.clock.sleep(1.5)
+        for _ in range(20):
+            await house.ask()
+        assert not refused.done()
+        await refused
+
+    house.run(main())
+    assert house.lane.closed is None
+
+
+def test_several_refusals_running_close_the_lane_though_its_models_are_listed() -> None:
+    house = House([WELL, *[unexplained(402)] * 40])
+    failed: list[int] = []
+
+    async def main() -> None:
+        await house.ask()
+        for trial in range(2, SEVERAL + 1):
+            await fail(house, failed, trial)
+        with pytest.raises(LaneClosedError, match=r"HTTP 402: no \(8 refusals running\)"):
+            await house.ask(Step(99, KEY, 1, 0, 1))
+
+    house.run(main())
+    assert failed == []
+    assert len(house.provider.sent) == 1 + SEVERAL
+    assert house.provider.checks == 1
+
+
+def test_at_the_end_a_single_undecided_refusal_fails_and_several_close_the_lane() -> None:
+    for prefixes, closed, recorded in (([1, 1], None, [1, 2]), ([1, 2], "HTTP 403: no (2 refusals running)", [])):
+        house = House([WELL, unexplained(), unexplained()])
+        failed: list[int] = []
+
+        async def main(house: House, failed: list[int], prefixes: list[int]) -> None:
+            await house.ask()
+            for trial, prefix in enumerate(prefixes, 1):
+                await fail(house, failed, trial, prefix)
+            house.lane.decide_refusals()
+
+        house.run(main(house, failed, prefixes))
+        assert (house.lane.closed, failed) == (closed, recorded)
 
 
 def test_twenty_bad_requests_in_a_row_close_the_lane() -> None:

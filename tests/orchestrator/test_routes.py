@@ -22,6 +22,7 @@ from venire.arena.records import Reply, Request
 from venire.orchestrator.budget import Account, Purse
 from venire.orchestrator.events import Event, Events
 from venire.orchestrator.lanes.calls import Step, Tally, digest
+from venire.orchestrator.lanes.circuit import FAILURES
 from venire.orchestrator.lanes.limits import Gate
 from venire.orchestrator.lanes.live import Lane, LaneClosedError, StoppedError
 from venire.orchestrator.lanes.routes import Route
@@ -270,6 +271,66 @@ def test_a_refused_key_closes_its_route_alone_and_its_call_goes_on_at_once_witho
     house.run(main())
     assert [one.fault for one in house.kept.attempts] == [Fault.NONE, fault, *[Fault.NONE] * 4]
     assert [event.name for event in house.events if event.name == "key.quarantined"] == ["key.quarantined"]
+
+
+def filtering() -> CallError:
+    return CallError("blocked", Fault.AUTHENTICATION, status=403, by_status=403)
+
+
+def test_a_call_that_one_route_refuses_without_a_reason_goes_by_another_at_once_and_both_stay_open() -> None:
+    house = House(key(), key(), attempts=1)
+
+    async def main() -> None:
+        await house.ask(0)
+        first = house.calls.index(1)
+        for _ in range(3):
+            house.ends[first].script = chain([filtering()], repeat(WELL))
+            assert await house.ask(0) is WELL
+            await house.ask(0)
+        assert (house.calls[first], house.calls[1 - first]) == (7, 3)
+
+    house.run(main())
+    assert house.told == []
+    assert house.lane.closed is None
+
+
+def test_a_call_that_every_route_refuses_without_a_reason_was_asked_once_by_each_and_fails() -> None:
+    house = House(key(), key(), fallback())
+
+    async def main() -> None:
+        for prefix in range(6):
+            await house.ask(prefix)
+        before = list(house.calls)
+        for one in house.ends:
+            one.script = chain([filtering()], repeat(WELL))
+        with pytest.raises(CallError, match="blocked"):
+            await house.ask(0)
+        assert [now - then for now, then in zip(house.calls, before, strict=True)] == [1, 1, 1]
+
+    house.run(main())
+    assert house.lane.closed is None
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_a_call_that_is_refused_does_not_wait_for_a_route_that_is_down_or_held_for_long(held: bool) -> None:
+    house = House(key(), fallback())
+
+    async def main() -> None:
+        await house.ask(0)
+        other = house.lane.routes.all[1]
+        if held:
+            other.gate.pause(3600.0)
+        else:
+            for _ in range(FAILURES):
+                other.circuit.failed(probe=0)
+        house.ends[0].script = chain([filtering()], repeat(WELL))
+        with pytest.raises(CallError, match="blocked"):
+            await house.ask(0)
+        assert house.clock.monotonic() == pytest.approx(2)
+        assert await house.ask(0) is WELL
+
+    house.run(main())
+    assert house.calls == [3, 0]
 
 
 def test_calls_in_flight_when_a_key_is_refused_all_go_on_by_the_other_and_it_is_told_once() -> None:

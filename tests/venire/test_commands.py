@@ -178,7 +178,7 @@ def test_a_finished_demo_starts_anew_only_in_a_store_of_its_own(venire: Venire, 
     folder = tmp_path / "d"
     shutil.copytree(demo.folder, folder)
     again = venire("demo", "--folder", folder, "--speed", 0)
-    assert "1920 answered" in again.out
+    assert "1,920 answered" in again.out
     short = (folder / "campaign.toml").read_text(encoding="utf-8").replace('name = "demo"', 'name = "mine"')
     (folder / "mine.toml").write_text(f'store = "campaign.duckdb"\n{short}', encoding="utf-8")
     assert venire("run", folder / "mine.toml", "--yes").code == 0

@@ -79,7 +79,7 @@ def test_a_pilot_of_which_every_call_fails_says_so(
     done = venire("plan", write_campaign(judge=PRICED), "--pilot", 4, "--yes")
     assert done.code == 4
     assert "pilot: 0 of 8 trials, 8 calls" in done.err
-    assert "8 trials failed; try them again: venire run" in done.err
+    assert "8 trials failed: no such parameter (8); try them again: venire run" in done.err
     assert "bad request: no such parameter" in done.err
 
 

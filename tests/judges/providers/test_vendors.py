@@ -36,6 +36,7 @@ ANSWERS = [
     for name, vendor in VENDORS.items()
     for answer in vendor["answers"]
 ]
+GATEWAYS = json.loads((HERE / "gateways.json").read_text(encoding="utf-8"))
 DOCUMENT = HERE.parents[2] / "docs" / "providers.md"
 
 
@@ -150,8 +151,49 @@ def test_an_answer_is_understood(vendor, answer, serving, saying, question, key)
     assert isinstance(came, TransientError) == (fault in (Fault.TRANSIENT, Fault.RATE_LIMITED))
     assert came.retry_after == expected.get("retry_after")
     assert came.may_be_billed == expected.get("may_be_billed", False)
+    assert came.by_status == (answer["status"] if expected.get("unexplained") else None)
     assert expected.get("message", "HTTP") in str(came)
     assert key not in repr(vars(came)) + str(came)
+
+
+@pytest.mark.parametrize("answer", GATEWAYS, ids=lambda one: f"{one['gateway']}: {one['name']}")
+def test_a_refusal_of_a_gateway_is_understood(answer, serving, saying, question, key):
+    """It stands before any vendor, at a host that says nothing."""
+    gateway = {"base_url": "https://gateway.example.com/v1", "provider": "openai", "model": "m"}
+    test_an_answer_is_understood(gateway, answer, serving, saying, question, key)
+
+
+REFUSALS = frozenset({401, 402, 403, 412, 424, 429})
+EFFECTS = {
+    "RATE_LIMITED": "waits",
+    "FILTERED": "a verdict: filtered",
+    "TOO_LONG": "a verdict: too long",
+    "BAD_REQUEST": "its trial fails",
+}
+
+
+def row_of(who, answer):
+    """A refusal as the table of the documentation has it, but for the words of its code."""
+    error = answer["error"]
+    closes = "undecided" if error.get("unexplained") else "closes its route"
+    effect = EFFECTS.get(error["fault"], closes)
+    return who, answer["name"], str(answer["status"]), effect, answer["source"], answer["date"]
+
+
+def test_the_table_of_refusals_says_what_the_fixtures_say():
+    page = DOCUMENT.read_text(encoding="utf-8").partition("## Refusals")[2].partition("\n## ")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line[:1] == "|"][2:]
+    answers = [(one["gateway"], one) for one in GATEWAYS]
+    for vendor in VENDORS.values():
+        for one in vendor["answers"]:
+            closing = one.get("error", {}).get("fault") in ("AUTHENTICATION", "QUOTA")
+            if one["status"] in REFUSALS or closing:
+                answers.append((vendor["vendor"], one))
+    found = [(*row[:3], row[4], re.sub(r".*\((.*)\)", r"\1", row[5]), row[6]) for row in rows]
+    assert sorted(found) == sorted(row_of(who, one) for who, one in answers)
+    said = {(who, one["name"]): json.dumps([one["body"], one.get("headers")]) for who, one in answers}
+    for row in rows:
+        assert row[3] == "none" or row[3].strip("`") in said[row[0], row[1]]
 
 
 @pytest.mark.parametrize(("vendor", "answer"), [one for one in ANSWERS if "limits" in one.values[1]])

@@ -1,0 +1,142 @@
+"""Refusals without a machine-readable reason: whether a route's key is refused, or single calls alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from venire.arena.errors import CallError, InputError, KeyRefusedError
+from venire.judges.providers.base import Provider
+
+__all__ = ["SEVERAL", "Doubt", "Refusal", "Refusals", "is_key_refused"]
+
+SEVERAL = 8
+"""Refusals running, without an answer between them, that are the key's: of so many instructions, or so many trials."""
+
+_ASK_EVERY = 60.0
+"""Seconds between two questions for the list of models, at least."""
+
+
+@dataclass(slots=True)
+class Doubt:
+    """Whether the trial of a refused call has failed: open as long as a route that refused it may have a bad key."""
+
+    undecided: int = 0
+    """Refusals of the call, each by another route, of which nobody knows yet."""
+    _own: bool = False
+    _record: Callable[[], None] | None = None
+
+    def decide(self, *, own: bool) -> None:
+        """One of the refusals was the call's own, or else its route's, which sends no more while another one does."""
+        self.undecided -= 1
+        self._own = self._own or own
+        if (self._own or not self.undecided) and self._record is not None:
+            record, self._record = self._record, None
+            record()
+
+    def fail(self, record: Callable[[], None]) -> None:
+        """Nobody else is left to ask: put the trial on record as failed, at once where a good key refused it."""
+        if self._own or not self.undecided:
+            record()
+        else:
+            self._record = record
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A call that a route refused with 401, 402 or 403 and nothing that says why (`error.by_status`)."""
+
+    error: CallError
+    came: float
+    """Seconds of the clock when it came."""
+    instruction: int
+    trial: int
+    again: bool
+    """Whether the call had been sent before: that it is refused once more says nothing new of the key."""
+    doubt: Doubt
+
+    @property
+    def evidence(self) -> tuple[str, int] | None:
+        """What the refusal counts as; those that count as the same are counted once, None not at all.
+
+        A filter of texts answers 403, and one text is in many trials that follow each other: all trials of an
+        instruction count as one. 401 and 402 are never about a text.
+        """
+        if self.again:
+            return None
+        return ("instruction", self.instruction) if self.error.by_status == 403 else ("trial", self.trial)
+
+
+class Refusals:
+    """The refusals of one route since its last answer, undecided until the next one.
+
+    An answer to a call that was sent after them shows that the key is good: then each was its call's own. Until then
+    none of them is put on record as a failure, so that those which were the key's are asked again by the next run.
+    They are the key's when they are several; where no call with the key was ever answered, at once, but for a 403:
+    that takes a second instruction.
+    """
+
+    def __init__(self, *, accepted: bool = False) -> None:
+        self.accepted = accepted
+        """Whether a call with this key was ever answered, in an earlier run or in this one."""
+        self.undecided: list[Refusal] = []
+        self._evidence: set[tuple[str, int]] = set()
+        self._ask_at = -math.inf
+
+    def refused(self, one: Refusal) -> bool:
+        """A call was refused; returns whether that is the key's, as far as the calls tell."""
+        self.undecided.append(one)
+        one.doubt.undecided += 1
+        if one.evidence is not None:
+            self._evidence.add(one.evidence)
+        if self.accepted:
+            return len(self._evidence) >= SEVERAL
+        return one.error.by_status != 403 or len(self._evidence) > 1
+
+    def answered(self, sent: float) -> None:
+        """A call was answered that was sent at this time; refusals that had come before it were their calls' own."""
+        self.accepted = True
+        if self.undecided:
+            own = [one for one in self.undecided if one.came <= sent]
+            self.undecided = [one for one in self.undecided if one.came > sent]
+            self._evidence = {one.evidence for one in self.undecided if one.evidence is not None}
+            for one in own:
+                one.doubt.decide(own=True)
+
+    def may_ask(self, now: float) -> bool:
+        """Whether the list of models is worth asking for at this moment: at a refusal, at most once a minute."""
+        if now < self._ask_at:
+            return False
+        self._ask_at = now + _ASK_EVERY
+        return True
+
+    @property
+    def are_of_the_key(self) -> bool:
+        """Whether what is undecided when all has been asked is the key's: more than one, or no call ever answered."""
+        return not self.accepted or len(self._evidence) > 1
+
+    def decide(self, *, own: bool) -> None:
+        """All that are undecided were their calls' own, or else the key's, and calls go on by another route."""
+        found = self.undecided
+        self.drop()
+        for one in found:
+            one.doubt.decide(own=own)
+
+    def drop(self) -> None:
+        """Leave what is undecided to the next run, which asks it again."""
+        self.undecided = []
+        self._evidence.clear()
+
+
+async def is_key_refused(provider: Provider) -> bool:
+    """Whether the list of models is refused too: asked twice, for what refuses at random may refuse it as well."""
+    for _ in range(2):
+        try:
+            await provider.check()
+        except KeyRefusedError:
+            continue
+        except InputError:  # nobody answers, which says nothing of the key
+            return False
+        return False
+    return True

@@ -19,7 +19,7 @@ from venire.orchestrator.lanes.live import Lane
 from venire.orchestrator.lanes.routes import lane_name
 from venire.orchestrator.plan import respondents
 from venire.orchestrator.recorder import Recorder
-from venire.orchestrator.trial import VERDICT_FAULTS, flagged, settle, stage
+from venire.orchestrator.trial import VERDICT_FAULTS, settle, stage
 from venire.storage.plans import Pending
 
 __all__ = ["Asking"]
@@ -69,7 +69,7 @@ class Asking:
                     self._tell_trial("trial.failed", pending, judge, cost(), start, **told)
                 return
             outcome = Outcome(VERDICT_FAULTS[error.fault])
-        verdict = orient(pending.key, pending.swapped, outcome, flagged=flagged(material))
+        verdict = orient(pending.key, pending.swapped, outcome, flagged=pending.flagged)
         self._recorder.verdict(pending.id, verdict, cost())
         self.settled += 1
         if self._events.active:

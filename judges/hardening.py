@@ -110,11 +110,21 @@ def neutralise(text: str) -> str:
     if _may_hide(text):
         directed = _RIGHT_TO_LEFT.search(text) is not None
         text = UNSEEN.sub(lambda match: _shown(match, directed), text)
-    angles = _ANGLES.search(text) is not None or "⋘" in text or "⋙" in text
+    if text.isascii():
+        if not _may_mark(text):
+            return text
+        angles = "<<" in text or ">>" in text
+    else:
+        angles = _ANGLES.search(text) is not None or "⋘" in text or "⋙" in text
     for one in LOOKALIKES:
         if any(needle in text for needle in one.needles) if one.needles else angles:
             text = one.pattern.sub(rf"\g<1>{MARK}", text)
     return text
+
+
+def _may_mark(text: str) -> bool:
+    """Whether a text of ASCII has what every look-alike holds one of: most have none, and need no closer look."""
+    return "<" in text or ">" in text or "]" in text or "\nHuman:" in text or "\nAssistant:" in text
 
 
 def _may_hide(text: str) -> bool:

@@ -11,10 +11,13 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+from importlib.resources import files
 
 from venire.judges.hardening import LOOKALIKES, UNSEEN, neutralise
 
-__all__ = ["SUSPICIONS", "Suspicion", "suspicious"]
+__all__ = ["CANDIDATES", "LOWER_CASE_CANDIDATES", "SUSPICIONS", "Suspicion", "suspicious", "version"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,11 +247,42 @@ def _by_needles(ascii_alone: bool) -> tuple[tuple[tuple[str, ...], tuple[Suspici
 
 _ALL, _PLAIN = _by_needles(ascii_alone=False), _by_needles(ascii_alone=True)
 
+CANDIDATES = r"[^\x00-\x7f]|[A-Za-z0-9+/]{24}|<<<|>>>"
+"""An RE2 pattern of what may raise a suspicion beside the rules: other scripts, what may be encoded, fences."""
+
+
+def _widened(pattern: str) -> str:
+    """The pattern with counts as repetitions without end, so that it matches whatever it did and needs few states."""
+    return re.sub(r"\{1,[0-9]+\}\??", "+", re.sub(r"\{0,[0-9]+\}\??", "*", pattern))
+
+
+LOWER_CASE_CANDIDATES = "(?m)" + "|".join(
+    dict.fromkeys(f"(?:{_widened(one.pattern.pattern)})" for _, rules in _PLAIN for one in rules)
+)
+"""An RE2 pattern of what the rules may suspect in the lower-case form of a text of ASCII.
+
+A text that neither pattern matches is not suspicious. RE2 knows no look-around, and its classes are those of ASCII.
+"""
+
+
+@cache
+def version() -> bytes:
+    """A digest of the rules: of the code that they are made of, and of what Python knows of characters.
+
+    An edit that changes no rule is another version too, which costs one more look at each completion.
+    """
+    code = files("venire.judges")
+    digest = blake2b(unicodedata.unidata_version.encode(), digest_size=16)
+    for name in ("suspicion.py", "hardening.py"):
+        digest.update(code.joinpath(name).read_bytes())
+    return digest.digest()
+
 
 def suspicious(text: str) -> str | None:
     """Why a completion is suspected of instructing its judge: the name of the first rule that matches, or None.
 
-    Pure, and in time proportional to the text: to be asked once for a text, not once for a call.
+    Pure, and in time proportional to the text: to be asked once for a text, not once for a call. A store asks it of
+    the texts that `CANDIDATES` or `LOWER_CASE_CANDIDATES` match.
     """
     for layer in _layers(text):
         low = layer.lower()

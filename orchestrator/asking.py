@@ -20,7 +20,7 @@ from venire.orchestrator.lanes.live import Lane
 from venire.orchestrator.lanes.routes import lane_name
 from venire.orchestrator.plan import respondents
 from venire.orchestrator.recorder import Recorder
-from venire.orchestrator.trial import VERDICT_FAULTS, flagged, settle, stage
+from venire.orchestrator.trial import VERDICT_FAULTS, settle, stage
 from venire.storage.plans import Pending
 
 __all__ = ["Asking"]
@@ -67,7 +67,7 @@ class Asking:
                 lane.fail(error, partial(self._fail, pending, judge, step, error.fault, cost(), seconds))
                 return
             outcome = Outcome(VERDICT_FAULTS[error.fault])
-        verdict = orient(pending.key, pending.swapped, outcome, flagged=flagged(material))
+        verdict = orient(pending.key, pending.swapped, outcome, flagged=pending.flagged)
         self._recorder.verdict(pending.id, verdict, cost())
         self.settled += 1
         if self._events.active:

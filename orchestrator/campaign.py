@@ -40,6 +40,7 @@ from venire.orchestrator.lanes.routes import Route, lane_name, route_name
 from venire.orchestrator.lanes.telling import Telling
 from venire.orchestrator.plan import PlannedCampaign, paid_so_far
 from venire.orchestrator.recorder import Recorder
+from venire.orchestrator.screening import screen
 from venire.orchestrator.state import pair_judges
 from venire.storage import frames, plans
 from venire.storage.store import Store
@@ -131,6 +132,7 @@ class _Run:
         self.account, self.purses = open_purses(campaign, planned.judges, paid_so_far(store, planned.id))
         self.asking = Asking(campaign, self.purses, clock, events)
         self.before = self.account.money
+        screen(store)
         with store.commit() as commit:
             commit.run("insert_reading", parser=PARSER, now=clock.wall())
         self.reading = store.rows("reading_id", parser=PARSER)[0][0]

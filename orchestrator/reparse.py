@@ -11,7 +11,8 @@ from venire.judges import PROTOCOLS, parsing
 from venire.judges.conversation import advance
 from venire.judges.orientation import orient
 from venire.orchestrator.recorder import verdict_columns
-from venire.orchestrator.trial import UNSENT_OUTCOME, VERDICT_FAULTS, flagged, stage
+from venire.orchestrator.screening import screen
+from venire.orchestrator.trial import UNSENT_OUTCOME, VERDICT_FAULTS, stage
 from venire.storage.plans import Pending, load
 from venire.storage.readings import Asked, Comparison, Draft, ReadVerdict, last_faults
 from venire.storage.store import Store
@@ -52,6 +53,7 @@ def reparse(
     `progress` hears of the verdicts read and of their number. Raises InputError for a judge whose protocol is not
     known today, StoreError when the store fails; nothing is written then.
     """
+    screen(store)
     with Draft(store, campaigns) as draft:
         respondents = _known(store, draft.respondents())
         trials = draft.trials()
@@ -77,17 +79,16 @@ def read_again(
     """
     talk = PROTOCOLS[asked.protocol].talk
     trial, material = stage(pending, asked.key, asked.protocol)
-    suspect = flagged(material)
     step = advance(talk, trial, material, asked.options, pending.replies)
     if isinstance(step, Outcome):
-        return orient(pending.key, pending.swapped, step, flagged=suspect), False
+        return orient(pending.key, pending.swapped, step, flagged=pending.flagged), False
     if pending.id in unsent:
-        return orient(pending.key, pending.swapped, UNSENT_OUTCOME, flagged=suspect), False
+        return orient(pending.key, pending.swapped, UNSENT_OUTCOME, flagged=pending.flagged), False
     fault = Fault(faults.get((pending.id, len(pending.replies) + 1), Fault.NONE))
     if fault in VERDICT_FAULTS:
-        return orient(pending.key, pending.swapped, Outcome(VERDICT_FAULTS[fault]), flagged=suspect), False
+        return orient(pending.key, pending.swapped, Outcome(VERDICT_FAULTS[fault]), flagged=pending.flagged), False
     outcome = step.otherwise or _UNASKED
-    return orient(pending.key, pending.swapped, outcome, flagged=suspect), step.otherwise is None
+    return orient(pending.key, pending.swapped, outcome, flagged=pending.flagged), step.otherwise is None
 
 
 def _row(pending: Pending, asked: Asked, faults: Mapping[tuple[int, int], int], unsent: Collection[int]) -> ReadVerdict:

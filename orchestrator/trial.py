@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import lru_cache
 
 from venire.arena.errors import Fault
 from venire.arena.records import UNSENT, Material, Outcome, Protocol, Reply, Request, Status, Trial
 from venire.judges.conversation import resume
-from venire.judges.suspicion import suspicious
 from venire.storage.plans import Pending
 
-__all__ = ["UNSENT_OUTCOME", "VERDICT_FAULTS", "Ask", "flagged", "settle", "stage"]
-
-_KNOWN = 8_192
-"""Texts of which is remembered whether they are suspicious: trials of an instruction stand together in a plan, but one
-judge may be far ahead of another."""
+__all__ = ["UNSENT_OUTCOME", "VERDICT_FAULTS", "Ask", "settle", "stage"]
 
 Ask = Callable[[int, Request], Awaitable[Reply]]
 """Asks the request of a step (1, 2, ...) and returns its reply."""
@@ -31,16 +25,6 @@ def stage(pending: Pending, respondent: bytes, protocol: str) -> tuple[Trial, Ma
     """A pending trial, and what its names stand for."""
     trial = Trial(pending.key, respondent, protocol, pending.instruction.id, pending.shown_keys, pending.repeat)
     return trial, Material(pending.instruction, pending.shown, pending.fences)
-
-
-def flagged(material: Material) -> bool:
-    """Whether a completion that is shown tries to instruct the judge."""
-    return any(_is_suspicious(one.text) for one in material.shown)
-
-
-@lru_cache(_KNOWN)
-def _is_suspicious(text: str) -> bool:
-    return suspicious(text) is not None
 
 
 async def settle(

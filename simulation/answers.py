@@ -64,18 +64,21 @@ class AnswerKey:
         self._models: dict[bytes, str] = {}
         self._cut: dict[bytes, str] = {}
         shared: set[bytes] = set()
+        digests: dict[str, bytes] = {}
         for instruction_id, instruction, model, completion in completions:
             if model not in elo:
                 raise InputError(f"model {model!r} has completions and no Elo: add its rating, or leave it out")
             self._elo[model] = elo[model]
-            asked = text_digest(neutralise(instruction))
+            if (asked := digests.get(instruction)) is None:
+                digests[instruction] = asked = text_digest(neutralise(instruction))
             self._ids[asked] = min(instruction_id, self._ids.get(asked, instruction_id))
-            answered = asked + text_digest(neutralise(completion))
-            other = self._models.get(answered, model)
+            shown = neutralise(completion)
+            answered = asked + text_digest(shown)
+            other = self._models.setdefault(answered, model)
             if other != model:
                 shared.add(answered)
-            self._models[answered] = min(model, other)
-            cut = asked + _when_cut(neutralise(completion), len(completion))
+                self._models[answered] = min(model, other)
+            cut = asked + _when_cut(shown, len(completion))
             self._cut[cut] = min(model, self._cut.get(cut, model))
         self.shared = len(shared)
         self._lately: dict[tuple[str, ...], tuple[Known, ...] | None] = {}

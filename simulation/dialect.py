@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from venire.simulation.replies import JudgeReply
 
 __all__ = [
+    "Apart",
     "Ask",
     "Logprobs",
     "RequestError",
@@ -31,11 +31,11 @@ Stage = Literal["reasons", "verdict", "repair"]
 Logprobs = tuple[tuple[tuple[str, float], ...], ...]
 """Tokens of each place with their natural log-probabilities."""
 
+Apart = Callable[[str], tuple[tuple[str, ...], str]]
+"""From a message to the texts that it shows between fences, and its own words; see `judges.hardening.apart`."""
+
 _MOST_LOGPROBS = 20
 _STAGES: tuple[Stage, ...] = ("reasons", "verdict", "repair")
-
-
-_apart_again = lru_cache(maxsize=128)(apart)  # each step of a trial shows the same question
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,18 +111,18 @@ def read_request(body: bytes) -> Ask:
     )
 
 
-def ask_of(model: str, request: Request, *, structured: bool) -> Ask:
+def ask_of(model: str, request: Request, *, structured: bool, apart: Apart = apart) -> Ask:
     """What `read_request` finds in the body that a request is encoded to, found without that body.
 
-    `structured` says whether the body asks for an answer that holds to the request's schema. Raises `RequestError` for
-    what a provider would refuse.
+    `structured` says whether the body asks for an answer that holds to the request's schema; `apart` may remember what
+    it found, since each step of a trial shows the same question. Raises `RequestError` for what a provider refuses.
     """
     if not model:
         raise RequestError("model must be a name", "model")
     if request.max_tokens < 1:
         raise RequestError("max_tokens must be at least 1", "max_tokens")
     said = [(message["role"], message["content"]) for message in request.messages]
-    asked, (texts, words) = _question(said, _apart_again)
+    asked, (texts, words) = _question(said, apart)
     quoted = tuple(text for role, text in said[asked:] if role == "assistant")
     return Ask(
         model=model,
@@ -140,18 +140,18 @@ def ask_of(model: str, request: Request, *, structured: bool) -> Ask:
     )
 
 
-def _question(
-    said: list[tuple[str, str]], apart: Callable[[str], tuple[tuple[str, ...], str]] = apart
-) -> tuple[int, tuple[tuple[str, ...], str]]:
+def _question(said: list[tuple[str, str]], apart: Apart = apart) -> tuple[int, tuple[tuple[str, ...], str]]:
     """The place of the message that asks, and what it shows and says: worked examples may stand before it."""
-    users = [place for place, (role, _) in enumerate(said) if role == "user"]
-    if not users:
+    first: int | None = None
+    for place, (role, text) in enumerate(said):
+        if role == "user":
+            shown = apart(text)
+            if shown[0]:
+                return place, shown
+            first = place if first is None else first
+    if first is None:
         raise RequestError("messages must hold one of role user", "messages")
-    for place in users:
-        shown = apart(said[place][1])
-        if shown[0]:
-            return place, shown
-    return users[0], ((), said[users[0]][1])
+    return first, ((), said[first][1])
 
 
 def _top_logprobs(sent: dict[str, Any]) -> int:

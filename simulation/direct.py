@@ -18,6 +18,7 @@ from venire.arena.campaigns import Limits
 from venire.arena.clock import Clock
 from venire.arena.errors import CallError, Fault, InputError
 from venire.arena.records import Reply, Request
+from venire.judges.hardening import apart
 from venire.judges.providers.base import Endpoint
 from venire.judges.providers.faults import failure, refusal
 from venire.judges.providers.openai import OpenAIProvider
@@ -35,12 +36,33 @@ ADDRESS = "http://127.0.0.1/v1"
 """Stands where an endpoint has its address: nobody listens there, and nothing is sent."""
 
 _PIECES = 8
+_QUESTIONS = 1024
+"""As many as may be in flight between two steps; more are looked through again."""
 
 
 class _Body(bytes):
     """An encoded request that remembers what it was encoded from, so that nobody has to parse it again."""
 
     ask: Callable[[], Ask]
+
+
+class _Remembering:
+    """What questions show, remembered of the latest: each step of a trial sends the very text of the one before.
+
+    A question is known by the object that it is. To hash its text would take as long as to look through it again.
+    """
+
+    def __init__(self) -> None:
+        self._latest: dict[int, tuple[str, tuple[tuple[str, ...], str]]] = {}
+
+    def __call__(self, question: str) -> tuple[tuple[str, ...], str]:
+        known = self._latest.get(id(question))
+        if known is not None and known[0] is question:  # it is held here, so that no other has its number meanwhile
+            return known[1]
+        if len(self._latest) >= _QUESTIONS:
+            del self._latest[next(iter(self._latest))]
+        self._latest[id(question)] = (question, found := apart(question))
+        return found
 
 
 class _Decision(NamedTuple):
@@ -74,7 +96,8 @@ class DirectJudges:
         self._pace = 0.0 if speed == 0 or isinf(speed) else 1 / speed
         self._seed = seed
         self._faults = faults if faults is not None and faults.any else None
-        self._asked: dict[bytes, int] = {}
+        self._asked: dict[str, int] = {}
+        self.apart = _Remembering()
         self._fingerprint = f"fp_{profiles_digest()}"
 
     def provider(self, endpoint: Endpoint) -> DirectProvider:
@@ -92,13 +115,14 @@ class DirectJudges:
         except InputError as error:
             unknown = error_body(str(error), "invalid_request_error", code="model_not_found", param="model")
             return self._refused(404, unknown)
-        digest = sha256(body).digest()
+        digest = sha256(body).hexdigest()
         self._asked[digest] = asked = self._asked.get(digest, 0) + 1
-        wait_s = seconds(reply, ask.model, digest.hex(), asked) * self._pace
-        fault = None if self._faults is None else self._faults.draw(self._seed, digest.hex(), asked)
+        wait_s = seconds(reply, ask.model, digest, asked) * self._pace
+        fault = None if self._faults is None else self._faults.draw(self._seed, digest, asked)
+        name = f"{digest[:24]}{asked:04x}"
         if fault is not None:
-            return self._met_by(fault, ask, reply, body, f"{digest.hex()[:24]}{asked:04x}", address, wait_s)
-        return _Decision(wait_s, self._reply(ask, reply, f"{digest.hex()[:24]}{asked:04x}"))
+            return self._met_by(fault, ask, reply, body, name, address, wait_s)
+        return _Decision(wait_s, self._reply(ask, reply, name))
 
     def _met_by(
         self, fault: FaultKind, ask: Ask, reply: JudgeReply, body: bytes, name: str, address: str, wait_s: float
@@ -190,7 +214,7 @@ class DirectProvider:
     def encode(self, model: str, request: Request) -> bytes:
         """The body that would be sent, with what it was made from."""
         body = _Body(self._dialect.encode(model, request))
-        body.ask = partial(ask_of, model, request, structured=self.is_structured(model))
+        body.ask = partial(ask_of, model, request, structured=self.is_structured(model), apart=self._judges.apart)
         return body
 
     def is_structured(self, model: str) -> bool:

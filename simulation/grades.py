@@ -22,7 +22,7 @@ from math import exp, log
 from venire.arena.keys import text_digest
 from venire.simulation.answers import AnswerKey, Known
 from venire.simulation.dialect import Ask
-from venire.simulation.judge import Profile, normal, parse_model, uniform
+from venire.simulation.judge import Profile, normal_of, parse_model, uniform, uniform_of
 from venire.simulation.manner import answered, spoken
 from venire.simulation.recognition import Asked
 from venire.simulation.replies import UNREADABLE, JudgeReply
@@ -62,18 +62,19 @@ def _shown(asked: Asked, answer_key: AnswerKey) -> Known | None:
 
 def margin(known: Known) -> float | None:
     """By how much an answer is correct, in log odds; below 0: incorrect; None: no attempt. No judge comes into it."""
-    if uniform("attempt", known.instruction_id, known.model) < _UNATTEMPTED:
+    answer = f"{known.instruction_id}|{known.model}"
+    if uniform_of(f"attempt|{answer}") < _UNATTEMPTED:
         return None
-    drawn = uniform("answer", known.instruction_id, known.model)
+    drawn = uniform_of(f"answer|{answer}")
     ability = (known.elo - 1000) * _LOG_ODDS_PER_ELO
-    return ability + 1.5 * normal("difficulty", known.instruction_id) + log(drawn / (1 - drawn))
+    return ability + 1.5 * normal_of(f"difficulty|{known.instruction_id}") + log(drawn / (1 - drawn))
 
 
 def graded(profile: Profile, seed: int, known: Known, protocol: str, repeat: int) -> str:
     """The letter that a judge gives."""
     if (truth := margin(known)) is None:
         return "C"
-    drawn = normal(seed, "grade", profile.name, known.instruction_id, known.model, repeat)
+    drawn = normal_of(f"{seed}|grade|{profile.name}|{known.instruction_id}|{known.model}|{repeat}")
     seen = truth + _LENIENCE[protocol] + _SPREAD[protocol] / max(_LEAST_SLOPE, profile.slope) * drawn
     return "A" if seen > 0 else "B"
 

@@ -14,6 +14,7 @@ from hashlib import sha256
 from importlib.resources import files
 from math import exp, log, sqrt
 from statistics import NormalDist
+from struct import Struct
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -27,11 +28,13 @@ __all__ = [
     "load_profiles",
     "model_name",
     "normal",
+    "normal_of",
     "parse_model",
     "profiles_digest",
     "simulate",
     "tokens_per_character",
     "uniform",
+    "uniform_of",
 ]
 
 Side = Literal["first", "second", "tie"]
@@ -42,6 +45,7 @@ OBEYING = MappingProxyType({"obedient": "gpt-4-0613", "gullible": "gpt-4-0613"})
 """Judges that obey what a prompt tells them (`simulation.obedience`), each with the profile that it has otherwise."""
 
 _inverse_normal = NormalDist().inv_cdf
+_first_eight = Struct(">Q").unpack_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,13 +141,23 @@ def parse_model(name: str) -> tuple[Profile, int]:
 
 def uniform(*parts: str | int) -> float:
     """A number strictly between 0 and 1 drawn by SHA-256 from the parts, as `formula` of `profiles.json` says."""
-    digest = sha256("|".join(map(str, parts)).encode()).digest()
-    return ((int.from_bytes(digest[:8], "big") >> 11) + 0.5) / 2**53
+    return uniform_of("|".join(map(str, parts)))
 
 
 def normal(*parts: str | int) -> float:
     """A number of the standard normal distribution, drawn as `uniform` is."""
     return _inverse_normal(uniform(*parts))
+
+
+def uniform_of(name: str) -> float:
+    """What `uniform` draws from parts that are joined by bars already: to join them takes as long as the digest."""
+    number: int = _first_eight(sha256(name.encode()).digest())[0]
+    return ((number >> 11) + 0.5) / 2**53
+
+
+def normal_of(name: str) -> float:
+    """What `normal` draws from parts that are joined by bars already."""
+    return _inverse_normal(uniform_of(name))
 
 
 @lru_cache(maxsize=4096)  # the steps of a trial ask for the same, one soon after the other
@@ -172,12 +186,12 @@ def simulate(
     ell = min(2.0, max(-2.0, log(max(20, chars_first) / max(20, chars_second))))
     mean = profile.slope * gap * _LOG_ODDS_PER_ELO + profile.length * ell + profile.self_preference * own
     taste, pull, tied = _of_battle(profile, seed, item, f"{instruction_id}|{a}|{b}")
-    order = profile.sigma_order * normal(seed, "order", item, s)
-    z = mean + (s * (taste + order) + pull) + profile.temperature * _logistic(seed, "sample", once)
+    order = profile.sigma_order * normal_of(f"{seed}|order|{item}|{s}")
+    z = mean + (s * (taste + order) + pull) + profile.temperature * _logistic(f"{seed}|sample|{once}")
     leaning = _side(profile, z, tied=tied)
-    invalid = uniform(seed, "invalid", once) < profile.invalid
-    noise = exp(profile.latency_log_sd * normal(seed, "latency", once))
-    log_tokens = profile.reply_tokens_log_sd * normal(seed, "tokens", once)
+    invalid = uniform_of(f"{seed}|invalid|{once}") < profile.invalid
+    noise = exp(profile.latency_log_sd * normal_of(f"{seed}|latency|{once}"))
+    log_tokens = profile.reply_tokens_log_sd * normal_of(f"{seed}|tokens|{once}")
     tokens = max(1, round(profile.reply_tokens_median * exp(log_tokens)))
     return SimulatedVerdict(
         verdict=None if invalid else leaning,
@@ -186,12 +200,12 @@ def simulate(
         reply_tokens=tokens,
         latency_s=(profile.first_token_s + tokens / profile.tokens_per_s) * noise,
         short_latency_s=(profile.first_token_s + 1 / profile.tokens_per_s) * noise,
-        repairable=invalid and uniform(seed, "repair", once) < 0.5,
+        repairable=invalid and uniform_of(f"{seed}|repair|{once}") < 0.5,
     )
 
 
-def _logistic(*parts: str | int) -> float:
-    drawn = uniform(*parts)
+def _logistic(name: str) -> float:
+    drawn = uniform_of(name)
     return log(drawn / (1 - drawn))
 
 
@@ -201,10 +215,10 @@ def _of_battle(profile: Profile, seed: int, item: str, battle: str) -> tuple[flo
 
     `battle` names it to all judges, who share a part of their taste; `item` names it to this one.
     """
-    alone = sqrt(1 - profile.rho**2) * normal(seed, "taste", item)
-    taste = profile.sigma_item * (profile.rho * normal(seed, "item", battle) + alone)
-    pull = profile.position + profile.sigma_position * normal(seed, "pull", item)
-    return taste, pull, uniform(seed, "tie", item) < profile.item_tie
+    alone = sqrt(1 - profile.rho**2) * normal_of(f"{seed}|taste|{item}")
+    taste = profile.sigma_item * (profile.rho * normal_of(f"{seed}|item|{battle}") + alone)
+    pull = profile.position + profile.sigma_position * normal_of(f"{seed}|pull|{item}")
+    return taste, pull, uniform_of(f"{seed}|tie|{item}") < profile.item_tie
 
 
 def _side(profile: Profile, z: float, *, tied: bool) -> Side:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from math import exp
 
 from venire.simulation.dialect import Ask, Logprobs
-from venire.simulation.judge import Profile, normal, tokens_per_character, uniform
+from venire.simulation.judge import Profile, normal_of, tokens_per_character, uniform_of
 from venire.simulation.replies import UNREADABLE, JudgeReply, limited
 
 __all__ = ["answered", "spoken"]
@@ -19,9 +19,10 @@ __all__ = ["answered", "spoken"]
 
 def answered(profile: Profile, seed: int, ask: Ask, trial: Sequence[str | int], text: str) -> JudgeReply:
     """A reply with this text, unless the judge's habit spoils it; `trial` is what the draws are keyed by."""
-    invalid = uniform(seed, "invalid", profile.name, *trial) < profile.invalid
-    repaired = bool(ask.quoted) and uniform(seed, "repair", profile.name, *trial) < 0.5
-    noise = exp(profile.latency_log_sd * normal(seed, "latency", profile.name, *trial))
+    about = "|".join([profile.name, *map(str, trial)])
+    invalid = uniform_of(f"{seed}|invalid|{about}") < profile.invalid
+    repaired = bool(ask.quoted) and uniform_of(f"{seed}|repair|{about}") < 0.5
+    noise = exp(profile.latency_log_sd * normal_of(f"{seed}|latency|{about}"))
     return spoken(profile, ask, UNREADABLE if invalid and not repaired else text, noise)
 
 

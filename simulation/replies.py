@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import accumulate
 from math import exp
 
@@ -18,7 +19,7 @@ from venire.simulation.judge import (
     parse_model,
     simulate,
     tokens_per_character,
-    uniform,
+    uniform_of,
 )
 from venire.simulation.obedience import shown_texts, swayed
 
@@ -115,10 +116,16 @@ def _verdict(ask: Ask, said: SimulatedVerdict) -> str:
 def remarks(profile: Profile, seed: int, found: Sequence[Known], repeat: int, tokens: int) -> str:
     """Remarks in a drawn order, as long as so many tokens are (or all of them once, where that is shorter)."""
     first, second = found
-    drawn = uniform(seed, "reasons", profile.name, first.instruction_id, first.model, second.model, repeat)
+    shown = f"{first.instruction_id}|{first.model}|{second.model}"
+    drawn = uniform_of(f"{seed}|reasons|{profile.name}|{shown}|{repeat}")
     start = int(drawn * len(_ORDERS))
     enough = bisect_left(_LENGTHS[start], tokens / tokens_per_character()) + 1
-    return " ".join(_ORDERS[start][:enough])
+    return _written(start, enough)
+
+
+@cache  # as many texts as there are remarks, squared
+def _written(start: int, number: int) -> str:
+    return " ".join(_ORDERS[start][:number])
 
 
 def limited(reply: JudgeReply, limit: int | None) -> JudgeReply:

@@ -16,6 +16,8 @@ What the profiles do not say, and what is done here:
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from functools import lru_cache
 from math import exp, log
 
 from venire.judges.criteria import CRITERIA
@@ -25,11 +27,11 @@ from venire.simulation.judge import (
     Profile,
     Side,
     SimulatedVerdict,
-    normal,
+    normal_of,
     parse_model,
     simulate,
     tokens_per_character,
-    uniform,
+    uniform_of,
 )
 from venire.simulation.manner import spoken
 from venire.simulation.recognition import Asked
@@ -46,6 +48,9 @@ _DIGITS_SHARE = 0.99
 _WEAK: dict[Side, str] = {"first": "A>B", "second": "B>A", "tie": "A=B"}
 _STRONG: dict[Side, str] = {"first": "A>>B", "second": "B>>A", "tie": "A=B"}
 _LABEL_TOKENS = 3
+_SCORES = dict.fromkeys(CRITERIA, "%d")
+_JSON = json.dumps({"first": _SCORES, "second": _SCORES, "preference": "%s"}).replace('"%d"', "%d")
+"""The answer by criteria, with places for the scores of both and for the side."""
 
 
 def compare(ask: Ask, asked: Asked, answer_key: AnswerKey) -> JudgeReply:
@@ -112,15 +117,10 @@ def _criteria(
 ) -> JudgeReply:
     first, second = found
     pair = sorted((first.model, second.model))
-    item: tuple[str | int, ...] = (profile.name, first.instruction_id, *pair, ask.repeat)
+    parts, ranks = _drawn_for(f"{profile.name}|{first.instruction_id}|{'|'.join(pair)}|{ask.repeat}", seed)
     level = 6 + (first.elo + second.elo - 2000) / 400
-    levels = [level + normal(seed, "level", *item, name) for name in CRITERIA]
-    ranks = [uniform(seed, "remainder", *item, name) for name in CRITERIA]
-    sides = score_sides(POINTS_PER_UNIT * said.z, levels, ranks)
-    scores = {
-        name: dict(zip(CRITERIA, side, strict=True)) for name, side in zip(("first", "second"), sides, strict=True)
-    }
-    text = json.dumps({**scores, "preference": said.leaning})
+    of_first, of_second = score_sides(POINTS_PER_UNIT * said.z, [level + part for part in parts], ranks)
+    text = _JSON % (*of_first, *of_second, said.leaning)
     tokens = round(tokens_per_character() * len(text))
     if not ask.json_only and not ask.quoted:
         text += "\n\n" + remarks(profile, seed, found, ask.repeat, said.reply_tokens)
@@ -128,7 +128,14 @@ def _criteria(
     return spoken(profile, ask, text, noise, tokens=tokens)
 
 
-def score_sides(mean: float, levels: list[float], ranks: list[float]) -> tuple[list[int], list[int]]:
+@lru_cache(maxsize=1024)  # both orders of a battle draw the same, one soon after the other
+def _drawn_for(item: str, seed: int) -> tuple[Sequence[float], Sequence[float]]:
+    """Of each criterion its own part of the level, and its rank among those that take what is over."""
+    parts = [normal_of(f"{seed}|level|{item}|{name}") for name in CRITERIA]
+    return parts, [uniform_of(f"{seed}|remainder|{item}|{name}") for name in CRITERIA]
+
+
+def score_sides(mean: float, levels: Sequence[float], ranks: Sequence[float]) -> tuple[list[int], list[int]]:
     """Scores of both sides from 1 to 10, whose mean difference is `mean` to the nearest 1 / len(levels).
 
     `levels` are where each pair of scores is centred; the criteria of the lowest `ranks` take what is over.

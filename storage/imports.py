@@ -137,9 +137,12 @@ def answer_key(store: Store) -> Iterator[tuple[str, tuple[str, ...], str, str]]:
     """Every completion as instruction id, turns, model and text; for the embedded judge server."""
     with store.cursor() as cursor:
         from_store = cursor.execute(query("answer_key"))
+        asked: dict[str, tuple[str, ...]] = {}
         while rows := from_store.fetchmany(1_000):
             for instruction, turns, model, text in rows:
-                yield instruction, tuple(json.loads(turns)), model, text
+                if instruction not in asked:
+                    asked[instruction] = tuple(json.loads(turns))
+                yield instruction, asked[instruction], model, text
 
 
 def _chained(

@@ -114,6 +114,8 @@ class Pending:
     """Step to the number of its last attempt on record."""
     cost: int = 0
     """Nano-dollars already spent or reserved on it."""
+    flagged: bool = False
+    """Whether a completion shown is suspected of instructing the judge, as far as the store was screened."""
 
 
 def find_campaign(store: Store, name: str) -> Known | None:
@@ -309,7 +311,10 @@ def _pending(row: Row, prompt: Shown[Instruction], shown: Sequence[Shown[Complet
     number, key, respondent, swapped, repeat, instruction, _ = row
     texts, keys = tuple(one.what for one in shown), tuple(one.key for one in shown)
     fences = (prompt.fence, *(one.fence for one in shown))
-    return Pending(number, key, respondent, swapped, repeat, prompt.what, instruction, texts, keys, fences)
+    flagged = any(one.suspected for one in shown)
+    return Pending(
+        number, key, respondent, swapped, repeat, prompt.what, instruction, texts, keys, fences, flagged=flagged
+    )
 
 
 def _trial_row(ordinal: int, trial: PlannedTrial) -> Row:

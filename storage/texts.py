@@ -35,6 +35,8 @@ class Shown(Generic[T]):
     key: bytes
     fence: str
     characters: int
+    suspected: bool = False
+    """Whether the text tries to instruct its judge, as far as the store was screened."""
 
 
 class Texts:
@@ -59,11 +61,11 @@ class Texts:
         return self._shown(what, key, "\n\n".join(what.turns))
 
     def _completion(self, row: Row) -> Shown[Completion]:
-        _, key, model, instruction, text, sample, variant = row
-        return self._shown(Completion(model, instruction, text, sample, variant), key, text)
+        _, key, model, instruction, text, sample, variant, suspected = row
+        return self._shown(Completion(model, instruction, text, sample, variant), key, text, suspected)
 
-    def _shown(self, what: T, key: bytes, text: str) -> Shown[T]:
-        return Shown(what, bytes(key), fence(text, self._store.constant), len(text))
+    def _shown(self, what: T, key: bytes, text: str, suspected: bool = False) -> Shown[T]:
+        return Shown(what, bytes(key), fence(text, self._store.constant), len(text), suspected)
 
 
 class _Held(Generic[T]):

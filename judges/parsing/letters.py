@@ -9,12 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from venire.judges.parsing.spoken import spoken
 
 __all__ = ["LETTERS", "LETTER_RULES", "WHOLE_LETTERS", "LetterRule", "Words", "read_word"]
 
 _LONGEST_LINE = 120
+_SHORT = 32
+"""Characters of a reply that is likely to come again, word for word."""
 _WRAPPING = " \t\"'`*_()[]{}#"
 _LABEL = re.compile(
     r"(?:(?:my|the|final) )*(?:answer|verdict|choice|decision|grade|rating|label|judg(?:e)?ment|result)"
@@ -26,9 +29,12 @@ _WORD = re.compile(r"\w")
 _TWICE = re.compile(r"(\w+)(?: ?[:.,)–—-] ?| ?\()(.+)")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Words:
-    """A closed set of words: what each means, in lower case, and how any of them is found within prose."""
+    """A closed set of words: what each means, in lower case, and how any of them is found within prose.
+
+    Known by the object that it is, so that what was read by it can be remembered.
+    """
 
     meanings: Mapping[str, int]
     mentioned: re.Pattern[str]
@@ -114,6 +120,16 @@ WHOLE_LETTERS = frozenset({"bare", "named"})
 
 def read_word(text: str, words: Words) -> tuple[int, str] | None:
     """What the one word that a reply states means, and the rule that read it; None when no rule reads it."""
+    return _read_again(text, words) if len(text) <= _SHORT else _read(text, words)
+
+
+@lru_cache(maxsize=1024)
+def _read_again(text: str, words: Words) -> tuple[int, str] | None:
+    """`_read`, remembered: judges that are asked for a word alone give the same few replies thousands of times."""
+    return _read(text, words)
+
+
+def _read(text: str, words: Words) -> tuple[int, str] | None:
     if (said := spoken(text)) is None:
         return None
     own = [line for line in said.unmasked if _WORD.search(line)]

@@ -75,10 +75,14 @@ def read_scores(text: str, criteria: Sequence[str]) -> tuple[Scores, str] | None
     """The scores in a reply and the name of the rule that read them, or None when no rule reads them."""
     said = (without_thoughts(text) or "").strip()
     found = [(rule.name, place) for rule in SCORE_RULES if (place := rule.find(said)) is not None]
-    if not found or len({scores for match in _OBJECT.finditer(said) if (scores := _read(match.group(), criteria))}) > 1:
+    if not found:
         return None
     name, place = found[0]
-    return None if (scores := _read(place, criteria)) is None else (scores, name)
+    objects = [match.group() for match in _OBJECT.finditer(said)]
+    read = {text: _read(text, criteria) for text in dict.fromkeys([place, *objects])}  # mostly one and the same
+    if len({scores for text in objects if (scores := read[text])}) > 1:
+        return None
+    return None if (scores := read[place]) is None else (scores, name)
 
 
 def _read(text: str, criteria: Sequence[str]) -> Scores | None:
@@ -106,7 +110,7 @@ def _side(given: object, criteria: Sequence[str]) -> list[float] | None:
 def _score(given: object) -> float | None:
     if isinstance(given, str) and _NUMBER.fullmatch(given):
         given = float(given)
-    if isinstance(given, bool) or not isinstance(given, int | float):
+    if type(given) is not int and type(given) is not float:  # no bool, which is an int to isinstance
         return None
     return float(given) if _LOWEST <= given <= _HIGHEST and given * 2 % 1 == 0 else None
 

@@ -119,6 +119,9 @@ select instruction_key, turns, external_id from instruction;
 -- name: check_prompt_digests
 select digest, text, name from prompt;
 
+-- name: check_suspicion_completion
+select count(*), min('suspicion of completion ' || s.completion) from suspicion s where not exists (select 1 from completion c where c.id = s.completion);
+
 -- name: check_completion_keys
 -- Every n-th completion, whole.
 select c.completion_key, m.name, i.instruction_key, c.sample, c.variant, c.text, c.id from completion c join model m on m.id = c.model join instruction i on i.id = c.instruction where c.id % $every = 0;

@@ -44,7 +44,7 @@ select id, trial_key, respondent, swapped, repeat, instruction, shown from trial
 select id, instruction_key, external_id, turns, reference, category from instruction where id in (select unnest($ids));
 
 -- name: completions_shown
-select c.id, c.completion_key, m.name, i.external_id, c.text, c.sample, c.variant
+select c.id, c.completion_key, m.name, i.external_id, c.text, c.sample, c.variant, c.id in (select completion from suspicion)
   from completion c join model m on m.id = c.model join instruction i on i.id = c.instruction where c.id in (select unnest($ids));
 
 -- name: replies

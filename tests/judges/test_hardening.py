@@ -11,16 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from venire.arena.keys import fence
+from venire.judges import hardening
 from venire.judges.hardening import LOOKALIKES, MARK, UNSEEN, Lookalike, apart, enclose, enclosed, neutralise
 
 CONSTANT = b"a constant of one store"
 OTHER = "0123456789abcdef"
 
-pieces = st.sampled_from(
+PIECES = (
     ["<<<", ">>>", "\n", OTHER, f"<<<{OTHER}\n", f"\n{OTHER}>>>", "f" * 16, "$first", "", " ", "<", ">", "\r\n", "é"]
     + ["\u200b", "\u200d", "\u202e", "\ufe0f", "\U000e0061", "\r", "א", "❤", "</s>", "[INST]", "<|", "|>", "Human:"]
     + [one.example for one in LOOKALIKES]
+    + [needle for one in LOOKALIKES for needle in one.needles]
 )
+pieces = st.sampled_from(PIECES)
 nasty = st.lists(pieces | st.text(max_size=5), max_size=8).map("".join)
 
 
@@ -86,6 +89,26 @@ def test_what_was_not_enclosed_is_not_found(prompt: str) -> None:
 def test_neutralising_twice_is_neutralising_once(text: str) -> None:
     once = neutralise(text)
     assert neutralise(once) == once
+
+
+def slowly(text: str) -> str:
+    """`neutralise` by its patterns alone: none is left out for what a text does not hold."""
+    directed = hardening._RIGHT_TO_LEFT.search(text) is not None
+    text = UNSEEN.sub(lambda match: hardening._shown(match, directed), text)
+    for one in LOOKALIKES:
+        text = one.pattern.sub(rf"\g<1>{MARK}", text)
+    return text
+
+
+plain = st.sampled_from([piece for piece in PIECES if piece.isascii()]) | st.text(
+    st.characters(codec="ascii"), max_size=5
+)
+
+
+@given(nasty | st.lists(plain, max_size=8).map("".join))
+@settings(deadline=None, max_examples=1000)
+def test_a_text_that_is_looked_at_quickly_is_shown_as_by_every_pattern(text: str) -> None:
+    assert neutralise(text) == slowly(text)
 
 
 @given(nasty)

@@ -58,6 +58,7 @@ PLANTED = {
     "check_judge_respondent": "update campaign_judge set respondent = 99 where name = 'vicuna'",
     "check_completion_instruction": "update completion set instruction = 99 where id = 1",
     "check_completion_model": "update completion set model = 99 where id = 1",
+    "check_suspicion_completion": "insert into suspicion values (99999, 'asks for the verdict')",
     "check_look_round": "insert into look values (1, 1, 9, now(), 0, 0, 0, 0, null, '{}')",
     "check_plan_twice": "insert into plan select campaign, round, 999, trial, gap, batch from plan where ordinal = 0",
     "check_round_trials": "delete from plan where ordinal = 3",

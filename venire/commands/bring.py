@@ -37,6 +37,7 @@ def table(
     Columns are instruction_id, instruction[, category, reference]; model, instruction_id, completion; or model, elo.
     """
     from venire.commands.options import column_map
+    from venire.orchestrator.screening import screen
     from venire.storage.formats import FORMATS
     from venire.storage.imports import add
     from venire.storage.store import open_store
@@ -44,6 +45,7 @@ def table(
     records = FORMATS["table"](path, kind.value, column_map(mapping))
     with open_store(store) as opened:
         added = add(opened, records)
+        screen(opened)
     new = added.instructions + added.completions + added.ratings
     word = {"instructions": "instructions", "completions": "completions", "elo": "ratings"}[kind.value]
     typer.echo(f"{path}: {new} {word} new in {store}, {added.known} known already")
@@ -96,6 +98,7 @@ _SHOWN = 3
 def _texts(form: str, paths: list[Path], store: Path, as_json: bool) -> None:
     """All files of one format, or nothing of them; says what was new and which rows hold no text."""
     from venire.commands.options import write_json
+    from venire.orchestrator.screening import screen
     from venire.screen import plain
     from venire.storage.formats import TEXTS
     from venire.storage.imports import add_texts
@@ -105,6 +108,7 @@ def _texts(form: str, paths: list[Path], store: Path, as_json: bool) -> None:
         next(TEXTS[form]([path]), None)  # a file that is none of these makes no store
     with open_store(store) as opened:
         added = add_texts(opened, TEXTS[form], paths)
+        screen(opened)
     if as_json:
         counts = {"instructions": added.instructions, "completions": added.completions, "known": added.known}
         skipped = [{"path": str(one.path), "row": one.row, "why": one.why} for one in added.skipped]

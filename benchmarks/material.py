@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-__all__ = ["CAMPAIGN", "Judge", "texts", "write_calls", "write_campaign"]
+__all__ = ["CAMPAIGN", "REASONS", "Judge", "texts", "write_calls", "write_campaign"]
 
 CAMPAIGN = "campaign.toml"
 _WORDS = (
@@ -22,7 +22,7 @@ _WORDS = (
     "number often other partly perhaps point question rather reader reason result second several simple since small "
     "state step table their there therefore third though under until value whether which while without would "
 )
-_REASONS = "The first answer names what was asked for and gives its grounds; the second one repeats the question. " * 15
+REASONS = "The first answer names what was asked for and gives its grounds; the second one repeats the question. " * 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def write_calls(path: Path, trials: int = 200, *, protocol: str = "two-stage") -
             first = {"role": "user", "content": question}
             _line(into, [first])
             if protocol == "two-stage":
-                _line(into, [first, {"role": "assistant", "content": _REASONS}, {"role": "user", "content": verdict}])
+                _line(into, [first, {"role": "assistant", "content": REASONS}, {"role": "user", "content": verdict}])
 
 
 def _line(into: Any, what: object) -> None:

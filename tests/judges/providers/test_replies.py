@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from functools import reduce
 from itertools import product
 from operator import getitem
@@ -270,7 +269,7 @@ def test_an_answer_says_the_same_whether_it_is_plain_or_has_a_field_that_is_rare
             reply = read_reply(orjson.dumps(answer).decode(), BODY)
         except CallError as error:
             return error.fault, str(error)
-        return replace(reply, raw="")
+        return reply._replace(raw="")
 
     payload = PLAIN
     for path, value in changes:

@@ -3,10 +3,11 @@
 `python benchmarks/cost.py [--protocol binary] [--dearer TURNS]` prints as JSON:
 
 - `counted`: how many functions are called for a call, of Python and of C, in the thread of the event loop. The
-  interpreter's profile hook counts them: no load and hardly a version of Python changes it, and every step that is
-  added in Python is seen.
+  interpreter's profile hook counts them: no load and hardly a version of Python changes it, and each function that is
+  called once more is seen. Loops within one are not.
 - `ratio`: CPU time of a call, all threads, over that of a turn of a yardstick which does the same kinds of work. Both
-  are taken in short slices in turn, so that what disturbs the one disturbs the other. It sees what a step costs in C.
+  are taken in short slices in turn, so that what disturbs the one disturbs the other. It sees loops too, and what a
+  step costs in C.
 
 `--dearer` adds so many turns of the yardstick to each call, to see whether a limit notices.
 """

@@ -1,6 +1,7 @@
 """What a call costs the engine stays within limits, so that no feature takes its speed back unnoticed.
 
-The limits stand a twentieth above what is counted and a quarter above the ratio of CPU times. Where a change is worth
+The limits stand a twentieth above what is counted, and a quarter above the ratio of CPU times on a machine with six
+times as much work as it has cores, where it is highest. Where a change is worth
 what it costs, or saves something, set them anew in the same commit: `python benchmarks/cost.py` prints both figures.
 """
 

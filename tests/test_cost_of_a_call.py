@@ -1,8 +1,9 @@
 """What a call costs the engine stays within limits, so that no feature takes its speed back unnoticed.
 
-The limits stand a twentieth above what is counted. Those of CPU time stand half above the ratio of a quiet machine (about 9 and
-12), since on one with six times as much work as it has cores a call takes 12 and 16 turns of the yardstick. Where a change is worth
-what it costs, or saves something, set them anew in the same commit: `python benchmarks/cost.py` prints both figures.
+The limits stand a twentieth above what is counted. Those of CPU time stand half above the ratio of a quiet machine
+(about 9 and 12): on one with six times as much work as it has cores a call takes 12 and 16 turns of the yardstick.
+Where a change is worth what it costs, or saves something, set them anew in the same commit: `python benchmarks/cost.py`
+prints both figures.
 """
 
 from __future__ import annotations

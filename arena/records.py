@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 __all__ = [
     "GENERATE",
@@ -203,9 +203,11 @@ class Request:
     """What the trial comes to where this cannot be sent; None: it is too long."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What a provider answered; tokens are counts, `cost` is in nano-dollars and None when not known."""
+class Reply(NamedTuple):
+    """What a provider answered; tokens are counts, `cost` is in nano-dollars and None when not known.
+
+    A named tuple, since one is made for every call: a frozen dataclass of fourteen fields takes a microsecond longer.
+    """
 
     text: str
     finish: str = "stop"

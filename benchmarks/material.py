@@ -1,6 +1,7 @@
 """What the benchmarks judge: a campaign's files with generated texts, and the same calls for those who have no engine.
 
-A prompt has about 6 kB, a reply of reasons 1.6 kB; each trial makes two calls.
+A prompt has about 6 kB, a reply of reasons 1.6 kB. A trial of the two-stage protocol makes two calls, one of the
+binary protocol makes one.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-__all__ = ["CAMPAIGN", "Judge", "texts", "write_calls", "write_campaign"]
+__all__ = ["CAMPAIGN", "REASONS", "Judge", "texts", "write_calls", "write_campaign"]
 
 CAMPAIGN = "campaign.toml"
 _WORDS = (
@@ -21,7 +22,7 @@ _WORDS = (
     "number often other partly perhaps point question rather reader reason result second several simple since small "
     "state step table their there therefore third though under until value whether which while without would "
 )
-_REASONS = "The first answer names what was asked for and gives its grounds; the second one repeats the question. " * 15
+REASONS = "The first answer names what was asked for and gives its grounds; the second one repeats the question. " * 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,19 +83,21 @@ def write_campaign(
     return path
 
 
-def write_calls(path: Path, trials: int = 200) -> None:
+def write_calls(path: Path, trials: int = 200, *, protocol: str = "two-stage") -> None:
     """The messages of so many trials' calls, one call a line: what the engine would send for such texts."""
     from venire.judges.hardening import enclose
     from venire.judges.prompts import load
 
-    ask, verdict = load("two_stage", "reasons"), load("two_stage", "verdict").template
+    ask = load("two_stage", "reasons") if protocol == "two-stage" else load("binary", "question")
+    verdict = load("two_stage", "verdict").template
     with path.open("w", encoding="utf-8") as into:
         for name, text, completions in texts(trials, 2):
             fenced = [enclose(one, f"{name}-{n:010}") for n, one in enumerate((text, *completions.values()))]
             question = ask.substitute(instruction=fenced[0], first=fenced[1], second=fenced[2])
             first = {"role": "user", "content": question}
             _line(into, [first])
-            _line(into, [first, {"role": "assistant", "content": _REASONS}, {"role": "user", "content": verdict}])
+            if protocol == "two-stage":
+                _line(into, [first, {"role": "assistant", "content": REASONS}, {"role": "user", "content": verdict}])
 
 
 def _line(into: Any, what: object) -> None:

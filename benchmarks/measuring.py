@@ -26,6 +26,9 @@ HERE = Path(__file__).parent
 Certificate = tuple[Path, Path]
 """A certificate and its key."""
 
+_CALLS = {"two-stage": 2, "binary": 1}
+"""Calls of a trial, by protocol."""
+
 _UNASKED = 20
 """Calls of a peer that are not counted: those of its warm-up, and those by which it makes itself acquainted."""
 
@@ -44,6 +47,10 @@ class Endpoint:
 
     url: str
     trust: Path | None = None
+
+    def of(self, protocol: str) -> str:
+        """Where the calls of a protocol are answered readably: those of a one-call protocol with one character."""
+        return self.url if protocol == "two-stage" else f"{self.url.removesuffix('/v1')}/brief-0/v1"
 
     @property
     def variables(self) -> dict[str, str]:
@@ -100,6 +107,8 @@ class Bench:
         self.client_core, self.core = cores[0], cores[-1]
         self.calls_file = folder / "calls.jsonl"
         write_calls(self.calls_file)
+        self.calls_files = {"two-stage": self.calls_file, "binary": folder / "binary.jsonl"}
+        write_calls(self.calls_files["binary"], protocol="binary")
         os.sched_setaffinity(0, {self.core})
 
     @contextmanager
@@ -109,11 +118,11 @@ class Bench:
             yield Endpoint(url, None if tls is None else tls[0])
 
     @contextmanager
-    def campaign(self, judges: Sequence[Judge], trials: int) -> Iterator[Path]:
+    def campaign(self, judges: Sequence[Judge], trials: int, protocol: str = "two-stage") -> Iterator[Path]:
         """The folder of a new campaign of at least so many trials, without a store yet."""
         with tempfile.TemporaryDirectory(dir=self.folder) as scratch:
             folder = Path(scratch) / "campaign"
-            write_campaign(folder, judges, trials)
+            write_campaign(folder, judges, trials, protocol=protocol)
             yield folder
 
     def start(self, command: Sequence[str | Path], environment: Mapping[str, str]) -> subprocess.Popen[str]:
@@ -124,18 +133,34 @@ class Bench:
         pipe = subprocess.PIPE
         return subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True, preexec_fn=pin, env=variables)
 
-    def yardstick(self, calls: int, in_flight: int, latency: float, tls: Certificate | None = None) -> Run:
+    def yardstick(
+        self,
+        calls: int,
+        in_flight: int,
+        latency: float,
+        tls: Certificate | None = None,
+        *,
+        protocol: str = "two-stage",
+    ) -> Run:
         """One run of the yardstick. Raises Failed unless so many were in flight."""
 
         def once() -> Run:
             with self.endpoint(latency, tls=tls) as at:
-                words = [sys.executable, HERE / "yardstick.py", at.url, self.calls_file, str(calls), str(in_flight)]
+                asked = (at.of(protocol), self.calls_files[protocol])
+                words = [sys.executable, HERE / "yardstick.py", *asked, str(calls), str(in_flight)]
                 return full(finish(self.start(words, at.variables), at), in_flight, latency)
 
         return _with_patience(once)
 
     def engine(
-        self, calls: int, in_flight: int, latency: float, without: str | None = None, tls: Certificate | None = None
+        self,
+        calls: int,
+        in_flight: int,
+        latency: float,
+        without: str | None = None,
+        tls: Certificate | None = None,
+        *,
+        protocol: str = "two-stage",
     ) -> Run:
         """One run of the engine through one lane on a new store, perhaps `without` one of its parts.
 
@@ -145,7 +170,9 @@ class Bench:
         def once() -> Run:
             with (
                 self.endpoint(latency, tls=tls) as at,
-                self.campaign([Judge("judge", at.url, in_flight)], calls // 2) as folder,
+                self.campaign(
+                    [Judge("judge", at.of(protocol), in_flight)], calls // _CALLS[protocol], protocol
+                ) as folder,
             ):
                 words = [sys.executable, HERE / "engine.py", folder, *(("--without", without) if without else ())]
                 run = finish(self.start(words, at.variables), at)

@@ -1,7 +1,8 @@
-"""Memory of a run while it asks a large campaign, by hand since it takes long: see README.md in this folder.
+"""Memory and CPU of a run while it asks a large campaign, by hand since it takes long: see README.md in this folder.
 
 `python benchmarks/memory.py [--trials 1000000] [--protocol two-stage] [--in-flight 256] [--folder FOLDER]` prints the
-peak of the process's resident memory, and its slope over the second half of the calls. Planning is part of the run.
+peak of the process's resident memory, its slope over the second half of the calls, and what a call takes of CPU time in
+the second half of the first 10,000, 100,000 and 1,000,000 calls. Planning is part of the run.
 """
 
 from __future__ import annotations
@@ -25,19 +26,33 @@ _MOST_PEAK, _MOST_SLOPE = 600.0, 5.0
 """MB, and MB for 100,000 calls."""
 
 
-def watch(client: subprocess.Popen[str], at: Endpoint, seconds: float) -> list[tuple[int, float]]:
-    """Calls at the endpoint and MB of the client's resident memory, so often until it ends."""
-    seen: list[tuple[int, float]] = []
+def watch(client: subprocess.Popen[str], at: Endpoint, seconds: float) -> list[tuple[int, float, float]]:
+    """Calls at the endpoint, MB of the client's resident memory and its seconds of CPU, so often until it ends."""
+    seen: list[tuple[int, float, float]] = []
     while client.poll() is None:
         try:
-            seen.append((upstream.counts(at.url)["calls"], memory("VmRSS", client.pid)))
+            seen.append((upstream.counts(at.url)["calls"], memory("VmRSS", client.pid), _cpu(client.pid)))
         except (FileNotFoundError, IndexError):  # it ended in between
             break
         time.sleep(seconds)
     return seen
 
 
-def slope(seen: list[tuple[int, float]]) -> float:
+def _cpu(process: int) -> float:
+    """Seconds of CPU that a process has taken, all its threads."""
+    fields = Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def cpu_of_a_call(seen: list[tuple[int, float, float]]) -> dict[int, float]:
+    """Milliseconds of CPU for a call in the second half of the first 10,000, 100,000 and 1,000,000 calls."""
+    calls, _, cpu = np.array([one for one in seen if one[0]]).T
+    ends = [end for end in (10_000, 100_000, 1_000_000) if end <= calls[-1] * 1.01]
+    taken = {end: np.interp(end, calls, cpu) - np.interp(end / 2, calls, cpu) for end in ends}
+    return {end: float(1000 * seconds / (end / 2)) for end, seconds in taken.items()}
+
+
+def slope(seen: list[tuple[int, float, float]]) -> float:
     """MB for 100,000 calls over the second half of the calls, by least squares."""
     late = np.array([one for one in seen if one[0] > seen[-1][0] / 2])
     return float(np.polyfit(late[:, 0], late[:, 1], 1)[0] * 100_000)
@@ -69,11 +84,13 @@ def main() -> int:
         run = checked(finish(client, at))
     peak, rise = run.told["peak"], slope(seen)
     asked = max(one[1] for one in seen if one[0])
+    cpu = ", ".join(f"{ms:.3f} up to the {end:,}th" for end, ms in cpu_of_a_call(seen).items())
     met = peak < _MOST_PEAK and rise < _MOST_SLOPE
     sys.stdout.write(
         f"{given.protocol}: {run.told['plan']:,} trials, {run.calls:,} calls, {run.most} in flight at the most\n"
         f"peak {peak:.0f} MB, {asked:.0f} MB from the first call on (under {_MOST_PEAK:g}); slope over the second half "
         f"{rise:.2f} MB for 100,000 calls (under {_MOST_SLOPE:g}): {'met' if met else 'missed'}\n"
+        f"CPU ms a call: {cpu}\n"
     )
     return 0 if met else 1
 

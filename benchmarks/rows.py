@@ -48,6 +48,15 @@ def saturated(bench: Bench, rounds: int) -> Iterator[Line]:
         yield compare(f"... {part} off", in_flight, base, found[part])
 
 
+def one_call(bench: Bench, rounds: int) -> Iterator[Line]:
+    """A protocol of one call a trial, answered with one character: two rows a call, and a verdict read each time."""
+    base, subject = [], []
+    for _ in range(rounds):
+        base.append(bench.yardstick(10_000, 256, _SHORT, protocol="binary"))
+        subject.append(bench.engine(10_000, 256, _SHORT, protocol="binary"))
+    yield compare("engine / yardstick at 20 ms, one call a trial", 256, base, subject, 0.55)
+
+
 def over_tls(bench: Bench, rounds: int) -> Iterator[Line]:
     """The first row over TLS with a self-signed certificate."""
     tls = upstream.certificate(bench.folder)
@@ -173,6 +182,7 @@ def lag(bench: Bench, rounds: int) -> Iterator[Line]:
 
 ROWS: dict[str, Callable[[Bench, int], Iterator[Line]]] = {
     "saturated": saturated,
+    "one-call": one_call,
     "tls": over_tls,
     "lanes": lanes,
     "litellm": litellm,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from itertools import islice
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -91,8 +92,10 @@ class Answers:
     """Instructions that have a reference answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
+_NO_ATTEMPTS: Mapping[int, int] = MappingProxyType({})
+
+
+class Pending(NamedTuple):
     """A trial that is left to ask, with its material and what is on record for it.
 
     `shown` are completions in the order shown; `fences` are that of the instruction and theirs. `swapped` is whether B
@@ -110,7 +113,7 @@ class Pending:
     shown_keys: tuple[bytes, ...]
     fences: tuple[str, ...]
     replies: tuple[Reply, ...] = ()
-    attempts: Mapping[int, int] = field(default_factory=dict)
+    attempts: Mapping[int, int] = _NO_ATTEMPTS
     """Step to the number of its last attempt on record."""
     cost: int = 0
     """Nano-dollars already spent or reserved on it."""
@@ -284,7 +287,8 @@ def _load(store: Store, trials: NDArray[np.int64]) -> list[Pending]:
         row = rows[one]
         pending = _pending(row, instructions[row[5]], [completions[number] for number in row[6]])
         if one in costs:
-            pending = replace(pending, replies=tuple(replies.get(one, ())), attempts=attempts[one], cost=costs[one])
+            said = tuple(replies.get(one, ()))
+            pending = pending._replace(replies=said, attempts=attempts[one], cost=costs[one])
         found.append(pending)
     return found
 

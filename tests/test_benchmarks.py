@@ -71,14 +71,15 @@ def test_the_endpoint_counts_what_came_by_lane_and_resets_dead_ones(modules: dic
     with upstream.running(0.001) as url:
         assert b"gives its grounds" in _post(url)
         assert b'"content":"2"' in _post(url.replace("/v1", "/slow-3/v1"), _SECOND)
+        assert b'"content":"2"' in _post(url.replace("/v1", "/brief-3/v1"))
         with urlopen(url.replace("/v1", "/dead-4/v1/models"), timeout=30) as models:
             assert models.status == 200
         with pytest.raises((ConnectionResetError, URLError)):
             _post(url.replace("/v1", "/dead-4/v1"))
         found = upstream.counts(url)
-    assert (found["calls"], found["answered"], found["most"], found["in_flight"]) == (3, 2, 1, 0)
-    assert [lane[:3] for lane in found["lanes"]] == [[0, 1, 1], [3, 1, 1], [4, 1, 0]]
-    assert found["bytes"] == 2 + 2 + len(_SECOND)
+    assert (found["calls"], found["answered"], found["most"], found["in_flight"]) == (4, 3, 1, 0)
+    assert [lane[:3] for lane in found["lanes"]] == [[0, 1, 1], [3, 2, 2], [4, 1, 0]]
+    assert found["bytes"] == 2 + 2 + 2 + len(_SECOND)
 
 
 def test_the_endpoint_speaks_tls_where_openssl_is_there(modules: dict[str, ModuleType], tmp_path: Path) -> None:
@@ -129,6 +130,10 @@ def test_the_yardstick_sends_bodies_of_the_engines_size(modules: dict[str, Modul
     sizes = [len(line) for line in (tmp_path / "calls.jsonl").read_text(encoding="utf-8").splitlines()]
     assert 5_500 < sum(sizes[::2]) / 20 < 6_800
     assert 1_500 < (sum(sizes[1::2]) - sum(sizes[::2])) / 20 < 2_000
+    material.write_calls(tmp_path / "binary.jsonl", trials=20, protocol="binary")
+    sizes = [len(line) for line in (tmp_path / "binary.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert len(sizes) == 20
+    assert 5_500 < sum(sizes) / 20 < 6_800
 
 
 def test_a_peer_of_another_version_than_its_lock_and_one_without_environment_are_refused(

@@ -4,8 +4,9 @@
 //   upstream [-l latency in ms] [-s spread, a share of the latency] [-c certificate -k key]
 //
 //   POST [/KIND-N]/v1/chat/completions   after the latency: reasons of 1.6 kB, or "1" or "2" to a body that holds an
-//                                        assistant's turn. KIND: `ok`; `slow`, ten times the latency; `dead`, the
-//                                        connection is reset. N: the lane under which the call is counted, below 256
+//                                        assistant's turn. KIND: `ok`; `brief`, "1" or "2" to any body; `slow`, ten
+//                                        times the latency; `dead`, the connection is reset. N: the lane under which
+//                                        the call is counted, below 256
 //   GET  .../models                      a list of models, from dead lanes as well
 //   GET  .../count                       what came so far, as JSON: see `count`
 #define _GNU_SOURCE
@@ -36,7 +37,7 @@ typedef struct {
   int fd;
   uint32_t life;  // grows when the place is used again, so that timers and events of a former connection are known
   bool waiting;   // a call is being answered
-  bool second;    // ... that holds an assistant's turn
+  bool second;    // ... to which one character is the answer
   int lane;
   char *in;  // what came of the next request
   size_t used, space;
@@ -259,7 +260,7 @@ static void call(Connection *c, const char *path, const char *body, size_t lengt
   sscanf(path, "/%7[a-z]-%d/", kind, &lane);
   double seconds = latency * (1 + spread * (2 * uniform() - 1)) * (strcmp(kind, "slow") ? 1 : 10);
   c->lane = lane & (LANES - 1);
-  c->second = memmem(body, length, "\"assistant\"", 11) != NULL;
+  c->second = !strcmp(kind, "brief") || memmem(body, length, "\"assistant\"", 11);
   c->waiting = true;
   calls++;
   body_bytes += length;

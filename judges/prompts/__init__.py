@@ -6,24 +6,61 @@ A judge's option `prompt.<name>` stands in for the text of that name (`override`
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from string import Template
 
 from venire.arena.errors import InputError
 from venire.arena.keys import prompt_digest
 
-__all__ = ["OVERRIDE", "check", "choose", "digests", "fixed", "load"]
+__all__ = ["OVERRIDE", "Prompt", "check", "choose", "digests", "fixed", "load"]
 
 OVERRIDE = "prompt."
 """What the name of an option begins with that replaces a prompt text."""
 
+_NO_VALUES: Mapping[str, object] = {}
+
+
+class Prompt(Template):
+    """A template that is parsed at its first use only: a judge is sent the same one with each trial."""
+
+    @cached_property
+    def _parsed(self) -> tuple[list[str], list[tuple[int, str]]]:
+        """The text in parts, and which of them stand for variables."""
+        parts: list[str] = []
+        variables: list[tuple[int, str]] = []
+        end = 0
+        for found in self.pattern.finditer(self.template):
+            parts.append(self.template[end : found.start()])
+            if found["invalid"] is not None:
+                raise ValueError(f"the character after the $ at {found.start()} begins no variable")
+            name = found["named"] or found["braced"]
+            if name:
+                variables.append((len(parts), name))
+            parts.append(self.delimiter)
+            end = found.end()
+        return [*parts, self.template[end:]], variables
+
+    def substitute(self, mapping: Mapping[str, object] = _NO_VALUES, /, **values: object) -> str:
+        """The text with its variables filled in. Raises KeyError for one without a value, ValueError for a stray $."""
+        parsed, variables = self._parsed
+        parts = parsed.copy()
+        given = {**mapping, **values} if mapping else values
+        for place, name in variables:
+            parts[place] = str(given[name])
+        return "".join(parts)
+
 
 @cache
-def load(protocol: str, name: str) -> Template:
+def load(protocol: str, name: str) -> Prompt:
     """The template `name` of a protocol; its header, above the line of dashes, is for readers and not sent."""
     _, _, body = source(protocol, name).partition("\n---\n")
-    return Template(body.strip())
+    return Prompt(body.strip())
+
+
+@lru_cache(maxsize=256)
+def _own(text: str) -> Prompt:
+    return Prompt(text)
 
 
 def source(protocol: str, name: str) -> str:
@@ -37,16 +74,16 @@ def header(protocol: str, name: str) -> Mapping[str, str]:
     return {key: value.strip() for key, _, value in (line.partition(":") for line in lines)}
 
 
-def choose(protocol: str, name: str, options: Mapping[str, str]) -> Template:
+def choose(protocol: str, name: str, options: Mapping[str, str]) -> Prompt:
     """The template that a judge with these options is sent: its own where it has one, else that of the protocol."""
     own = options.get(OVERRIDE + name)
-    return load(protocol, name) if own is None else Template(own)
+    return load(protocol, name) if own is None else _own(own)
 
 
 def fixed(protocol: str, name: str, options: Mapping[str, str]) -> str:
     """The text that a judge with these options is sent where the prompt has no variables."""
     own = options.get(OVERRIDE + name)
-    return _fixed(protocol, name) if own is None else Template(own).substitute()
+    return _fixed(protocol, name) if own is None else _own(own).substitute()
 
 
 @cache

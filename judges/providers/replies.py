@@ -30,8 +30,8 @@ _MOST_DOLLARS = 1_000_000
 _TICKS = 10**10
 """Of a dollar, in which xAI tells what a call cost."""
 _MOST_TOKENS = 2**31 - 1
-# Fields that most answers lack: without any of them nothing of what they may say has to be looked for, which took half
-# the time of reading an answer.
+_PLAIN_FINISHES: Mapping[str, str] = {"stop": "stop", "length": "length"}
+# Fields that most answers lack: one with any of them is no plain one.
 _RARE_IN_MESSAGES = frozenset({"provider_specific_fields", "reasoning", "reasoning_content"})
 _RARE_IN_USAGE = frozenset(
     {"cache_creation_input_tokens", "cost", "cost_in_usd_ticks", "prompt_cache_hit_tokens", "reasoning_tokens"}
@@ -47,22 +47,50 @@ def read_reply(raw: str, body: bytes) -> Reply:
     billed all the same.
     """
     payload = parse(raw)
+    return _plain_reply(payload, raw) or _any_reply(payload, raw, body)
+
+
+def _plain_reply(payload: Mapping[str, Any], raw: str) -> Reply | None:
+    """The reply of an answer with nothing in it but what most have; None for any other, which `_any_reply` reads.
+
+    For what is read here both say the same, and this one takes half the time.
+    """
+    try:
+        choice, usage = payload["choices"][0], payload["usage"]
+        message, finish = choice["message"], _PLAIN_FINISHES[choice["finish_reason"]]
+        text, model = message["content"], payload["model"]
+        given, made = usage["prompt_tokens"], usage["completion_tokens"]
+    except (KeyError, IndexError, TypeError):
+        return None
+    details, of_output = usage.get("prompt_tokens_details") or {}, usage.get("completion_tokens_details") or {}
+    fingerprint = payload.get("system_fingerprint") or ""
+    if not (
+        type(text) is type(model) is type(fingerprint) is str
+        and type(given) is type(made) is int
+        and 0 < given <= _MOST_TOKENS
+        and 0 < made <= _MOST_TOKENS
+        and type(details) is type(of_output) is dict
+        and not of_output.get("reasoning_tokens")
+        and message.get("refusal") is None
+        and not choice.get("logprobs")
+        and "error" not in payload
+        and "error" not in choice
+        and _RARE_IN_MESSAGES.isdisjoint(message)
+        and _RARE_IN_USAGE.isdisjoint(usage)
+        and _RARE_IN_DETAILS.isdisjoint(details)
+    ):
+        return None
+    return Reply(text, finish, "", given, made, count(details, "cached_tokens"), 0, None, model, fingerprint, raw)
+
+
+def _any_reply(payload: Mapping[str, Any], raw: str, body: bytes) -> Reply:
     choice, message = _choice(payload)
-    content = message.get("content")
-    if type(content) is str and message.get("refusal") is None and _RARE_IN_MESSAGES.isdisjoint(message):
-        text, finish, reasoning = content, _FINISHES.get(string(choice, "finish_reason"), "stop"), ""
-    else:
-        text, finish = _text(message, choice)
-        reasoning = _reasoning(message)
+    text, finish = _text(message, choice)
+    reasoning = _reasoning(message)
     usage = member(payload, "usage")
     given, made = count(usage, "prompt_tokens"), count(usage, "completion_tokens")
-    details = member(usage, "prompt_tokens_details")
-    plain = _RARE_IN_USAGE.isdisjoint(usage) and _RARE_IN_DETAILS.isdisjoint(details)
-    cached = count(details, "cached_tokens")
-    thought = count(member(usage, "completion_tokens_details"), "reasoning_tokens")
-    if not plain:
-        cached = cached or count(usage, "prompt_cache_hit_tokens")
-        thought = thought or count(usage, "reasoning_tokens")
+    cached = count(member(usage, "prompt_tokens_details"), "cached_tokens") or count(usage, "prompt_cache_hit_tokens")
+    thought = count(member(usage, "completion_tokens_details"), "reasoning_tokens") or count(usage, "reasoning_tokens")
     return Reply(
         text=text,
         finish=finish,
@@ -71,12 +99,12 @@ def read_reply(raw: str, body: bytes) -> Reply:
         output_tokens=made if made and not thought else _output_tokens(usage, thought, text + reasoning),
         cached_tokens=cached,
         reasoning_tokens=thought,
-        cost=None if plain else _cost(usage),
+        cost=_cost(usage),
         served_model=string(payload, "model"),
         fingerprint=string(payload, "system_fingerprint"),
         raw=raw,
         estimated=not (given and isinstance(usage.get("completion_tokens"), int)),
-        written_tokens=None if plain else _written(usage),
+        written_tokens=_written(usage),
         logprobs=read_content(told, text) if (told := choice.get("logprobs")) else (),
     )
 

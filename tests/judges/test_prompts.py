@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from importlib.resources import files
+from string import Template
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from venire.arena.errors import InputError
 from venire.arena.keys import prompt_digest
@@ -174,6 +177,22 @@ def test_a_judges_own_text_stands_in_for_the_protocols_and_for_no_other() -> Non
     question, repair = entry.digests(own)
     assert (question, repair) == (entry.digests()[0], prompt_digest(own["prompt.repair"]))
     assert entry.texts(own)[1] == ("binary/repair", repair, own["prompt.repair"])
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(["$$", "$first", "${first}", "$First", "$second.", "$", "${", "text", " ", "$9", "é"])))
+def test_a_prompt_is_filled_in_as_the_standard_librarys_template(parts: list[str]) -> None:
+    text, values = "".join(parts), {"first": "1 $second $$", "second": "2"}
+
+    def filled(template: Template) -> str | None:
+        try:
+            return template.substitute(**values)
+        except (KeyError, ValueError):  # of a text with both faults either may come first
+            return None
+
+    prompt = prompts.Prompt(text)
+    assert filled(prompt) == filled(Template(text))
+    assert filled(prompt) == filled(prompt), "a second time as the first"
 
 
 @pytest.mark.parametrize(

@@ -832,7 +832,7 @@ def test_replies_that_nobody_counted_count_the_same_after_a_resumption(store: St
     class Uncounted(FakeProvider):
         async def send(self, body: bytes, idempotency_key: str) -> Reply:
             reply = await super().send(body, idempotency_key)
-            return replace(reply, estimated=True, cost=7)
+            return reply._replace(estimated=True, cost=7)
 
     provider = Uncounted()
     for _ in range(3):

@@ -64,7 +64,7 @@ async def everything(field: Any, protocol: str, ask: Ask) -> list[Any]:
 
 def without_time(reply: Reply) -> Reply:
     """A reply whose raw text does not tell when it was given."""
-    return replace(reply, raw=orjson.dumps({**orjson.loads(reply.raw), "created": 0}).decode())
+    return reply._replace(raw=orjson.dumps({**orjson.loads(reply.raw), "created": 0}).decode())
 
 
 def compare(script: Callable[[Provider], Awaitable[Any]], server: JudgeServer, judges: DirectJudges) -> tuple[Any, Any]:

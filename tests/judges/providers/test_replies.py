@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from functools import reduce
 from itertools import product
+from operator import getitem
 from pathlib import Path
 
 import orjson
@@ -214,3 +216,68 @@ def test_what_most_answers_lack_is_passed_over_and_nothing_else(place, name):
         places = {"message": payload["choices"][0]["message"], "usage": usage, "details": details}
         places[place][name] = said
         assert read_or_error(payload) == read_with_care(payload)
+
+
+PLAIN = {
+    "model": "m-1",
+    "choices": [{"message": {"content": "said", "refusal": None}, "finish_reason": "stop", "logprobs": None}],
+    "usage": {
+        "prompt_tokens": 9,
+        "completion_tokens": 3,
+        "prompt_tokens_details": {"cached_tokens": 2},
+        "completion_tokens_details": {"reasoning_tokens": 0},
+    },
+    "system_fingerprint": "fp",
+}
+PLACES = [
+    ("model",),
+    ("choices",),
+    ("choices", 0),
+    *(("choices", 0, name) for name in ("message", "finish_reason", "logprobs", "error")),
+    *(("choices", 0, "message", name) for name in ("content", "refusal", "reasoning")),
+    ("usage",),
+    *(("usage", name) for name in ("prompt_tokens", "completion_tokens", "cost")),
+    *(("usage", "prompt_tokens_details", name) for name in ("cached_tokens", "cache_write_tokens")),
+    ("usage", "prompt_tokens_details"),
+    ("usage", "completion_tokens_details"),
+    ("usage", "completion_tokens_details", "reasoning_tokens"),
+    ("system_fingerprint",),
+    ("error",),
+]
+VALUES = [7, 0, -1, 2**31, 1.5, True, None, "7", "", "length", "tool_calls", "error", [], ["x"], {}, {"content": []}]
+
+
+def placed(payload, path, value):
+    """The payload with another value at a path, where there is such a place."""
+    answer = orjson.loads(orjson.dumps(payload))
+    try:
+        here = reduce(getitem, path[:-1], answer)
+        if isinstance(here, dict) == isinstance(path[-1], str):
+            here[path[-1]] = value
+    except (IndexError, KeyError, TypeError):
+        pass  # an earlier change took the place away
+    return answer
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(PLACES), st.sampled_from(VALUES)), max_size=2))
+def test_an_answer_says_the_same_whether_it_is_plain_or_has_a_field_that_is_rare_and_empty(changes):
+    """The danger: the short way for plain answers reads something otherwise than the long one."""
+
+    def found(answer):
+        try:
+            reply = read_reply(orjson.dumps(answer).decode(), BODY)
+        except CallError as error:
+            return error.fault, str(error)
+        return reply._replace(raw="")
+
+    payload = PLAIN
+    for path, value in changes:
+        payload = placed(payload, path, value)
+    rare = placed(payload, ("choices", 0, "message", "reasoning_content"), "")
+    assert found(payload) == found(rare)
+
+
+def test_a_plain_answer_is_read_whole():
+    raw = orjson.dumps(PLAIN).decode()
+    assert read_reply(raw, BODY) == Reply("said", "stop", "", 9, 3, 2, 0, None, "m-1", "fp", raw)

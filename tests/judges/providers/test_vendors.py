@@ -12,18 +12,18 @@ import re
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import aiohttp.connector
 import orjson
 import pytest
-from aiohttp.abc import AbstractResolver
+from ry import Client, SocketAddr
 
 from venire.arena.campaigns import Limits
 from venire.arena.errors import CallError, Fault, TransientError
 from venire.arena.records import Reply
-from venire.judges.providers import PROVIDERS, Endpoint, prices
+from venire.judges.providers import PROVIDERS, Endpoint, connections, prices
 from venire.judges.providers.prices import find_price
 from venire.judges.providers.vendors import VENDORS as DIFFERENCES
 from venire.judges.providers.vendors import vendor_of
@@ -39,19 +39,12 @@ ANSWERS = [
 DOCUMENT = HERE.parents[2] / "docs" / "providers.md"
 
 
-class Loopback(AbstractResolver):
-    """Every host is this machine, so that an adapter may be told a vendor's own host."""
-
-    async def resolve(self, host, port=0, family=0):
-        return [{"hostname": host, "host": "127.0.0.1", "port": port, "family": 2, "proto": 0, "flags": 0}]
-
-    async def close(self):
-        pass
-
-
 @pytest.fixture(autouse=True)
 def every_host_is_this_machine(monkeypatch):
-    monkeypatch.setattr(aiohttp.connector, "DefaultResolver", lambda *args, **kwargs: Loopback())
+    """So that an adapter may be told a vendor's own host."""
+    here = [SocketAddr.parse("127.0.0.1:0")]
+    hosts = {urlsplit(vendor["base_url"]).hostname: here for vendor in VENDORS.values()}
+    monkeypatch.setattr(connections, "Client", partial(Client, resolve=hosts))
 
 
 def opened(vendor, server, key):

@@ -124,12 +124,15 @@ class Bench:
         pipe = subprocess.PIPE
         return subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True, preexec_fn=pin, env=variables)
 
-    def yardstick(self, calls: int, in_flight: int, latency: float, tls: Certificate | None = None) -> Run:
-        """One run of the yardstick. Raises Failed unless so many were in flight."""
+    def yardstick(
+        self, calls: int, in_flight: int, latency: float, tls: Certificate | None = None, client: str = "aiohttp"
+    ) -> Run:
+        """One run of a bare client, aiohttp or ry. Raises Failed unless so many were in flight."""
 
         def once() -> Run:
             with self.endpoint(latency, tls=tls) as at:
-                words = [sys.executable, HERE / "yardstick.py", at.url, self.calls_file, str(calls), str(in_flight)]
+                asked = [at.url, self.calls_file, str(calls), str(in_flight), client]
+                words = [sys.executable, HERE / "yardstick.py", *asked]
                 return full(finish(self.start(words, at.variables), at), in_flight, latency)
 
         return _with_patience(once)

@@ -44,6 +44,12 @@ _REASONS: Mapping[str, str] = {
     "ConnectError(": "unreachable",
 }
 """Words of the library for why no connection was made, and ours. They go into messages; no decision rests on them."""
+_TLS_REASONS: Mapping[str, str] = {
+    "InvalidCertificate(UnknownIssuer)": "its authority is not trusted; name that in SSL_CERT_FILE",
+    "CaUsedAsEndEntity": "it is an authority's; a server needs one made with basicConstraints=CA:FALSE",
+    "InvalidCertificate(NotValidForName": "it is for another host",
+    "InvalidCertificate(Expired": "it has expired",
+}
 
 
 class Timeouts(NamedTuple):
@@ -225,7 +231,10 @@ def unreachable(error: ReqwestError, endpoint: Endpoint) -> str:
     text = str(error)
     why = next((words for sign, words in _REASONS.items() if sign in text), None)
     if why is None:
-        why = "the TLS certificate or handshake failed" if _speaks_tls(endpoint) else "unreachable"
+        why = "unreachable"
+        if _speaks_tls(endpoint):
+            found = next((f": {words}" for sign, words in _TLS_REASONS.items() if sign in text), "")
+            why = f"the TLS certificate or handshake failed{found}"
     if endpoint.proxy is not None and ("ConnectFailed(" in text or not _speaks_tls(endpoint)):
         return f"no connection to the proxy {endpoint.proxy_host} ({why})"
     return f"no connection ({why})"

@@ -189,7 +189,7 @@ def refused(proxy: Proxy, *, tls: bool, login: str = LOGIN) -> tuple[CallError, 
 def test_an_authority_that_nobody_trusts_is_said_to_be_so() -> None:
     error, _ = refused(Proxy(), tls=True)
     assert (error.fault, error.may_be_billed) == (Fault.TRANSIENT, False)
-    assert "the TLS certificate or handshake failed" in str(error)
+    assert "the TLS certificate or handshake failed: its authority is not trusted" in str(error)
     assert not leaks(error)
 
 

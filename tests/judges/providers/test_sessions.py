@@ -6,7 +6,9 @@ import asyncio
 import gzip
 import os
 import re
+import shutil
 import socket
+import ssl
 import struct
 import subprocess
 import sys
@@ -14,6 +16,7 @@ import tracemalloc
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from traceback import walk_tb
 from typing import Any
 
@@ -611,6 +614,37 @@ def test_a_machine_without_files_or_authorities_is_told_so(body: bytes, how: str
 
     address, told, complaint = asyncio.run(asyncio.wait_for(go(), 60))
     assert told.startswith(words.format(address=address)), complaint
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes a certificate")
+@pytest.mark.parametrize("authority", ["TRUE", "FALSE"])
+def test_a_certificate_that_a_server_signed_itself_is_trusted_unless_it_is_an_authoritys(
+    good: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, authority: str
+) -> None:
+    shown, key = tmp_path / "shown.pem", tmp_path / "key.pem"
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=127.0.0.1"
+    extensions = ["-addext", "subjectAltName=IP:127.0.0.1", "-addext", f"basicConstraints=critical,CA:{authority}"]
+    subprocess.run(
+        [*command.split(), *extensions, "-out", str(shown), "-keyout", str(key)], check=True, capture_output=True
+    )
+    monkeypatch.setenv("SSL_CERT_FILE", str(shown))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(shown, key)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await hear(reader, Heard())
+        writer.write(answer(orjson.dumps(good)))
+
+    async def go() -> Any:
+        async with listening(serve, context) as address:
+            provider = OpenAIProvider(Endpoint(f"https://{address}/v1", None, 10.0, 4))
+            return await provider.send(provider.encode("judge", REQUEST), "1")
+
+    if authority == "FALSE":
+        assert asyncio.run(go()).text == "The first is better."
+        return
+    with pytest.raises(TransientError, match="an authority's; a server needs one made with basicConstraints=CA:FALSE"):
+        asyncio.run(go())
 
 
 def test_these_tests_ask_nobody_beyond_this_machine() -> None:

@@ -63,12 +63,13 @@ class Timeouts(NamedTuple):
 def timeouts(endpoint: Endpoint, total: float) -> Timeouts:
     """The endpoint's timeouts for a call of so many seconds in all.
 
-    Connecting has a little less than the whole, so that a call that was never sent is known for one: it costs nothing.
+    Connecting has a little less than the whole, and than the limit on silence, which the library counts from the start
+    of the call: so a call that was never sent is known for one, and costs nothing.
     """
     read = endpoint.read_timeout
-    return Timeouts(
-        total, min(endpoint.connect_timeout, 0.9 * total), read if read is not None and read < total else None
-    )
+    if read is not None and read >= total:
+        read = None
+    return Timeouts(total, min(endpoint.connect_timeout, 0.9 * (total if read is None else read)), read)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -152,6 +152,12 @@ def test_the_time_for_connecting_ends_before_the_whole_time() -> None:
     assert "connect_timeout" in str(error)
 
 
+def test_a_limit_on_silence_does_not_make_a_call_that_was_never_sent_one_that_may_be_billed() -> None:
+    error, _ = call(silence, hearing=False, scheme="https:", read_timeout=0.5)
+    assert (error.fault, error.may_be_billed) == (Fault.TRANSIENT, False)
+    assert "connect_timeout" in str(error)
+
+
 @pytest.mark.parametrize(
     "said", [b"", b"HTTP/1.1 200 OK\r\nContent-Len", b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{"]
 )
@@ -305,9 +311,9 @@ def test_a_text_is_utf_8_and_else_what_it_says_that_it_is(body: bytes, name: byt
     assert reply.text == f"The {text} is better."
 
 
-def test_connecting_ends_before_the_whole_call_and_a_longer_silence_has_no_limit_of_its_own() -> None:
-    endpoint = Endpoint("http://host/v1", None, 6.0, 1, read_timeout=5.5)
-    assert timeouts(endpoint, 6.0) == (6.0, pytest.approx(5.4), 5.5)
+def test_connecting_ends_before_any_other_limit_and_a_longer_silence_has_none_of_its_own() -> None:
+    endpoint = Endpoint("http://host/v1", None, 6.0, 1, read_timeout=5.0)
+    assert timeouts(endpoint, 6.0) == (6.0, pytest.approx(4.5), 5.0)
     assert timeouts(endpoint, 5.0) == (5.0, pytest.approx(4.5), None)
 
 

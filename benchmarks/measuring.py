@@ -141,13 +141,14 @@ class Bench:
         tls: Certificate | None = None,
         *,
         protocol: str = "two-stage",
+        client: str = "aiohttp",
     ) -> Run:
-        """One run of the yardstick. Raises Failed unless so many were in flight."""
+        """One run of a bare client, aiohttp or ry. Raises Failed unless so many were in flight."""
 
         def once() -> Run:
             with self.endpoint(latency, tls=tls) as at:
-                asked = (at.of(protocol), self.calls_files[protocol])
-                words = [sys.executable, HERE / "yardstick.py", *asked, str(calls), str(in_flight)]
+                asked = (at.of(protocol), self.calls_files[protocol], str(calls), str(in_flight), client)
+                words = [sys.executable, HERE / "yardstick.py", *asked]
                 return full(finish(self.start(words, at.variables), at), in_flight, latency)
 
         return _with_patience(once)

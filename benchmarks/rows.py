@@ -35,12 +35,15 @@ def saturated(bench: Bench, rounds: int) -> Iterator[Line]:
     calls, in_flight = 10_000, 256
     parts = (None, "store", "journal", "limiter")
     base: list[Run] = []
+    transport: list[Run] = []
     found: dict[str | None, list[Run]] = {part: [] for part in parts}
     for _ in range(rounds):
         base.append(bench.yardstick(calls, in_flight, _SHORT))
+        transport.append(bench.yardstick(calls, in_flight, _SHORT, client="ry"))
         for part in parts:
             found[part].append(bench.engine(calls, in_flight, _SHORT, part))
     yield compare("engine / yardstick at 20 ms", in_flight, base, found[None], 0.65)
+    yield compare("engine / ry bare at 20 ms", in_flight, transport, found[None], saturated=False)
     pairs = zip(base, found[None], strict=True)
     whole = Spread(tuple(one.seconds / run.told["whole"] for one, run in pairs))
     yield Line("... with import of the data, planning and closing", calls, f"{in_flight}", whole)
@@ -69,7 +72,7 @@ def over_tls(bench: Bench, rounds: int) -> Iterator[Line]:
 
 def distant(bench: Bench, rounds: int) -> Iterator[Line]:
     """The engine beside the yardstick at a latency as of a real endpoint."""
-    for in_flight, calls, least in ((256, 5_000, 0.97), (1_000, 20_000, 0.88)):
+    for in_flight, calls, least in ((256, 5_000, 0.97), (1_000, 20_000, 1.0)):
         base, subject = [], []
         for _ in range(rounds):
             base.append(bench.yardstick(calls, in_flight, _LONG))
@@ -126,12 +129,12 @@ def _stop_when_done(client: subprocess.Popen[str], at: Endpoint) -> None:
 
 def litellm(bench: Bench, rounds: int) -> Iterator[Line]:
     """The engine beside `litellm.acompletion` in a bare loop."""
-    yield from _beside(bench, rounds, 3_000, ("litellm",), 15)
+    yield from _beside(bench, rounds, 3_000, ("litellm",), 17)
 
 
 def bulk(bench: Bench, rounds: int) -> Iterator[Line]:
     """The engine beside callers of many prompts."""
-    yield from _beside(bench, rounds, 2_000, ("curator", "async_batch_llm"), 8)
+    yield from _beside(bench, rounds, 2_000, ("curator", "async_batch_llm"), 10)
 
 
 def harness(bench: Bench, rounds: int) -> Iterator[Line]:

@@ -131,7 +131,7 @@ class DirectJudges:
         faults = self._faults or Faults()
         match fault:
             case "timeout":
-                broke = "the connection broke before the answer (ServerDisconnectedError)"
+                broke = "the connection broke before the answer"
                 return _Decision(faults.timeout_s, _broken(address, broke))
             case "cut":
                 return _Decision(

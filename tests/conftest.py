@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+from ry import Client
 
+from venire.judges.providers import Endpoint, connections, sessions
 from venire.orchestrator.events import Events
 
 
@@ -34,6 +37,26 @@ def no_room_under_its_bare_name() -> Iterator[None]:
 def every_event_is_as_documented() -> None:
     """A run takes any event; a test does not."""
     Events.checked = True
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_provider_asks_beyond_loopback() -> Iterator[None]:
+    """pytest-socket does not see the sockets of a library in Rust.
+
+    A test that replaces the client says itself which addresses hosts have.
+    """
+    open_connections = connections.open_connections
+
+    def guarded(endpoint: Endpoint, headers: Mapping[str, str] = connections.AGENT) -> connections.Connections:
+        host = urlsplit(endpoint.proxy or endpoint.base_url).hostname
+        if connections.Client is Client and host not in ("127.0.0.1", "::1", "localhost"):
+            raise RuntimeError(f"a test asks {host}, which is not this machine")
+        return open_connections(endpoint, headers)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(connections, "open_connections", guarded)
+        patch.setattr(sessions, "open_connections", guarded)
+        yield
 
 
 FORBIDDEN = (

@@ -136,6 +136,17 @@ def test_the_yardstick_sends_bodies_of_the_engines_size(modules: dict[str, Modul
     assert 5_500 < sum(sizes) / 20 < 6_800
 
 
+@pytest.mark.parametrize("client", ["aiohttp", "ry"])
+def test_each_yardstick_makes_every_call_once(modules: dict[str, ModuleType], tmp_path: Path, client: str) -> None:
+    cores = os.sched_getaffinity(0)
+    try:
+        run = modules["measuring"].Bench(tmp_path).yardstick(300, 16, 0.01, client=client)
+    finally:
+        os.sched_setaffinity(0, cores)
+    assert (run.calls, run.told["client"]) == (300, "yardstick.py")
+    assert run.cpu > 0
+
+
 def test_a_peer_of_another_version_than_its_lock_and_one_without_environment_are_refused(
     modules: dict[str, ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-HEAVY = ("litellm", "scipy", "duckdb", "numpy", "aiohttp")
+HEAVY = ("litellm", "scipy", "duckdb", "numpy", "aiohttp", "ry")
 
 
 @pytest.fixture(scope="module")

@@ -54,7 +54,8 @@ def certificate(folder: Path) -> tuple[Path, Path]:
         raise Missing("the row over TLS needs the command openssl for a certificate")
     paths = folder / "certificate.pem", folder / "key.pem"
     command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=127.0.0.1"
-    extension = ["-addext", "subjectAltName=IP:127.0.0.1"]
+    # Not an authority's, as openssl would make it: rustls takes no such certificate from a server.
+    extension = ["-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE"]
     names = ["-out", str(paths[0]), "-keyout", str(paths[1])]
     subprocess.run([*command.split(), *extension, *names], check=True, capture_output=True)
     return paths

@@ -1,101 +1,241 @@
-"""Connections to an endpoint: how they are opened, and what it means when they fail."""
+"""Connections to an endpoint: how they are opened, and what it means when they fail.
+
+HTTP is spoken by reqwest, hyper and rustls (in Rust, on threads of their own) through the bindings of `ry`. Why these
+and not another client, with what each was seen to do: `docs/design/transport.md`.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
 
-import aiohttp
+from ry import Certificate, Client, Duration, Proxy, ReqwestError, Response
 
-from venire.arena.errors import CallError, Fault
+from venire.arena.errors import CallError, Fault, InputError
 from venire.judges.providers.base import Endpoint
-from venire.judges.providers.faults import classify, failure
+from venire.judges.providers.faults import failure
 
-__all__ = ["AGENT", "connection_failure", "open_session", "proxy_refusal", "reason", "refused_by_proxy", "timeouts"]
+__all__ = [
+    "AGENT",
+    "Connections",
+    "Timeouts",
+    "connection_failure",
+    "headers_of",
+    "open_connections",
+    "proxy_failure",
+    "read_body",
+    "timeouts",
+    "unreachable",
+]
 
 AGENT: Mapping[str, str] = {"User-Agent": "venire"}
 
-
-def open_session(
-    limit: int,
-    endpoint: Endpoint | None,
-    headers: Mapping[str, str] = AGENT,
-    middlewares: Sequence[aiohttp.ClientMiddlewareType] = (),
-) -> aiohttp.ClientSession:
-    """A session of at most `limit` connections (0: any number), to be opened inside the running loop.
-
-    Timeouts and proxy are the endpoint's; None leaves them to each call. `headers` go with every call, and to the
-    proxy. Connections are kept alive, cookies are not kept, and neither proxies nor passwords are read from the
-    environment. The caller closes it.
-    """
-    return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=limit),
-        cookie_jar=aiohttp.DummyCookieJar(),
-        headers=headers,
-        middlewares=middlewares,
-        proxy=None if endpoint is None else endpoint.proxy,
-        timeout=aiohttp.ClientTimeout(total=None) if endpoint is None else timeouts(endpoint, endpoint.timeout),
-        trust_env=False,
-    )
+_LONGEST_ANSWER = 32 * 2**20
+_PROXY_PASSWORD_REFUSED = "Error(Connect, ProxyAuthRequired) }"
+_NO_TUNNEL = ("Error(Connect, TunnelUnsuccessful) }", "Error(Connect, TunnelUnexpectedEof) }")
+_REASONS: Mapping[str, str] = {
+    "kind: ConnectionRefused": "refused",
+    "dns error": "unknown host",
+    "kind: TooManyOpenFiles": "too many open files; raise `ulimit -n` or lower concurrency",
+    "ConnectError(": "unreachable",
+}
+"""Words of the library for why no connection was made, and ours. They go into messages; no decision rests on them."""
+_TLS_REASONS: Mapping[str, str] = {
+    "InvalidCertificate(UnknownIssuer)": "its authority is not trusted; name that in SSL_CERT_FILE",
+    "CaUsedAsEndEntity": "it is an authority's; a server needs one made with basicConstraints=CA:FALSE",
+    "InvalidCertificate(NotValidForName": "it is for another host",
+    "InvalidCertificate(Expired": "it has expired",
+}
 
 
-def timeouts(endpoint: Endpoint, total: float) -> aiohttp.ClientTimeout:
+class Timeouts(NamedTuple):
+    """Seconds for a whole call, for its connection, and for a silence of the server (None: no limit but the whole)."""
+
+    total: float
+    connect: float
+    read: float | None
+
+
+def timeouts(endpoint: Endpoint, total: float) -> Timeouts:
     """The endpoint's timeouts for a call of so many seconds in all.
 
-    Connecting has a little less than the whole, so that a call that was never sent is known for one: it costs nothing.
-    No deadline is rounded up to a whole second, as aiohttp otherwise does, since it would undo that order.
+    Connecting has a little less than the whole, and than the limit on silence, which the library counts from the start
+    of the call: so a call that was never sent is known for one, and costs nothing.
     """
     read = endpoint.read_timeout
-    return aiohttp.ClientTimeout(
-        total=total,
-        connect=min(endpoint.connect_timeout, 0.9 * total),
-        sock_read=read if read is not None and read < total else None,
-        ceil_threshold=math.inf,
+    if read is not None and read >= total:
+        read = None
+    return Timeouts(total, min(endpoint.connect_timeout, 0.9 * (total if read is None else read)), read)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Connections:
+    """Connections to one endpoint, by the methods of a client.
+
+    The client itself stays out of sight: its repr has the headers and the proxy, and with them key and password, for
+    whatever prints the local variables of a traceback. It needs no closing: connections end with their client.
+    """
+
+    get: Callable[..., Awaitable[Response]]
+    post: Callable[..., Awaitable[Response]]
+
+
+def open_connections(endpoint: Endpoint, headers: Mapping[str, str] = AGENT) -> Connections:
+    """Connections with the endpoint's timeouts, proxy and certificate authorities; `headers` go with every call.
+
+    They are kept alive, as many as the endpoint may have calls in flight; cookies are not kept, redirects not followed,
+    and neither proxies nor passwords are read from the environment. Raises `InputError` where there are no authorities
+    to trust.
+    """
+    client = _open_client(endpoint, headers)
+    return Connections(client.get, client.post)
+
+
+def _open_client(endpoint: Endpoint, headers: Mapping[str, str]) -> Client:
+    times = timeouts(endpoint, endpoint.timeout)
+    authorities, only = _authorities(endpoint)
+    try:
+        return Client(
+            headers=dict(headers),
+            user_agent=False,
+            timeout=Duration.from_secs_f64(times.total),
+            connect_timeout=Duration.from_secs_f64(times.connect),
+            read_timeout=None if times.read is None else Duration.from_secs_f64(times.read),
+            redirect=None,
+            referer=False,
+            http1_only=True,
+            brotli=False,
+            zstd=False,
+            hickory_dns=False,
+            pool_max_idle_per_host=endpoint.concurrency,
+            tls_certs_merge=authorities,
+            tls_certs_only=only,
+            proxy=_proxy(endpoint),
+        )
+    except ReqwestError as error:
+        problem = str(error)
+    raise InputError(
+        f"{endpoint.base_url}: no TLS connection can be made, since this machine has no certificate authorities; "
+        f"install them (ca-certificates) or name a file of them in SSL_CERT_FILE ({endpoint.redact(problem)[:200]})"
     )
 
 
-def connection_failure(error: aiohttp.ClientError | TimeoutError | OSError, endpoint: Endpoint) -> CallError:
-    """The error for a call that brought no whole answer; it may be billed unless no connection was made.
+def _proxy(endpoint: Endpoint) -> Proxy:
+    """The endpoint's proxy, or one that is used for no host: without any the library would take the environment's."""
+    if endpoint.proxy is not None:
+        return Proxy.all(endpoint.proxy)
+    return Proxy.all("http://127.0.0.1:1", no_proxy="*,0.0.0.0/0,::/0")
 
-    Raise it outside the `except` block: the library's own errors can hold the request with its headers.
+
+def _authorities(endpoint: Endpoint) -> tuple[list[Certificate] | None, list[Certificate] | None]:
+    """The authorities to trust beside the system's, and those to trust alone.
+
+    None at all for plain HTTP, where no TLS is spoken (no redirect is followed, and a proxy is plain): else a machine
+    without authorities could not ask a server beside it. What `SSL_CERT_FILE` names is added by us, because the library
+    looks at that variable on Linux only.
     """
-    if isinstance(error, aiohttp.ClientHttpProxyError):
-        return refused_by_proxy(error.status, endpoint)
-    unsent = isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError)
-    if isinstance(error, aiohttp.ConnectionTimeoutError):
-        what = f"no connection within {timeouts(endpoint, endpoint.timeout).connect:g} s (connect_timeout)"
-    elif isinstance(error, aiohttp.SocketTimeoutError):
-        what = f"the server was silent for {endpoint.read_timeout or endpoint.timeout:g} s (read_timeout)"
-    elif isinstance(error, TimeoutError):
-        what = f"no whole answer within {endpoint.timeout:g} s (timeout)"
-    elif isinstance(error, aiohttp.ClientProxyConnectionError):
-        what = f"no connection to the proxy {endpoint.proxy_host} ({reason(error)})"
+    if not _speaks_tls(endpoint):
+        return None, []
+    named = os.environ.get("SSL_CERT_FILE")
+    if not named:
+        return None, None
+    try:
+        return Certificate.from_pem_bundle(Path(named).read_bytes()), None
+    except (OSError, ReqwestError) as error:
+        raise InputError(f"SSL_CERT_FILE names {named}, which holds no certificate that can be read: {error}") from None
+
+
+def _speaks_tls(endpoint: Endpoint) -> bool:
+    return urlsplit(endpoint.base_url).scheme == "https"
+
+
+async def read_body(response: Response) -> bytes | None:
+    """The body of an answer, unpacked; None as soon as it is known to be longer than any answer has a right to be.
+
+    An answer that is packed or comes in chunks does not say how long it is, and is read piece by piece.
+    """
+    length = response.content_length
+    if length is not None:
+        return bytes(await response.bytes()) if length <= _LONGEST_ANSWER else None
+    parts = []
+    size = 0
+    async for part in response.bytes_stream():
+        parts.append(bytes(part))
+        size += len(part)
+        if size > _LONGEST_ANSWER:
+            return None
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def headers_of(response: Response) -> dict[str, str]:
+    """The headers of an answer by lower name; what is not ASCII in a value is read as Latin-1."""
+    return {
+        name: ", ".join(value if isinstance(value, str) else value.decode("latin-1") for value in _values(values))
+        for name, values in response.headers.to_py().items()
+    }
+
+
+def _values(values: object) -> list[str | bytes]:
+    """One value or several of a header as a list."""
+    found = values if isinstance(values, list | tuple) else [values]
+    return [one for one in found if isinstance(one, str | bytes)]
+
+
+def connection_failure(error: ReqwestError, endpoint: Endpoint, seconds: float) -> CallError:
+    """The error for a call that brought no whole answer, after so many seconds.
+
+    It may be billed unless no connection was made. Raise it outside the `except` block: the library's own errors can
+    hold what is secret.
+    """
+    unsent = error.is_connect()
+    if unsent and (refused := proxy_failure(error, endpoint)) is not None:
+        return refused
+    times = timeouts(endpoint, endpoint.timeout)
+    if error.is_timeout():
+        what = f"no whole answer within {times.total:g} s (timeout)"
+        if unsent:
+            what = f"no connection within {times.connect:g} s (connect_timeout)"
+        elif times.read is not None and seconds < times.total:
+            what = f"the server was silent for {times.read:g} s (read_timeout)"
     elif unsent:
-        what = f"no connection ({reason(error)})"
-    elif isinstance(error, aiohttp.ClientResponseError):
-        what = "what came is no HTTP answer that can be read"
-    elif isinstance(error, aiohttp.ClientPayloadError):
+        what = unreachable(error, endpoint)
+    elif error.is_body() or error.is_decode():
         what = "the answer broke off, or its body is not what its headers say"
+    elif "hyper::Error(Parse(" in str(error):
+        what = "what came is no HTTP answer that can be read"
     else:
-        what = f"the connection broke before the answer ({type(error).__name__})"
+        what = "the connection broke before the answer"
     return failure(endpoint.redact(f"{endpoint.base_url}: {what}"), Fault.TRANSIENT, may_be_billed=not unsent)
 
 
-def refused_by_proxy(status: int, endpoint: Endpoint) -> CallError:
-    """The error for a proxy that passed nothing on: the call was not sent. A refused password closes the lane."""
-    return failure(endpoint.redact(proxy_refusal(status, endpoint)), classify(status), status=status)
+def proxy_failure(error: ReqwestError | None, endpoint: Endpoint) -> CallError | None:
+    """The error for a proxy that passed nothing on; None where it is not the proxy's. The call was not sent.
+
+    A refused password closes the lane. `error` is None for an answer of status 407 to a plain call. With which other
+    status a proxy refuses a tunnel the library does not say: the call is tried again.
+    """
+    said = f"the proxy {endpoint.proxy_host} refused the call"
+    if error is None or str(error).endswith(_PROXY_PASSWORD_REFUSED):
+        said += " (407): its user or password is wrong or missing; correct the proxy"
+        return failure(endpoint.redact(said), Fault.AUTHENTICATION, status=407)
+    if str(error).endswith(_NO_TUNNEL):
+        return failure(endpoint.redact(f"{said}: it opened no tunnel to {endpoint.host}"), Fault.TRANSIENT)
+    return None
 
 
-def proxy_refusal(status: int, endpoint: Endpoint) -> str:
-    what = f"the proxy {endpoint.proxy_host} refused the call ({status})"
-    return f"{what}: its user or password is wrong or missing; correct the proxy" if status == 407 else what
-
-
-def reason(error: Exception) -> str:
+def unreachable(error: ReqwestError, endpoint: Endpoint) -> str:
     """Why no connection was made, in a few words."""
-    if isinstance(error, aiohttp.ClientConnectorDNSError):
-        return "unknown host"
-    if isinstance(error, aiohttp.ClientSSLError):
-        return "the TLS certificate or handshake failed"
-    cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else None
-    return "refused" if isinstance(cause, ConnectionRefusedError) else "unreachable"
+    text = str(error)
+    why = next((words for sign, words in _REASONS.items() if sign in text), None)
+    if why is None:
+        why = "unreachable"
+        if _speaks_tls(endpoint):
+            found = next((f": {words}" for sign, words in _TLS_REASONS.items() if sign in text), "")
+            why = f"the TLS certificate or handshake failed{found}"
+    if endpoint.proxy is not None and ("ConnectFailed(" in text or not _speaks_tls(endpoint)):
+        return f"no connection to the proxy {endpoint.proxy_host} ({why})"
+    return f"no connection ({why})"

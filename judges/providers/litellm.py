@@ -13,8 +13,6 @@ import logging
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextvars import ContextVar
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from importlib import import_module
@@ -29,8 +27,9 @@ from venire.arena.clock import SystemClock
 from venire.arena.errors import CallError, Fault, InputError
 from venire.arena.records import Reply, Request
 from venire.judges.providers.base import Endpoint
-from venire.judges.providers.connections import connection_failure, open_session, timeouts
+from venire.judges.providers.connections import open_connections, timeouts
 from venire.judges.providers.faults import REFUSALS, classify, failure, refusal, unexplained
+from venire.judges.providers.litellm_connections import HEARD, Connections, broken_call
 from venire.judges.providers.openai import response_format
 from venire.judges.providers.replies import read_reply
 from venire.judges.providers.sessions import LimitsReader, account_of, ask_models
@@ -71,7 +70,7 @@ class LiteLLMProvider:
         self._endpoint = endpoint
         self._wall = wall
         self._limits = LimitsReader(endpoint.host, wall, monotonic)
-        self._connections: _Connections | None = None
+        self._connections: Connections | None = None
         self.on_limits: Callable[[Limits, float], None] | None = None
 
     def __repr__(self) -> str:
@@ -108,12 +107,12 @@ class LiteLLMProvider:
         call = orjson.loads(body)
         litellm = await asyncio.to_thread(_load)
         failed: CallError | None = None
-        _HEARD.set(self._hear)
+        HEARD.set(self._hear)
         try:
             async with asyncio.timeout(self._endpoint.timeout):
                 response = await litellm.acompletion(
                     **call,
-                    **self._open().clients(litellm, call["model"], self._endpoint.base_url),
+                    **self._open().clients(call["model"], self._endpoint.base_url),
                     api_base=self._endpoint.base_url.rstrip("/"),
                     api_key=self._endpoint.key or _NO_KEY,
                     drop_params=True,
@@ -133,7 +132,8 @@ class LiteLLMProvider:
         key = self._endpoint.key
         forms = [{}] if key is None else [{"Authorization": f"Bearer {key}"}, *({name: key} for name in _KEY_HEADERS)]
         headers = self._endpoint.headers
-        return await ask_models(self._open().session, self._endpoint, [{**headers, **form} for form in forms])
+        asked = open_connections(self._endpoint)
+        return await ask_models(asked, self._endpoint, [{**headers, **form} for form in forms])
 
     async def close(self) -> None:
         """Close the connections; a later call opens others."""
@@ -142,19 +142,19 @@ class LiteLLMProvider:
             await connections.leave()
 
     def _hear(self, headers: Mapping[str, str]) -> None:
-        if self.on_limits is not None:
+        if self.on_limits is not None and self._limits.due():
             self._limits.tell(self.on_limits, headers)
 
     def _timeout(self) -> Any:
         """Connecting and silence; the whole call has its own timer. Not all of litellm's vendors keep the first."""
         asked = timeouts(self._endpoint, self._endpoint.timeout)
         return import_module("httpx").Timeout(
-            self._endpoint.timeout, connect=asked.connect, read=asked.sock_read or self._endpoint.timeout
+            self._endpoint.timeout, connect=asked.connect, read=asked.read or self._endpoint.timeout
         )
 
-    def _open(self) -> _Connections:
+    def _open(self) -> Connections:
         if self._connections is None:
-            self._connections = _Connections.join()
+            self._connections = Connections.join(_load())
         return self._connections
 
     def _translate(self, error: Exception) -> CallError:
@@ -174,7 +174,7 @@ class LiteLLMProvider:
                 statuses = vendor_of(self._endpoint.base_url).statuses
                 return refusal(answer.status_code, {**asked, **answer.headers}, text, self._wall(), statuses)
             if isinstance(cause, aiohttp.ClientError | TimeoutError):
-                return connection_failure(cause, self._endpoint)
+                return broken_call(cause, self._endpoint)
         message = self._endpoint.redact(str(error))
         if isinstance(error, ImportError):
             return failure(message, Fault.BAD_REQUEST)
@@ -183,67 +183,6 @@ class LiteLLMProvider:
         fault = classify(None, code)
         billed = len(beneath) > 1 and fault not in REFUSALS
         return failure(message, fault, may_be_billed=billed, by_status=unexplained(None, code))
-
-
-@dataclass(slots=True)
-class _Connections:
-    """The connections of all providers of an event loop, closed when the last one leaves.
-
-    They are shared because litellm keeps its clients, with the session that they were made with, in a store of the
-    process: a session of each provider's own would be cut under another's calls when the first provider closes.
-    """
-
-    session: aiohttp.ClientSession
-    handler: Any
-    users: int = 0
-
-    @classmethod
-    def join(cls) -> _Connections:
-        """The running loop's connections, counted once more."""
-        loop = asyncio.get_running_loop()
-        if loop not in _SHARED:
-            session = open_session(0, None, middlewares=(_stay,))
-            handlers = import_module("litellm.llms.custom_httpx.http_handler")
-            handler = handlers.AsyncHTTPHandler(follow_redirects=False, shared_session=session)
-            _SHARED[loop] = cls(session, handler)
-        _SHARED[loop].users += 1
-        return _SHARED[loop]
-
-    async def leave(self) -> None:
-        """Count once less, and close what nobody uses any more."""
-        self.users -= 1
-        if self.users == 0:
-            del _SHARED[asyncio.get_running_loop()]
-            _load().in_memory_llm_clients_cache.flush_cache()  # its clients hold the session that ends here
-            await self.handler.close()
-            await self.session.close()
-
-    def clients(self, litellm: Any, model: str, base_url: str) -> dict[str, Any]:
-        """What keeps litellm on these connections, where no redirect is followed.
-
-        Vendors that speak OpenAI's protocol take a session; the others take only a client of litellm's own make.
-        """
-        vendor = litellm.get_llm_provider(model, api_base=base_url)[1]
-        if vendor in ("openai", "azure") or vendor in litellm.openai_compatible_providers:
-            return {"shared_session": self.session}
-        return {"shared_session": self.session, "client": self.handler}
-
-
-_HEARD: ContextVar[Callable[[Mapping[str, str]], None]] = ContextVar("_HEARD")
-"""Who wants the headers of the answer: the session is shared, and litellm hands out few of them."""
-
-_SHARED: dict[asyncio.AbstractEventLoop, _Connections] = {}
-
-
-async def _stay(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-    """Turn a redirect of a call into an error before litellm sees it, which would follow with the key; read limits."""
-    response = await handler(request)
-    if (hear := _HEARD.get(None)) is not None:
-        hear(response.headers)
-    if request.method == "POST" and 300 <= response.status < 400:
-        response.close()
-        raise refusal(response.status, response.headers, "", SystemClock().wall())
-    return response
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

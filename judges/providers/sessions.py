@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import NamedTuple
 
-import aiohttp
 import orjson
+from ry import Duration, ReqwestError
 
 from venire.arena.campaigns import Limits
 from venire.arena.clock import SystemClock
@@ -18,12 +19,14 @@ from venire.arena.errors import CallError, Fault, InputError, KeyRefusedError
 from venire.judges.providers.base import Endpoint, redact
 from venire.judges.providers.connections import (
     AGENT,
+    Connections,
     connection_failure,
-    open_session,
-    proxy_refusal,
-    reason,
-    refused_by_proxy,
+    headers_of,
+    open_connections,
+    proxy_failure,
+    read_body,
     timeouts,
+    unreachable,
 )
 from venire.judges.providers.faults import failure, fault_of, short
 from venire.judges.providers.headers import read_limits
@@ -32,13 +35,11 @@ __all__ = ["Answer", "HttpProvider", "LimitsReader", "account_of", "ask_models"]
 
 _CHECK_SECONDS = 30.0
 _NO_LIST = frozenset({404, 405, 501})
-_LONGEST_ANSWER = 32 * 2**20
-_LARGE_BODY = 2**20
 _LIMITS_SECONDS = 1.0
+_NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 _EVERY_CALL = {
     **AGENT,
     "Accept": "application/json",
-    "Accept-Encoding": "gzip, deflate",
     "Content-Type": "application/json",
 }
 
@@ -48,6 +49,7 @@ class Answer(NamedTuple):
 
     status: int
     headers: Mapping[str, str]
+    """Empty for an answer of status 2xx: nobody needs those, and each is fetched from the library at a price."""
     text: str
 
 
@@ -70,11 +72,8 @@ class HttpProvider:
         self._endpoint = endpoint
         self._credentials = _merged(endpoint.headers, credentials)
         self._wall = wall
-        headers = _merged(_EVERY_CALL, self._credentials)
-        # aiohttp gives a session's headers to its proxy as well, which must not see the key.
-        self._of_session, self._of_call = (AGENT, headers) if endpoint.proxy else (headers, {})
         self._secrets = endpoint.secrets
-        self._session: aiohttp.ClientSession | None = None
+        self._connections: Connections | None = None
         self._limits = LimitsReader(endpoint.host, wall, monotonic)
 
     def __repr__(self) -> str:
@@ -89,48 +88,42 @@ class HttpProvider:
 
         Raises `CallError` where no whole answer came, where it is larger than 32 MiB, and where a proxy refused it.
         """
-        session = self._session or self._open()
-        headers = {**self._of_call, "Idempotency-Key": idempotency_key}
-        # aiohttp warns of larger bodies that are bytes, and sends those of a file in pieces.
-        data: Any = body if len(body) < _LARGE_BODY else io.BytesIO(body)
+        connections = self._connections or self._open()
+        begun = time.monotonic()
+        failed: CallError | None = None
         try:
-            response = await session.post(url, data=data, headers=headers, allow_redirects=False)
-            try:
-                content = await _read(response)
-            finally:
-                if not response.closed:
-                    response.close()
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            failed: CallError | None = connection_failure(error, self._endpoint)
-        else:
-            failed = None
+            response = await connections.post(url, body=body, headers={"Idempotency-Key": idempotency_key})
+            content = await read_body(response)
+        except ReqwestError as error:
+            failed = connection_failure(error, self._endpoint, time.monotonic() - begun)
         if failed is not None:
             raise failed
         status = response.status
         if content is None:
             raise failure("the answer is larger than 32 MiB", Fault.BAD_REQUEST, status=status, may_be_billed=True)
-        if status == 407 and self._endpoint.proxy:
-            raise refused_by_proxy(status, self._endpoint)
-        if self.on_limits is not None:
-            self._limits.tell(self.on_limits, response.headers)
-        text = _decoded(content, response.headers)
+        if status == 407 and self._endpoint.proxy and (refused := proxy_failure(None, self._endpoint)) is not None:
+            raise refused
+        if self.on_limits is not None and self._limits.due():
+            self._limits.tell(self.on_limits, headers_of(response))
+        try:
+            text = content.decode()
+        except UnicodeDecodeError:
+            text = _decoded(content, headers_of(response).get("content-type", ""))
         for secret in self._secrets:
             text = redact(text, secret)
-        return Answer(status, response.headers, text)
+        return Answer(status, _NO_HEADERS if 200 <= status < 300 else headers_of(response), text)
 
     async def check(self) -> str | None:
         """Ask for the list of models; see `Provider`."""
-        return await ask_models(self._session or self._open(), self._endpoint, (self._credentials,))
+        return await ask_models(self._connections or self._open(), self._endpoint, (self._credentials,))
 
     async def close(self) -> None:
-        """Close the session; a later call opens another."""
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
+        """Let the connections go; a later call opens others."""
+        self._connections = None
 
-    def _open(self) -> aiohttp.ClientSession:
-        self._session = open_session(self._endpoint.concurrency, self._endpoint, self._of_session)
-        return self._session
+    def _open(self) -> Connections:
+        self._connections = open_connections(self._endpoint, _merged(_EVERY_CALL, self._credentials))
+        return self._connections
 
 
 class LimitsReader:
@@ -142,12 +135,13 @@ class LimitsReader:
         self._monotonic = monotonic
         self._last = -math.inf
 
+    def due(self) -> bool:
+        """Whether headers are to be read now: none were within a second."""
+        return self._monotonic() - self._last >= _LIMITS_SECONDS
+
     def tell(self, listener: Callable[[Limits, float], None], headers: Mapping[str, str]) -> None:
-        """Tell the listener what these headers say, if anything, unless others were read within a second."""
-        now = self._monotonic()
-        if now - self._last < _LIMITS_SECONDS:
-            return
-        self._last = now
+        """Tell the listener what these headers say, if anything."""
+        self._last = self._monotonic()
         found = read_limits(headers, self._host, self._wall())
         if found is not None:
             listener(*found)
@@ -164,37 +158,17 @@ def account_of(endpoint: Endpoint, model: str) -> tuple[str, ...]:
     return endpoint.host, blake2b(key, digest_size=16, person=b"venire account").hexdigest(), model
 
 
-async def _read(response: aiohttp.ClientResponse) -> bytes | None:
-    """The body of an answer, unpacked; None as soon as it is known to be longer than any answer has a right to be."""
-    stream = response.content
-    first = await stream.readany()
-    if stream.at_eof():
-        return first
-    parts = [first]
-    size = len(first)
-    while not stream.at_eof():
-        part = await stream.readany()
-        parts.append(part)
-        size += len(part)
-        if size > _LONGEST_ANSWER:
-            return None
-    return b"".join(parts)
-
-
-def _decoded(content: bytes, headers: Mapping[str, str]) -> str:
-    """The text of an answer: JSON is UTF-8, but some servers behind vendors say and mean another charset."""
+def _decoded(content: bytes, content_type: str) -> str:
+    """The text of an answer that is not UTF-8, as JSON is: some servers behind vendors say and mean another charset."""
+    charset = content_type.lower().partition("charset=")[2].partition(";")[0].strip(" \"'")
     try:
-        return content.decode()
-    except UnicodeDecodeError:
-        charset = headers.get("Content-Type", "").lower().partition("charset=")[2].partition(";")[0].strip(" \"'")
-        try:
-            return content.decode(charset or "utf-8", errors="replace")
-        except LookupError:
-            return content.decode(errors="replace")
+        return content.decode(charset or "utf-8", errors="replace")
+    except LookupError:
+        return content.decode(errors="replace")
 
 
 async def ask_models(
-    session: aiohttp.ClientSession, endpoint: Endpoint, credentials: Sequence[Mapping[str, str]]
+    connections: Connections, endpoint: Endpoint, credentials: Sequence[Mapping[str, str]]
 ) -> str | None:
     """Ask for the list of models with each form of credentials in turn until one is accepted.
 
@@ -205,12 +179,13 @@ async def ask_models(
     problem: str | None = None
     for headers in credentials:
         try:
-            status, text = await _get(session, endpoint, headers)
-        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError) as error:
-            problem = _unreachable(error, endpoint)
+            status, text = await _get(connections, endpoint, headers)
+        except ReqwestError as error:
+            if not error.is_connect():
+                kind = "it took too long" if error.is_timeout() else "the connection broke"
+                return f"{endpoint.base_url}: the list of models did not come ({kind}); calls may fail too"
+            problem = _not_asked(error, endpoint)
             break
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            return f"{endpoint.base_url}: the list of models did not come ({type(error).__name__}); calls may fail too"
         if status not in (401, 403):
             break
     problem = problem or _elsewhere(status, endpoint)
@@ -221,25 +196,22 @@ async def ask_models(
     return _warning(status, text, endpoint)
 
 
-async def _get(session: aiohttp.ClientSession, endpoint: Endpoint, headers: Mapping[str, str]) -> tuple[int, str]:
-    timeout = timeouts(endpoint, min(endpoint.timeout, _CHECK_SECONDS))
-    async with session.get(endpoint.url("models"), headers=headers, allow_redirects=False, timeout=timeout) as response:
-        return response.status, (await response.read()).decode(errors="replace")
+async def _get(connections: Connections, endpoint: Endpoint, headers: Mapping[str, str]) -> tuple[int, str]:
+    seconds = Duration.from_secs_f64(timeouts(endpoint, min(endpoint.timeout, _CHECK_SECONDS)).total)
+    response = await connections.get(endpoint.url("models"), headers=dict(headers), timeout=seconds)
+    return response.status, (await read_body(response) or b"").decode(errors="replace")
 
 
-def _unreachable(
-    error: aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError | aiohttp.ClientHttpProxyError,
-    endpoint: Endpoint,
-) -> str:
+def _not_asked(error: ReqwestError, endpoint: Endpoint) -> str:
     """Why nobody was asked, and what to do about it."""
-    if isinstance(error, aiohttp.ClientHttpProxyError):
-        return f"{endpoint.base_url}: {proxy_refusal(error.status, endpoint)}"
-    if isinstance(error, aiohttp.ClientProxyConnectionError):
-        return f"{endpoint.base_url}: no connection to the proxy {endpoint.proxy_host} ({reason(error)}); check proxy"
-    if isinstance(error, aiohttp.ConnectionTimeoutError):
+    if (refused := proxy_failure(error, endpoint)) is not None:
+        return f"{endpoint.base_url}: {refused}"
+    if error.is_timeout():
         where = f"; check base_url and the proxy {endpoint.proxy_host}" if endpoint.proxy else "; check base_url"
         return f"{endpoint.base_url}: nobody answers at this address{where}"
-    return f"{endpoint.base_url}: no connection ({reason(error)}); check base_url and that it is running"
+    why = unreachable(error, endpoint)
+    where = "check proxy" if "to the proxy" in why else "check base_url and that it is running"
+    return f"{endpoint.base_url}: {why}; {where}"
 
 
 def _refused(status: int, text: str, endpoint: Endpoint) -> str | None:
@@ -248,7 +220,7 @@ def _refused(status: int, text: str, endpoint: Endpoint) -> str | None:
         what = "the key was refused" if endpoint.key else "it asks for a key and none is set"
         return f"{endpoint.base_url}: {what} ({status})"
     if status == 407 and endpoint.proxy:
-        return f"{endpoint.base_url}: {proxy_refusal(status, endpoint)}"
+        return f"{endpoint.base_url}: {proxy_failure(None, endpoint)}"
     return None
 
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
+from functools import partial
 
-import aiohttp
 import orjson
 import pytest
 from aiohttp import web
-from aiohttp.abc import AbstractResolver
+from ry import Client
 
 from venire.arena.campaigns import Limits
 from venire.arena.errors import CallError, Fault, InputError
 from venire.arena.records import Request
-from venire.judges.providers import Endpoint
+from venire.judges.providers import Endpoint, connections
 from venire.judges.providers.openai import DIALECTS, OpenAIProvider
-from venire.judges.providers.sessions import ask_models
 
 REQUEST = Request(({"role": "user", "content": "1 or 2?"},), 64, temperature=0.0, seed=7)
 
@@ -116,20 +115,11 @@ def test_an_answer_without_end_is_left(serving):
     assert len(vendor.paths) == 1
 
 
-def test_check_says_that_the_host_is_unknown():
-    class Nowhere(AbstractResolver):
-        async def resolve(self, host, port=0, family=0):
-            raise OSError("no such host")
-
-        async def close(self):
-            pass
-
-    async def go():
-        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(resolver=Nowhere())) as session:
-            await ask_models(session, Endpoint("http://api.example.org/v1", None, 5.0, 1), ({},))
-
+def test_check_says_that_the_host_is_unknown(monkeypatch):
+    monkeypatch.setattr(connections, "Client", partial(Client, resolve={"api.example.org": []}))
+    provider = OpenAIProvider(Endpoint("http://api.example.org/v1", None, 5.0, 1))
     with pytest.raises(InputError, match=r"api\.example\.org/v1.*unknown host"):
-        asyncio.run(go())
+        asyncio.run(provider.check())
 
 
 def test_as_many_connections_as_calls_in_flight(serving, good):
@@ -196,7 +186,7 @@ def test_headers_of_the_endpoint_go_with_every_call_and_the_check(serving, sayin
     for heard in vendor.headers:
         assert (heard["x-title"], heard["user-agent"]) == ("a title", "mine")
         assert heard["authorization"] == "Bearer sk-secret-1"
-        assert heard["accept-encoding"] == "gzip, deflate"
+        assert heard["accept-encoding"] == "gzip,deflate"
     assert len(vendor.headers) == 2
 
 

@@ -12,18 +12,18 @@ import re
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import aiohttp.connector
 import orjson
 import pytest
-from aiohttp.abc import AbstractResolver
+from ry import Client, SocketAddr
 
 from venire.arena.campaigns import Limits
 from venire.arena.errors import CallError, Fault, TransientError
 from venire.arena.records import Reply
-from venire.judges.providers import PROVIDERS, Endpoint, prices
+from venire.judges.providers import PROVIDERS, Endpoint, connections, prices
 from venire.judges.providers.prices import find_price
 from venire.judges.providers.vendors import VENDORS as DIFFERENCES
 from venire.judges.providers.vendors import vendor_of
@@ -37,22 +37,17 @@ ANSWERS = [
     for answer in vendor["answers"]
 ]
 GATEWAYS = json.loads((HERE / "gateways.json").read_text(encoding="utf-8"))
+GATEWAY_ADDRESS = "https://gateway.example.com/v1"
 DOCUMENT = HERE.parents[2] / "docs" / "providers.md"
-
-
-class Loopback(AbstractResolver):
-    """Every host is this machine, so that an adapter may be told a vendor's own host."""
-
-    async def resolve(self, host, port=0, family=0):
-        return [{"hostname": host, "host": "127.0.0.1", "port": port, "family": 2, "proto": 0, "flags": 0}]
-
-    async def close(self):
-        pass
 
 
 @pytest.fixture(autouse=True)
 def every_host_is_this_machine(monkeypatch):
-    monkeypatch.setattr(aiohttp.connector, "DefaultResolver", lambda *args, **kwargs: Loopback())
+    """So that an adapter may be told a vendor's own host."""
+    here = [SocketAddr.parse("127.0.0.1:0")]
+    known = [vendor["base_url"] for vendor in VENDORS.values()]
+    hosts = {urlsplit(address).hostname: here for address in (*known, GATEWAY_ADDRESS)}
+    monkeypatch.setattr(connections, "Client", partial(Client, resolve=hosts))
 
 
 def opened(vendor, server, key):
@@ -159,7 +154,7 @@ def test_an_answer_is_understood(vendor, answer, serving, saying, question, key)
 @pytest.mark.parametrize("answer", GATEWAYS, ids=lambda one: f"{one['gateway']}: {one['name']}")
 def test_a_refusal_of_a_gateway_is_understood(answer, serving, saying, question, key):
     """It stands before any vendor, at a host that says nothing."""
-    gateway = {"base_url": "https://gateway.example.com/v1", "provider": "openai", "model": "m"}
+    gateway = {"base_url": GATEWAY_ADDRESS, "provider": "openai", "model": "m"}
     test_an_answer_is_understood(gateway, answer, serving, saying, question, key)
 
 

@@ -116,7 +116,7 @@ class CongestionControl:
         self.held_until = 0.0
         """When the next probe may be sent, while nothing passes."""
         self.slowed_by = 0
-        """Rate-limit responses since the route was last free, those included that led to it."""
+        """Rate-limit responses since it is not free, those included that raised the alarm."""
         self._recent = recent
         self._minute = minute
         self._jitter = jitter
@@ -201,11 +201,11 @@ class CongestionControl:
         """A call was refused for its rate, `in_flight` still counting it; `retry_after`: seconds asked for with it."""
         self._refusal_latency = max(latency, 0.9 * self._refusal_latency)
         self._monitor.by_end = 0.0 < self._latency < 2.0 * self._refusal_latency
-        self.slowed_by += 1
+        was_free, climb = self.free, 1
         if self._block is not None:
             self._refused_in_block(now, number, retry_after, self._block)
         elif self._monitor.counts(number):
-            alarm = self._monitor.refused(number)
+            alarm, climb = self._monitor.refused(number), self._monitor.climb
             if self._monitor.nothing_passes:
                 self._enter_block(now, retry_after)
             elif self._confirming:
@@ -215,13 +215,13 @@ class CongestionControl:
             elif alarm and self._latency:
                 self._alarm(now)
         self._set_allowed()
+        if not self.free:
+            self.slowed_by = climb if was_free else self.slowed_by + 1
 
     def _set_allowed(self) -> None:
         places = self.rate * self._latency if self._latency else math.inf
         self.allowed = self.most if places >= self.most else max(1, math.ceil(places))
         self.free = self.rate == math.inf and self._block is None and not self._confirming
-        if self.free:
-            self.slowed_by = 0
 
     def _go_on(self, now: float, number: int) -> None:
         """What the answer to a call means for the state that the control is in."""

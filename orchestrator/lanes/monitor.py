@@ -114,9 +114,14 @@ class RateLimitMonitor:
         return sum(number >= lowest for number in latest) >= _DENSE * span
 
     @property
+    def climb(self) -> int:
+        """Refusals since the sum was last zero, the first included."""
+        return self._last.refused - self._zero.refused + 1
+
+    @property
     def excess(self) -> float:
         """The share refused since the sum was last zero, the refusal that raised it left out."""
-        refused = self._last.refused - self._zero.refused - 1
+        refused = self.climb - 2
         return min(1.0, max(0, refused) / max(_SHORTEST, self._between(self._zero, self._last)))
 
     def measured(self, number: int) -> tuple[int, int]:

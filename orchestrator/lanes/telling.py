@@ -150,7 +150,7 @@ class Telling:
 
     def learnt(self, route: Route, limits: Limits) -> None:
         """A provider told its limits; said to the person at the terminal once they make calls wait."""
-        if route.gate.waits and route.name not in self._held_back:
+        if route.gate.waits and not route.gate.slowed and route.name not in self._held_back:
             self._held_back.add(route.name)
             told = ", ".join(
                 f"{getattr(limits, name):,} {name.replace('_per_', ' a ').replace('_', ' ')}"

@@ -103,8 +103,12 @@ async def _stay(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerTy
 def broken_call(error: aiohttp.ClientError | TimeoutError, endpoint: Endpoint) -> CallError:
     """The error for a call that brought no whole answer; it may be billed unless no connection was made."""
     unsent = isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError)
-    if isinstance(error, TimeoutError):
-        what = "no connection in time (connect_timeout)" if unsent else "no answer in time (timeout or read_timeout)"
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
+        what = f"no connection within {endpoint.connect_timeout:g} s (connect_timeout)"
+    elif isinstance(error, aiohttp.SocketTimeoutError):
+        what = f"the server was silent for {endpoint.read_timeout or endpoint.timeout:g} s (read_timeout)"
+    elif isinstance(error, TimeoutError):
+        what = f"no whole answer within {endpoint.timeout:g} s (timeout)"
     elif unsent:
         what = "no connection"
     elif isinstance(error, aiohttp.ClientPayloadError):

@@ -357,7 +357,9 @@ class _Run:
 
     async def _worker(self, feed: Feed, lane: Lane, prices: Mapping[str, Price]) -> None:
         """Ask one trial after another, until there are none or there is a reason to stop."""
-        while not (self.halt.is_set() or self.nobody_can_pay.is_set() or lane.overstaffed) and lane.closed is None:
+        while not (self.halt.is_set() or self.nobody_can_pay.is_set()) and lane.closed is None:
+            if lane.spares(asyncio.current_task()):
+                return
             try:
                 pending = await feed.take()
             except StoreError as error:

@@ -116,10 +116,15 @@ class Lane:
         few = self.waiting <= max(_MIN_WAITING, _WAITING_PER_PLACE * self.settings.workers)
         return few and len(self.workers) - self.waiting < self.settings.workers
 
-    @property
-    def overstaffed(self) -> bool:
-        """Whether more ask than may: calls that waited have come back."""
-        return len(self.workers) - self.waiting > self.settings.workers
+    def spares(self, worker: asyncio.Task[None] | None) -> bool:
+        """Whether more ask than may, since calls that waited have come back: then this worker counts no longer.
+
+        At once, not when its task has ended: of several that look in one turn of the loop only the surplus may leave.
+        """
+        if worker is None or len(self.workers) - self.waiting <= self.settings.workers:
+            return False
+        self.workers.discard(worker)
+        return True
 
     def tell_holds(self, seconds: float) -> None:
         """Say which routes are slowed by rate-limit responses or send nothing for long, where calls wait for them.

@@ -274,6 +274,20 @@ def test_a_wait_that_is_asked_of_one_call_holds_that_call_alone() -> None:
     assert house.told == []
 
 
+def test_of_workers_that_look_in_one_turn_of_the_loop_only_the_surplus_leaves() -> None:
+    """The calls of three have come back from a wait at the same moment; were all to leave, trials would stay unasked."""
+    house = House()
+
+    async def main() -> None:
+        wanted = house.lane.settings.workers
+        house.lane.workers = {asyncio.create_task(asyncio.sleep(0)) for _ in range(wanted + 3)}
+        assert sum(house.lane.spares(worker) for worker in list(house.lane.workers)) == 3
+        assert len(house.lane.workers) == wanted
+        assert not house.lane.wants_worker
+
+    house.run(main())
+
+
 def test_limits_that_the_provider_tells_are_kept_and_told_once_they_make_calls_wait() -> None:
     house = House()
 

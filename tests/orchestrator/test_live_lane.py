@@ -275,7 +275,7 @@ def test_a_wait_that_is_asked_of_one_call_holds_that_call_alone() -> None:
 
 
 def test_of_workers_that_look_in_one_turn_of_the_loop_only_the_surplus_leaves() -> None:
-    """The calls of three have come back from a wait at the same moment; were all to leave, trials would stay unasked."""
+    """The calls of three have come back from a wait at one moment; were all to leave, trials would stay unasked."""
     house = House()
 
     async def main() -> None:

@@ -44,6 +44,10 @@ _OUTAGE = 100.0
 """Seconds without an accepted call that no limit of a minute explains."""
 _RAMP = 8.0
 """After an outage the rate begins at the former one divided by this, and doubles."""
+_RAMP_COHORT, _RAMP_SECONDS = 16, 2.0
+"""Calls between two doublings, or as many as are sent in so many seconds."""
+_YOUNG = 5.0
+"""Seconds: what was accepted in less is mostly one burst, and how fast calls may go on is not known from it."""
 _FIRST_HOLD, _MINUTE_HOLD, _MAX_HOLD = 1.0, 15.0, 50.0
 """Seconds of the first wait for a probe, of the longest that a limit of a minute may need, of the longest."""
 _MIN_JITTER = 0.6
@@ -233,7 +237,7 @@ class CongestionControl:
             if self._was_limiting:  # a rate that is not used says nothing of a higher one
                 self._grow(now)
             self._was_limiting = False
-            self._next_step = self._number + (1 if self._ramp_to else self._cohort())
+            self._next_step = self._number + self._cohort()
 
     def _alarm(self, now: float) -> None:
         if self.rate < math.inf:  # found by steps up: a limit was to be expected
@@ -299,6 +303,8 @@ class CongestionControl:
 
     def _cohort(self) -> int:
         """Calls until the next step up: as many as show a limit where one is near, else fewer at low rates."""
+        if self._ramp_to:
+            return round(min(_RAMP_COHORT, max(1.0, _RAMP_SECONDS * self.rate)))
         if _RECOVERY * self._ceiling < self.rate < _NEAR * self._ceiling or self.rate == math.inf:
             return _COHORT
         return round(min(_COHORT, max(_MIN_COHORT, _COHORT_SECONDS * self.rate)))
@@ -367,7 +373,8 @@ class CongestionControl:
             self._pace(min(accepted / max(block.seconds, 1.0), self._former) / _RAMP, now)
             self._next_step = self._number
         else:
-            self._ramp_to, self._ceiling = 0.0, accepted / (block.seconds + lasted)
+            self._ceiling = accepted / (block.seconds + lasted)
+            self._ramp_to = self._former if block.seconds + lasted < _YOUNG else 0.0
             self._pace(self._ceiling, now)
             self._next_step = self._number + self._cohort()
         self._monitor.begin(self._number)

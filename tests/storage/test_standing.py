@@ -164,11 +164,11 @@ def _resumed(path: Path, trials: int, in_process: Callable[..., subprocess.Popen
 
 @pytest.mark.slow
 @linux
-def test_what_is_left_of_100_000_trials_is_found_in_less_than_155_mb(
+def test_what_is_left_of_100_000_trials_is_found_in_less_than_168_mb(
     path: Path, in_process: Callable[..., subprocess.Popen[str]]
 ) -> None:
-    """Without any trials it is 120 MB, most of it NumPy and DuckDB themselves."""
-    assert _resumed(path, 100_000, in_process)[1] < 155
+    """Without any trials it is 132 MB, most of it NumPy, DuckDB and the HTTP library themselves."""
+    assert _resumed(path, 100_000, in_process)[1] < 168
 
 
 @pytest.mark.slow

@@ -81,7 +81,7 @@ bench-peers: $(PEERS:%=.venv-peers/%/.installed)
 .venv-peers/%/.installed: benchmarks/peers/%.lock
 	rm -rf $(@D)
 	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $<
 	@touch $@
 
 # Needs uv.

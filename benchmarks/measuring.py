@@ -112,9 +112,18 @@ class Bench:
         os.sched_setaffinity(0, {self.core})
 
     @contextmanager
-    def endpoint(self, latency: float, *, spread: float = 0.0, tls: Certificate | None = None) -> Iterator[Endpoint]:
-        """An endpoint on its core, that answers after a latency in seconds."""
-        with upstream.running(latency, spread=spread, core=self.core, tls=tls) as url:
+    def endpoint(
+        self,
+        latency: float,
+        *,
+        spread: float = 0.0,
+        tls: Certificate | None = None,
+        refused: float = 0.0,
+        retry_after: int | None = None,
+    ) -> Iterator[Endpoint]:
+        """An endpoint on its core, that answers after a latency in seconds and may refuse: see `upstream.running`."""
+        told = {"spread": spread, "core": self.core, "tls": tls, "refused": refused, "retry_after": retry_after}
+        with upstream.running(latency, **told) as url:
             yield Endpoint(url, None if tls is None else tls[0])
 
     @contextmanager

@@ -1,10 +1,11 @@
 """What rate-limit responses cost: see README.md here and docs/lanes.md for the law that is tried.
 
-`python benchmarks/refusals.py [--tables sporadic limits mixed outage] [--quick] [--judge]`
+`python benchmarks/refusals.py [--tables sporadic limits mixed outage real] [--rounds 1] [--quick] [--judge]`
 
 Simulated on the virtual clock: the gate of a route before an upstream that refuses at random, or keeps a limit that
 nobody declared, or refuses everything for an hour. A refused call waits as the engine's retry layer does, and holds no
-place. Every cell is run with refusals that come at once and as slow as answers, with and without Retry-After.
+place. Every cell is run with refusals that come at once and as slow as answers, with and without Retry-After. The
+table `real` is of whole campaigns in real time.
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 from random import Random
+
+import refused_runs
+from measuring import Failed
+from upstream import Missing
 
 from venire.arena.campaigns import Limits
 from venire.arena.clock import VirtualClock
@@ -320,11 +325,25 @@ def _mark(met: bool) -> str:
     return "" if met else " *"
 
 
+def real(scale: float, rounds: int = 1) -> bool:
+    """Pace of whole campaigns under random refusals over the pace without, in real time."""
+    met = True
+    try:
+        for line, well in refused_runs.table(scale, rounds):
+            say(line)
+            met = met and well
+    except (Failed, Missing) as error:
+        sys.stderr.write(f"refusals: the table `real` is left out: {error}\n")
+        return False
+    return met
+
+
 TABLES: dict[str, Callable[[float], bool]] = {
     "sporadic": sporadic,
     "limits": limits,
     "mixed": partial(limits, random=0.01),
     "outage": outage,
+    "real": real,
 }
 
 
@@ -332,12 +351,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print the tables; 1 where a target is missed, under `--judge`."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES))
+    parser.add_argument("--rounds", type=int, default=1, help="how often each cell of `real` is run")
     parser.add_argument("--quick", action="store_true", help="a tenth of the calls: nothing is judged")
     parser.add_argument("--judge", action="store_true", help="end with 1 where a target is missed")
     given = parser.parse_args(arguments)
     start, met = time.monotonic(), True
+    tables = {**TABLES, "real": partial(real, rounds=given.rounds)}
     for name in given.tables:
-        met = TABLES[name](0.1 if given.quick else 1.0) and met
+        met = tables[name](0.1 if given.quick else 1.0) and met
         say()
     say(f"* a target is missed. {(time.monotonic() - start) / 60:.1f} minutes")
     return 1 if given.judge and not met and not given.quick else 0

@@ -63,14 +63,23 @@ def certificate(folder: Path) -> tuple[Path, Path]:
 
 @contextlib.contextmanager
 def running(
-    latency: float, *, spread: float = 0.5, core: int | None = None, tls: tuple[Path, Path] | None = None
+    latency: float,
+    *,
+    spread: float = 0.5,
+    core: int | None = None,
+    tls: tuple[Path, Path] | None = None,
+    refused: float = 0.0,
+    retry_after: int | None = None,
 ) -> Iterator[str]:
     """The base URL of an endpoint that answers after `latency` seconds, give or take a share `spread` of it.
 
-    It runs on the given core, or on any. With `tls`, a certificate and its key, it speaks TLS. Raises Missing where it
+    It runs on the given core, or on any. With `tls`, a certificate and its key, it speaks TLS. A share `refused` of the
+    calls, drawn at random, gets a 429 at once, with a Retry-After of so many seconds or none. Raises Missing where it
     cannot be made.
     """
-    command = [str(_made(tls is not None)), "-l", str(1000 * latency), "-s", str(spread)]
+    command = [str(_made(tls is not None)), "-l", str(1000 * latency), "-s", str(spread), "-r", str(refused)]
+    if retry_after is not None:
+        command += ["-a", str(retry_after)]
     if tls is not None:
         command += ["-c", str(tls[0]), "-k", str(tls[1])]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -87,9 +96,9 @@ def running(
 def counts(base_url: str, trust: Path | None = None) -> dict[str, Any]:
     """What an endpoint was asked so far.
 
-    `calls`, `answered`, `bytes` of the calls' bodies, `in_flight` now, the `most` at one time, `first` and `last`, the
-    time of day of those calls, and `lanes`: for each that was asked its number, calls, answered calls and time of its
-    last call. `trust` is the certificate of one over TLS.
+    `calls`, those `answered` and `refused`, `bytes` of their bodies, `in_flight` now, the `most` at one time, `first`
+    and `last`, the time of day of those calls, and `lanes`: for each that was asked its number, calls, answered calls
+    and time of its last call. `trust` is the certificate of one over TLS.
     """
     context = None if trust is None else ssl.create_default_context(cafile=str(trust))
     with urlopen(f"{base_url}/count", timeout=30, context=context) as answer:

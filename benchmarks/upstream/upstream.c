@@ -2,6 +2,7 @@
 // one thread, one epoll, HTTP/1.1 with keep-alive, plain or over TLS. It prints its port and serves until it is killed.
 //
 //   upstream [-l latency in ms] [-s spread, a share of the latency] [-c certificate -k key]
+//            [-r share of calls refused with 429, at once and at random] [-a their Retry-After in s]
 //
 //   POST [/KIND-N]/v1/chat/completions   after the latency: reasons of 1.6 kB, or "1" or "2" to a body that holds an
 //                                        assistant's turn. KIND: `ok`; `brief`, "1" or "2" to any body; `slow`, ten
@@ -58,10 +59,10 @@ static int places, free_places, places_space;
 static Timer *timers;  // a heap, the earliest on top
 static int timers_used, timers_space;
 static int poll_fd;
-static double latency, spread;
-static char *reasons, *choices[2];
+static double latency, spread, refused_share;
+static char *reasons, *choices[2], *refusal;
 
-static uint64_t calls, answered, body_bytes;
+static uint64_t calls, answered, refused, body_bytes;
 static long in_flight, most;
 static double first_call, last_call;
 static struct {
@@ -228,12 +229,24 @@ static char *completion(const char *text, int output_tokens) {
   return made;
 }
 
+static char *refusing(const char *retry_after) {
+  const char *json = "{\"error\":{\"message\":\"Rate limit reached\",\"type\":\"requests\",\"code\":\"rate_limit_exceeded\"}}";
+  char *made;
+  int length = asprintf(&made,
+                        "HTTP/1.1 429 Too Many Requests\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n"
+                        "%s%s%s\r\n%s",
+                        strlen(json), retry_after ? "Retry-After: " : "", retry_after ? retry_after : "",
+                        retry_after ? "\r\n" : "", json);
+  if (length < 0) abort();
+  return made;
+}
+
 static void count(Connection *c) {  // in `lanes`: number, calls, answered, time of the last call; times of day in s
   static char json[64 * 1024];
   int at = sprintf(json,
-                   "{\"calls\":%lu,\"answered\":%lu,\"bytes\":%lu,\"in_flight\":%ld,\"most\":%ld,\"first\":%.6f,\"last\":%.6f,"
+                   "{\"calls\":%lu,\"answered\":%lu,\"refused\":%lu,\"bytes\":%lu,\"in_flight\":%ld,\"most\":%ld,\"first\":%.6f,\"last\":%.6f,"
                    "\"lanes\":[",
-                   calls, answered, body_bytes, in_flight, most, first_call, last_call);
+                   calls, answered, refused, body_bytes, in_flight, most, first_call, last_call);
   const char *comma = "";
   for (int n = 0; n < LANES; n++) {
     if (!lanes[n].calls) continue;
@@ -267,6 +280,11 @@ static void call(Connection *c, const char *path, const char *body, size_t lengt
   last_call = lanes[c->lane].last = now(CLOCK_REALTIME);
   if (!first_call) first_call = last_call;
   lanes[c->lane].calls++;
+  if (refused_share > 0 && uniform() < refused_share) {
+    c->waiting = false;
+    refused++;
+    return say(c, refusal);
+  }
   if (++in_flight > most) most = in_flight;
   if (!strcmp(kind, "dead")) return end(c, true);
   timer_add((Timer){now(CLOCK_MONOTONIC) + seconds, (int)(c - connections), c->life});
@@ -386,12 +404,14 @@ static void serve(int listener, void *tls) {
 }
 
 int main(int number, char **words) {
-  const char *certificate = NULL, *key = NULL;
-  for (int option; (option = getopt(number, words, "l:s:c:k:")) != -1;) {
+  const char *certificate = NULL, *key = NULL, *retry_after = NULL;
+  for (int option; (option = getopt(number, words, "l:s:c:k:r:a:")) != -1;) {
     if (option == 'l') latency = atof(optarg) / 1000;
     else if (option == 's') spread = atof(optarg);
     else if (option == 'c') certificate = optarg;
     else if (option == 'k') key = optarg;
+    else if (option == 'r') refused_share = atof(optarg);
+    else if (option == 'a') retry_after = optarg;
     else return 2;
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);  // whoever started it is gone
@@ -402,6 +422,7 @@ int main(int number, char **words) {
   reasons = completion(text, 400);
   choices[0] = completion("1", 1);
   choices[1] = completion("2", 1);
+  refusal = refusing(retry_after);
   void *tls = open_tls(certificate, key);
   poll_fd = epoll_create1(EPOLL_CLOEXEC);
   int listener = listen_on_loopback();

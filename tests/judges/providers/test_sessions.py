@@ -55,13 +55,18 @@ async def hear(reader: asyncio.StreamReader, heard: Heard) -> None:
 
 @asynccontextmanager
 async def talking(script: Script, *, hearing: bool = True) -> AsyncIterator[Heard]:
-    """A server that does as the script says on each connection, once it has heard a request (or at once)."""
+    """A server that does as the script says on each connection, once it has heard a request (or its first byte).
+
+    Whoever resets a connection before that may do so before the client has it.
+    """
     heard = Heard()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         heard.connections += 1
         if hearing:
             await hear(reader, heard)
+        else:
+            await reader.readexactly(1)
         await script(reader, writer, heard.connections)
 
     async with listening(serve) as address:

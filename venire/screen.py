@@ -38,6 +38,8 @@ def plain(text: str) -> str:
 
 _GAP = 2
 _SHORTEST_NAME = 8
+_BETWEEN_TURNS = 60.0
+"""Seconds after a line that says a lane is slowed, or is no more, in which the contrary has no line of its own."""
 _ROOM_FOR_A_BAR = 120
 
 
@@ -115,16 +117,22 @@ def told_round(number: int) -> bool:
 
 @contextmanager
 def progress(screen: Console) -> Iterator[Callable[[Statistics], None]]:
-    """A bar on a terminal; elsewhere a line at every tenth of the way, of rounds only those that `told_round` names."""
+    """A bar on a terminal; elsewhere a line at every tenth of the way, of rounds only those that `told_round` names.
+
+    A line too says that rate-limit responses begin to slow a lane, or do so no more: the next tenth may be hours off.
+    """
     if not screen.is_terminal:
-        last = [(0, -1)]
+        last, told_slowed, quiet_until = (0, -1), False, 0.0
 
         def line(now: Statistics) -> None:
+            nonlocal last, told_slowed, quiet_until
             tenth = (now.round, 10 * (now.settled + now.failed) // max(1, now.planned))
-            if tenth > last[0]:
-                last[0] = tenth
-                if now.round and not told_round(now.round):
-                    return
+            turned = bool(now.slowed) != told_slowed and now.elapsed >= quiet_until
+            due = tenth > last and (not now.round or told_round(now.round))
+            last = max(last, tenth)
+            if turned or due:
+                if bool(now.slowed) != told_slowed:
+                    told_slowed, quiet_until = bool(now.slowed), now.elapsed + _BETWEEN_TURNS
                 screen.print(f"  {_told(now)}")
 
         yield line

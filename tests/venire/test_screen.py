@@ -231,3 +231,24 @@ def test_two_hundred_rounds_are_not_told_in_two_hundred_lines() -> None:
     assert len(lines) <= 60
     assert "round 200" in lines[-1]
     assert [number for number in range(1, 301) if told_round(number)] == [*range(1, 11), *range(20, 101, 10), 200, 300]
+
+
+def test_a_log_says_that_a_lane_is_slowed_before_the_next_tenth_of_the_way() -> None:
+    """The danger: a run without a terminal stopped by rate-limit responses said nothing until it went on."""
+    out = io.StringIO()
+    with progress(Console(file=out, width=200)) as tell:
+        for second in range(400):
+            slowed = ("judge-1: sends single calls after 8 rate-limit responses",) if 20 <= second < 300 else ()
+            tell(Statistics(planned=100_000, settled=100, failed=0, elapsed=second, slowed=slowed))
+    began, slow, gone = out.getvalue().splitlines()
+    assert "slowed" not in began
+    assert slow.endswith("judge-1: sends single calls after 8 rate-limit responses, 20 s")
+    assert gone.endswith("$0.00, 5 min")
+
+
+def test_a_lane_that_is_slowed_again_and_again_is_told_once_a_minute_at_most() -> None:
+    out = io.StringIO()
+    with progress(Console(file=out, width=200)) as tell:
+        for second in range(600):
+            tell(Statistics(planned=100_000, settled=100, failed=0, elapsed=second, slowed=("slow",) * (second % 2)))
+    assert 2 <= len(out.getvalue().splitlines()) <= 11

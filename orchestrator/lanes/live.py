@@ -136,7 +136,8 @@ class Lane:
                 if route.closed is None:
                     if route.gate.slowed:
                         self._tally.of(route.name).slowed += seconds
-                    self._telling.waiting(route, self._clock.monotonic())
+                    others = bool(self.routes.beside((route,)))
+                    self._telling.waiting(route, self._clock.monotonic(), others=others)
                     self._telling.slowed(route)
             if len(self._returns) == len(self.workers):
                 self._telling.all_wait(len(self._returns), min(self._returns.values()) - self._clock.monotonic())

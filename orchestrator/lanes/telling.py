@@ -84,15 +84,16 @@ class Telling:
             about = {"in_flight": control.allowed, "calls_per_second": rate, "refused": control.slowed_by}
             self.events.emit("lane.slowed" if slow else "lane.unslowed", lane=self.lane, route=route.name, **about)
 
-    def waiting(self, route: Route, now: float) -> None:
-        """Said to the person at the terminal, once a hold, where a route sends nothing for long."""
+    def waiting(self, route: Route, now: float, *, others: bool) -> None:
+        """Said to the person at the terminal, once a hold, where a route sends nothing for long.
+
+        `others` says whether calls go on by other routes.
+        """
         seconds = route.gate.held_for
         if seconds >= _LONG_PAUSE and now + seconds > self._told_until.get(route.name, 0.0) + 1:
             self._told_until[route.name] = now + seconds
-            self._warn(
-                f"{route.name}: no call is sent for {seconds:.0f} s: {route.gate.held_why} (Ctrl-C stops, and "
-                "the same command goes on later)"
-            )
+            rest = "; calls go by the other routes" if others else " (Ctrl-C stops, and the same command goes on later)"
+            self._warn(f"{route.name}: no call is sent for {seconds:.0f} s: {route.gate.held_why}{rest}")
 
     def all_wait(self, calls: int, seconds: float) -> None:
         """Said to the person at the terminal where only calls are left that the provider asked to wait."""

@@ -881,3 +881,25 @@ def test_whatever_routes_answer_every_trial_ends_and_accounts_balance(
         assert len(ended) == trials
     tries = Counter((one.trial, one.number) for one in house.kept.attempts)
     assert set(tries.values()) <= {1}
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_long_hold_of_one_route_is_not_told_as_one_of_the_whole_lane(both: bool) -> None:
+    """The danger: "no call is sent for 3600 s (Ctrl-C stops ...)" while all calls went by the fallback."""
+    house = House(key(), fallback())
+
+    async def main() -> None:
+        for gate in house.gates[: 1 + both]:
+            gate.pause(3600.0)
+        house.lane.workers.add(asyncio.ensure_future(house.ask()))
+        await house.clock.sleep(0.5)
+        house.lane.tell_holds(1.0)
+        house.lane.send_home()
+        await asyncio.gather(*house.lane.workers, return_exceptions=True)
+
+    house.run(main())
+    assert len(house.told) == 1 + both
+    for told in house.told:
+        assert "no call is sent for 3600 s: the provider asks to wait" in told
+        assert ("calls go by the other routes" in told) is not both
+        assert ("Ctrl-C stops" in told) is both

@@ -141,9 +141,9 @@ class LiteLLMProvider:
         if connections is not None:
             await connections.leave()
 
-    def _hear(self, headers: Mapping[str, str]) -> None:
+    def _hear(self, status: int, headers: Mapping[str, str]) -> None:
         if self.on_limits is not None and self._limits.due():
-            self._limits.tell(self.on_limits, headers)
+            self._limits.tell(self.on_limits, headers, refused=status == 429)
 
     def _timeout(self) -> Any:
         """Connecting and silence; the whole call has its own timer. Not all of litellm's vendors keep the first."""

@@ -22,7 +22,7 @@ from venire.judges.providers.faults import failure, refusal
 
 __all__ = ["HEARD", "Connections", "broken_call"]
 
-HEARD: ContextVar[Callable[[Mapping[str, str]], None]] = ContextVar("HEARD")
+HEARD: ContextVar[Callable[[int, Mapping[str, str]], None]] = ContextVar("HEARD")
 """Who wants the headers of the answer: the session is shared, and litellm hands out few of them."""
 
 
@@ -93,7 +93,7 @@ async def _stay(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerTy
     """Turn a redirect of a call into an error before litellm sees it, which would follow with the key; read limits."""
     response = await handler(request)
     if (hear := HEARD.get(None)) is not None:
-        hear(response.headers)
+        hear(response.status, response.headers)
     if request.method == "POST" and 300 <= response.status < 400:
         response.close()
         raise refusal(response.status, response.headers, "", SystemClock().wall())

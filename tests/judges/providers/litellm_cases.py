@@ -198,7 +198,9 @@ def test_headers_go_and_limits_come_with_every_vendor(serving, saying, question,
             assert [headers["x-title"] for headers in vendor.headers] == ["a title"] * 3
 
     asyncio.run(call())
-    assert found == [(Limits(requests_per_minute=500, tokens_per_minute=30000), 6.0)]
+    assert found == [(Limits(requests_per_minute=500, tokens_per_minute=30000), 0.0)], (
+        "a refusal holds its own call alone"
+    )
 
 
 def test_limits_come_with_an_answer_and_an_account_is_no_secret(serving, saying, good, question, key):

@@ -482,10 +482,13 @@ def test_an_account_is_a_host_a_digest_and_a_model(subject, key):
 
 @pytest.mark.parametrize("status", [200, 429])
 def test_what_an_answer_says_of_limits_is_told(subject, serving, saying, good, question, status):
+    """The danger: one refusal in a hundred, with the counters of its bucket, held every call for an hour."""
     told: list[Any] = []
+    bucket = {"x-ratelimit-limit-tokens": "30000", "x-ratelimit-remaining-tokens": "0"}
+    headers = {**bucket, "x-ratelimit-reset-tokens": "3600s", "Retry-After": "3600"}
 
     async def call() -> None:
-        async with serving(saying(good, status, {"x-ratelimit-limit-tokens": "30000"})) as vendor:
+        async with serving(saying(good, status, headers)) as vendor:
             provider = subject.open(vendor.url)
             assert provider.on_limits is None
             provider.on_limits = lambda limits, hold: told.append((limits, hold))
@@ -497,4 +500,4 @@ def test_what_an_answer_says_of_limits_is_told(subject, serving, saying, good, q
             await provider.close()
 
     asyncio.run(call())
-    assert told == [(Limits(tokens_per_minute=30000), 0.0)]
+    assert told == [(Limits(tokens_per_minute=30000), 0.0 if status == 429 else 3600.0)]

@@ -195,7 +195,7 @@ def test_limits_are_told_at_most_once_a_second(serving, good):
 
     async def answer(request: web.Request) -> web.StreamResponse:
         headers = {"x-ratelimit-limit-requests": "500", "x-ratelimit-remaining-requests": f"{remaining}"}
-        return web.json_response(good, status=429, headers={**headers, "x-ratelimit-reset-requests": "6s"})
+        return web.json_response(good, headers={**headers, "x-ratelimit-reset-requests": "6s"})
 
     async def go():
         nonlocal now, remaining
@@ -207,8 +207,7 @@ def test_limits_are_told_at_most_once_a_second(serving, good):
                     now, remaining = ((100.0, 5), (100.1, 5), (101.0, 0), (101.1, 0))[number]
                     if number == 1:
                         provider.on_limits = lambda limits, hold: told.append((limits, hold))
-                    with pytest.raises(CallError):
-                        await provider.send(body, "1")
+                    await provider.send(body, "1")
             finally:
                 await provider.close()
 

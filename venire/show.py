@@ -173,8 +173,8 @@ def _show_routes(screen: Console, summary: CampaignSummary) -> None:
         if calls.slowed >= _SLOWED_SECONDS:
             responses = calls.ended[Fault.RATE_LIMITED]
             screen.print(
-                f"{plain(name)}: slowed for {duration(calls.slowed)} by rate-limit responses ({responses:,}): a limit "
-                "that the campaign file gives is kept without them (requests_per_minute)"
+                f"{plain(name)}: slowed for {duration(calls.slowed)} by rate-limit responses ({responses:,} in all). "
+                "If the account has a limit, give it as requests_per_minute: then calls wait before they are refused"
             )
     screen.print()
 
@@ -196,7 +196,8 @@ def _show_ending(screen: Console, session: Session, summary: CampaignSummary) ->
     for lane, why in summary.closed_lanes.items():
         names = [repr(one.name) for one in session.campaign.judges if lane_name(one.lane) == lane]
         whose = f"{session.asked} {few(names, 4)}, {lane}"
-        screen.print(f"\nlane closed: {plain(whose)}: {plain(why)}; {left}. Mend it and go on: {again}")
+        mend = "Mend it, or, if only some texts are refused, try the others" if "refusals running" in why else "Mend it"
+        screen.print(f"\nlane closed: {plain(whose)}: {plain(why)}; {left}. {mend} and go on: {again}")
     if summary.progress.failed:
         failures = failure_summary(failure_reasons(session.store, session.planned.id), summary.progress.failed)
         screen.print(f"\n{failures}; try them again: {again} --retry-failed")

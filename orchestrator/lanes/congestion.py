@@ -127,6 +127,8 @@ class CongestionControl:
         self._monitor = RateLimitMonitor()
         self._number = 0
         self._latency = self._refusal_latency = 0.0
+        self._quick_refusal = math.inf
+        """The quickest of the latest refusals: a busy event loop makes all of them look as slow as answers."""
         self._began = self._due = 0.0
         self._was_limiting = False
         self._confirming = False
@@ -204,7 +206,8 @@ class CongestionControl:
     def refused(self, now: float, number: int, latency: float, in_flight: int, retry_after: float | None) -> None:
         """A call was refused for its rate, `in_flight` still counting it; `retry_after`: seconds asked for with it."""
         self._refusal_latency = max(latency, 0.9 * self._refusal_latency)
-        self._monitor.by_end = 0.0 < self._latency < 2.0 * self._refusal_latency
+        self._quick_refusal = min(latency, 1.05 * self._quick_refusal)
+        self._monitor.by_end = 0.0 < self._latency < 2.0 * self._quick_refusal
         was_free, climb = self.free, 1
         if self._block is not None:
             self._refused_in_block(now, number, retry_after, self._block)

@@ -296,3 +296,22 @@ def test_an_answer_wakes_who_waits_for_a_place() -> None:
         return (await waiting).waited
 
     assert run(clock, main()) == pytest.approx(0.1)
+
+
+def test_sporadic_refusals_are_no_outage_where_a_busy_event_loop_makes_them_look_slow() -> None:
+    """Calls leave in batches, the refused ones of a batch end before its answers, all late by up to a batch's time."""
+    chance, now, blocked, free = Random(1), 0.0, 0, 0
+    control = CongestionControl(256, lambda now: 10_000)
+    batches = 400
+    for _ in range(batches):
+        numbers = [control.sent(now) for _ in range(min(256, control.allowed))]
+        refused = [number for number in numbers if chance.random() < 0.05]
+        for place, number in enumerate(refused):
+            control.refused(now + 0.04, number, 0.004 + 0.036 * place / len(refused), len(numbers), None)
+        for number in sorted(set(numbers) - set(refused)):
+            control.ended(now + 0.05, number, 0.05)
+        now = max(now + 0.06, control.held_until)
+        blocked += control.state is Congestion.BLOCKED
+        free += control.free
+    assert blocked == 0
+    assert free > 0.8 * batches

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from venire.arena.battles import Battles
+    from venire.arena.campaigns import PhaseSettings
 
-__all__ = ["Estimates", "JudgeHabit", "Look", "ModelLook", "Pick", "PlanState", "Steering"]
+__all__ = ["Choose", "Estimates", "JudgeHabit", "Look", "ModelLook", "Pick", "PlanState", "Policy", "Steering"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,28 @@ class Pick:
     instruction: str | None = None
     why: str = ""
     gain: float | None = None
+
+
+Choose = Callable[["PlanState", "PhaseSettings", int, "np.random.Generator"], "list[Pick]"]
+"""From what is known to what is judged next: so many matchups of a policy that crosses, else so many battles."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A matchup policy, an entry of `registry.POLICIES`.
+
+    `choose` is a pure function, seeded by the generator that it is given. `crossed` matchups go to all instructions of
+    the plan, others are battles. `adaptive` policies want to see verdicts between two rounds. Policies with `needs_elo`
+    are refused where a model has no reference rating. One that takes `every_pair` is given no number of matchups.
+    `settings` are keys of a phase that it takes beside those of all policies.
+    """
+
+    choose: Choose
+    crossed: bool
+    adaptive: bool = False
+    needs_elo: bool = False
+    every_pair: bool = False
+    settings: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

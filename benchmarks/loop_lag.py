@@ -58,7 +58,7 @@ def client(url: str, body: bytes, calls: int, seconds: float, warm_up: float, lo
             await provider.send(body, "bench")
 
     async def go() -> None:
-        provider = PROVIDERS["openai"](Endpoint(url, None, 120.0, calls))
+        provider = PROVIDERS["openai"].open(Endpoint(url, None, 120.0, calls))
         until = time.perf_counter() + warm_up + seconds
         asking = [asyncio.ensure_future(ask(provider, until)) for _ in range(calls)]
         await asyncio.sleep(warm_up)

@@ -15,9 +15,10 @@ from pydantic import ValidationError
 
 from venire.arena.campaigns import Limits
 from venire.arena.records import RECORDED, Origin
+from venire.arena.registry import PROVIDERS
 from venire.configs.plan_checks import plan_problems
 from venire.configs.problems import Place, Problem, quoted
-from venire.configs.schema import HOMES, ContestantTable, JudgeTable, RespondentTable
+from venire.configs.schema import ContestantTable, JudgeTable, RespondentTable
 
 __all__ = ["cross_problems", "is_simulated"]
 
@@ -104,22 +105,37 @@ def _respondent_problems(place: Place, judge: Mapping[str, Any]) -> Iterator[Pro
         if way.get("provider") == "replay":
             yield Problem((*place, "fallback", rank, "provider"), "what is on record does not stand in for a judge")
     yield from _recorded_problems(place, judge)
+    yield from _option_problems(place, judge)
     model = judge.get("model")
     if "base_url" in judge or not isinstance(model, str):
         return
     provider = judge.get("provider", "openai")
-    if provider == "litellm":
+    if not isinstance(provider, str) or provider not in PROVIDERS:
+        return
+    home = PROVIDERS[provider].home
+    if home is not None:
+        if is_simulated(model):
+            yield Problem((*place, "provider"), "a simulated judge speaks OpenAI's protocol: leave provider out")
+    elif provider != "openai":
         yield Problem(
             (*place, "base_url"),
-            "missing; provider litellm needs it, so that a key cannot go to a wrong host; accepted: an http(s) URL",
+            f"missing; provider {provider} needs it, so that a key cannot go to a wrong host; accepted: an http(s) URL",
         )
-    elif provider == "openai" and not is_simulated(model):
+    elif not is_simulated(model):
         yield Problem(
             (*place, "base_url"),
             "missing; only simulated/... models do without; for OpenAI: https://api.openai.com/v1",
         )
-    elif provider in HOMES and is_simulated(model):
-        yield Problem((*place, "provider"), "a simulated judge speaks OpenAI's protocol: leave provider out")
+
+
+def _option_problems(place: Place, judge: Mapping[str, Any]) -> Iterator[Problem]:
+    """The table of a protocol's own options has none that a judge of any protocol is told otherwise."""
+    options = judge.get("options")
+    for name in options if isinstance(options, dict) else ():
+        if name in JudgeTable.model_fields:
+            yield Problem((*place, "options", name), f"this is a key of the judge itself: give {name} beside options")
+        elif not name.replace("_", "").isalnum() or name == "vocabulary":
+            yield Problem((*place, "options", name), "no protocol can have an option of this name: leave it out")
 
 
 _NEEDLESS = ("base_url", "key_variable", "key_variables", "fallback", "price", "system", "examples", "prompts", "proxy")
@@ -171,12 +187,14 @@ def _way_problems(place: Place, way: Mapping[str, Any], judge: Mapping[str, Any]
     if isinstance(cached, int | Decimal) and isinstance(plain, int | Decimal) and cached > plain:
         yield Problem((*place, "price", "cached"), "above input: reading from a cache never costs more")
     provider = way.get("provider", judge.get("provider"))
-    if provider == "litellm" and ("proxy" in judge or "proxy_variable" in judge):
-        yield Problem((*place, "provider"), "litellm is not asked through a proxy: leave the proxy out")
-    temperature = judge.get("temperature")
-    if provider == "anthropic" and isinstance(temperature, int | Decimal) and temperature > 1:
+    if not isinstance(provider, str) or provider not in PROVIDERS:
+        return
+    entry, temperature = PROVIDERS[provider], judge.get("temperature")
+    if not entry.proxies and ("proxy" in judge or "proxy_variable" in judge):
+        yield Problem((*place, "provider"), f"{provider} is not asked through a proxy: leave the proxy out")
+    if isinstance(temperature, int | Decimal) and entry.max_temperature < temperature <= 2:
         where = (*place[:2], "temperature")
-        yield Problem(where, "Anthropic takes a temperature from 0 to 1: choose one of these")
+        yield Problem(where, f"{provider} takes a temperature from 0 to {entry.max_temperature}: choose one of these")
 
 
 def _fallback_problems(place: Place, way: Mapping[str, Any], judge: Mapping[str, Any]) -> Iterator[Problem]:

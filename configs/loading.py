@@ -33,8 +33,8 @@ from venire.arena.errors import InputError
 from venire.arena.records import GENERATE
 from venire.configs.checks import cross_problems, is_simulated
 from venire.configs.problems import Place, Problem, found_problems, key_path, lines
+from venire.configs.registered import needless_matchups
 from venire.configs.schema import (
-    WITHOUT_MATCHUPS,
     CampaignFile,
     ContestantTable,
     DataTable,
@@ -230,7 +230,7 @@ def _phase(name: str, table: PhaseTable) -> PhaseSettings:
     return PhaseSettings(
         table.policy,
         name,
-        matchups=None if table.policy in WITHOUT_MATCHUPS else table.matchups,
+        matchups=None if needless_matchups(table.policy) else table.matchups,
         battles=table.battles,
         round=table.round,
         coverage=float(table.coverage),
@@ -246,7 +246,7 @@ def _budget(table: LimitsTable) -> Budget:
 
 
 def _judge(table: JudgeTable, recorded: Recorded | None) -> JudgeSettings:
-    options = {"repair": str(int(table.repair and recorded is None))}
+    options = {**table.options, "repair": str(int(table.repair and recorded is None))}
     options |= {"logprobs": "1"} if table.logprobs else {}
     options |= {"best": str(table.best)} if table.best is not None else {}
     if table.too_long != "error":  # what is sent depends on it then, and on the context

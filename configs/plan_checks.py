@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from venire.arena.registry import POLICIES
 from venire.configs.problems import Place, Problem
-from venire.configs.schema import CHOOSES_BATTLES, WITHOUT_MATCHUPS, PhaseTable, PlanTable
+from venire.configs.registered import chooses_battles, needless_matchups, policies_with
+from venire.configs.schema import PhaseTable, PlanTable
 
 __all__ = ["plan_problems"]
 
@@ -55,28 +57,34 @@ def _policy(phase: Mapping[str, Any]) -> str:
 
 def _phase_problems(place: Place, phase: Mapping[str, Any]) -> Iterator[Problem]:
     policy = _policy(phase)
-    if policy in WITHOUT_MATCHUPS and "matchups" in phase:
-        instead = "give battles" if policy in CHOOSES_BATTLES else 'choose "widest-gap" or "random"'
-        yield Problem(
-            (*place, "matchups"), f'policy "{policy}" {WITHOUT_MATCHUPS[policy]}: leave matchups out, or {instead}'
-        )
-    if policy not in CHOOSES_BATTLES:
+    if (why := needless_matchups(policy)) and "matchups" in phase:
+        instead = "give battles" if chooses_battles(policy) else 'choose "widest-gap" or "random"'
+        yield Problem((*place, "matchups"), f'policy "{policy}" {why}: leave matchups out, or {instead}')
+    if not chooses_battles(policy):
         for key in _OF_BATTLES:
             if key in phase:
                 yield Problem(
                     (*place, key),
                     f'policy "{policy}" puts whole matchups to all instructions: leave {key} out, or choose one of '
-                    f"{', '.join(CHOOSES_BATTLES)}",
+                    f"{_battle_policies()}",
                 )
-    if "purpose" in phase and policy != "information":
-        yield Problem((*place, "purpose"), 'only policy "information" has a purpose: leave it out')
-    if "band" in phase and policy not in ("banded-gap", "half-banded"):
-        yield Problem((*place, "band"), 'a band belongs to policy "banded-gap" or "half-banded": leave it out')
+    if "purpose" in phase and policy not in (able := policies_with("purpose")):
+        yield Problem((*place, "purpose"), f"only policy {_listed(able)} has a purpose: leave it out")
+    if "band" in phase and policy not in (able := policies_with("band")):
+        yield Problem((*place, "band"), f"a band belongs to policy {_listed(able)}: leave it out")
     for key, purpose in (("top", "boundary"), ("place", "place")):
         if key in phase and phase.get("purpose") != purpose:
             yield Problem((*place, key), f'{key} belongs to purpose "{purpose}": leave it out, or choose that')
     if phase.get("purpose") == "place" and "place" not in phase:
         yield Problem((*place, "place"), 'missing; accepted: the name of the model that purpose "place" is about')
+
+
+def _battle_policies() -> str:
+    return ", ".join(name for name in POLICIES if chooses_battles(name))
+
+
+def _listed(policies: Sequence[str]) -> str:
+    return " or ".join(f'"{name}"' for name in policies)
 
 
 def _names(phases: Sequence[tuple[Place, Mapping[str, Any]]]) -> Iterator[Problem]:
@@ -87,7 +95,7 @@ def _names(phases: Sequence[tuple[Place, Mapping[str, Any]]]) -> Iterator[Proble
         if isinstance(name, str) and name in seen:
             yield Problem((*place, "name"), "another phase has this name: give each its own")
         seen.setdefault(name, place)
-        if number + 1 < len(phases) and _policy(phase) in CHOOSES_BATTLES and "battles" not in phase:
+        if number + 1 < len(phases) and chooses_battles(_policy(phase)) and "battles" not in phase:
             yield Problem((*place, "battles"), "missing: only the last phase may go on until a rule stops it")
 
 
@@ -96,12 +104,12 @@ def _endings(raw: Mapping[str, Any], phases: Sequence[tuple[Place, Mapping[str, 
     plan, budget = raw["plan"], raw.get("budget")
     stop = plan.get("stop")
     rules = [key for key in _RULES if isinstance(stop, dict) and stop.get(key)]
-    in_rounds = [place for place, phase in phases if _policy(phase) in CHOOSES_BATTLES]
+    in_rounds = [place for place, phase in phases if chooses_battles(_policy(phase))]
     if rules and not in_rounds:
         yield Problem(
             ("plan", "stop"),
             "a rule stops a campaign between two rounds, and no policy here plans in rounds: choose one of "
-            f"{', '.join(CHOOSES_BATTLES)}, or leave [plan.stop] out",
+            f"{_battle_policies()}, or leave [plan.stop] out",
         )
     if isinstance(stop, dict) and "indifference" in stop and not {"top", "ranks"} & set(rules):
         yield Problem(("plan", "stop", "indifference"), "belongs to the rules top and ranks: give one of them")

@@ -14,7 +14,9 @@ from decimal import Decimal
 from typing import Any, NamedTuple, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
+from venire.configs.registered import OneOf
 from venire.configs.schema import CampaignFile
 
 __all__ = ["Place", "Problem", "found_problems", "key_path", "lines", "quoted"]
@@ -111,10 +113,16 @@ def _described(place: Place) -> tuple[type[BaseModel] | None, str]:
         field = model.model_fields.get(part) if model is not None else None
         if field is None:
             break
-        accepted = field.description or ""
+        choice = next((one for one in _metadata(field) if isinstance(one, OneOf)), None)
+        accepted = field.description or "" if choice is None else choice.accepted
         model = _inner_model(field.annotation)
         named = get_origin(field.annotation) is dict
     return table, accepted
+
+
+def _metadata(field: FieldInfo) -> tuple[object, ...]:
+    """What stands beside the type of a field, that of an optional one included."""
+    return (*field.metadata, *(one for part in get_args(field.annotation) for one in getattr(part, "__metadata__", ())))
 
 
 def _inner_model(annotation: object) -> type[BaseModel] | None:

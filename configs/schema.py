@@ -6,13 +6,14 @@ more than one key stand in `checks`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from decimal import Decimal
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from venire.arena.records import RECORDED
+from venire.arena.registry import POLICIES, PROVIDERS
+from venire.configs.registered import OneOf
 from venire.configs.values import (
     MONEY,
     PATH,
@@ -39,9 +40,6 @@ from venire.configs.values import (
 )
 
 __all__ = [
-    "CHOOSES_BATTLES",
-    "HOMES",
-    "WITHOUT_MATCHUPS",
     "BudgetTable",
     "CampaignFile",
     "ContestantTable",
@@ -58,25 +56,6 @@ __all__ = [
     "StopTable",
 ]
 
-HOMES: Mapping[str, str] = {
-    "anthropic": "https://api.anthropic.com/v1",
-    "gemini": "https://generativelanguage.googleapis.com/v1beta",
-}
-"""Where a provider is reached that speaks one vendor's own protocol, as long as no base_url is given."""
-
-
-CHOOSES_BATTLES: Mapping[str, str] = dict.fromkeys(
-    ("balanced", "near-tie", "information", "gap-error"), "chooses battles, one pair on one instruction each"
-)
-"""Policies that plan battles, not matchups for all instructions."""
-
-WITHOUT_MATCHUPS: Mapping[str, str] = {
-    "all-pairs": "takes every pair of models",
-    "recorded": "takes every pair that is on record",
-    **CHOOSES_BATTLES,
-}
-"""Policies for which no number of matchups is given, and why."""
-
 
 class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
@@ -91,8 +70,7 @@ class PriceTable(_Table):
     written: Money | None = Field(default=None, description=MONEY)
 
 
-_Provider = Literal["openai", "anthropic", "gemini", "litellm", "replay"]
-_PROVIDER = '"openai", "anthropic", "gemini", "litellm" or "replay"'
+_Provider = Annotated[str, OneOf(PROVIDERS, also=("replay",))]
 _URL = "an http or https URL, such as https://api.openai.com/v1"
 _TEMPERATURE = 'a number from 0 to 2 with at most 9 decimals, or "default" for leaving it to the model'
 _LIMIT = whole(1, 10**12)
@@ -102,7 +80,7 @@ _Limit = Annotated[int | None, Field(ge=1, le=10**12, description=_LIMIT)]
 class FallbackTable(_Table):
     """One `[[judge.fallback]]`: where else the same model is reached."""
 
-    provider: _Provider | None = Field(default=None, description=_PROVIDER)
+    provider: _Provider | None = None
     base_url: Address = Field(description=_URL)
     key_variable: Variable | None = Field(default=None, description="the name of an environment variable")
     model: Text | None = Field(default=None, description=TEXT)
@@ -115,7 +93,7 @@ class RespondentTable(_Table):
 
     name: Text | None = Field(default=None, description=TEXT)
     model: Text = Field(description=TEXT)
-    provider: _Provider = Field(default="openai", description=_PROVIDER)
+    provider: _Provider = "openai"
     base_url: Address | None = Field(default=None, description=_URL)
     key_variable: Variable | None = Field(default=None, description="the name of an environment variable")
     key_variables: Variables | None = Field(
@@ -152,9 +130,10 @@ class RespondentTable(_Table):
     @model_validator(mode="before")
     @classmethod
     def _at_home(cls, table: Any) -> Any:
-        """The vendor's own address where none is given and the provider has one host."""
-        if isinstance(table, dict) and "base_url" not in table and table.get("provider") in ("anthropic", "gemini"):
-            return {**table, "base_url": HOMES[table["provider"]]}
+        """The vendor's own address where none is given and the provider speaks to one vendor alone."""
+        provider = table.get("provider") if isinstance(table, dict) and "base_url" not in table else None
+        if isinstance(provider, str) and provider in PROVIDERS and PROVIDERS[provider].home is not None:
+            return {**table, "base_url": PROVIDERS[provider].home}
         return table
 
 
@@ -169,6 +148,7 @@ class JudgeTable(RespondentTable):
         default="error", description='"error", "truncate-both" or "middle"'
     )
     examples: Text | None = Field(default=None, description=PATH)
+    options: dict[str, str] = Field(default={}, description='a table of texts, such as { points = "5" }')
     prompts: dict[str, Text] = Field(default={}, description='a table of files, such as { reasons = "reasons.txt" }')
     recorded: Text | None = Field(default=None, description=PATH)
     map: dict[str, Text] = Field(default={}, description='a table of column names, such as { verdict = "winner" }')
@@ -214,19 +194,7 @@ class DataTable(_Table):
     families: dict[str, Text] = Field(default={}, description="a table from model to family")
 
 
-_Policy = Literal[
-    "widest-gap",
-    "banded-gap",
-    "half-banded",
-    "random",
-    "all-pairs",
-    "balanced",
-    "near-tie",
-    "information",
-    "gap-error",
-    "recorded",
-]
-_POLICIES = " or ".join(", ".join(f'"{name}"' for name in get_args(_Policy)).rsplit(", ", 1))
+_Policy = Annotated[str, OneOf(POLICIES, also=(RECORDED,), lead="one of ")]
 _BATTLES = whole(1, 1_000_000_000)
 _POINTS = "a number of Elo points above 0 and at most 100000"
 
@@ -234,7 +202,7 @@ _POINTS = "a number of Elo points above 0 and at most 100000"
 class PhaseTable(_Table):
     """One `[[plan.phase]]`: a part of the plan with a policy of its own."""
 
-    policy: _Policy = Field(default="widest-gap", description=f"one of {_POLICIES}")
+    policy: _Policy = "widest-gap"
     matchups: int = Field(default=30, ge=1, le=10_000_000, description=whole(1, 10_000_000))
     coverage: Share = Field(default=Decimal("0.3"), description="a number above 0 and at most 1")
     band: Band = Field(

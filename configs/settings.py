@@ -9,7 +9,8 @@ from decimal import Decimal
 from typing import Any
 
 from venire.arena.campaigns import Limits
-from venire.configs.schema import WITHOUT_MATCHUPS, CampaignFile, JudgeTable, PlanTable, StopTable
+from venire.configs.registered import needless_matchups
+from venire.configs.schema import CampaignFile, JudgeTable, PlanTable, StopTable
 
 __all__ = ["canonical_settings", "generation_settings", "plain_number"]
 
@@ -51,6 +52,7 @@ _LATER_OF_JUDGE = (
     "context",
     "too_long",
     "examples",
+    "options",
     "prompts",
     "recorded",
     "map",
@@ -64,7 +66,7 @@ def canonical_settings(file: CampaignFile) -> str:
     """The file as canonical JSON, defaults included, without what concerns contestants alone."""
     settings = file.model_dump(exclude={"contestant": True, "budget": {"generation"}})
     for plan in (settings["plan"], *settings["plan"]["phase"]):
-        if plan["policy"] in WITHOUT_MATCHUPS:
+        if needless_matchups(plan["policy"]):
             plan["matchups"] = None
     for *tables, key, default in _LATER:
         table = settings

@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import exp, isfinite, log
 
-from venire.arena.records import Conversation, Material, Preference, Reply, Trial
+from venire.arena.records import Conversation, Material, Preference, Reply, Shape, Trial
 from venire.judges.asking import answer, make_request, user
+from venire.judges.dressing import dress
+from venire.judges.entry import SHORT, Example, Option, ProtocolEntry
 from venire.judges.parsing.choices import WHOLE, read_choice
 from venire.judges.prompts import choose, fixed
 from venire.judges.showing import show_completion, show_instruction
 
-__all__ = ["PROMPTS", "binary", "log_odds"]
+__all__ = ["BINARY", "PROMPTS", "binary", "log_odds"]
 
 PROMPTS = ("question", "repair")
 _WINNER = {1: 1, 2: -1}
@@ -69,3 +71,16 @@ def _log_sum(values: list[float]) -> float | None:
     """The logarithm of summed probabilities, relative to the largest so that none is lost; None for none."""
     told = [value for value in values if isfinite(value)]
     return max(told) + log(sum(exp(value - max(told)) for value in told)) if told else None
+
+
+BINARY = ProtocolEntry(
+    number=3,
+    shape=Shape.PAIR,
+    talk=dress(binary),
+    prompts=PROMPTS,
+    folder="binary",
+    expects=(SHORT,),
+    options={"logprobs": Option(frozenset({"0", "1"}).__contains__, '"1" or "0"')},
+    examples=(Example(("1",), Preference(1)), Example(("Neither.", "2"), Preference(-1))),
+    rehearse="venire.simulation.verdicts:compare",
+)

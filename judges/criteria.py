@@ -9,16 +9,19 @@ score is the score.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
-from venire.arena.records import Conversation, Material, Preference, Reply, Trial
+from venire.arena.records import Conversation, Material, Preference, Reply, Shape, Trial
 from venire.judges.asking import answer, make_request, user
+from venire.judges.dressing import dress
+from venire.judges.entry import REASONS, Example, ProtocolEntry
 from venire.judges.parsing.scores import read_scores
 from venire.judges.prompts import choose, fixed
 from venire.judges.showing import show_completion, show_instruction
 
-__all__ = ["CRITERIA", "PROMPTS", "SCHEMA", "criteria"]
+__all__ = ["CRITERIA", "PROMPTS", "PROTOCOL", "SCHEMA", "criteria"]
 
 PROMPTS = ("question", "repair")
 CRITERIA = ("adherence", "helpfulness", "factuality", "completeness", "clarity", "fluency")
@@ -65,3 +68,17 @@ def _read(reply: Reply) -> tuple[Preference, str, bool] | None:
     mean = sum(first - second for first, second in scores.pairs) / len(scores.pairs)
     # An object that came whole is not missing anything: only the explanation after it can have been cut off.
     return Preference(scores.winner, mean, scores.pairs), rule, True
+
+
+_EXAMPLE = {"first": dict.fromkeys(CRITERIA, 8), "second": dict.fromkeys(CRITERIA, 5), "preference": "first"}
+
+PROTOCOL = ProtocolEntry(
+    number=2,
+    shape=Shape.PAIR,
+    talk=dress(criteria),
+    prompts=PROMPTS,
+    folder="criteria",
+    expects=(REASONS,),
+    examples=(Example((json.dumps(_EXAMPLE),), Preference(1, 3.0, ((8.0, 5.0),) * len(CRITERIA))),),
+    rehearse="venire.simulation.verdicts:compare",
+)

@@ -8,13 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from venire.arena.records import Conversation, Grade, Material, Reply, Trial
+from venire.arena.records import Conversation, Grade, Material, Reply, Shape, Trial
 from venire.judges.asking import answer, make_request, user
+from venire.judges.dressing import dress
+from venire.judges.entry import SHORT, Example, ProtocolEntry
 from venire.judges.parsing.letters import WHOLE_LETTERS, Words, read_word
 from venire.judges.prompts import choose, fixed
 from venire.judges.showing import show_completion, show_instruction, show_reference
 
-__all__ = ["PROMPTS", "direct", "direct_reference"]
+__all__ = ["DIRECT", "DIRECT_REFERENCE", "PROMPTS", "direct", "direct_reference"]
 
 PROMPTS = ("question", "repair")
 _WORD = {1: "correct", 0: "incorrect", 2: "not attempted"}
@@ -56,3 +58,32 @@ def _read(reply: Reply) -> tuple[Grade, str, bool] | None:
         return None
     label, rule = found
     return Grade(label, _WORD[label]), rule, rule in WHOLE_LETTERS
+
+
+_EXAMPLES = (
+    Example(("A",), Grade(1, "correct")),
+    Example(("B",), Grade(0, "incorrect")),
+    Example(("It depends.", "C"), Grade(2, "not attempted")),
+)
+
+DIRECT = ProtocolEntry(
+    number=4,
+    shape=Shape.SINGLE,
+    talk=dress(direct),
+    prompts=PROMPTS,
+    folder="direct",
+    expects=(SHORT,),
+    examples=_EXAMPLES,
+    rehearse="venire.simulation.grades:grade",
+)
+DIRECT_REFERENCE = ProtocolEntry(
+    number=5,
+    shape=Shape.SINGLE,
+    talk=dress(direct_reference),
+    prompts=PROMPTS,
+    folder="direct_reference",
+    expects=(SHORT,),
+    needs_reference=True,
+    examples=_EXAMPLES,
+    rehearse="venire.simulation.grades:grade",
+)

@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from venire.arena.records import Conversation, Grade, Material, Reply, Trial
+from venire.arena.records import Conversation, Grade, Material, Reply, Shape, Trial
 from venire.judges.asking import answer, make_request, user
+from venire.judges.dressing import dress
+from venire.judges.entry import SHORT, Example, ProtocolEntry
 from venire.judges.parsing.letters import WHOLE_LETTERS, Words, read_word
 from venire.judges.prompts import choose, fixed
 from venire.judges.showing import show_completion, show_instruction
 
-__all__ = ["PROMPTS", "echo"]
+__all__ = ["ECHO", "PROMPTS", "echo"]
 
 PROMPTS = ("question", "repair")
 _WORD = {1: "ECHO", 0: "NO_ECHO"}
@@ -42,3 +44,15 @@ def _read(reply: Reply) -> tuple[Grade, str, bool] | None:
         return None
     label, rule = found
     return Grade(label, _WORD[label]), rule, rule in WHOLE_LETTERS
+
+
+ECHO = ProtocolEntry(
+    number=7,
+    shape=Shape.SINGLE,
+    talk=dress(echo),
+    prompts=PROMPTS,
+    folder="echo",
+    expects=(SHORT,),
+    examples=(Example(("ECHO",), Grade(1, "ECHO")), Example(("Hm.", "NO_ECHO"), Grade(0, "NO_ECHO"))),
+    rehearse="venire.simulation.grades:tell_echo",
+)

@@ -8,13 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from venire.arena.records import Conversation, Material, Preference, Reply, Trial
+from venire.arena.records import Conversation, Material, Preference, Reply, Shape, Trial
 from venire.judges.asking import answer, make_request, user
+from venire.judges.dressing import dress
+from venire.judges.entry import REASONS, Example, ProtocolEntry
 from venire.judges.parsing.letters import WHOLE_LETTERS, Words, read_word
 from venire.judges.prompts import choose, fixed
 from venire.judges.showing import show_completion, show_instruction
 
-__all__ = ["PROMPTS", "five_point"]
+__all__ = ["FIVE_POINT", "PROMPTS", "five_point"]
 
 PROMPTS = ("question", "repair")
 _LABELS = Words(
@@ -43,3 +45,19 @@ def _read(reply: Reply) -> tuple[Preference, str, bool] | None:
     score, rule = found
     # A>B may be the beginning of A>>B only before its middle: a label that was read is a whole one.
     return Preference((score > 0) - (score < 0), float(score)), rule, rule in WHOLE_LETTERS
+
+
+FIVE_POINT = ProtocolEntry(
+    number=8,
+    shape=Shape.PAIR,
+    talk=dress(five_point),
+    prompts=PROMPTS,
+    folder="five_point",
+    expects=(REASONS,),
+    examples=(
+        Example(("The first is far better.\n\nA>>B",), Preference(1, 2.0)),
+        Example(("A=B",), Preference(0, 0.0)),
+        Example(("Hm.", "B>A"), Preference(-1, -1.0)),
+    ),
+    rehearse="venire.simulation.verdicts:compare",
+)

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from venire.arena.records import Answer, Conversation, Material, Outcome, Reply, Status, Trial
+from venire.arena.records import Answer, Conversation, Material, Outcome, Reply, Shape, Status, Trial
 from venire.judges.asking import CUT_SHORT, Message, make_request, step, user
+from venire.judges.dressing import dress
+from venire.judges.entry import Example, ProtocolEntry
 from venire.judges.parsing.choices import without_thoughts
 from venire.judges.showing import in_parts, speakers
 
-__all__ = ["PROMPTS", "generate"]
+__all__ = ["GENERATE", "PROMPTS", "generate"]
 
 PROMPTS: tuple[str, ...] = ()
 
@@ -53,3 +55,15 @@ def _without_leading_thoughts(text: str) -> str:
     if said is not None:
         return text if said == text else said.lstrip()
     return "" if text.lstrip().startswith("<") else text
+
+
+GENERATE = ProtocolEntry(
+    number=9,
+    shape=Shape.NONE,
+    talk=dress(generate),
+    prompts=PROMPTS,
+    folder="generate",
+    expects=(600,),
+    examples=(Example(("The Volga.",), Answer("The Volga.")),),
+    rehearse="venire.simulation.contestants:write",
+)

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from venire.arena.records import Ballot, Conversation, Material, Reply, Trial
+from venire.arena.records import Ballot, Conversation, Material, Reply, Shape, Trial
 from venire.judges.asking import answer, make_request, user
+from venire.judges.dressing import dress
+from venire.judges.entry import Example, Option, ProtocolEntry
 from venire.judges.parsing.rankings import WHOLE_RANKINGS, read_ranking
 from venire.judges.prompts import choose, fixed
 from venire.judges.showing import labels, show_instruction, show_list
 
-__all__ = ["PROMPTS", "listwise"]
+__all__ = ["LISTWISE", "PROMPTS", "listwise"]
 
 PROMPTS = ("all", "best", "repair")
 
@@ -51,3 +53,20 @@ def listwise(trial: Trial, material: Material, options: Mapping[str, str]) -> Co
 def _places(order: tuple[int, ...], shown: int) -> tuple[int, ...]:
     place = {answer: number for number, answer in enumerate(order, 1)}
     return tuple(place.get(answer, 0) for answer in range(shown))
+
+
+def _is_count(value: str) -> bool:
+    return value.isascii() and value.isdecimal() and int(value) > 0
+
+
+LISTWISE = ProtocolEntry(
+    number=6,
+    shape=Shape.LIST,
+    talk=dress(listwise),
+    prompts=PROMPTS,
+    folder="listwise",
+    expects=(60,),
+    options={"best": Option(_is_count, "a whole number of at least 1")},
+    examples=(Example(("B > C > A",), Ballot((3, 1, 2))), Example(("Hm.", "A > B > C"), Ballot((1, 2, 3)))),
+    rehearse="venire.simulation.ballots:rank",
+)

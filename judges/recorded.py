@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from venire.arena.records import Conversation, Material, Preference, Reply, Request, Trial
+from venire.arena.records import Conversation, Material, Preference, Reply, Request, Shape, Trial
 from venire.judges.asking import outcome_of
+from venire.judges.entry import REASONS, Example, Option, ProtocolEntry
 from venire.judges.parsing.dialects import DIALECTS, read
 
-__all__ = ["PROMPTS", "WORD", "is_dialect", "recorded"]
+__all__ = ["PROMPTS", "RECORDED", "WORD", "is_dialect", "recorded"]
 
 PROMPTS = ()
 
@@ -59,3 +60,15 @@ def _read_word(reply: Reply) -> tuple[Preference, str, bool] | None:
     word, first, second = found.groups()
     score = None if first is None else float(first) - float(second)
     return Preference(_WINNER[word], score), WORD, True
+
+
+RECORDED = ProtocolEntry(
+    number=10,
+    shape=Shape.PAIR,
+    talk=recorded,
+    prompts=PROMPTS,
+    folder="recorded",
+    expects=(REASONS,),
+    options={"dialect": Option(is_dialect, f"a dialect: {', '.join((WORD, *DIALECTS))}")},
+    examples=(Example(("second",), Preference(-1)), Example(("first 9 5",), Preference(1, 4.0))),
+)

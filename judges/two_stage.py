@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from venire.arena.records import Conversation, Material, Outcome, Preference, Reply, Status, Trial
+from venire.arena.records import Conversation, Material, Outcome, Preference, Reply, Shape, Status, Trial
 from venire.judges.asking import CUT_SHORT, Message, answer, make_request, step, user
+from venire.judges.dressing import dress
+from venire.judges.entry import REASONS, SHORT, Example, ProtocolEntry
 from venire.judges.parsing.choices import WHOLE, read_choice
 from venire.judges.prompts import choose, fixed
 from venire.judges.showing import show_completion, show_instruction
 
-__all__ = ["PROMPTS", "two_stage"]
+__all__ = ["PROMPTS", "TWO_STAGE", "two_stage"]
 
 PROMPTS = ("reasons", "verdict", "repair")
 _WINNER = {0: 0, 1: 1, 2: -1}
@@ -50,3 +52,19 @@ def _read(reply: Reply) -> tuple[Preference, str, bool] | None:
         return None
     choice, rule = found
     return Preference(_WINNER[choice]), rule, rule in WHOLE
+
+
+TWO_STAGE = ProtocolEntry(
+    number=1,
+    shape=Shape.PAIR,
+    talk=dress(two_stage, 2),
+    prompts=PROMPTS,
+    folder="two_stage",
+    expects=(REASONS, SHORT),
+    examples=(
+        Example(("The first is right.", "1"), Preference(1)),
+        Example(("Both are right.", "0"), Preference(0)),
+        Example(("Hard to say.", "The second, I think, or the first.", "2"), Preference(-1)),
+    ),
+    rehearse="venire.simulation.replies:reply_to",
+)

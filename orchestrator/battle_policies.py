@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.campaigns import PhaseSettings
-from venire.arena.planning import Pick, PlanState
+from venire.arena.planning import Pick, PlanState, Policy
 from venire.orchestrator.balancing import Evenness, parts
 from venire.orchestrator.candidates import Candidates
 from venire.orchestrator.crossing import connected
@@ -214,3 +214,9 @@ def _rest_is_joined(candidates: Candidates, place: str) -> bool:
     others = np.array([name != place for name in candidates.models], dtype=np.bool_)
     inside = np.ix_(others, others)
     return len(np.unique(parts(candidates.met[inside], candidates.held[others]))) == 1
+
+
+BALANCED = Policy(balanced, crossed=False)
+NEAR_TIE = Policy(near_tie, crossed=False, adaptive=True)
+INFORMATION = Policy(information, crossed=False, adaptive=True, settings=frozenset({"purpose"}))
+GAP_ERROR = Policy(gap_error, crossed=False, adaptive=True)

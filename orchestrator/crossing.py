@@ -10,9 +10,9 @@ import numpy as np
 
 from venire.arena.campaigns import PhaseSettings
 from venire.arena.errors import InputError
-from venire.arena.planning import Pick, PlanState
+from venire.arena.planning import Pick, PlanState, Policy
 
-__all__ = ["all_pairs", "banded_gap", "connected", "gap", "half_banded", "random_pairs", "widest_gap"]
+__all__ = ["ALL_PAIRS", "BANDED_GAP", "HALF_BANDED", "RANDOM", "WIDEST_GAP", "connected", "gap"]
 
 
 def widest_gap(state: PlanState, phase: PhaseSettings, number: int, rng: np.random.Generator) -> list[Pick]:
@@ -153,3 +153,12 @@ def _join(chosen: list[Pick], ranked: Sequence[Pick], models: Sequence[str], cap
         used[matchup.model_b] += 1
         joined.append(matchup)
     return joined if apart == 1 else None
+
+
+_BAND = frozenset({"band"})
+
+WIDEST_GAP = Policy(widest_gap, crossed=True, needs_elo=True)
+BANDED_GAP = Policy(banded_gap, crossed=True, needs_elo=True, settings=_BAND)
+HALF_BANDED = Policy(half_banded, crossed=True, needs_elo=True, settings=_BAND)
+RANDOM = Policy(random_pairs, crossed=True)
+ALL_PAIRS = Policy(all_pairs, crossed=True, every_pair=True)

@@ -13,9 +13,10 @@ from venire.arena.planning import Estimates, PlanState
 from venire.arena.records import GENERATE, RECORDED, Matchup
 from venire.judges import PROTOCOLS
 from venire.orchestrator.budget import Purse
+from venire.orchestrator.crossing import gap
 from venire.orchestrator.designs import battles_of, crossed_of
 from venire.orchestrator.expand import Design, LeftOut
-from venire.orchestrator.policies import POLICIES, gap
+from venire.orchestrator.policies import POLICIES
 from venire.orchestrator.recorded import Recording, pairs, read_recordings, tell
 from venire.orchestrator.state import Field, pair_judges, payable, state_of
 from venire.storage import imports, plans

@@ -17,12 +17,20 @@ from venire.ratings.comparisons import Comparisons
 from venire.ratings.covariance import Errors
 from venire.ratings.intervals import Refit, errors_for, finished
 from venire.ratings.merging import Judgments, merge_orders
+from venire.ratings.method import ABILITY_OPTIONS, Method
 from venire.ratings.options import Options
 from venire.ratings.result import Ratings
 from venire.ratings.solvers import NotConvergedError
 from venire.ratings.stable_arena import NobodyLeftError, StableArena, stable_arena
 
-__all__ = ["by_am_elo", "by_stable_arena", "heard_rows", "with_abilities"]
+__all__ = [
+    "AM_ELO",
+    "STABLE_ARENA",
+    "by_am_elo",
+    "by_stable_arena",
+    "heard_rows",
+    "with_abilities",
+]
 
 
 def by_am_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated:
@@ -169,3 +177,11 @@ def _said(found: StableArena) -> dict[str, Any]:
     ]
     told: dict[str, Any] = {"dropped": dropped, "passes": found.passes}
     return told if found.stopped is None else {**told, "notes": [found.stopped]}
+
+
+AM_ELO = Method(by_am_elo, "the same with an ability for each judge: P = sigma(theta_k (R_A - R_B))", ABILITY_OPTIONS)
+STABLE_ARENA = Method(
+    by_stable_arena,
+    "am-ELO without judges that gave few verdicts or judge no better than by chance",
+    ABILITY_OPTIONS | {"least_verdicts", "least_ability", "until_stable"},
+)

@@ -16,6 +16,7 @@ from venire.ratings.intervals import errors_for, finished
 from venire.ratings.judgments import Judgments
 from venire.ratings.majorities import by_score
 from venire.ratings.median_rank import median_rank
+from venire.ratings.method import Method
 from venire.ratings.options import Options
 from venire.ratings.order import Order
 from venire.ratings.plackett_luce import plackett_luce
@@ -23,7 +24,12 @@ from venire.ratings.recipes import rated_apart
 from venire.ratings.result import Ratings
 from venire.ratings.vote_recipes import order_facts, ordered
 
-__all__ = ["by_median_rank", "by_plackett_luce"]
+__all__ = [
+    "MEDIAN_RANK",
+    "PLACKETT_LUCE",
+    "by_median_rank",
+    "by_plackett_luce",
+]
 
 
 def by_median_rank(battles: Battles, judgments: Judgments, options: Options) -> Rated:
@@ -61,3 +67,18 @@ def by_plackett_luce(battles: Battles, judgments: Judgments, options: Options) -
         order = by_score("plackett-luce", ballot_votes(found.ballots), rated.ratings.logits, "logit")
         facts |= order_facts(order, list(found.notes))
     return replace(rated, diagnostics=facts)
+
+
+MEDIAN_RANK = Method(
+    by_median_rank,
+    "an order by the median place on ballots",
+    needs=("ballots",),
+    ignores=frozenset({"anchors"}),
+    orders=True,
+)
+PLACKETT_LUCE = Method(
+    by_plackett_luce,
+    "maximum likelihood of ballots: the best of all, then of the others, and so on",
+    frozenset({"ridge", "errors"}),
+    ("ballots",),
+)

@@ -2,47 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
+from venire.arena import registry
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.ratings import ability_recipes, ballot_recipes, counted_ballots, recipes, soft_recipes, vote_recipes
+from venire.arena.registry import Registry
+from venire.ratings import counted_ballots
 from venire.ratings.apart import Rated
 from venire.ratings.ballots import select as select_ballots
 from venire.ratings.ballots import without_own
 from venire.ratings.merging import Judgments, merge_orders, select
+from venire.ratings.method import Method
 from venire.ratings.options import Options, spoken
 from venire.ratings.own_models import model_of_judge
 
 __all__ = ["METHODS", "Method", "heard", "merged", "missing", "rate", "untaken"]
 
 
-@dataclass(frozen=True, slots=True)
-class Method:
-    """One method: `takes` names options beyond those that most take, `deaf` those of these that it does not hear.
-
-    `needs` are columns that a table must have. `rates` says whether models are rated; else judges alone are measured.
-    `orders` says that models get places in an order, and no ratings.
-    """
-
-    run: Callable[[Battles, Judgments, Options], Rated]
-    purpose: str
-    takes: frozenset[str] = frozenset()
-    needs: tuple[str, ...] = ()
-    deaf: frozenset[str] = frozenset()
-    rates: bool = True
-    orders: bool = False
-
-
 _MOST = frozenset({"merge", "flips", "seed", "level", "replicates", "anchors", "own_votes", "judge_weights"})
-_ABILITIES = frozenset({"ridge", "errors", "restarts", "habits", "ability_ridge"})
-_WEIGHTS = frozenset({"judge_weights"})
-_JUDGES = _WEIGHTS | {"own_votes"}
-"""What some are deaf to: one battle after another has no weight, and what people said has no judge."""
 _COLUMNS = {
     "score": "the judge's score difference (a column score_difference, or a protocol that scores)",
     "human": "what people said (a column human_winner)",
@@ -107,7 +88,7 @@ def missing(battles: Battles, method: str, options: Options | None = None) -> st
 def untaken(method: str, options: Options) -> tuple[str, ...]:
     """Options that were changed and mean nothing to a method."""
     chosen = METHODS[method]
-    heard = (chosen.takes | _MOST) - chosen.deaf
+    heard = (chosen.takes | _MOST) - chosen.ignores
     return tuple(name for name in options.changed() if name not in heard)
 
 
@@ -129,76 +110,5 @@ def rate(battles: Battles, method: str, options: Options) -> Rated:
     return chosen.run(told, merge_orders(told, options.merge, flips=options.flips), options)
 
 
-METHODS: dict[str, Method] = {
-    "bradley-terry": Method(
-        recipes.by_bradley_terry, "maximum likelihood of P = sigma(R_A - R_B)", frozenset({"ridge", "errors", "ties"})
-    ),
-    "even-pairs": Method(
-        recipes.by_even_pairs, "the same as if every pair had been asked alike, whatever a policy asked"
-    ),
-    "covariates": Method(
-        recipes.with_covariates,
-        "the same, with length, style or position accounted for",
-        frozenset({"ridge", "errors", "covariates"}),
-        deaf=frozenset({"merge", "flips"}),
-    ),
-    "soft-elo": Method(
-        soft_recipes.by_soft_elo,
-        "the same on calibrated probabilities, with conformal intervals",
-        frozenset({"ridge", "errors"}),
-        ("score", "human"),
-    ),
-    "hard-elo": Method(
-        soft_recipes.by_hard_elo, "the same on verdicts, with a slight ridge", frozenset({"ridge", "errors"})
-    ),
-    "human-elo": Method(
-        soft_recipes.by_human_elo,
-        "the same on what people said",
-        frozenset({"ridge", "errors"}),
-        ("human",),
-        deaf=_JUDGES,
-    ),
-    "m-elo": Method(recipes.by_m_elo, "Bradley-Terry under its other name", frozenset({"errors"})),
-    "elo": Method(recipes.by_elo, "online Elo, mean over shuffled orders", deaf=_WEIGHTS),
-    "trueskill": Method(recipes.by_trueskill, "TrueSkill without draws, mean over shuffled orders", deaf=_WEIGHTS),
-    "am-elo": Method(
-        ability_recipes.by_am_elo, "the same with an ability for each judge: P = sigma(theta_k (R_A - R_B))", _ABILITIES
-    ),
-    "stable-arena": Method(
-        ability_recipes.by_stable_arena,
-        "am-ELO without judges that gave few verdicts or judge no better than by chance",
-        _ABILITIES | {"least_verdicts", "least_ability", "until_stable"},
-    ),
-    "win-rate": Method(recipes.by_win_rate, "share of battles won, a tie counting half"),
-    "win-rate-balanced": Method(recipes.by_win_rate_balanced, "mean over opponents of the share won against each"),
-    "kemeny": Method(
-        vote_recipes.by_kemeny,
-        "the order that contradicts the least votes, exact",
-        frozenset({"seconds"}),
-        deaf=frozenset({"anchors"}),
-        orders=True,
-    ),
-    **{
-        name: Method(partial(vote_recipes.by_votes, method), purpose, deaf=frozenset({"anchors"}), orders=True)
-        for name, (method, purpose) in vote_recipes.VOTING.items()
-    },
-    "median-rank": Method(
-        ballot_recipes.by_median_rank,
-        "an order by the median place on ballots",
-        needs=("ballots",),
-        deaf=frozenset({"anchors"}),
-        orders=True,
-    ),
-    "plackett-luce": Method(
-        ballot_recipes.by_plackett_luce,
-        "maximum likelihood of ballots: the best of all, then of the others, and so on",
-        frozenset({"ridge", "errors"}),
-        ("ballots",),
-    ),
-    "consistency": Method(
-        recipes.by_consistency,
-        "judges alone: how firmly each decides",
-        deaf=frozenset({"merge", "flips", "anchors"}) | _JUDGES,
-        rates=False,
-    ),
-}
+METHODS: Registry[Method] = registry.METHODS
+"""Every method by the name used on the command line."""

@@ -22,6 +22,7 @@ from venire.ratings.existence import groups_of, weak_components
 from venire.ratings.intervals import anchor_shift, errors_for, finished
 from venire.ratings.m_elo import m_elo
 from venire.ratings.merging import Judgments, merge_orders
+from venire.ratings.method import JUDGE_OPTIONS, Method
 from venire.ratings.options import Options
 from venire.ratings.result import Ratings
 from venire.ratings.ties import NoTieParameterError, davidson, rao_kupper
@@ -30,6 +31,15 @@ from venire.ratings.win_rate import WinRates, win_rate, win_rate_balanced
 from venire.ratings.wins import win_counts
 
 __all__ = [
+    "BRADLEY_TERRY",
+    "CONSISTENCY",
+    "COVARIATES",
+    "ELO",
+    "EVEN_PAIRS",
+    "M_ELO",
+    "TRUESKILL",
+    "WIN_RATE",
+    "WIN_RATE_BALANCED",
     "by_bradley_terry",
     "by_consistency",
     "by_elo",
@@ -235,3 +245,29 @@ def _rates(rates: Callable[[Comparisons], WinRates], judgments: Judgments, optio
 def by_consistency(battles: Battles, judgments: Judgments, options: Options) -> Rated:
     """Models are not rated: judges are, beside every method's board, and this is the board of them alone."""
     return unrated(replace(judgments.comparisons().select(np.zeros(len(judgments), dtype=np.bool_)), models=()), {})
+
+
+BRADLEY_TERRY = Method(
+    by_bradley_terry, "maximum likelihood of P = sigma(R_A - R_B)", frozenset({"ridge", "errors", "ties"})
+)
+EVEN_PAIRS = Method(by_even_pairs, "the same as if every pair had been asked alike, whatever a policy asked")
+COVARIATES = Method(
+    with_covariates,
+    "the same, with length, style or position accounted for",
+    frozenset({"ridge", "errors", "covariates"}),
+    ignores=frozenset({"merge", "flips"}),
+)
+M_ELO = Method(by_m_elo, "Bradley-Terry under its other name", frozenset({"errors"}))
+# One battle after another has no weight.
+ELO = Method(by_elo, "online Elo, mean over shuffled orders", ignores=frozenset({"judge_weights"}))
+TRUESKILL = Method(
+    by_trueskill, "TrueSkill without draws, mean over shuffled orders", ignores=frozenset({"judge_weights"})
+)
+WIN_RATE = Method(by_win_rate, "share of battles won, a tie counting half")
+WIN_RATE_BALANCED = Method(by_win_rate_balanced, "mean over opponents of the share won against each")
+CONSISTENCY = Method(
+    by_consistency,
+    "judges alone: how firmly each decides",
+    ignores=frozenset({"merge", "flips", "anchors"}) | JUDGE_OPTIONS,
+    rates=False,
+)

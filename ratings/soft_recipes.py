@@ -15,10 +15,18 @@ from venire.ratings.conformal import leave_one_out_conformal
 from venire.ratings.intervals import anchor_shift, errors_for, finished
 from venire.ratings.leave_one_out import LeaveOneOut, accuracy, leave_one_out
 from venire.ratings.merging import Judgments
+from venire.ratings.method import JUDGE_OPTIONS, Method
 from venire.ratings.options import Options
 from venire.ratings.soft_elo import RIDGE, hard_elo, human_elo, soft_elo
 
-__all__ = ["by_hard_elo", "by_human_elo", "by_soft_elo"]
+__all__ = [
+    "HARD_ELO",
+    "HUMAN_ELO",
+    "SOFT_ELO",
+    "by_hard_elo",
+    "by_human_elo",
+    "by_soft_elo",
+]
 
 _ALPHA = 0.1
 
@@ -107,3 +115,15 @@ def _ridge(options: Options) -> float:
 def _known(column: NDArray[np.float64] | None) -> NDArray[np.float64]:
     assert column is not None, "`needs` has seen to it"
     return column
+
+
+SOFT_ELO = Method(
+    by_soft_elo,
+    "the same on calibrated probabilities, with conformal intervals",
+    frozenset({"ridge", "errors"}),
+    ("score", "human"),
+)
+HARD_ELO = Method(by_hard_elo, "the same on verdicts, with a slight ridge", frozenset({"ridge", "errors"}))
+HUMAN_ELO = Method(
+    by_human_elo, "the same on what people said", frozenset({"ridge", "errors"}), ("human",), ignores=JUDGE_OPTIONS
+)

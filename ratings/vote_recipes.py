@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from venire.ratings.existence import weak_components
 from venire.ratings.kemeny import kemeny_young
 from venire.ratings.markov import markov
 from venire.ratings.merging import Judgments
+from venire.ratings.method import Method
 from venire.ratings.options import Options
 from venire.ratings.order import Order, Votes, votes
 from venire.ratings.order_intervals import OrderDraws, OrderRefit, Places, redrawn_positions
@@ -27,17 +29,19 @@ from venire.ratings.schulze import schulze
 from venire.ratings.tallies import borda, copeland, minimax
 from venire.ratings.wins import win_counts
 
-__all__ = ["VOTING", "by_kemeny", "by_votes", "order_facts", "ordered"]
-
-VOTING: dict[str, tuple[Callable[[Votes], Order], str]] = {
-    "borda": (borda, "an order by the share of votes that prefer a model"),
-    "copeland": (copeland, "an order by the share of opponents that a majority puts below"),
-    "minimax": (minimax, "an order by the worst defeat"),
-    "ranked-pairs": (ranked_pairs, "an order by majorities, the largest first, that close no cycle"),
-    "schulze": (schulze, "an order by the strongest paths of majorities"),
-    "markov": (markov, "an order by where a walk that follows votes spends its time"),
-}
-"""Methods that take pairwise votes and nothing else, and what each is."""
+__all__ = [
+    "BORDA",
+    "COPELAND",
+    "KEMENY",
+    "MARKOV",
+    "MINIMAX",
+    "RANKED_PAIRS",
+    "SCHULZE",
+    "by_kemeny",
+    "by_votes",
+    "order_facts",
+    "ordered",
+]
 
 _NO_VOTES = "took part in no readable judgment"
 _MOST_COUNTED = 2**53
@@ -172,3 +176,27 @@ def order_facts(order: Order, notes: list[str]) -> dict[str, Any]:
         "optimal_orders": count if count is None or count <= _MOST_COUNTED else None,
         "notes": notes,
     }
+
+
+_NO_ANCHORS = frozenset({"anchors"})
+
+KEMENY = Method(
+    by_kemeny,
+    "the order that contradicts the least votes, exact",
+    frozenset({"seconds"}),
+    ignores=_NO_ANCHORS,
+    orders=True,
+)
+
+
+def _of_votes(order: Callable[[Votes], Order], purpose: str) -> Method:
+    """A method that takes pairwise votes and nothing else."""
+    return Method(partial(by_votes, order), purpose, ignores=_NO_ANCHORS, orders=True)
+
+
+BORDA = _of_votes(borda, "an order by the share of votes that prefer a model")
+COPELAND = _of_votes(copeland, "an order by the share of opponents that a majority puts below")
+MINIMAX = _of_votes(minimax, "an order by the worst defeat")
+RANKED_PAIRS = _of_votes(ranked_pairs, "an order by majorities, the largest first, that close no cycle")
+SCHULZE = _of_votes(schulze, "an order by the strongest paths of majorities")
+MARKOV = _of_votes(markov, "an order by where a walk that follows votes spends its time")

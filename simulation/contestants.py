@@ -11,9 +11,11 @@ from __future__ import annotations
 from math import exp
 
 from venire.arena.keys import text_digest
+from venire.simulation.answers import AnswerKey
 from venire.simulation.dialect import Ask
 from venire.simulation.judge import normal, parse_model, tokens_per_character, uniform
 from venire.simulation.manner import spoken
+from venire.simulation.recognition import Asked
 from venire.simulation.replies import JudgeReply
 
 __all__ = ["write"]
@@ -56,7 +58,7 @@ _POOLS = {
 }
 
 
-def write(ask: Ask) -> JudgeReply:
+def write(ask: Ask, asked: Asked, answer_key: AnswerKey) -> JudgeReply:
     """The completion of the contestant named in a request."""
     profile, seed = parse_model(ask.model)
     said = text_digest("\x1f".join(part for message in ask.messages for part in message)).hex()

@@ -27,7 +27,7 @@ from venire.simulation.manner import answered, spoken
 from venire.simulation.recognition import Asked
 from venire.simulation.replies import UNREADABLE, JudgeReply
 
-__all__ = ["echoes", "grade", "graded", "margin", "tell_echo"]
+__all__ = ["echoes", "grade", "graded", "margin", "seen", "shown", "tell_echo"]
 
 _LOG_ODDS_PER_ELO = log(10) / 400
 _UNATTEMPTED = 0.04
@@ -42,14 +42,14 @@ _ANSWERS = re.compile(r"^\W{0,4}(?:a|answer|assistant|response|solution)(?: ?\d+
 def grade(ask: Ask, asked: Asked, answer_key: AnswerKey) -> JudgeReply:
     """Grade the completion that a question shows; texts that are not known cannot be read."""
     profile, seed = parse_model(ask.model)
-    found = _shown(asked, answer_key)
+    found = shown(asked, answer_key)
     if found is None:
         return spoken(profile, ask, UNREADABLE, 1.0, tokens=1)
     trial = (asked.protocol, found.instruction_id, found.model, ask.repeat)
     return answered(profile, seed, ask, trial, graded(profile, seed, found, asked.protocol, ask.repeat))
 
 
-def _shown(asked: Asked, answer_key: AnswerKey) -> Known | None:
+def shown(asked: Asked, answer_key: AnswerKey) -> Known | None:
     """The completion; where a reference is shown, it may stand anywhere."""
     texts = asked.texts
     places = reversed(range(len(texts)))
@@ -72,14 +72,19 @@ def margin(known: Known) -> float | None:
 
 def graded(profile: Profile, seed: int, known: Known, protocol: str, repeat: int) -> str:
     """The letter that a judge gives."""
+    found = seen(profile, seed, known, protocol, repeat)
+    return "C" if found is None else "A" if found > 0 else "B"
+
+
+def seen(profile: Profile, seed: int, known: Known, protocol: str, repeat: int) -> float | None:
+    """By how much an answer is correct to a judge, in log odds; None: no attempt."""
     if (truth := margin(known)) is None:
-        return "C"
+        return None
     drawn = normal_of(f"{seed}|grade|{profile.name}|{known.instruction_id}|{known.model}|{repeat}")
-    seen = truth + _LENIENCE[protocol] + _SPREAD[protocol] / max(_LEAST_SLOPE, profile.slope) * drawn
-    return "A" if seen > 0 else "B"
+    return truth + _LENIENCE[protocol] + _SPREAD[protocol] / max(_LEAST_SLOPE, profile.slope) * drawn
 
 
-def tell_echo(ask: Ask, asked: Asked) -> JudgeReply:
+def tell_echo(ask: Ask, asked: Asked, answer_key: AnswerKey) -> JudgeReply:
     """Say whether the completion that a question shows goes on after its final answer."""
     profile, seed = parse_model(ask.model)
     text = asked.texts[-1]

@@ -20,6 +20,7 @@ _TURN = re.compile(r"^Turn \d+, (?:user|assistant)", re.MULTILINE)
 _LABEL = re.compile(r"^Answer \w+:$", re.MULTILINE)
 _NUMBERED = re.compile(r"^\W*[0-9]+[.)]\s", re.MULTILINE)
 _ONE_OR_TWO = tuple(re.compile(rf"(?<![\w.]){digit}(?!\w|\.[0-9])") for digit in "12")
+_VARIABLE = re.compile(r"\$\w+|\$\{\w+\}")
 _BEST = re.compile(r"\b(?:best|exactly|top) ([0-9]+)\b")
 
 
@@ -47,7 +48,7 @@ def _by_words(outside: str, listed: bool) -> tuple[str, int | None]:
     `listed` says whether log-probabilities are asked for. With it how many are to be ranked, where not all are.
     """
     words = _LABEL.sub("", _TURN.sub("", outside))
-    protocol = _protocol(words, words.casefold(), listed)
+    protocol = _of_template(outside) or _protocol(words, words.casefold(), listed)
     best = _BEST.search(words) if protocol == "listwise" else None
     return protocol, int(best[1]) if best else None
 
@@ -66,6 +67,25 @@ def _protocol(words: str, lower: str, listed: bool) -> str:
     if listed or all(digit.search(_NUMBERED.sub("", words)) for digit in _ONE_OR_TWO):
         return "binary"
     return "two-stage"
+
+
+def _of_template(outside: str) -> str | None:
+    """The protocol whose own prompt a question was made from; of several that fit the one with most words."""
+    words = " ".join(outside.split())
+    return next((protocol for pattern, protocol in _templates() if pattern.fullmatch(words)), None)
+
+
+@cache
+def _templates() -> tuple[tuple[re.Pattern[str], str], ...]:
+    """What the words of each protocol's own questions look like, those with most words first."""
+    found = []
+    for protocol, entry in PROTOCOLS.items():
+        for name in entry.prompts if entry.rehearse is not None else ():
+            template = prompts.load(entry.folder, name)
+            if template.get_identifiers():
+                parts = [" ".join(part.split()) for part in _VARIABLE.split(template.template)]
+                found.append((len("".join(parts)), r"\s?.*?\s?".join(map(re.escape, parts)), protocol))
+    return tuple((re.compile(pattern), protocol) for _, pattern, protocol in sorted(found, key=lambda one: -one[0]))
 
 
 @cache

@@ -22,6 +22,7 @@ from venire.simulation.judge import (
     uniform_of,
 )
 from venire.simulation.obedience import shown_texts, swayed
+from venire.simulation.recognition import Asked
 
 __all__ = ["UNREADABLE", "JudgeReply", "limited", "remarks", "reply_to", "seconds"]
 
@@ -72,7 +73,7 @@ class JudgeReply:
     logprobs: Logprobs = ()
 
 
-def reply_to(ask: Ask, answer_key: AnswerKey) -> JudgeReply:
+def reply_to(ask: Ask, asked: Asked, answer_key: AnswerKey) -> JudgeReply:
     """What the simulated judge named in the request answers in two stages.
 
     The texts are found between the fences of the first user message: the instruction, the first completion and the

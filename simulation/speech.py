@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from venire.simulation.answers import AnswerKey
-from venire.simulation.ballots import rank
-from venire.simulation.contestants import write
-from venire.simulation.dialect import Ask
-from venire.simulation.grades import grade, tell_echo
-from venire.simulation.recognition import recognise
-from venire.simulation.replies import JudgeReply, reply_to
-from venire.simulation.verdicts import compare
+from collections.abc import Callable
+from functools import cache
 
-__all__ = ["answer_to"]
+from venire.judges import PROTOCOLS
+from venire.simulation.answers import AnswerKey
+from venire.simulation.dialect import Ask
+from venire.simulation.recognition import Asked, recognise
+from venire.simulation.replies import JudgeReply
+
+__all__ = ["Rehearse", "answer_to"]
+
+Rehearse = Callable[[Ask, Asked, AnswerKey], JudgeReply]
+"""What a protocol's entry refers to: from a request, what it was recognised as, and what is known of its texts."""
 
 
 def answer_to(ask: Ask, answer_key: AnswerKey) -> JudgeReply:
@@ -20,15 +23,11 @@ def answer_to(ask: Ask, answer_key: AnswerKey) -> JudgeReply:
     Raises `InputError` for a model that is not simulated.
     """
     asked = recognise(ask)
-    match asked.protocol:
-        case "criteria" | "binary" | "five-point":
-            return compare(ask, asked, answer_key)
-        case "direct" | "direct-reference":
-            return grade(ask, asked, answer_key)
-        case "echo":
-            return tell_echo(ask, asked)
-        case "listwise":
-            return rank(ask, asked, answer_key)
-        case "generate":
-            return write(ask)
-    return reply_to(ask, answer_key)
+    return _rehearsal(asked.protocol)(ask, asked, answer_key)
+
+
+@cache
+def _rehearsal(protocol: str) -> Rehearse:
+    found: Rehearse | None = PROTOCOLS[protocol].rehearsal
+    assert found is not None  # nothing else is recognised
+    return found

@@ -19,6 +19,7 @@ import json
 from collections.abc import Sequence
 from functools import lru_cache
 from math import exp, log
+from typing import NamedTuple
 
 from venire.judges.criteria import CRITERIA
 from venire.simulation.answers import AnswerKey, Known
@@ -37,7 +38,16 @@ from venire.simulation.manner import spoken
 from venire.simulation.recognition import Asked
 from venire.simulation.replies import UNREADABLE, JudgeReply, remarks
 
-__all__ = ["FIVE_POINT_CUT", "POINTS_PER_UNIT", "compare", "digit_logprobs", "five_point_label", "score_sides"]
+__all__ = [
+    "FIVE_POINT_CUT",
+    "POINTS_PER_UNIT",
+    "Drawn",
+    "compare",
+    "digit_logprobs",
+    "draw",
+    "five_point_label",
+    "score_sides",
+]
 
 FIVE_POINT_CUT = 2.0
 """Latent units beyond the tie band from which on a preference is a strong one."""
@@ -55,6 +65,31 @@ _JSON = json.dumps({"first": _SCORES, "second": _SCORES, "preference": "%s"}).re
 
 def compare(ask: Ask, asked: Asked, answer_key: AnswerKey) -> JudgeReply:
     """A verdict on the two completions that a question shows; texts that are not known cannot be read."""
+    drawn = draw(ask, asked, answer_key)
+    if isinstance(drawn, JudgeReply):
+        return drawn
+    profile, seed, found, said, noise = drawn
+    if asked.protocol == "binary":
+        told = digit_logprobs(said.z, ask.top_logprobs)
+        return spoken(profile, ask, "1" if said.z > 0 else "2", noise, tokens=1, logprobs=told)
+    if asked.protocol == "five-point":
+        return _five_point(profile, seed, ask, found, said, noise)
+    return _criteria(profile, seed, ask, found, said, noise)
+
+
+class Drawn(NamedTuple):
+    """What a simulated judge draws for a pair, before it says it in the words of a protocol."""
+
+    profile: Profile
+    seed: int
+    found: tuple[Known, ...]
+    said: SimulatedVerdict
+    noise: float
+    """Factor of its time."""
+
+
+def draw(ask: Ask, asked: Asked, answer_key: AnswerKey) -> Drawn | JudgeReply:
+    """What a judge draws for the pair that a question shows, or what it replies where it says nothing readable."""
     profile, seed = parse_model(ask.model)
     found = answer_key.find_pair(asked.texts)
     if found is None:
@@ -75,12 +110,7 @@ def compare(ask: Ask, asked: Asked, answer_key: AnswerKey) -> JudgeReply:
     noise = said.short_latency_s / (profile.first_token_s + 1 / profile.tokens_per_s)
     if said.verdict is None and not (ask.quoted and said.repairable):
         return spoken(profile, ask, UNREADABLE, noise, tokens=1)
-    if asked.protocol == "binary":
-        told = digit_logprobs(said.z, ask.top_logprobs)
-        return spoken(profile, ask, "1" if said.z > 0 else "2", noise, tokens=1, logprobs=told)
-    if asked.protocol == "five-point":
-        return _five_point(profile, seed, ask, found, said, noise)
-    return _criteria(profile, seed, ask, found, said, noise)
+    return Drawn(profile, seed, found, said, noise)
 
 
 def digit_logprobs(z: float, wanted: int) -> Logprobs:

@@ -11,8 +11,8 @@ import duckdb
 
 from venire.arena.errors import InputError
 from venire.storage.connection import quoted
-from venire.storage.formats import WRITERS
-from venire.storage.formats.writing import KEPT, Part, prepare, statement
+from venire.storage.formats import with_writers
+from venire.storage.formats.writing import KEPT, Part, Writer, prepare, statement
 from venire.storage.offline import attached, folded, in_place
 from venire.storage.sql import query
 
@@ -51,7 +51,7 @@ def export(
 ) -> tuple[Exported, ...]:
     """Write tables or views of a store into a folder, one file each, under a temporary name first.
 
-    `form` is parquet, csv, jsonl or arrow, or a format of another tool (`storage.formats.WRITERS`), which has files of
+    `form` is parquet, csv, jsonl or arrow, or a format of another tool (`storage.formats.FORMATS`), which has files of
     its own: no tables are named then, and `keep` says which judgments become preference pairs. `attempt` and `plan`
     come with names instead of numbers. With `campaign`, tables that have a column of that name are cut to it. CSV and
     JSON Lines have times as ISO 8601 in UTC and bytes as hexadecimal digits.
@@ -59,9 +59,10 @@ def export(
     Raises InputError for a store, campaign or table that is not there, for files that are there already unless `force`
     is true, and where Arrow is asked for and not installed; StoreHeldError when another process owns the store.
     """
-    if form not in _FORMATS and form not in WRITERS:
-        raise InputError(f"no format {form!r} to export to; there are: {', '.join([*_FORMATS, *WRITERS])}")
-    if form in WRITERS and tables:
+    writers = with_writers()
+    if form not in _FORMATS and form not in writers:
+        raise InputError(f"no format {form!r} to export to; there are: {', '.join([*_FORMATS, *writers])}")
+    if form in writers and tables:
         raise InputError(f"{form} has files of its own: leave --table out")
     if keep not in KEPT:
         raise InputError(f"--keep is {keep!r}; choose one of {', '.join(KEPT)}")
@@ -71,8 +72,8 @@ def export(
         raise InputError(f"{folder} is a file: name a folder to export to")
     with folded(path) as path, attached({"kept": path}, scratch=path.with_name(path.name + ".tmp")) as connection:
         _choose(connection, path, campaign)
-        if form in WRITERS:
-            return _write_parts(connection, folder, form, keep, force)
+        if form in writers:
+            return _write_parts(connection, folder, writers[form], keep, force)
         wanted = _wanted(connection, path, tables)
         targets = {table: folder / f"{table}.{form}" for table in wanted}
         for target in targets.values():
@@ -87,11 +88,11 @@ def _refuse_there(target: Path, force: bool) -> None:
 
 
 def _write_parts(
-    connection: duckdb.DuckDBPyConnection, folder: Path, form: str, keep: str, force: bool
+    connection: duckdb.DuckDBPyConnection, folder: Path, writer: Writer, keep: str, force: bool
 ) -> tuple[Exported, ...]:
     """The files of another tool's format."""
     prepare(connection)
-    parts = list(WRITERS[form](connection, keep))
+    parts = list(writer(connection, keep))
     for part in parts:
         _refuse_there(folder / part.path, force)
     return tuple(_write_part(connection, folder / part.path, part) for part in parts)

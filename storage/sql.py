@@ -24,8 +24,11 @@ def _queries() -> dict[str, str]:
 
 
 def query(name: str) -> str:
-    """The text of a named query. Raises KeyError for a name that no file has."""
-    return _queries()[name]
+    """The text of a named query; a text with a space is SQL itself, such as a file format of another package brings.
+
+    Raises KeyError for a name that no file has.
+    """
+    return name if " " in name else _queries()[name]
 
 
 @cache

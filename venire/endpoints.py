@@ -94,7 +94,7 @@ def _open(
         assert inside is not None  # a campaign file names an address for every judge that is not simulated
         base_url, opened = inside
     else:
-        base_url, opened = route.base_url, PROVIDERS[route.provider]
+        base_url, opened = route.base_url, PROVIDERS[route.provider].open
     try:
         endpoint = Endpoint(
             base_url,

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from venire.arena.battles import Battles
 from venire.arena.campaigns import PhaseSettings
 from venire.arena.errors import VenireError
-from venire.arena.planning import JudgeHabit, Pick, PlanState
-from venire.orchestrator.policies import Choose
+from venire.arena.planning import Choose, JudgeHabit, Pick, PlanState
 from venire.ratings.bradley_terry import bradley_terry
 from venire.ratings.comparisons import Comparisons
 from venire.ratings.judgments import Judgments

@@ -42,10 +42,11 @@ from venire.simulation.answers import AnswerKey
 from venire.simulation.direct import ADDRESS, DirectJudges
 from venire.simulation.faults import Faults
 from venire.simulation.judge import parse_model
+from venire.simulation.rehearsal import check_rehearsal
 from venire.simulation.server import JudgeServer, serve_in_thread
 from venire.standing import status_json
 from venire.storage import frames, imports, plans
-from venire.storage.formats import FORMATS
+from venire.storage.formats import tables
 from venire.storage.imports import Added
 from venire.storage.selecting import MOST_ROWS, Selected, select
 from venire.storage.store import Store, open_store
@@ -117,6 +118,10 @@ class Session:
         for judge in campaign.judges:
             if judge.origin is Origin.SIMULATED:
                 parse_model(judge.model)
+                try:
+                    check_rehearsal(judge.protocol, judge.model, judge.options)
+                except InputError as error:
+                    raise InputError(f"{campaign.path}: {self.asked} {judge.name!r}: {error}") from None
         for kind, path in _sources(campaign.data):
             if not path.is_file():
                 raise InputError(f"{campaign.path}: [data] {kind} names {path}, and there is no such file")
@@ -296,7 +301,7 @@ class Session:
             yield Inside(ADDRESS, judges.provider)
             return
         with serve_in_thread(JudgeServer(key, speed=speed, faults=settings.faults, seed=seed)) as server:
-            yield Inside(server.base_url, PROVIDERS["openai"])
+            yield Inside(server.base_url, PROVIDERS["openai"].open)
 
     def _judges_left(self) -> list[JudgeSettings]:
         """The judges that have something left to answer, or may have in a later round."""
@@ -325,7 +330,7 @@ class Session:
         for kind, path in _sources(data):
             columns = (data.maps or {}).get(kind, {})
             if kind == "elo":
-                records = FORMATS["table"](path, kind, columns)
+                records = tables.read(path, kind, columns)
                 found[kind] = imports.add(self.store, records, change_ratings=amend or not asked)
             else:
                 found[kind] = imports.add_file(self.store, path, kind, columns)
@@ -355,7 +360,7 @@ def answer_key(campaign: Campaign, store: Store | None = None) -> AnswerKey:
         elo: Mapping[str, float] = frames.elos(store)
         rows = ((name, "\n\n".join(turns), model, text) for name, turns, model, text in imports.answer_key(store))
     else:
-        read = {kind: FORMATS["table"](path, kind, (data.maps or {}).get(kind, {})) for kind, path in _sources(data)}
+        read = {kind: tables.read(path, kind, (data.maps or {}).get(kind, {})) for kind, path in _sources(data)}
         elo = {one.model: one.elo for one in read["elo"] if isinstance(one, Rating)}
         texts = {one.id: "\n\n".join(one.turns) for one in read["instructions"] if isinstance(one, Instruction)}
         rows = (

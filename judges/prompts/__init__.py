@@ -1,6 +1,7 @@
 """Prompt texts, one file a message, versioned by their digest: a changed text is another trial.
 
-A judge's option `prompt.<name>` stands in for the text of that name (`override`). It has the same variables.
+A judge's option `prompt.<name>` stands in for the text of that name (`override`). It has the same variables. The texts
+of a protocol are in a folder here, or in another package's, named `package:folder`.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ def _own(text: str) -> Prompt:
 
 def source(protocol: str, name: str) -> str:
     """The whole file of a prompt: its header, a line of dashes, and the text that is sent."""
-    return files(__name__).joinpath(protocol, f"{name}.txt").read_text(encoding="utf-8")
+    package, _, folder = protocol.rpartition(":")
+    return files(package or __name__).joinpath(folder, f"{name}.txt").read_text(encoding="utf-8")
 
 
 def header(protocol: str, name: str) -> Mapping[str, str]:

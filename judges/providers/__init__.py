@@ -1,32 +1,19 @@
 """Providers: the only place that knows a vendor.
 
-To add one, write a class with the methods of `Provider` and give it a line here; the contract in
+To add one, write a class with the methods of `Provider`, a `ProviderEntry` for it, and a line in
+`venire.arena.registry.PROVIDERS` or an entry point of the group `venire.providers`. The contract in
 `tests/judges/providers` is what it has to keep. What one vendor of OpenAI's protocol does in its own way stands in
 `vendors`, and its answers in `tests/judges/providers/vendors`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
-from venire.judges.providers.anthropic import AnthropicProvider
+from venire.arena import registry
+from venire.arena.registry import Registry
 from venire.judges.providers.base import Endpoint, Provider
-from venire.judges.providers.gemini import GeminiProvider
-from venire.judges.providers.litellm import LiteLLMProvider
-from venire.judges.providers.openai import OpenAIProvider
+from venire.judges.providers.entry import ProviderEntry
 
-__all__ = ["BASE_URLS", "PROVIDERS", "Endpoint", "Provider"]
+__all__ = ["PROVIDERS", "Endpoint", "Provider", "ProviderEntry"]
 
-PROVIDERS: dict[str, Callable[[Endpoint], Provider]] = {
-    "anthropic": AnthropicProvider,
-    "gemini": GeminiProvider,
-    "litellm": LiteLLMProvider,
-    "openai": OpenAIProvider,
-}
-
-BASE_URLS: Mapping[str, str] = {
-    "anthropic": "https://api.anthropic.com/v1",
-    "gemini": "https://generativelanguage.googleapis.com/v1beta",
-    "openai": "https://api.openai.com/v1",
-}
-"""A provider's own address, where it has one; for any other the base URL must be given."""
+PROVIDERS: Registry[ProviderEntry] = registry.PROVIDERS
+"""Every provider by the name used in a campaign file."""

@@ -17,13 +17,14 @@ import orjson
 from venire.arena.clock import SystemClock
 from venire.arena.records import Reply, Request
 from venire.judges.providers.base import Endpoint
+from venire.judges.providers.entry import ProviderEntry
 from venire.judges.providers.faults import error_inside, refusal
 from venire.judges.providers.replies import count, member, no_answer, parse, string
 from venire.judges.providers.schemas import anthropic_schema, in_order
 from venire.judges.providers.sessions import HttpProvider, account_of
 from venire.judges.providers.tokens import estimate
 
-__all__ = ["AnthropicProvider", "read_message"]
+__all__ = ["ANTHROPIC", "AnthropicProvider", "read_message"]
 
 _VERSION = "2023-06-01"
 _FINISHES: Mapping[str, str] = {
@@ -132,3 +133,6 @@ def read_message(raw: str, body: bytes) -> Reply:
         estimated=not counted,
         written_tokens=written,
     )
+
+
+ANTHROPIC = ProviderEntry(AnthropicProvider, home="https://api.anthropic.com/v1", max_temperature=1)

@@ -18,6 +18,7 @@ import orjson
 from venire.arena.clock import SystemClock
 from venire.arena.records import Reply, Request
 from venire.judges.providers.base import Endpoint
+from venire.judges.providers.entry import ProviderEntry
 from venire.judges.providers.faults import error_inside, refusal
 from venire.judges.providers.logprobs import read_candidates
 from venire.judges.providers.replies import count, member, no_answer, parse, string
@@ -25,7 +26,7 @@ from venire.judges.providers.schemas import gemini_schema, in_order
 from venire.judges.providers.sessions import HttpProvider
 from venire.judges.providers.tokens import estimate
 
-__all__ = ["GeminiProvider", "read_content"]
+__all__ = ["GEMINI", "GeminiProvider", "read_content"]
 
 _FINISHES: Mapping[str, str] = {
     "MAX_TOKENS": "length",
@@ -146,3 +147,6 @@ def read_content(raw: str, body: bytes) -> Reply:
         logprobs=read_candidates(candidate.get("logprobsResult"), text),
         written_tokens=0,  # only a cache that was asked for is written, and none is
     )
+
+
+GEMINI = ProviderEntry(GeminiProvider, home="https://generativelanguage.googleapis.com/v1beta")

@@ -28,6 +28,7 @@ from venire.arena.errors import CallError, Fault, InputError
 from venire.arena.records import Reply, Request
 from venire.judges.providers.base import Endpoint
 from venire.judges.providers.connections import open_connections, timeouts
+from venire.judges.providers.entry import ProviderEntry
 from venire.judges.providers.faults import REFUSALS, classify, failure, refusal, unexplained
 from venire.judges.providers.litellm_connections import HEARD, Connections, broken_call
 from venire.judges.providers.openai import response_format
@@ -35,7 +36,7 @@ from venire.judges.providers.replies import read_reply
 from venire.judges.providers.sessions import LimitsReader, account_of, ask_models
 from venire.judges.providers.vendors import vendor_of
 
-__all__ = ["ACCEPTED", "LiteLLMProvider"]
+__all__ = ["ACCEPTED", "LITELLM", "LiteLLMProvider"]
 
 ACCEPTED = "litellm>=1.106.2,<1.110,!=1.107.*"
 """The releases that may be imported, as `pyproject.toml` writes them; why is in `docs/security.md`."""
@@ -223,3 +224,6 @@ def _load() -> Any:
     for name in _LOGGERS:
         logging.getLogger(name).disabled = True
     return module
+
+
+LITELLM = ProviderEntry(LiteLLMProvider, proxies=False)

@@ -6,62 +6,38 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from venire.arena import registry
 from venire.arena.errors import InputError
-from venire.storage.formats import (
-    alpaca_eval,
-    am_elo,
-    arena_hard,
-    chatbot_arena,
-    llm_comparator,
-    mt_bench,
-    preferences,
-    soft_elo,
-    tables,
-)
+from venire.arena.registry import Registry
+from venire.storage.formats.entry import Format
 from venire.storage.formats.judged import Dialect, Judged, read_judged, told_apart
 from venire.storage.formats.source import open_table
 from venire.storage.formats.texts import Reader
 from venire.storage.formats.writing import Writer
 
-__all__ = ["FORMATS", "JUDGED", "TABLE", "TEXTS", "WRITERS", "guess", "read_verdicts"]
+__all__ = ["FORMATS", "TABLE", "Format", "guess", "read_verdicts", "with_dialects", "with_texts", "with_writers"]
 
-FORMATS = {"table": tables.read}
-
-TEXTS: dict[str, Reader] = {
-    "alpaca-eval": alpaca_eval.read,
-    "arena-hard": arena_hard.read,
-    "mt-bench": mt_bench.read,
-    "chatbot-arena": chatbot_arena.read,
-    "llm-comparator": llm_comparator.read,
-    "preferences": preferences.read,
-}
-"""Formats of prompts and answers; a reader goes through its files as often as it is asked to."""
+FORMATS: Registry[Format] = registry.FORMATS
+"""Every format of other tools by name."""
 
 TABLE = "table"
 """A table of battles with our own columns, or with others under `--map`; see `battles`."""
 
-JUDGED: dict[str, tuple[Dialect, ...]] = {
-    "alpaca-eval": alpaca_eval.DIALECTS,
-    "arena-hard": arena_hard.DIALECTS,
-    "mt-bench": mt_bench.DIALECTS,
-    "chatbot-arena": chatbot_arena.DIALECTS,
-    "soft-elo": soft_elo.DIALECTS,
-    "am-elo": am_elo.DIALECTS,
-    "llm-comparator": llm_comparator.DIALECTS,
-    "preferences": preferences.DIALECTS,
-}
-"""Formats of verdicts, with the dialects of each."""
 
-WRITERS: dict[str, Writer] = {
-    "alpaca-eval": alpaca_eval.parts,
-    "arena-hard": arena_hard.parts,
-    "mt-bench": mt_bench.parts,
-    "chatbot-arena": chatbot_arena.parts,
-    "llm-comparator": llm_comparator.parts,
-    "preferences": preferences.parts,
-    "preferences-messages": preferences.message_parts,
-}
-"""Formats that a store is written in."""
+def with_texts() -> dict[str, Reader]:
+    """Formats of prompts and answers, with what reads them."""
+    return {name: one.read for name, one in FORMATS.items() if one.read is not None}
+
+
+def with_dialects() -> dict[str, tuple[Dialect, ...]]:
+    """Formats of verdicts, with the dialects of each."""
+    return {name: one.dialects for name, one in FORMATS.items() if one.dialects}
+
+
+def with_writers() -> dict[str, Writer]:
+    """Formats that a store is written in."""
+    return {name: one.write for name, one in FORMATS.items() if one.write is not None}
+
 
 _PLAIN = frozenset({"model_a", "model_b", "winner"})
 _BOTH_BAD = ("tie (bothbad)", "both_bad", "bothbad")
@@ -76,7 +52,7 @@ def guess(path: Path) -> str:
     table = open_table(path)
     try:
         # What am-ELO and the plainest arena table look like, any table of battles does.
-        certain = [one for dialects in JUDGED.values() for one in dialects if _asked(one) - _PLAIN - {"judge"}]
+        certain = [one for dialects in with_dialects().values() for one in dialects if _asked(one) - _PLAIN - {"judge"}]
         found = sorted({one.format for one in told_apart(certain, table.columns)})
         if len(found) > 1:
             raise InputError(f"{path}: may be {' or '.join(found)}; say which with --format")
@@ -103,20 +79,21 @@ def read_verdicts(
     baseline: str | None = None,
     where: Mapping[str, str | Sequence[str]] = {},
 ) -> Judged | None:
-    """Verdicts of files in a format of `JUDGED`, guessed from the first file where `form` is None; None for a table.
+    """Verdicts of files in a format with dialects, guessed from the first file where `form` is None; None for a table.
 
     `mapping` is from our column names to the files'. `baseline` is whom the models met, where the files do not say so.
     `where` keeps the rows that hold given values (`filtering.condition`).
     Raises InputError as `guess` and `read_judged` do, and for a format that is not known.
     """
-    if form is not None and form not in JUDGED and form != TABLE:
-        raise InputError(f"no format {form!r}; there are: {', '.join([TABLE, 'ballots', *JUDGED])}")
+    known = with_dialects()
+    if form is not None and form not in known and form != TABLE:
+        raise InputError(f"no format {form!r}; there are: {', '.join([TABLE, 'ballots', *known])}")
     # A mapping says what the columns are, so that nothing is left to guess.
     chosen = form or (TABLE if mapping else guess(paths[0]))
     if chosen == TABLE:
         return None
-    if baseline is not None and not any(one.given for one in JUDGED[chosen]):
+    if baseline is not None and not any(one.given for one in known[chosen]):
         raise InputError(f"{paths[0]}: {chosen} names both models of each verdict: leave --baseline out")
     constants = {} if baseline is None else {"model_b": baseline}
-    found = read_judged(paths, JUDGED[chosen], mapping=mapping, constants=constants, where=where)
+    found = read_judged(paths, known[chosen], mapping=mapping, constants=constants, where=where)
     return replace(found, guessed=form is None)

@@ -8,11 +8,12 @@ from pathlib import Path, PurePath
 import duckdb
 
 from venire.arena.records import Completion, Instruction
+from venire.storage.formats.entry import Format
 from venire.storage.formats.judged import Dialect
 from venire.storage.formats.texts import Record, digest_id, rows
 from venire.storage.formats.writing import Part, file_name, names
 
-__all__ = ["DIALECTS", "parts", "read"]
+__all__ = ["ALPACA_EVAL"]
 
 DIALECTS = (
     Dialect(
@@ -53,3 +54,6 @@ def parts(connection: duckdb.DuckDBPyConnection, keep: str) -> Iterator[Part]:
     for (model,) in names(connection, "told_models"):
         yield Part(PurePath("model_outputs", f"{file_name(model)}.json"), "write_alpaca_outputs", "list", model)
     yield Part(PurePath("annotations.json"), "write_alpaca_annotations", "list")
+
+
+ALPACA_EVAL = Format("Import model outputs of AlpacaEval: instruction, output, generator.", read, DIALECTS, parts)

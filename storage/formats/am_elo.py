@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from venire.storage.formats.entry import Format
 from venire.storage.formats.judged import Dialect
 
-__all__ = ["DIALECTS"]
+__all__ = ["AM_ELO"]
 
 DIALECTS = (
     Dialect(
@@ -21,3 +22,6 @@ DIALECTS = (
         "model_a, model_b, tie, tie (bothbad), or 1 for A, 0 for B, 0.5 for a tie",
     ),
 )
+
+
+AM_ELO = Format(dialects=DIALECTS)

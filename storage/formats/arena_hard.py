@@ -7,11 +7,12 @@ from pathlib import PurePath
 
 import duckdb
 
+from venire.storage.formats.entry import Format
 from venire.storage.formats.judged import Dialect
 from venire.storage.formats.mt_bench import read
 from venire.storage.formats.writing import Part, file_name, names
 
-__all__ = ["DIALECTS", "parts", "read"]
+__all__ = ["ARENA_HARD"]
 # Its questions and answers grew out of MT-bench's, and one reader knows both.
 
 DIALECTS = (
@@ -45,3 +46,8 @@ def parts(connection: duckdb.DuckDBPyConnection, keep: str) -> Iterator[Part]:
         for (model,) in names(connection, "told_judged_models", judge=judge):
             path = PurePath("model_judgment", file_name(judge), f"{file_name(model)}.jsonl")
             yield Part(path, "write_arena_hard_judgments", model=model, judge=judge)
+
+
+ARENA_HARD = Format(
+    "Import questions and answers of Arena-Hard: question.jsonl, model_answer/*.jsonl.", read, DIALECTS, parts
+)

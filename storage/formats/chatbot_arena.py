@@ -10,11 +10,12 @@ from pathlib import Path, PurePath
 import duckdb
 
 from venire.arena.records import Completion, Instruction
+from venire.storage.formats.entry import Format
 from venire.storage.formats.judged import Dialect
 from venire.storage.formats.texts import Record, Row, digest_id, joined, messages, rows, turns_of
 from venire.storage.formats.writing import Part
 
-__all__ = ["DIALECTS", "parts", "read"]
+__all__ = ["CHATBOT_ARENA"]
 
 _MODELS = {"model_a": ("model_a",), "model_b": ("model_b",)}
 _BATTLE = {"judge": ("judge",), "instruction_id": ("question_id", "id")}
@@ -114,3 +115,6 @@ def _talk(row: Row, side: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def parts(connection: duckdb.DuckDBPyConnection, keep: str) -> Iterator[Part]:
     """Battles, a verdict a row with `model_a` as it was shown first."""
     yield Part(PurePath("battles.json"), "write_chatbot_arena", "list")
+
+
+CHATBOT_ARENA = Format("Import the prompts and answers of Chatbot Arena battles.", read, DIALECTS, parts)

@@ -9,11 +9,12 @@ from typing import Any
 import duckdb
 
 from venire.arena.records import Completion, Instruction
+from venire.storage.formats.entry import Format
 from venire.storage.formats.judged import Dialect
 from venire.storage.formats.texts import Record, Row, digest_id, rows
 from venire.storage.formats.writing import Part, file_name, names
 
-__all__ = ["DIALECTS", "parts", "read"]
+__all__ = ["LLM_COMPARATOR"]
 
 DIALECTS = (
     Dialect(
@@ -70,3 +71,6 @@ def parts(connection: duckdb.DuckDBPyConnection, keep: str) -> Iterator[Part]:
     for first, second in names(connection, "told_pairs"):
         path = PurePath(f"{file_name(first)} - {file_name(second)}.json")
         yield Part(path, "write_llm_comparator", "object", first, second)
+
+
+LLM_COMPARATOR = Format("Import the prompts and answers of LLM Comparator's reports.", read, DIALECTS, parts)

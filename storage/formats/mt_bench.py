@@ -8,11 +8,12 @@ from pathlib import Path, PurePath
 import duckdb
 
 from venire.arena.records import Completion, Instruction
+from venire.storage.formats.entry import Format
 from venire.storage.formats.judged import Dialect
 from venire.storage.formats.texts import Record, Row, Skipped, joined, messages, rows, turns_of
 from venire.storage.formats.writing import Part, file_name, names
 
-__all__ = ["DIALECTS", "parts", "read"]
+__all__ = ["MT_BENCH", "read"]
 
 _JUDGE, _QUESTION, _TURN = ("judge",), ("question_id",), ("turn",)
 
@@ -126,3 +127,11 @@ def parts(connection: duckdb.DuckDBPyConnection, keep: str) -> Iterator[Part]:
     for (judge,) in names(connection, "told_judges"):
         path = PurePath("model_judgment", f"{file_name(judge)}_pair.jsonl")
         yield Part(path, "write_mt_bench_pairs", judge=judge)
+
+
+MT_BENCH = Format(
+    "Import questions and answers of MT-bench with all their turns: question.jsonl, model_answer/*.jsonl.",
+    read,
+    DIALECTS,
+    parts,
+)

@@ -8,11 +8,12 @@ from pathlib import Path, PurePath
 import duckdb
 
 from venire.arena.records import Completion, Instruction
+from venire.storage.formats.entry import Format
 from venire.storage.formats.judged import Dialect
 from venire.storage.formats.texts import Record, Row, digest_id, messages, rows
 from venire.storage.formats.writing import Part
 
-__all__ = ["DIALECTS", "message_parts", "parts", "read"]
+__all__ = ["MESSAGES", "PREFERENCES"]
 
 DIALECTS = (
     Dialect(
@@ -91,3 +92,9 @@ def parts(connection: duckdb.DuckDBPyConnection, keep: str) -> Iterator[Part]:
 def message_parts(connection: duckdb.DuckDBPyConnection, keep: str) -> Iterator[Part]:
     """The same as lists of messages."""
     yield Part(PurePath("preferences.jsonl"), "write_preferences_messages", keep=keep)
+
+
+PREFERENCES = Format(
+    "Import preference pairs: prompt, chosen, rejected, texts or lists of messages.", read, DIALECTS, parts
+)
+MESSAGES = Format(write=message_parts)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from venire.storage.formats.entry import Format
 from venire.storage.formats.judged import Dialect
 
-__all__ = ["DIALECTS"]
+__all__ = ["SOFT_ELO"]
 
 _MODELS = {"model_a": ("model_a",), "model_b": ("model_b",)}
 _ABOUT = {"judge": ("judge",), "instruction_id": ("instruction_id_hash", "battle_id")}
@@ -42,3 +43,6 @@ DIALECTS = (
         note=_WHOSE.format("human_winner"),
     ),
 )
+
+
+SOFT_ELO = Format(dialects=DIALECTS)

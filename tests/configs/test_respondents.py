@@ -30,6 +30,16 @@ def test_options_of_protocols_reach_the_judge(load: Callable[[str], Campaign]) -
     assert judge.options["best"] == "2"
 
 
+def test_a_table_of_options_reaches_the_judge_and_holds_none_of_its_own_keys(
+    load: Callable[[str], Campaign], refusal: Callable[[str], str]
+) -> None:
+    head = '[[judge]]\nmodel = "simulated/bard@1"\n'
+    assert load(head + 'options = { points = "5" }\n').judges[0].options["points"] == "5"
+    assert load(head).settings == load(head + "options = {}\n").settings
+    for name, says in (("system", "give system beside"), ('"prompt.reasons"', "no protocol can have")):
+        assert says in refusal(f'{head}options = {{ {name} = "5" }}\n')
+
+
 def test_a_file_that_names_none_of_them_has_the_settings_that_it_had_before(load: Callable[[str], Campaign]) -> None:
     plain = load(JUDGE)
     assert plain.judges[0].options == {"max_tokens": "800", "repair": "1", "temperature": "0"}

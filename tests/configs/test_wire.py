@@ -172,7 +172,7 @@ FALLBACK = '[[judge.fallback]]\nbase_url = "https://other.example/v1"\n'
     [
         ("free = true\n", "", "fallback[1].price", "the judge is free"),
         ("", "price = { input = 1, output = 2, cached = 3 }\n", "fallback[1].price.cached", "above input"),
-        ("temperature = 1.5\n", 'provider = "anthropic"\n', "judge[1].temperature", "Anthropic takes"),
+        ("temperature = 1.5\n", 'provider = "anthropic"\n', "judge[1].temperature", "anthropic takes"),
         ('proxy = "http://p:1"\n', 'provider = "litellm"\n', "fallback[1].provider", "not asked through a proxy"),
         ("", 'model = "simulated/gpt-4@1"\n', "fallback[1].model", "does not stand in"),
     ],

@@ -334,7 +334,7 @@ def test_prompts_that_changed_since_do_not_hinder(store: Store, monkeypatch: pyt
     from venire.judges import PROTOCOLS
 
     other = replace(PROTOCOLS["two-stage"], prompts=("reasons",))
-    monkeypatch.setitem(PROTOCOLS, "two-stage", other)
+    monkeypatch.setattr("venire.orchestrator.reparse.PROTOCOLS", {**PROTOCOLS, "two-stage": other})
     assert reparse(store, [1]).comparison.same == TRIALS
 
 

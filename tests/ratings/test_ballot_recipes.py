@@ -20,10 +20,10 @@ from venire.ratings.methods import METHODS, missing, rate
 from venire.ratings.options import Options
 from venire.ratings.order import contradicted
 from venire.ratings.plackett_luce import plackett_luce
-from venire.ratings.vote_recipes import VOTING
 
 Table = Callable[..., Battles]
 NEEDY = [name for name, method in METHODS.items() if "ballots" in method.needs]
+METHODS_OF_VOTES = [*(name for name, method in METHODS.items() if method.orders and name not in NEEDY), *NEEDY]
 
 
 def peers(ballots: int = 40, seed: int = 0) -> Ballots:
@@ -166,7 +166,7 @@ def test_anchors_hold() -> None:
     assert found.lo[2] == found.hi[2] == pytest.approx(1300.0)
 
 
-@pytest.mark.parametrize("method", [*VOTING, *NEEDY])
+@pytest.mark.parametrize("method", METHODS_OF_VOTES)
 def test_every_method_of_votes_runs_by_its_name(table: Table, method: str) -> None:
     rows = judged(np.array([[1, 2, 3], [1, 2, 3], [1, 3, 2], [2, 1, 3]]), range(4))
     found = rate(table(rows), method, Options(replicates=5))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -40,9 +40,12 @@ def by_ability(battles: Battles, judgments: Judgments, options: Options) -> Rate
 
 
 @pytest.fixture(autouse=True)
-def stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(methods.METHODS, "places", methods.Method(by_place, "places"))
-    monkeypatch.setitem(methods.METHODS, "abilities", methods.Method(by_ability, "abilities", frozenset({"restarts"})))
+def stand_ins() -> Iterator[None]:
+    methods.METHODS.register("places", methods.Method(by_place, "places"))
+    methods.METHODS.register("abilities", methods.Method(by_ability, "abilities", frozenset({"restarts"})))
+    yield
+    for name in ("places", "abilities"):
+        methods.METHODS.unregister(name)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 
 from venire.arena.errors import InputError
 from venire.ratings.merging import merge_orders
-from venire.storage.formats import JUDGED, TABLE, guess, read_verdicts
+from venire.storage.formats import TABLE, guess, read_verdicts, with_dialects
 from venire.storage.formats.judged import Judged
 
 Named = tuple[str, str, int, int]
@@ -306,7 +306,7 @@ def test_a_mapping_to_a_column_of_no_use_is_refused(tmp_path: Path) -> None:
 
 
 def test_every_format_tells_its_own_dialects_apart() -> None:
-    assert all(dialect.format == name for name, dialects in JUDGED.items() for dialect in dialects)
+    assert all(dialect.format == name for name, dialects in with_dialects().items() for dialect in dialects)
 
 
 def test_real_alpaca_preferences_give_the_published_win_rate(shared_data: Path, tmp_path: Path) -> None:

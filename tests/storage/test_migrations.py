@@ -128,4 +128,4 @@ def test_a_migration_that_fails_half_way_leaves_the_store_as_it_was(
 def test_a_query_has_one_name_and_an_unknown_one_is_an_error() -> None:
     assert sql.query("models").startswith("select")
     with pytest.raises(KeyError):
-        sql.query("no such query")
+        sql.query("no_such_query")

@@ -13,7 +13,6 @@ import pytest
 
 from venire.arena.errors import InputError
 from venire.arena.records import Completion, Instruction, Rating
-from venire.storage.formats import FORMATS
 from venire.storage.formats.source import open_table
 from venire.storage.formats.tables import Kind, read, unrated
 
@@ -327,10 +326,6 @@ def test_long_cells_and_many_rows_keep_their_order(write: Write) -> None:
     found = list(read(path, "completions"))
     assert found[0] == Completion("m", "long", long)
     assert found[1:] == [Completion("m", str(n), f"line\nother, {n}") for n in range(20_000)]
-
-
-def test_the_format_is_registered(write: Write) -> None:
-    assert list(FORMATS["table"](write("e.csv", "model,elo\nm,1\n"), "elo")) == [Rating("m", 1.0)]
 
 
 def test_the_recorded_tables_of_alpaca_eval_are_read(shared_data: Path) -> None:

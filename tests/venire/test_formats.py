@@ -15,10 +15,11 @@ import pytest
 import venire as product
 from venire.arena.errors import InputError
 from venire.storage.exporting import export
-from venire.storage.formats import TEXTS, WRITERS
+from venire.storage.formats import FORMATS, with_writers
 from venire.storage.formats.writing import file_name
 from venire.storage.imports import add_texts, answer_key
 from venire.storage.store import open_store
+from venire.testing import check_format
 
 Venire = Callable[..., Any]
 FIXTURE = Path(__file__).resolve().parent.parent / "storage" / "fixtures" / "schema-0001.duckdb.xz"
@@ -111,7 +112,7 @@ def test_texts_come_back_as_they_went_out(kept: Path, tmp_path: Path, form: str,
     export(kept, out, form=form)
     paths = sorted({path.resolve() for pattern in files.split() for path in out.glob(pattern)})
     with open_store(tmp_path / "back.duckdb") as store:
-        add_texts(store, TEXTS[form], paths)
+        add_texts(store, FORMATS[form].read, paths)
     names = slice(1, None) if form == "alpaca-eval" else slice(0, None)
     assert sorted(one[names] for one in answers(tmp_path / "back.duckdb")) == sorted(
         one[names] for one in answers(kept)
@@ -132,7 +133,7 @@ def test_turns_samples_and_references_survive_the_way_out_and_in(tmp_path: Path)
     for name, rows in (("question.jsonl", questions), ("m.jsonl", said)):
         (tmp_path / name).write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     with open_store(tmp_path / "s.duckdb") as store:
-        add_texts(store, TEXTS["mt-bench"], [tmp_path / "question.jsonl", tmp_path / "m.jsonl"])
+        add_texts(store, FORMATS["mt-bench"].read, [tmp_path / "question.jsonl", tmp_path / "m.jsonl"])
     export(tmp_path / "s.duckdb", tmp_path / "out", form="mt-bench")
     assert lines(tmp_path / "out" / "question.jsonl") == questions
     written = lines(tmp_path / "out" / "model_answer" / "org%2Fm.jsonl")
@@ -186,7 +187,7 @@ def test_pairs_that_were_written_are_battles_that_the_chosen_won(venire: Venire,
     }
 
 
-@pytest.mark.parametrize("form", sorted(WRITERS))
+@pytest.mark.parametrize("form", sorted(with_writers()))
 def test_files_that_are_there_are_kept_unless_forced(venire: Venire, kept: Path, tmp_path: Path, form: str) -> None:
     words = ("store", "export", kept, "-o", tmp_path / "out", "--format", form)
     done = venire(*words, "--json")
@@ -250,3 +251,31 @@ def test_an_import_says_what_is_new_and_what_was_left_out(venire: Venire, tmp_pa
     assert (told["instructions"], told["known"], len(told["skipped"])) == (0, 1, 5)
     assert venire("import", "alpaca-eval", path, "--store", tmp_path / "other.duckdb").code == 2
     assert not (tmp_path / "other.duckdb").exists()
+
+
+FILES = {
+    "alpaca-eval": ("model_outputs/*.json", "annotations.json"),
+    "arena-hard": ("question.jsonl model_answer/*.jsonl", "model_judgment/*/*.jsonl"),
+    "mt-bench": ("question.jsonl model_answer/*.jsonl", "model_judgment/*.jsonl"),
+    "chatbot-arena": ("battles.json", "battles.json"),
+    "llm-comparator": ("*.json", "*.json"),
+    "preferences": ("preferences.jsonl", "preferences.jsonl"),
+}
+"""Of each format that is read and written: its files of texts and of verdicts."""
+
+
+@pytest.mark.parametrize("form", [name for name, one in FORMATS.items() if one.read or one.dialects])
+def test_every_format_of_ours_keeps_the_contract(kept: Path, tmp_path: Path, form: str) -> None:
+    if FORMATS[form].write is None:
+        row = "model_a,model_b,winner,judge,judge_winner,score_difference\nant,bee,model_a,j,model_a,1.5\n"
+        (tmp_path / "verdicts.csv").write_text(row, encoding="utf-8")
+        check_format(form, verdicts=[tmp_path / "verdicts.csv"])
+        return
+    export(kept, tmp_path / "out", form=form, campaign="first")
+    texts, verdicts = (
+        sorted(path for pattern in patterns.split() for path in (tmp_path / "out").glob(pattern))
+        for patterns in FILES[form]
+    )
+    check_format(form, texts=texts, verdicts=verdicts)
+    with pytest.raises(AssertionError, match="give `texts`, files with instructions and completions"):
+        check_format(form)

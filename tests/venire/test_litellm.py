@@ -23,7 +23,7 @@ from venire.judges.providers import PROVIDERS
 from venire.judges.providers.base import Endpoint
 
 async def go():
-    provider = PROVIDERS["litellm"](Endpoint(sys.argv[1], None, 20.0, 1))
+    provider = PROVIDERS["litellm"].open(Endpoint(sys.argv[1], None, 20.0, 1))
     request = Request(({"role": "user", "content": "Which?"},), 50, seed=1)
     body = provider.encode("openai/simulated/gpt-4-0613@1", request)
     try:

@@ -2,14 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
+import typer.main
+from typer.core import TyperGroup
+
+if TYPE_CHECKING:
+    from venire.storage.formats.texts import Reader
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Bring instructions, completions and ratings into a store.", no_args_is_help=True)
+
+class _Formats(TyperGroup):
+    """Has a command for each format of texts as well; formats are loaded when one of their commands is looked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        from venire.storage.formats import with_texts
+
+        return [*super().list_commands(ctx), *with_texts()]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        from venire.storage.formats import FORMATS
+
+        found = super().get_command(ctx, cmd_name)
+        if found is None and cmd_name in FORMATS and (read := FORMATS[cmd_name].read) is not None:
+            form = FORMATS[cmd_name]
+            one = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+            one.command(cmd_name, help=form.purpose)(_texts_command(cmd_name, read))
+            found = typer.main.get_command(one)
+        return found
+
+
+app = typer.Typer(cls=_Formats, help="Bring instructions, completions and ratings into a store.", no_args_is_help=True)
 
 
 class Kind(StrEnum):
@@ -38,11 +66,11 @@ def table(
     """
     from venire.commands.options import column_map
     from venire.orchestrator.screening import screen
-    from venire.storage.formats import FORMATS
+    from venire.storage.formats import tables
     from venire.storage.imports import add
     from venire.storage.store import open_store
 
-    records = FORMATS["table"](path, kind.value, column_map(mapping))
+    records = tables.read(path, kind.value, column_map(mapping))
     with open_store(store) as opened:
         added = add(opened, records)
         screen(opened)
@@ -56,58 +84,30 @@ _STORE = typer.Option(..., "--store", help="The store; made when it is not there
 _JSON = typer.Option(False, "--json", help="Print JSON on standard output and nothing else.")
 
 
-@app.command("alpaca-eval")
-def alpaca_eval(paths: list[Path] = _PATHS, store: Path = _STORE, as_json: bool = _JSON) -> None:
-    """Import model outputs of AlpacaEval: instruction, output, generator."""
-    _texts("alpaca-eval", paths, store, as_json)
-
-
-@app.command("arena-hard")
-def arena_hard(paths: list[Path] = _PATHS, store: Path = _STORE, as_json: bool = _JSON) -> None:
-    """Import questions and answers of Arena-Hard: question.jsonl, model_answer/*.jsonl."""
-    _texts("arena-hard", paths, store, as_json)
-
-
-@app.command("mt-bench")
-def mt_bench(paths: list[Path] = _PATHS, store: Path = _STORE, as_json: bool = _JSON) -> None:
-    """Import questions and answers of MT-bench with all their turns: question.jsonl, model_answer/*.jsonl."""
-    _texts("mt-bench", paths, store, as_json)
-
-
-@app.command("chatbot-arena")
-def chatbot_arena(paths: list[Path] = _PATHS, store: Path = _STORE, as_json: bool = _JSON) -> None:
-    """Import the prompts and answers of Chatbot Arena battles."""
-    _texts("chatbot-arena", paths, store, as_json)
-
-
-@app.command("llm-comparator")
-def llm_comparator(paths: list[Path] = _PATHS, store: Path = _STORE, as_json: bool = _JSON) -> None:
-    """Import the prompts and answers of LLM Comparator's reports."""
-    _texts("llm-comparator", paths, store, as_json)
-
-
-@app.command("preferences")
-def preferences(paths: list[Path] = _PATHS, store: Path = _STORE, as_json: bool = _JSON) -> None:
-    """Import preference pairs: prompt, chosen, rejected, texts or lists of messages."""
-    _texts("preferences", paths, store, as_json)
-
-
 _SHOWN = 3
 
 
-def _texts(form: str, paths: list[Path], store: Path, as_json: bool) -> None:
+def _texts_command(form: str, read: Reader) -> Callable[..., None]:
+    """The command that imports files of a format."""
+
+    def command(paths: list[Path] = _PATHS, store: Path = _STORE, as_json: bool = _JSON) -> None:
+        _texts(form, read, paths, store, as_json)
+
+    return command
+
+
+def _texts(form: str, read: Reader, paths: list[Path], store: Path, as_json: bool) -> None:
     """All files of one format, or nothing of them; says what was new and which rows hold no text."""
     from venire.commands.options import write_json
     from venire.orchestrator.screening import screen
     from venire.screen import plain
-    from venire.storage.formats import TEXTS
     from venire.storage.imports import add_texts
     from venire.storage.store import open_store
 
     for path in paths:
-        next(TEXTS[form]([path]), None)  # a file that is none of these makes no store
+        next(read([path]), None)  # a file that is none of these makes no store
     with open_store(store) as opened:
-        added = add_texts(opened, TEXTS[form], paths)
+        added = add_texts(opened, read, paths)
         screen(opened)
     if as_json:
         counts = {"instructions": added.instructions, "completions": added.completions, "known": added.known}

@@ -16,22 +16,6 @@ _JSON = typer.Option(False, "--json", help="Print JSON on standard output and no
 _FORCE = typer.Option(False, "--force", help="Replace what is there already.")
 
 
-class Format(StrEnum):
-    """What a table is written as."""
-
-    PARQUET = "parquet"
-    CSV = "csv"
-    JSONL = "jsonl"
-    ARROW = "arrow"
-    ALPACA_EVAL = "alpaca-eval"
-    ARENA_HARD = "arena-hard"
-    MT_BENCH = "mt-bench"
-    CHATBOT_ARENA = "chatbot-arena"
-    LLM_COMPARATOR = "llm-comparator"
-    PREFERENCES = "preferences"
-    PREFERENCES_MESSAGES = "preferences-messages"
-
-
 class Keep(StrEnum):
     """Which judgments become preference pairs."""
 
@@ -141,7 +125,9 @@ def compact(store: Path = _STORE, as_json: bool = _JSON) -> None:
 def export(
     store: Path = _STORE,
     out: Path = typer.Option(..., "-o", "--out", help="The folder to write to; made when it is not there."),
-    form: Format = typer.Option(Format.PARQUET, "--format", help="What the files are."),
+    form: str = typer.Option(
+        "parquet", "--format", help="What the files are: parquet, csv, jsonl, arrow, or a format of another tool."
+    ),
     campaign: str | None = typer.Option(None, "--campaign", help="Only what belongs to this campaign."),
     table: list[str] = typer.Option([], "--table", help="Any table or view; default: battle, attempt and plan."),
     keep: Keep = typer.Option(
@@ -160,7 +146,7 @@ def export(
     from venire.commands.options import write_json
     from venire.storage.exporting import export as write
 
-    made = write(store, out, form=form.value, campaign=campaign, tables=table, force=force, keep=keep.value)
+    made = write(store, out, form=form, campaign=campaign, tables=table, force=force, keep=keep.value)
     if as_json:
         write_json({"store": str(store), "files": [asdict(one) for one in made]})
     else:

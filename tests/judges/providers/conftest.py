@@ -157,7 +157,7 @@ class Subject:
 
     def open(self, url: str, key: str | None = KEY, timeout: float = 30.0, structured: bool | None = None) -> Provider:
         """A provider for an address."""
-        return PROVIDERS[self.name](Endpoint(url, key, timeout, 4, structured=structured))
+        return PROVIDERS[self.name].open(Endpoint(url, key, timeout, 4, structured=structured))
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ def called(model, serving, answer, question, key):
 
     async def call():
         async with serving(answer) as vendor:
-            provider = PROVIDERS["litellm"](Endpoint(vendor.url, key, 30.0, 4))
+            provider = PROVIDERS["litellm"].open(Endpoint(vendor.url, key, 30.0, 4))
             try:
                 return await provider.send(provider.encode(model, question), "step-1"), vendor
             except CallError as error:
@@ -40,7 +40,7 @@ def test_a_key_follows_no_redirect_of_any_vendor(serving, saying, question, key,
         async with serving(saying({})) as elsewhere:
             answer = saying("", 307, {"Location": elsewhere.url})
             async with serving(answer) as vendor:
-                provider = PROVIDERS["litellm"](Endpoint(vendor.url, key, 30.0, 4))
+                provider = PROVIDERS["litellm"].open(Endpoint(vendor.url, key, 30.0, 4))
                 try:
                     with pytest.raises(CallError) as caught:
                         await provider.send(provider.encode(model, question), "step-1")
@@ -111,7 +111,7 @@ def test_check_tries_the_key_headers_of_other_vendors(serving, question, key):
 
     async def call():
         async with serving(answer) as vendor:
-            provider = PROVIDERS["litellm"](Endpoint(vendor.url, key, 30.0, 4))
+            provider = PROVIDERS["litellm"].open(Endpoint(vendor.url, key, 30.0, 4))
             try:
                 return await provider.check()
             finally:
@@ -142,7 +142,7 @@ def test_one_provider_can_be_closed_while_another_waits_for_an_answer(serving, q
             return web.json_response({"error": {"message": f"call {len(vendor.paths)}"}}, status=400)
 
         async with serving(answer) as vendor:
-            first, second = (PROVIDERS["litellm"](Endpoint(vendor.url, key, 30.0, 4)) for _ in range(2))
+            first, second = (PROVIDERS["litellm"].open(Endpoint(vendor.url, key, 30.0, 4)) for _ in range(2))
             body = first.encode(model, question)
             for provider in (first, second):
                 with pytest.raises(CallError, match="call"):
@@ -164,7 +164,7 @@ def test_a_provider_follows_no_redirect_after_others_were_closed(serving, saying
 
     async def call():
         async with serving(saying({})) as elsewhere, serving(saying("", 307, {"Location": elsewhere.url})) as vendor:
-            first, second, third = (PROVIDERS["litellm"](Endpoint(vendor.url, key, 30.0, 4)) for _ in range(3))
+            first, second, third = (PROVIDERS["litellm"].open(Endpoint(vendor.url, key, 30.0, 4)) for _ in range(3))
             body = first.encode(model, question)
             for asked, closed in ((first, None), (second, first), (second, second), (third, third)):
                 with pytest.raises(CallError, match="elsewhere"):
@@ -186,7 +186,7 @@ def test_headers_go_and_limits_come_with_every_vendor(serving, saying, question,
     async def call():
         async with serving(saying({"error": {"message": "no"}}, 429, told)) as vendor:
             endpoint = Endpoint(vendor.url, key, 30.0, 4, headers={"X-Title": "a title"})
-            provider = PROVIDERS["litellm"](endpoint)
+            provider = PROVIDERS["litellm"].open(endpoint)
             provider.on_limits = lambda limits, hold: found.append((limits, hold))
             try:
                 for step in range(3):
@@ -208,7 +208,7 @@ def test_limits_come_with_an_answer_and_an_account_is_no_secret(serving, saying,
 
     async def call():
         async with serving(saying(good, 200, {"x-ratelimit-limit-requests": "500"})) as vendor:
-            provider = PROVIDERS["litellm"](Endpoint(vendor.url, key, 30.0, 4))
+            provider = PROVIDERS["litellm"].open(Endpoint(vendor.url, key, 30.0, 4))
             provider.on_limits = lambda limits, hold: found.append((limits, hold))
             assert key not in repr(provider.account("openai/m"))
             assert provider.account("openai/m")[2] == "openai/m"
@@ -225,7 +225,7 @@ def test_limits_come_with_an_answer_and_an_account_is_no_secret(serving, saying,
 def test_silence_ends_a_call_by_the_read_timeout(serving, hanging, question, key, model):
     async def call():
         async with serving(hanging) as vendor:
-            provider = PROVIDERS["litellm"](Endpoint(vendor.url, key, 20.0, 4, read_timeout=0.05))
+            provider = PROVIDERS["litellm"].open(Endpoint(vendor.url, key, 20.0, 4, read_timeout=0.05))
             try:
                 await provider.send(provider.encode(model, question), "1")
             except CallError as error:
@@ -242,4 +242,4 @@ def test_silence_ends_a_call_by_the_read_timeout(serving, hanging, question, key
 
 def test_a_proxy_is_refused_in_words(key):
     with pytest.raises(InputError, match="litellm is not asked through a proxy"):
-        PROVIDERS["litellm"](Endpoint("http://host/v1", key, 1.0, 1, proxy="http://proxy"))
+        PROVIDERS["litellm"].open(Endpoint("http://host/v1", key, 1.0, 1, proxy="http://proxy"))

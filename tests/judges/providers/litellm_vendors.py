@@ -70,7 +70,7 @@ def test_litellm_and_the_native_adapter_understand_a_vendors_answer_alike(
     async def call():
         async with serving(saying(answer["body"], answer["status"], answer.get("headers"))) as vendor:
             address = f"http://{home.hostname}:{urlsplit(vendor.url).port}{path}"
-            provider = PROVIDERS["litellm"](Endpoint(address, key, 30.0, 4))
+            provider = PROVIDERS["litellm"].open(Endpoint(address, key, 30.0, 4))
             body = provider.encode(f"{PREFIXES[name]}/{FILES[name]['model']}", question)
             try:
                 return await provider.send(body, "step-1"), vendor

@@ -37,7 +37,7 @@ from venire.arena.records import Request
 from venire.judges.providers import PROVIDERS, Endpoint
 from venire.judges.providers.prices import find_price
 assert find_price("gpt-4o-mini") is not None
-provider = PROVIDERS["litellm"](Endpoint("http://127.0.0.1:1", None, 1.0, 1))
+provider = PROVIDERS["litellm"].open(Endpoint("http://127.0.0.1:1", None, 1.0, 1))
 provider.encode("openai/m", Request(({"role": "user", "content": "?"},), 8))
 found = sorted(name for name in sys.modules if name.partition(".")[0] in ("litellm", "openai", "httpx"))
 assert not found, found

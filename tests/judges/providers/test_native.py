@@ -29,13 +29,13 @@ NATIVE = sorted(GOOD)
 
 
 def encoded(provider, model, request=REQUEST):
-    return orjson.loads(PROVIDERS[provider](Endpoint("http://host/v1", None, 1.0, 1)).encode(model, request))
+    return orjson.loads(PROVIDERS[provider].open(Endpoint("http://host/v1", None, 1.0, 1)).encode(model, request))
 
 
 def outcome(name, serving, answer, key=None, timeout=30.0, model="m"):
     async def call():
         async with serving(answer) as vendor:
-            provider = PROVIDERS[name](Endpoint(vendor.url, key, timeout, 4))
+            provider = PROVIDERS[name].open(Endpoint(vendor.url, key, timeout, 4))
             try:
                 return await provider.send(provider.encode(model, REQUEST), "step-1"), vendor
             except CallError as error:
@@ -161,7 +161,7 @@ def test_a_key_follows_no_redirect(name, serving, saying, key, status):
         async with serving(saying(GOOD[name])) as elsewhere:
             answer = saying("", status, {"Location": elsewhere.url})
             async with serving(answer) as vendor:
-                provider = PROVIDERS[name](Endpoint(vendor.url, key, 30.0, 4))
+                provider = PROVIDERS[name].open(Endpoint(vendor.url, key, 30.0, 4))
                 try:
                     with pytest.raises(CallError) as caught:
                         await provider.send(provider.encode("m", REQUEST), "step-1")
@@ -212,7 +212,7 @@ def test_what_may_have_been_done_may_be_billed(name, serving, saying, cutting, h
 def test_a_provider_shows_no_key_and_can_be_used_after_it_was_closed(name, serving, saying, key):
     async def call():
         async with serving(saying(GOOD[name])) as vendor:
-            provider = PROVIDERS[name](Endpoint(vendor.url, key, 30.0, 4))
+            provider = PROVIDERS[name].open(Endpoint(vendor.url, key, 30.0, 4))
             assert key not in repr(provider)
             for step in range(2):
                 await provider.send(provider.encode("m", REQUEST), f"step-{step}")
@@ -329,7 +329,7 @@ def test_any_answer_is_a_reply_or_a_call_error(payload, inner):
 def test_a_model_is_held_to_a_schema_where_it_is_known_to_take_one(provider, model, holds):
     asked = Request(REQUEST.messages, 64, schema={"type": "object", "properties": {}})
     for said in (None, True, False):
-        opened = PROVIDERS[provider](Endpoint("http://127.0.0.1:1/v1", None, 1.0, 1, structured=said))
+        opened = PROVIDERS[provider].open(Endpoint("http://127.0.0.1:1/v1", None, 1.0, 1, structured=said))
         assert opened.is_structured(model) == (holds if said is None else said)
         body = opened.encode(model, asked)
         assert (b'"output_config"' in body or b'"responseJsonSchema"' in body) == opened.is_structured(model)

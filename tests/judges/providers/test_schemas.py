@@ -83,7 +83,7 @@ def test_a_dialect_leaves_the_schema_itself_as_it_was(dialect):
 )
 def test_an_answer_is_asked_for_in_the_order_of_its_schema(name, model):
     """A model that is held to a schema writes in its order; sorted, it would prefer before it has scored."""
-    provider = PROVIDERS[name](Endpoint("http://127.0.0.1:1/v1", None, 1.0, 1, structured=True))
+    provider = PROVIDERS[name].open(Endpoint("http://127.0.0.1:1/v1", None, 1.0, 1, structured=True))
     body = provider.encode(model, Request(({"role": "user", "content": "?"},), 8, schema=SCHEMA)).decode()
     sent = body[body.index('"properties":') :]
     assert sent.index('"first":{') < sent.index('"second":{') < sent.index('"preference":{')

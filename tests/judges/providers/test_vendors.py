@@ -54,7 +54,7 @@ def opened(vendor, server, key):
     """The vendor's adapter: its host and its path, at the server's port."""
     home = urlsplit(vendor["base_url"])
     address = f"http://{home.hostname}:{urlsplit(server.url).port}{home.path}"
-    return PROVIDERS[vendor["provider"]](Endpoint(address, key, 30.0, 4))
+    return PROVIDERS[vendor["provider"]].open(Endpoint(address, key, 30.0, 4))
 
 
 def outcome(vendor, answer, serving, saying, question, key):
@@ -100,7 +100,7 @@ SHAPED = [
 @pytest.mark.parametrize(("vendor", "asked"), SHAPED)
 def test_a_schema_and_log_probabilities_are_asked_for_in_the_vendors_own_form(vendor, asked, question):
     """And only where the page says that all of its models take them."""
-    provider = PROVIDERS[vendor["provider"]](Endpoint(vendor["base_url"], None, 1.0, 1))
+    provider = PROVIDERS[vendor["provider"]].open(Endpoint(vendor["base_url"], None, 1.0, 1))
     extended = replace(question, schema=SCHEMA) if asked == "schema" else replace(question, top_logprobs=20)
     body, plain = (orjson.loads(provider.encode(vendor["model"], one)) for one in (extended, question))
     added = vendor["shaped"][asked]["body"]
@@ -211,7 +211,7 @@ def test_the_limits_in_the_headers_are_told(vendor, answer, serving, saying, que
 
 @pytest.mark.parametrize("vendor", VENDORS.values(), ids=VENDORS)
 def test_a_body_is_the_same_bytes_whatever_the_order_of_names(vendor, question):
-    provider = PROVIDERS[vendor["provider"]](Endpoint(vendor["base_url"], None, 1.0, 1))
+    provider = PROVIDERS[vendor["provider"]].open(Endpoint(vendor["base_url"], None, 1.0, 1))
     turned = type(question)(
         tuple(dict(reversed(list(message.items()))) for message in question.messages),
         question.max_tokens,
@@ -298,7 +298,7 @@ def test_a_host_that_only_looks_like_a_vendors_is_none():
 
 @pytest.mark.parametrize("model", ["gpt-5.6-sol", "gpt-6-astra", "gpt-6.1-sol"])
 def test_the_newest_reasoning_models_get_no_temperature(model, question):
-    provider = PROVIDERS["openai"](Endpoint("https://api.openai.com/v1", None, 1.0, 1))
+    provider = PROVIDERS["openai"].open(Endpoint("https://api.openai.com/v1", None, 1.0, 1))
     assert set(orjson.loads(provider.encode(model, question))) == {"model", "messages", "seed", "max_completion_tokens"}
 
 

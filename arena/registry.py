@@ -1,0 +1,226 @@
+"""Registries: protocols, providers, policies, rating methods and file formats by the names that users write.
+
+Each part is one object with all facts about it, found by a reference such as `venire.judges.binary:BINARY`. Venire's
+own are the lines below. An installed package adds to them by an entry point in the group of their kind:
+
+    [project.entry-points."venire.protocols"]
+    scale = "venire_scale:SCALE"
+
+Nothing is imported before it is used: a name is looked up first among our own, then among the entry points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
+from pkgutil import resolve_name
+from typing import Any, Generic, TypeVar
+
+from venire.arena.errors import InputError
+
+__all__ = ["FORMATS", "METHODS", "POLICIES", "PROTOCOLS", "PROVIDERS", "REGISTRIES", "Registry"]
+
+Entry = TypeVar("Entry")
+
+
+class Registry(Mapping[str, Entry], Generic[Entry]):
+    """The parts of one kind by name, our own first; each is loaded when it is first asked for.
+
+    `kind` names them in messages, `entry` refers to the class that all of them are instances of, and `own` maps our
+    names to references `module:object`. Entry points of the group `venire.<plural>` are added; the plural has an s.
+
+    >>> PROTOCOLS["binary"].number
+    3
+    """
+
+    def __init__(self, kind: str, entry: str, own: Mapping[str, str], *, plural: str | None = None) -> None:
+        self.kind = kind
+        self.group = f"venire.{plural or f'{kind}s'}"
+        self._entry = entry
+        self._own = {name: EntryPoint(name, reference, self.group) for name, reference in own.items()}
+        self._loaded: dict[str, Entry] = {}
+        self._registered: dict[str, Entry] = {}
+
+    def __getitem__(self, name: str) -> Entry:
+        """The part of that name. Raises KeyError for an unknown name, InputError for one that cannot be loaded."""
+        if name in self._registered:
+            return self._registered[name]
+        if name not in self._loaded:
+            self._loaded[name] = self._load(self._own[name] if name in self._own else self.installed[name])
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._own
+        yield from self.installed
+        yield from self._registered
+
+    def __len__(self) -> int:
+        return len(self._own) + len(self.installed) + len(self._registered)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._own or name in self._registered or name in self.installed
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__  # there is one of each kind, and an annotation may hold it
+
+    def register(self, name: str, part: Entry) -> None:
+        """Add a part in this process alone, as a notebook or a test does. Raises InputError for a taken name."""
+        if name in self:
+            raise InputError(f"there is a {self.kind} {name!r} of {self.package(name)} already: choose another name")
+        self._registered[name] = self._checked(name, "this process", part)
+
+    def unregister(self, name: str) -> None:
+        """Take a part away that was added by `register`. Raises KeyError for any other."""
+        del self._registered[name]
+
+    def find(self, name: str) -> Entry:
+        """The part of that name, for a name that a user wrote. Raises InputError that lists what there is."""
+        if name not in self:
+            raise InputError(f"there is no {self.kind} {name!r}; there is: {', '.join(self)}")
+        return self[name]
+
+    @cached_property
+    def installed(self) -> Mapping[str, EntryPoint]:
+        """What installed packages add, by name.
+
+        Raises InputError where two packages give one name, or one of them a name of ours.
+        """
+        found: dict[str, EntryPoint] = {}
+        for point in sorted(entry_points(group=self.group), key=lambda one: one.name):
+            known = self._own.get(point.name) or found.get(point.name)
+            if known is not None and known != point:
+                raise InputError(
+                    f"two packages give a {self.kind} {point.name!r}: {_package(known)} and {_package(point)}; "
+                    "uninstall one of them"
+                )
+            found[point.name] = point
+        return found
+
+    def package(self, name: str) -> str:
+        """The package that gives a part, with its version. Raises KeyError for an unknown name."""
+        if name in self._registered:
+            return "this process"
+        return _package(self._own[name] if name in self._own else self.installed[name])
+
+    def _load(self, point: EntryPoint) -> Entry:
+        try:
+            part = point.load()
+        except (ImportError, AttributeError, SyntaxError) as error:
+            raise InputError(
+                f"the {self.kind} {point.name!r} of {_package(point)} cannot be loaded from {point.value!r}: {error}; "
+                "mend or uninstall that package"
+            ) from error
+        return self._checked(point.name, _package(point), part)
+
+    def _checked(self, name: str, package: str, part: Any) -> Entry:
+        if not isinstance(part, resolve_name(self._entry)):
+            raise InputError(
+                f"the {self.kind} {name!r} of {package} is a {type(part).__name__}, and must be a "
+                f"{self._entry.replace(':', '.')}: mend it, or uninstall that package"
+            )
+        found: Entry = part
+        return found
+
+
+def _package(point: EntryPoint) -> str:
+    return "venire" if point.dist is None else f"{point.dist.name} {point.dist.version}"
+
+
+PROTOCOLS: Registry[Any] = Registry(
+    "protocol",
+    "venire.judges.entry:ProtocolEntry",
+    {
+        "two-stage": "venire.judges.two_stage:TWO_STAGE",
+        "criteria": "venire.judges.criteria:PROTOCOL",
+        "binary": "venire.judges.binary:BINARY",
+        "direct": "venire.judges.direct:DIRECT",
+        "direct-reference": "venire.judges.direct:DIRECT_REFERENCE",
+        "listwise": "venire.judges.listwise:LISTWISE",
+        "echo": "venire.judges.echo:ECHO",
+        "five-point": "venire.judges.five_point:FIVE_POINT",
+        "generate": "venire.judges.generate:GENERATE",
+        "recorded": "venire.judges.recorded:RECORDED",
+    },
+)
+"""Judge protocols, by the name used in a campaign file: `venire.judges.entry.ProtocolEntry`."""
+
+PROVIDERS: Registry[Any] = Registry(
+    "provider",
+    "venire.judges.providers.entry:ProviderEntry",
+    {
+        "openai": "venire.judges.providers.openai:OPENAI",
+        "anthropic": "venire.judges.providers.anthropic:ANTHROPIC",
+        "gemini": "venire.judges.providers.gemini:GEMINI",
+        "litellm": "venire.judges.providers.litellm:LITELLM",
+    },
+)
+"""Ways to send calls, by the name used in a campaign file: `venire.judges.providers.entry.ProviderEntry`."""
+
+POLICIES: Registry[Any] = Registry(
+    "policy",
+    "venire.arena.planning:Policy",
+    {
+        "widest-gap": "venire.orchestrator.crossing:WIDEST_GAP",
+        "banded-gap": "venire.orchestrator.crossing:BANDED_GAP",
+        "half-banded": "venire.orchestrator.crossing:HALF_BANDED",
+        "random": "venire.orchestrator.crossing:RANDOM",
+        "all-pairs": "venire.orchestrator.crossing:ALL_PAIRS",
+        "balanced": "venire.orchestrator.battle_policies:BALANCED",
+        "near-tie": "venire.orchestrator.battle_policies:NEAR_TIE",
+        "information": "venire.orchestrator.battle_policies:INFORMATION",
+        "gap-error": "venire.orchestrator.battle_policies:GAP_ERROR",
+    },
+    plural="policies",
+)
+"""Matchup policies, by the name used in a campaign file: `venire.arena.planning.Policy`."""
+
+METHODS: Registry[Any] = Registry(
+    "method",
+    "venire.ratings.method:Method",
+    {
+        "bradley-terry": "venire.ratings.recipes:BRADLEY_TERRY",
+        "even-pairs": "venire.ratings.recipes:EVEN_PAIRS",
+        "covariates": "venire.ratings.recipes:COVARIATES",
+        "soft-elo": "venire.ratings.soft_recipes:SOFT_ELO",
+        "hard-elo": "venire.ratings.soft_recipes:HARD_ELO",
+        "human-elo": "venire.ratings.soft_recipes:HUMAN_ELO",
+        "m-elo": "venire.ratings.recipes:M_ELO",
+        "elo": "venire.ratings.recipes:ELO",
+        "trueskill": "venire.ratings.recipes:TRUESKILL",
+        "am-elo": "venire.ratings.ability_recipes:AM_ELO",
+        "stable-arena": "venire.ratings.ability_recipes:STABLE_ARENA",
+        "win-rate": "venire.ratings.recipes:WIN_RATE",
+        "win-rate-balanced": "venire.ratings.recipes:WIN_RATE_BALANCED",
+        "kemeny": "venire.ratings.vote_recipes:KEMENY",
+        "borda": "venire.ratings.vote_recipes:BORDA",
+        "copeland": "venire.ratings.vote_recipes:COPELAND",
+        "minimax": "venire.ratings.vote_recipes:MINIMAX",
+        "ranked-pairs": "venire.ratings.vote_recipes:RANKED_PAIRS",
+        "schulze": "venire.ratings.vote_recipes:SCHULZE",
+        "markov": "venire.ratings.vote_recipes:MARKOV",
+        "median-rank": "venire.ratings.ballot_recipes:MEDIAN_RANK",
+        "plackett-luce": "venire.ratings.ballot_recipes:PLACKETT_LUCE",
+        "consistency": "venire.ratings.recipes:CONSISTENCY",
+    },
+)
+"""Rating methods, by the name used on the command line: `venire.ratings.method.Method`."""
+
+FORMATS: Registry[Any] = Registry(
+    "format",
+    "venire.storage.formats.entry:Format",
+    {
+        "alpaca-eval": "venire.storage.formats.alpaca_eval:ALPACA_EVAL",
+        "arena-hard": "venire.storage.formats.arena_hard:ARENA_HARD",
+        "mt-bench": "venire.storage.formats.mt_bench:MT_BENCH",
+        "chatbot-arena": "venire.storage.formats.chatbot_arena:CHATBOT_ARENA",
+        "soft-elo": "venire.storage.formats.soft_elo:SOFT_ELO",
+        "am-elo": "venire.storage.formats.am_elo:AM_ELO",
+        "llm-comparator": "venire.storage.formats.llm_comparator:LLM_COMPARATOR",
+        "preferences": "venire.storage.formats.preferences:PREFERENCES",
+        "preferences-messages": "venire.storage.formats.preferences:MESSAGES",
+    },
+)
+"""File formats of other tools, by the name used on the command line: `venire.storage.formats.entry.Format`."""
+
+REGISTRIES = (PROTOCOLS, PROVIDERS, POLICIES, METHODS, FORMATS)

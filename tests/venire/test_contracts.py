@@ -1,0 +1,185 @@
+"""Contracts of parts: ours keep them, and whoever does not is told what."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+
+from venire.arena.errors import Fault
+from venire.arena.planning import Pick
+from venire.arena.records import Preference, Reply
+from venire.arena.registry import FORMATS, METHODS, POLICIES, PROTOCOLS, PROVIDERS, Registry
+from venire.judges.entry import OTHERS, Example
+from venire.judges.providers.faults import failure
+from venire.judges.providers.openai import OpenAIProvider
+from venire.testing import check_format, check_method, check_policy, check_protocol, check_provider
+
+Add = Callable[[Registry[Any], Any], str]
+
+
+@pytest.fixture
+def add() -> Iterator[Add]:
+    """Registers a part under a name of its own, until the test has ended."""
+    added: list[tuple[Registry[Any], str]] = []
+
+    def register(registry: Registry[Any], part: Any) -> str:
+        name = f"tried-{len(added)}"
+        registry.register(name, part)
+        added.append((registry, name))
+        return name
+
+    yield register
+    for registry, name in added:
+        registry.unregister(name)
+
+
+def openai_body(text: str) -> bytes:
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+    return json.dumps({"choices": [choice], "usage": {"prompt_tokens": 9, "completion_tokens": 1}}).encode()
+
+
+def anthropic_body(text: str) -> bytes:
+    usage = {"input_tokens": 9, "output_tokens": 1}
+    return json.dumps({"content": [{"type": "text", "text": text}], "usage": usage}).encode()
+
+
+def gemini_body(text: str) -> bytes:
+    usage = {"promptTokenCount": 9, "candidatesTokenCount": 1}
+    candidate = {"content": {"parts": [{"text": text}]}, "finishReason": "STOP"}
+    return json.dumps({"candidates": [candidate], "usageMetadata": usage}).encode()
+
+
+BODIES = {"openai": openai_body, "anthropic": anthropic_body, "gemini": gemini_body}
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_every_protocol_of_ours_keeps_the_contract(name: str) -> None:
+    check_protocol(name)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_policy_of_ours_keeps_the_contract(name: str) -> None:
+    check_policy(name)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_of_ours_keeps_the_contract(name: str) -> None:
+    check_method(name)
+
+
+@pytest.mark.parametrize("name", [name for name in PROVIDERS if name != "litellm"])  # see tests/judges/providers
+def test_every_provider_of_ours_keeps_the_contract(name: str) -> None:
+    check_provider(name, BODIES[name])
+
+
+@pytest.mark.parametrize("name", [name for name in FORMATS if FORMATS[name].read is None and FORMATS[name].write])
+def test_formats_that_are_only_written_keep_the_contract(name: str) -> None:
+    check_format(name)  # test_formats.py tries those that are read, on files
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"number": 5}, "leave its number out"),
+        ({"examples": ()}, "has no example of its replies"),
+        ({"examples": (Example(("A>B",), Preference(-1, 1.0)),)}, "is read as"),
+        ({"examples": (Example(("A>B", "A>B"), Preference(1, 1.0)),)}, "no example has 1 replies"),
+        ({"expects": ()}, "expects no reply"),
+    ],
+)
+def test_a_protocol_that_does_not_keep_it_is_told_what(add: Add, changes: dict[str, Any], says: str) -> None:
+    name = add(PROTOCOLS, replace(PROTOCOLS["five-point"], **{"number": OTHERS, **changes}))
+    with pytest.raises(AssertionError, match=says):
+        check_protocol(name)
+
+
+def test_a_protocol_without_system_text_in_front_is_told_how(add: Add) -> None:
+    from venire.judges.five_point import five_point
+
+    name = add(PROTOCOLS, replace(PROTOCOLS["five-point"], number=OTHERS, talk=five_point))
+    with pytest.raises(AssertionError, match=r"wrap its conversation in dressing\.dress"):
+        check_protocol(name)
+
+
+@pytest.mark.parametrize(
+    ("choose", "says"),
+    [
+        (lambda state, phase, number, rng: [], "chooses nothing"),
+        (lambda state, phase, number, rng: [Pick("m1", "m0", "i0")], "not in the order of their names"),
+        (lambda state, phase, number, rng: [Pick("m0", "m1", "i0")] * 2, "a battle twice"),
+        (lambda state, phase, number, rng: [Pick("m0", "m1")], "says crossed=False"),
+        (lambda state, phase, number, rng: [Pick("m0", "x", "i0")], "not of the field"),
+        (lambda state, phase, number, rng: [Pick("m0", "m1", "i1")], "was asked already"),
+        (lambda state, phase, number, rng: [Pick("m0", "m1", "i3")], "is barred"),
+        (
+            lambda state, phase, number, rng: [Pick("m0", "m1", f"i{np.random.default_rng().integers(4, 12)}")],
+            "different picks",
+        ),
+    ],
+)
+def test_a_policy_that_does_not_keep_it_is_told_what(add: Add, choose: Any, says: str) -> None:
+    with pytest.raises(AssertionError, match=says):
+        check_policy(add(POLICIES, replace(POLICIES["balanced"], choose=choose)))
+
+
+def test_a_method_that_does_not_keep_it_is_told_what(add: Add) -> None:
+    sound = METHODS["bradley-terry"]
+
+    def upside_down(battles: Any, judgments: Any, options: Any) -> Any:
+        found = sound.run(battles, judgments, options)
+        return replace(found, ratings=replace(found.ratings, logits=-found.ratings.logits))
+
+    def by_first_row(battles: Any, judgments: Any, options: Any) -> Any:
+        found = sound.run(battles, judgments, options)
+        return replace(found, ratings=replace(found.ratings, logits=found.ratings.logits + 0.1 * battles.label[0]))
+
+    for run, says in ((upside_down, "and should be"), (by_first_row, "changes a value")):
+        with pytest.raises(AssertionError, match=says):
+            check_method(add(METHODS, replace(sound, run=run)))
+
+
+class Talkative(OpenAIProvider):
+    """Breaks one promise at a time."""
+
+    broken = ""
+
+    def encode(self, model: str, request: Any) -> bytes:
+        body = super().encode(model, request)
+        return body if self.broken != "body" else orjson.dumps({**orjson.loads(body), "key": self._secrets[0]})
+
+    async def send(self, body: bytes, idempotency_key: str) -> Reply:
+        if self.broken == "twice":
+            await super().send(body, idempotency_key)
+        reply = await super().send(body, idempotency_key)
+        return reply._replace(text="1") if self.broken == "text" else reply
+
+    async def post(self, url: str, body: bytes, idempotency_key: str) -> Any:
+        answer = await super().post(url, body, idempotency_key)
+        if self.broken == "faults" and answer.status != 200:
+            raise failure(f"refused {self._secrets[0]}", Fault.BAD_REQUEST, status=answer.status)
+        return answer
+
+
+@pytest.mark.parametrize(
+    ("broken", "says"),
+    [
+        ("body", "the key is in the body"),
+        ("twice", "one call is 2 requests"),
+        ("text", "the text of the answer is '1'"),
+        ("faults", "status 429 is BAD_REQUEST, not RATE_LIMITED"),
+    ],
+)
+def test_a_provider_that_does_not_keep_it_is_told_what(add: Add, broken: str, says: str) -> None:
+    def open_it(endpoint: Any) -> Any:
+        made = Talkative(endpoint)
+        made.broken = broken
+        return made
+
+    with pytest.raises(AssertionError, match=says):
+        check_provider(add(PROVIDERS, replace(PROVIDERS["openai"], open=open_it)), openai_body)

@@ -1,0 +1,104 @@
+"""The contract of a file format."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from venire.arena.clock import VirtualClock
+from venire.arena.records import Completion, Instruction
+from venire.configs.loading import load_campaign
+from venire.session import Embedded, Session
+from venire.storage.exporting import export
+from venire.storage.formats import FORMATS, Format, read_verdicts
+from venire.storage.formats.texts import Record
+from venire.storage.sql import query
+
+__all__ = ["check_format"]
+
+_CAMPAIGN = """
+name = "small"
+[data]
+instructions = "instructions.jsonl"
+completions = "completions.jsonl"
+elo = "elo.csv"
+[plan]
+policy = "all-pairs"
+[[judge]]
+name = "judge"
+model = "simulated/gpt-4-0613@1"
+"""
+
+
+def check_format(name: str, *, texts: Sequence[Path] = (), verdicts: Sequence[Path] = ()) -> None:
+    """Hold a registered file format to its contract. Raises AssertionError with what it does not keep.
+
+    `texts` and `verdicts` are realistic files of the format, wanted where it can be read. Reading them twice gives the
+    same; completions are of instructions that are there; verdicts are of two models, with labels 1, 0 and -1. A format
+    that can be written writes rows of a store with verdicts.
+
+    >>> check_format("preferences-messages")
+    """
+    form = FORMATS[name]
+    assert form.read or form.dialects or form.write, f"{name}: can neither be read nor written"
+    if form.read is not None:
+        assert form.purpose, f"{name}: has no line for `venire import --help`"
+        assert texts, f"{name}: give `texts`, files with instructions and completions"
+        _check_texts(name, form, texts)
+    if form.dialects:
+        assert verdicts, f"{name}: give `verdicts`, files with verdicts"
+        _check_verdicts(name, form, verdicts)
+    if form.write is not None:
+        _check_written(name)
+
+
+def _check_texts(name: str, form: Format, paths: Sequence[Path]) -> None:
+    assert form.read is not None
+    found: list[Record] = list(form.read(paths))
+    assert found == list(form.read(paths)), f"{name}: read twice, the files say different things"
+    asked = {one.id for one in found if isinstance(one, Instruction)}
+    answers = [one for one in found if isinstance(one, Completion)]
+    assert answers, f"{name}: no completion is read from {paths[0]}"
+    lost = [one.instruction for one in answers if one.instruction not in asked]
+    assert not lost, f"{name}: a completion is of the instruction {lost[0]!r}, which these files do not have"
+
+
+def _check_verdicts(name: str, form: Format, paths: Sequence[Path]) -> None:
+    for dialect in form.dialects:
+        assert dialect.format == name, f"{name}: one of its dialects says that it is of {dialect.format!r}"
+        assert query(dialect.query), f"{name}: has no query"
+    found = read_verdicts(paths, name)
+    assert found is not None
+    battles = found.battles
+    assert len(battles.label), f"{name}: no verdict is read from {paths[0]}"
+    assert (battles.model_a != battles.model_b).all(), f"{name}: a model meets itself"
+    assert set(np.unique(battles.label).tolist()) <= {-1, 0, 1}, f"{name}: a label is none of 1, 0 and -1"
+
+
+def _check_written(name: str) -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        _write_lines(
+            folder / "instructions.jsonl", [{"instruction_id": f"q{n}", "instruction": f"{n}?"} for n in range(4)]
+        )
+        answers = [
+            {"instruction_id": f"q{n}", "model": model, "completion": f"{model} says {n}"}
+            for n in range(4)
+            for model in ("ant", "bee")
+        ]
+        _write_lines(folder / "completions.jsonl", answers)
+        (folder / "elo.csv").write_text("model,elo\nant,1400\nbee,900\n", encoding="utf-8")
+        (folder / "small.toml").write_text(_CAMPAIGN, encoding="utf-8")
+        with Session(load_campaign(folder / "small.toml"), clock=VirtualClock()) as session:
+            session.run(embedded=Embedded(direct=True))
+        made = export(folder / "small.duckdb", folder / "out", form=name)
+        assert made, f"{name}: writes no file"
+        assert any(one.rows for one in made), f"{name}: writes no row of a store with verdicts"
+
+
+def _write_lines(path: Path, rows: Sequence[object]) -> None:
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")

@@ -29,7 +29,7 @@ from venire.arena.battles import Battles
 from venire.arena.campaigns import PhaseSettings, StopSettings
 from venire.arena.planning import Look, PlanState
 from venire.orchestrator.policies import POLICIES
-from venire.ratings.bradley_terry import bradley_terry_wins
+from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
 from venire.simulation.judge import Profile, load_profiles, simulate
 from venire.steering import Steerer
 

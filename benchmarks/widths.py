@@ -13,13 +13,13 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from venire.ratings.beliefs import belief
-from venire.ratings.bradley_terry import bradley_terry
-from venire.ratings.design_effect import DEFAULT_EFFECT, design_effect
-from venire.ratings.distributions import student
-from venire.ratings.expected_widths import expected_widths
-from venire.ratings.judgments import Judgments
-from venire.ratings.scale import POINTS_PER_LOGIT
+from venire.ratings.data.distributions import student
+from venire.ratings.data.judgments import Judgments
+from venire.ratings.data.scale import POINTS_PER_LOGIT
+from venire.ratings.design.beliefs import belief
+from venire.ratings.design.design_effect import DEFAULT_EFFECT, design_effect
+from venire.ratings.design.expected_widths import expected_widths
+from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.simulation.judge import load_profiles, simulate
 
 LOWER = (815.2, 841.6, 864.1, 898.1, 907.5, 922.2, 926.3, 942.8, 953.0, 960.0)

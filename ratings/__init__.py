@@ -2,7 +2,31 @@
 
 from __future__ import annotations
 
-from venire.ratings.accuracy import (
+from venire.ratings.agreement.agreement import Agreement, agreement
+from venire.ratings.agreement.calibration import Calibration, calibration
+from venire.ratings.agreement.coefficient import Coefficient
+from venire.ratings.agreement.judge_agreement import AlikePair, Fellowship, JudgeAgreement, judge_agreement
+from venire.ratings.agreement.kappa import cohen_kappa, fleiss_kappa, fleiss_kappa_counts, unanimity
+from venire.ratings.agreement.krippendorff import krippendorff_alpha
+from venire.ratings.agreement.micro_macro import MicroMacro, micro_macro
+from venire.ratings.am_elo.am_elo import AmElo, Restarts, am_elo
+from venire.ratings.am_elo.evaluation import Evaluation, evaluate, judged, rated
+from venire.ratings.am_elo.perturbing import Perturbation, perturbed
+from venire.ratings.am_elo.stable_arena import DroppedJudge, NobodyLeftError, StableArena, stable_arena
+from venire.ratings.am_elo.steadiness import Steadiness, f1_score, inconsistency, steadiness
+from venire.ratings.data.ballots import ballot_votes, ballots, ballots_of, paired
+from venire.ratings.data.comparisons import Comparisons, comparisons
+from venire.ratings.data.filtering import FilteredModels, filter_models
+from venire.ratings.data.merging import Judgments, Merge, merge_orders
+from venire.ratings.data.order import Order, Votes, votes
+from venire.ratings.data.own_models import model_of_judge, own_models
+from venire.ratings.data.result import Ratings
+from venire.ratings.data.scale import to_elo, to_logits
+from venire.ratings.data.style import STYLE_NAMES, Style, same_family, style, style_covariates
+from venire.ratings.data.targets import hard, soft
+from venire.ratings.design.placement import Placement, place_model
+from venire.ratings.design.stopping import look_at
+from venire.ratings.diagnostics.accuracy import (
     DirectAccuracy,
     PreferenceShift,
     direct_accuracy,
@@ -10,9 +34,24 @@ from venire.ratings.accuracy import (
     preference_shift,
     rate_by_kind,
 )
-from venire.ratings.agreement import Agreement, agreement
-from venire.ratings.am_elo import AmElo, Restarts, am_elo
-from venire.ratings.any_time import (
+from venire.ratings.diagnostics.coverage_of_pairs import PairCoverage, pair_coverage
+from venire.ratings.diagnostics.goodness_of_fit import GoodnessOfFit, OddPair, goodness_of_fit
+from venire.ratings.diagnostics.influence import (
+    Effects,
+    Influence,
+    Left,
+    clear_beyond,
+    effects,
+    influence,
+    outlying_beyond,
+    rated_together,
+)
+from venire.ratings.diagnostics.removal import Removal, smallest_removal
+from venire.ratings.diagnostics.tie_sensitivity import TieRule, TieSensitivity, tie_sensitivity
+from venire.ratings.diagnostics.transitivity import Cycle, Transitivity, transitivity
+from venire.ratings.diagnostics.unread import Unread, UnreadOf, unread
+from venire.ratings.diagnostics.volatility import RatingPath, Volatility, rating_path, volatility
+from venire.ratings.inference.any_time import (
     Decision,
     TopK,
     any_time_interval,
@@ -22,9 +61,19 @@ from venire.ratings.any_time import (
     looks_radius,
     stopping_half_width,
 )
-from venire.ratings.ballots import ballot_votes, ballots, ballots_of, paired
-from venire.ratings.beta import Beta, fit_beta
-from venire.ratings.bias import (
+from venire.ratings.inference.bootstrapping import Replicates, bootstrap_battles, bootstrap_clusters
+from venire.ratings.inference.contrasts import (
+    BattlesNeeded,
+    Contrast,
+    Simultaneous,
+    battles_needed,
+    contrast,
+    difference,
+    simultaneous,
+    simultaneous_differences,
+)
+from venire.ratings.inference.ranking import Ranking, RankInterval, rank_interval, ranking
+from venire.ratings.judges.bias import (
     FamilyExcess,
     LengthBias,
     Partial,
@@ -35,52 +84,19 @@ from venire.ratings.bias import (
     partial_correlation,
     position_bias,
 )
-from venire.ratings.bootstrapping import Replicates, bootstrap_battles, bootstrap_clusters
-from venire.ratings.bradley_terry import NotConvergedError, SeparatedError, bradley_terry, bradley_terry_wins
-from venire.ratings.calibration import Calibration, calibration
-from venire.ratings.coefficient import Coefficient
-from venire.ratings.comparisons import Comparisons, comparisons
-from venire.ratings.conformal import Conformal, conformal_rank, leave_one_out_conformal, split_conformal
-from venire.ratings.consistency import Consistency, JudgeConsistency, consistency
-from venire.ratings.contrasts import (
-    BattlesNeeded,
-    Contrast,
-    Simultaneous,
-    battles_needed,
-    contrast,
-    difference,
-    simultaneous,
-    simultaneous_differences,
-)
-from venire.ratings.covariance import Covariance, bradley_terry_covariance, model_covariance
-from venire.ratings.covariates import CovariateRatings, covariates, position
-from venire.ratings.coverage_of_pairs import PairCoverage, pair_coverage
-from venire.ratings.discrimination import Discrimination, discrimination, score_reliability
-from venire.ratings.drift import Drift, RatingDrift, drift, rating_drift
-from venire.ratings.elo import OnlineElo, online_elo
-from venire.ratings.elo_from_consistency import EloFromConsistency, elo_from_consistency, elo_from_scores
-from venire.ratings.evaluation import Evaluation, evaluate, judged, rated
-from venire.ratings.filtering import FilteredModels, filter_models
-from venire.ratings.goodness_of_fit import GoodnessOfFit, OddPair, goodness_of_fit
-from venire.ratings.held_equal import HeldEqual, held_equal
-from venire.ratings.human_scale import HumanScale, human_scale
-from venire.ratings.influence import (
-    Effects,
-    Influence,
-    Left,
-    clear_beyond,
-    effects,
-    influence,
-    outlying_beyond,
-    rated_together,
-)
-from venire.ratings.jackknife import LeaveTwoOut, jackknife_plus, leave_two_out
-from venire.ratings.judge_agreement import AlikePair, Fellowship, JudgeAgreement, judge_agreement
-from venire.ratings.kappa import cohen_kappa, fleiss_kappa, fleiss_kappa_counts, unanimity
-from venire.ratings.kemeny import kemeny_young
-from venire.ratings.krippendorff import krippendorff_alpha
-from venire.ratings.leave_one_out import Accuracy, LeaveOneOut, Placed, leave_one_out
-from venire.ratings.leave_out import (
+from venire.ratings.judges.consistency import Consistency, JudgeConsistency, consistency
+from venire.ratings.judges.discrimination import Discrimination, discrimination, score_reliability
+from venire.ratings.judges.drift import Drift, RatingDrift, drift, rating_drift
+from venire.ratings.judges.elo_from_consistency import EloFromConsistency, elo_from_consistency, elo_from_scores
+from venire.ratings.judges.held_equal import HeldEqual, held_equal
+from venire.ratings.judges.order_effect import OrderEffect, order_effects, place_held_equal
+from venire.ratings.judges.own_family import OwnFamily, own_family
+from venire.ratings.judges.position_audit import BattleAudit, PositionAudit, position_audit, position_audits
+from venire.ratings.pairwise.bradley_terry import NotConvergedError, SeparatedError, bradley_terry, bradley_terry_wins
+from venire.ratings.pairwise.covariance import Covariance, bradley_terry_covariance, model_covariance
+from venire.ratings.pairwise.covariates import CovariateRatings, covariates, position
+from venire.ratings.pairwise.elo import OnlineElo, online_elo
+from venire.ratings.pairwise.leave_out import (
     LeftOut,
     without_each_cluster,
     without_each_judge,
@@ -88,47 +104,31 @@ from venire.ratings.leave_out import (
     without_judge,
     without_model,
 )
-from venire.ratings.m_elo import m_elo
-from venire.ratings.markov import markov
-from venire.ratings.median_rank import median_rank
-from venire.ratings.merging import Judgments, Merge, merge_orders
-from venire.ratings.micro_macro import MicroMacro, micro_macro
-from venire.ratings.order import Order, Votes, votes
-from venire.ratings.order_effect import OrderEffect, order_effects, place_held_equal
-from venire.ratings.own_family import OwnFamily, own_family
-from venire.ratings.own_models import model_of_judge, own_models
-from venire.ratings.own_odds import OwnOdds, own_odds
-from venire.ratings.peer_agreement import PeerAgreement, Truncation, peer_agreement, truncation
-from venire.ratings.peers import PeerRow, SelfPreference, self_preference
-from venire.ratings.perturbing import Perturbation, perturbed
-from venire.ratings.placement import Placement, place_model
-from venire.ratings.plackett_luce import plackett_luce
-from venire.ratings.position_audit import BattleAudit, PositionAudit, position_audit, position_audits
-from venire.ratings.ranked_pairs import ranked_pairs
-from venire.ratings.ranking import Ranking, RankInterval, rank_interval, ranking
-from venire.ratings.regression import CovariateSeparatedError
-from venire.ratings.reliability import Reliability, reliability
-from venire.ratings.removal import Removal, smallest_removal
-from venire.ratings.result import Ratings
-from venire.ratings.scale import to_elo, to_logits
-from venire.ratings.schulze import schulze
-from venire.ratings.smoothing import Baselines, baselines, smoothed
-from venire.ratings.soft_elo import SoftElo, hard_elo, human_elo, soft_elo
-from venire.ratings.splits import Coverage, split_coverage
-from venire.ratings.stable_arena import DroppedJudge, NobodyLeftError, StableArena, stable_arena
-from venire.ratings.steadiness import Steadiness, f1_score, inconsistency, steadiness
-from venire.ratings.stopping import look_at
-from venire.ratings.style import STYLE_NAMES, Style, same_family, style, style_covariates
-from venire.ratings.tallies import borda, copeland, minimax
-from venire.ratings.targets import hard, soft
-from venire.ratings.tie_sensitivity import TieRule, TieSensitivity, tie_sensitivity
-from venire.ratings.ties import NoTieParameterError, TieRatings, davidson, rao_kupper
-from venire.ratings.transitivity import Cycle, Transitivity, transitivity
-from venire.ratings.trueskill import TrueSkill, trueskill
-from venire.ratings.unread import Unread, UnreadOf, unread
-from venire.ratings.volatility import RatingPath, Volatility, rating_path, volatility
-from venire.ratings.win_rate import BaselineRates, WinRates, against_baseline, win_rate, win_rate_balanced
-from venire.ratings.wins import WinCounts, win_counts
+from venire.ratings.pairwise.m_elo import m_elo
+from venire.ratings.pairwise.plackett_luce import plackett_luce
+from venire.ratings.pairwise.regression import CovariateSeparatedError
+from venire.ratings.pairwise.ties import NoTieParameterError, TieRatings, davidson, rao_kupper
+from venire.ratings.pairwise.trueskill import TrueSkill, trueskill
+from venire.ratings.pairwise.win_rate import BaselineRates, WinRates, against_baseline, win_rate, win_rate_balanced
+from venire.ratings.pairwise.wins import WinCounts, win_counts
+from venire.ratings.peers.own_odds import OwnOdds, own_odds
+from venire.ratings.peers.peer_agreement import PeerAgreement, Truncation, peer_agreement, truncation
+from venire.ratings.peers.peers import PeerRow, SelfPreference, self_preference
+from venire.ratings.soft_elo.beta import Beta, fit_beta
+from venire.ratings.soft_elo.conformal import Conformal, conformal_rank, leave_one_out_conformal, split_conformal
+from venire.ratings.soft_elo.human_scale import HumanScale, human_scale
+from venire.ratings.soft_elo.jackknife import LeaveTwoOut, jackknife_plus, leave_two_out
+from venire.ratings.soft_elo.leave_one_out import Accuracy, LeaveOneOut, Placed, leave_one_out
+from venire.ratings.soft_elo.reliability import Reliability, reliability
+from venire.ratings.soft_elo.smoothing import Baselines, baselines, smoothed
+from venire.ratings.soft_elo.soft_elo import SoftElo, hard_elo, human_elo, soft_elo
+from venire.ratings.soft_elo.splits import Coverage, split_coverage
+from venire.ratings.voting.kemeny import kemeny_young
+from venire.ratings.voting.markov import markov
+from venire.ratings.voting.median_rank import median_rank
+from venire.ratings.voting.ranked_pairs import ranked_pairs
+from venire.ratings.voting.schulze import schulze
+from venire.ratings.voting.tallies import borda, copeland, minimax
 
 __all__ = [
     "STYLE_NAMES",

@@ -9,19 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
-from venire.ratings.apart import among
-from venire.ratings.bradley_terry import bradley_terry
-from venire.ratings.comparisons import Comparisons
-from venire.ratings.covariance import FEW_CLUSTERS
-from venire.ratings.coverage_of_pairs import PairCoverage, pair_coverage
-from venire.ratings.existence import groups_of
-from venire.ratings.merging import merge_orders, select
-from venire.ratings.ranking import ranking
-from venire.ratings.result import Ratings
-from venire.ratings.scale import POINTS_PER_LOGIT
-from venire.ratings.tie_sensitivity import TieRule, tie_sensitivity
-from venire.ratings.volatility import rating_path, volatility
-from venire.ratings.wins import win_counts
+from venire.ratings.data.comparisons import Comparisons
+from venire.ratings.data.merging import merge_orders, select
+from venire.ratings.data.result import Ratings
+from venire.ratings.data.scale import POINTS_PER_LOGIT
+from venire.ratings.diagnostics.coverage_of_pairs import PairCoverage, pair_coverage
+from venire.ratings.diagnostics.tie_sensitivity import TieRule, tie_sensitivity
+from venire.ratings.diagnostics.volatility import rating_path, volatility
+from venire.ratings.inference.ranking import ranking
+from venire.ratings.pairwise.apart import among
+from venire.ratings.pairwise.bradley_terry import bradley_terry
+from venire.ratings.pairwise.covariance import FEW_CLUSTERS
+from venire.ratings.pairwise.existence import groups_of
+from venire.ratings.pairwise.wins import win_counts
 from venire.reports.finding import Case, Finding
 from venire.reports.wording import counted, few
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from venire.arena.errors import InputError
-from venire.ratings.comparisons import Comparisons
-from venire.ratings.goodness_of_fit import goodness_of_fit
-from venire.ratings.result import Ratings
-from venire.ratings.transitivity import Cycle, transitivity
+from venire.ratings.data.comparisons import Comparisons
+from venire.ratings.data.result import Ratings
+from venire.ratings.diagnostics.goodness_of_fit import goodness_of_fit
+from venire.ratings.diagnostics.transitivity import Cycle, transitivity
 from venire.reports.audit_board import largest_group
 from venire.reports.finding import Case, Finding
 from venire.reports.wording import counted

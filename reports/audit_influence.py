@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from venire.arena.errors import InputError
-from venire.ratings.checks import finite
-from venire.ratings.influence import Influence, Left, Unit, clear_beyond, influence, outlying_beyond
-from venire.ratings.removal import Removal, RemovalUnit, smallest_removal
+from venire.ratings.data.checks import finite
+from venire.ratings.diagnostics.influence import Influence, Left, Unit, clear_beyond, influence, outlying_beyond
+from venire.ratings.diagnostics.removal import Removal, RemovalUnit, smallest_removal
 from venire.reports.finding import Case, Finding
 
 __all__ = ["check_instructions", "check_judges", "check_models", "check_removal"]

@@ -9,9 +9,9 @@ from dataclasses import asdict
 from typing import Any
 
 from venire.arena.errors import VenireError
-from venire.ratings.drift import Drift, RatingDrift, drift, rating_drift
-from venire.ratings.influence import clear_beyond
-from venire.ratings.judge_agreement import AlikePair, Fellowship, JudgeAgreement, judge_agreement
+from venire.ratings.agreement.judge_agreement import AlikePair, Fellowship, JudgeAgreement, judge_agreement
+from venire.ratings.diagnostics.influence import clear_beyond
+from venire.ratings.judges.drift import Drift, RatingDrift, drift, rating_drift
 from venire.reports.finding import Case, Finding
 
 __all__ = ["check_agreement", "check_alike", "check_drift"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from venire.arena.errors import InputError
-from venire.ratings.unread import UnreadOf, unread
+from venire.ratings.diagnostics.unread import UnreadOf, unread
 from venire.reports.audit_fit import CLEAR
 from venire.reports.finding import Case, Finding
 

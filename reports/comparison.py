@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.ratings.agreement import agreement
-from venire.ratings.apart import Rated, largest
-from venire.ratings.methods import METHODS, missing, rate, untaken
-from venire.ratings.options import Options, spoken
+from venire.ratings.agreement.agreement import agreement
+from venire.ratings.inference.options import Options, spoken
+from venire.ratings.methods.methods import METHODS, missing, rate, untaken
+from venire.ratings.pairwise.apart import Rated, largest
 
 __all__ = ["Comparison", "Standing", "compare"]
 

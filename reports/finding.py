@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
-from venire.ratings.judgments import Judgments
-from venire.ratings.options import Options
+from venire.ratings.data.judgments import Judgments
+from venire.ratings.inference.options import Options
 
 __all__ = ["Case", "Finding"]
 

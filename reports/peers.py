@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from venire.arena.ballots import Ballots
-from venire.ratings.judgments import Judgments
-from venire.ratings.kemeny import kemeny_young
-from venire.ratings.own_models import model_of_judge
-from venire.ratings.peers import PeerRow, self_preference
+from venire.ratings.data.judgments import Judgments
+from venire.ratings.data.own_models import model_of_judge
+from venire.ratings.peers.peers import PeerRow, self_preference
+from venire.ratings.voting.kemeny import kemeny_young
 
 __all__ = ["SECONDS", "peer_facts"]
 

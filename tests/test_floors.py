@@ -53,6 +53,15 @@ ASYNC_HOMES = (
     "venire/",
 )
 STANDARD_ONLY = "arena/"
+RATINGS = (
+    ("data",),
+    ("pairwise",),
+    ("inference",),
+    ("voting", "agreement", "soft_elo", "am_elo", "diagnostics"),
+    ("judges", "design", "peers"),
+    ("methods",),
+)
+"""Packages of the ratings room, the lowest first; each imports those of lower rows alone, for types as well."""
 SLOW = ("litellm", "scipy.optimize", "scipy.stats")
 """Imported in the function that needs it: each takes the better part of a second or more of every command's start."""
 
@@ -137,6 +146,33 @@ def test_every_file_keeps_to_its_floor() -> None:
     assert [fault for path, source in files.items() for fault in violations(path, source)] == []
 
 
+def climbs(files: dict[str, str]) -> list[str]:
+    """Imports within the ratings room that go sideways or upwards, and modules outside of its packages."""
+    row = {package: number for number, packages in enumerate(RATINGS) for package in packages}
+    found = []
+    for path, source in files.items():
+        room, *inner = path.removesuffix(".py").split("/")
+        if room != "ratings" or inner == ["__init__"]:
+            continue
+        if len(inner) != 2 or inner[0] not in row:
+            found.append(f"{path}: in none of the packages")
+            continue
+        for line, name, _ in imports(ast.parse(source)):
+            parts = name.split(".")
+            if parts[:2] == ["venire", "ratings"] and parts[2] != inner[0] and row.get(parts[2], 99) >= row[inner[0]]:
+                found.append(f"{path}:{line}: {inner[0]} imports {name}, which is not below it")
+    return found
+
+
+def test_packages_of_ratings_have_an_order() -> None:
+    assert climbs(dict(house())) == []
+    below = "from venire.ratings.data.scale import ELO_MEAN"
+    assert climbs({"ratings/voting/kemeny.py": below}) == []
+    for line in ("from venire.ratings.agreement.kappa import kappa", "from venire.ratings import bradley_terry"):
+        assert len(climbs({"ratings/voting/kemeny.py": line})) == 1
+    assert climbs({"ratings/kemeny.py": below}) == ["ratings/kemeny.py: in none of the packages"]
+
+
 PLANTED = [
     ("arena/keys.py", "import numpy"),
     ("arena/keys.py", "import orjson"),
@@ -151,10 +187,10 @@ PLANTED = [
     ("storage/store.py", "from venire.ratings import scale"),
     ("storage/store.py", "async def write() -> None: ..."),
     ("storage/store.py", "import tenacity"),
-    ("ratings/scale.py", "from venire.storage.store import Store"),
-    ("ratings/scale.py", "def f() -> None:\n    import duckdb"),
-    ("ratings/scale.py", "from scipy.stats import norm"),
-    ("ratings/scale.py", "from scipy import optimize"),
+    ("ratings/data/scale.py", "from venire.storage.store import Store"),
+    ("ratings/data/scale.py", "def f() -> None:\n    import duckdb"),
+    ("ratings/data/scale.py", "from scipy.stats import norm"),
+    ("ratings/data/scale.py", "from scipy import optimize"),
     ("judges/providers/litellm.py", "import litellm"),
     ("orchestrator/plan.py", "from venire.ratings import bradley_terry"),
     ("orchestrator/plan.py", "from venire.reports import board"),

@@ -13,8 +13,8 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from venire.ratings.bradley_terry import bradley_terry
-from venire.ratings.comparisons import comparisons
+from venire.ratings.data.comparisons import comparisons
+from venire.ratings.pairwise.bradley_terry import bradley_terry
 
 _BENCHMARK = Path(__file__).parent.parent / "benchmarks" / "ratings"
 

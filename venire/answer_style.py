@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.ratings.style import STYLE_NAMES, same_family, style_covariates
+from venire.ratings.data.style import STYLE_NAMES, same_family, style_covariates
 from venire.storage import frames
 from venire.storage.store import Store
 

@@ -11,9 +11,9 @@ import numpy as np
 from venire.arena.errors import InputError
 from venire.arena.records import Origin
 from venire.rating import Source, Verdicts, choose_campaign, is_store, read
-from venire.ratings.merging import canonical
-from venire.ratings.methods import merged
-from venire.ratings.options import Options, spoken
+from venire.ratings.data.merging import canonical
+from venire.ratings.inference.options import Options, spoken
+from venire.ratings.methods.methods import merged
 from venire.reports.audit import CHECKS, Audit
 from venire.reports.audit import audit as audit_case
 from venire.reports.finding import Case

@@ -8,7 +8,7 @@ from pathlib import Path
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import GENERATE
-from venire.ratings.ballots import Unranked, paired
+from venire.ratings.data.ballots import Unranked, paired
 from venire.storage import frames
 from venire.storage.formats.ballots import has_ballots, read_ballots
 from venire.storage.store import Store

@@ -16,8 +16,8 @@ from venire.arena.records import Matchup
 from venire.orchestrator.expand import Design
 from venire.orchestrator.plan import PlannedRound
 from venire.orchestrator.state import Field, pair_judges
-from venire.ratings.optimal_design import optimal_design
-from venire.ratings.scale import POINTS_PER_LOGIT
+from venire.ratings.data.scale import POINTS_PER_LOGIT
+from venire.ratings.design.optimal_design import optimal_design
 from venire.screen import money, plain, tabulate
 from venire.session import Session
 from venire.storage import looks, plans

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from venire.arena.records import Shape
 from venire.judges import PROTOCOLS
-from venire.ratings.bradley_terry import bradley_terry_wins
-from venire.ratings.distributions import norm
+from venire.ratings.data.distributions import norm
+from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
 from venire.simulated_field import Field
 from venire.simulation.judge import Profile
 

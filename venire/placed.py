@@ -13,11 +13,11 @@ from venire.arena.campaigns import PhaseSettings
 from venire.orchestrator.policies import POLICIES
 from venire.placing import Board, PlaceSettings, PlacingSteerer
 from venire.placing_anew import Anchors, place_anchors
-from venire.ratings.checks import finite
-from venire.ratings.human_scale import HumanScale, human_scale
-from venire.ratings.judgments import Judgments
-from venire.ratings.placement import PlacedElo, Placement, place_model
-from venire.ratings.planning_habits import planning_habits
+from venire.ratings.data.checks import finite
+from venire.ratings.data.judgments import Judgments
+from venire.ratings.design.placement import PlacedElo, Placement, place_model
+from venire.ratings.judges.planning_habits import planning_habits
+from venire.ratings.soft_elo.human_scale import HumanScale, human_scale
 from venire.screen import money, plain, tabulate
 from venire.storage import frames
 from venire.storage.store import Store

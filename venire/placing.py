@@ -28,16 +28,16 @@ from venire.judges import PROTOCOLS
 from venire.orchestrator.policies import POLICIES
 from venire.placing_anew import joined
 from venire.rating import PLACING, choose_campaign
-from venire.ratings.any_time import LEAST_CLUSTERS, any_time_interval
-from venire.ratings.checks import check_level
-from venire.ratings.conformal import conformal_rank
-from venire.ratings.distributions import student
-from venire.ratings.judgments import Judgments
-from venire.ratings.merging import merge_orders, select
-from venire.ratings.placement import fit_board, place_among
-from venire.ratings.planning_habits import planning_habits
-from venire.ratings.result import Ratings
-from venire.ratings.scale import ELO_MEAN, POINTS_PER_LOGIT
+from venire.ratings.data.checks import check_level
+from venire.ratings.data.distributions import student
+from venire.ratings.data.judgments import Judgments
+from venire.ratings.data.merging import merge_orders, select
+from venire.ratings.data.result import Ratings
+from venire.ratings.data.scale import ELO_MEAN, POINTS_PER_LOGIT
+from venire.ratings.design.placement import fit_board, place_among
+from venire.ratings.inference.any_time import LEAST_CLUSTERS, any_time_interval
+from venire.ratings.judges.planning_habits import planning_habits
+from venire.ratings.soft_elo.conformal import conformal_rank
 from venire.storage import frames, imports, plans
 from venire.storage.store import Store, open_store
 

@@ -15,9 +15,9 @@ from venire.ballots import campaign_ballots, file_ballots, left_out, peers_of
 from venire.judges import PROTOCOLS
 from venire.known_ratings import known_ratings
 from venire.orchestrator.policies import POLICIES
-from venire.ratings.ballots import Unranked
-from venire.ratings.methods import METHODS, untaken
-from venire.ratings.options import Options
+from venire.ratings.data.ballots import Unranked
+from venire.ratings.inference.options import Options
+from venire.ratings.methods.methods import METHODS, untaken
 from venire.reports.board import Board, build
 from venire.reports.comparison import Comparison, compare
 from venire.storage import frames, plans
@@ -151,7 +151,7 @@ def rate(
 ) -> Board:
     """The board of a store's campaign (the only one, unless named), or of verdicts in one or several files.
 
-    `method` is one of `ratings.methods.METHODS` or None (see `Verdicts`), `options` what it is told; the rest is as in
+    `method` is a name of `registry.METHODS` or None (see `Verdicts`), `options` what it is told; the rest is as in
     `Source`. Raises InputError for a path that cannot be read, a campaign that is not there, and an argument that does
     not apply.
     """

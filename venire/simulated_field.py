@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from venire.arena.campaigns import Campaign
 from venire.arena.errors import InputError
 from venire.arena.records import Completion, Instruction, Rating
-from venire.ratings.distributions import norm
+from venire.ratings.data.distributions import norm
 from venire.storage import frames, imports
 from venire.storage.store import Store, open_store
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from venire.ratings.distributions import student
+from venire.ratings.data.distributions import student
 from venire.screen import duration, money, plain, tabulate
 from venire.simulated_field import Field
 from venire.simulated_figures import FIGURES

@@ -9,10 +9,10 @@ import numpy as np
 from venire.arena.battles import Battles
 from venire.arena.campaigns import StopSettings
 from venire.arena.planning import Estimates, Look
-from venire.ratings.bradley_terry import bradley_terry
-from venire.ratings.covariance import model_covariance
-from venire.ratings.planning_habits import planning_habits
-from venire.ratings.stopping import PRIOR, check_stop, evidence, look_at
+from venire.ratings.design.stopping import PRIOR, check_stop, evidence, look_at
+from venire.ratings.judges.planning_habits import planning_habits
+from venire.ratings.pairwise.bradley_terry import bradley_terry
+from venire.ratings.pairwise.covariance import model_covariance
 
 __all__ = ["Steerer"]
 

@@ -15,11 +15,11 @@ from venire.arena.planning import Estimates
 from venire.orchestrator.forecast import JudgeForecast
 from venire.orchestrator.plan import judges_pairs
 from venire.orchestrator.policies import POLICIES
-from venire.ratings.beliefs import Belief, belief
-from venire.ratings.design_effect import DEFAULT_EFFECT, DEFAULT_EFFECT_ONE_ORDER, DesignEffect, design_effect
-from venire.ratings.expected_widths import ExpectedWidths, expected_widths
-from venire.ratings.judgments import Judgments
-from venire.ratings.merging import merge_orders
+from venire.ratings.data.judgments import Judgments
+from venire.ratings.data.merging import merge_orders
+from venire.ratings.design.beliefs import Belief, belief
+from venire.ratings.design.design_effect import DEFAULT_EFFECT, DEFAULT_EFFECT_ONE_ORDER, DesignEffect, design_effect
+from venire.ratings.design.expected_widths import ExpectedWidths, expected_widths
 from venire.session import Session
 from venire.storage import frames
 from venire.storage.planned_battles import PlannedBattles, planned_battles

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from venire.ratings.expected_widths import DEFAULT_SPREAD
+from venire.ratings.design.expected_widths import DEFAULT_SPREAD
 from venire.reports.wording import counted
 from venire.screen import money, plain, tabulate
 from venire.widths import PlanWidths

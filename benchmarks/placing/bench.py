@@ -22,10 +22,10 @@ from venire.arena.campaigns import PhaseSettings
 from venire.arena.planning import PlanState
 from venire.orchestrator.policies import POLICIES
 from venire.placing_anew import joined, place_anchors, place_anew
-from venire.ratings.human_scale import human_scale
-from venire.ratings.judgments import Judgments
-from venire.ratings.merging import merge_orders, select
-from venire.ratings.placement import place_model
+from venire.ratings.data.judgments import Judgments
+from venire.ratings.data.merging import merge_orders, select
+from venire.ratings.design.placement import place_model
+from venire.ratings.soft_elo.human_scale import human_scale
 
 POLICIES_TRIED = ("information", "balanced")
 

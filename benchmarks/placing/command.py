@@ -26,8 +26,8 @@ from venire.orchestrator.ending import Ending
 from venire.placing import PlaceSettings
 from venire.placing_anew import joined
 from venire.placing_run import place_and_show
-from venire.ratings.merging import merge_orders, select
-from venire.ratings.placement import place_model
+from venire.ratings.data.merging import merge_orders, select
+from venire.ratings.design.placement import place_model
 from venire.session import Embedded, Session
 from venire.storage import imports
 from venire.storage.store import open_store

@@ -23,9 +23,9 @@ from venire.arena.campaigns import PhaseSettings
 from venire.arena.planning import PlanState
 from venire.orchestrator.policies import POLICIES
 from venire.placing_anew import joined
-from venire.ratings.bradley_terry import bradley_terry
-from venire.ratings.merging import merge_orders
-from venire.ratings.planning_habits import planning_habits
+from venire.ratings.data.merging import merge_orders
+from venire.ratings.judges.planning_habits import planning_habits
+from venire.ratings.pairwise.bradley_terry import bradley_terry
 
 _SYSTEMS, _TEXTS, _ROUND = 16, 200, 100
 _RIDGE = 0.05

@@ -13,9 +13,9 @@ from world import ELO, MODELS, Truth, Vector, World
 from venire.arena.campaigns import PhaseSettings, StopSettings
 from venire.arena.planning import PlanState
 from venire.orchestrator.policies import POLICIES
-from venire.ratings.bradley_terry import bradley_terry
-from venire.ratings.optimal_design import OptimalDesign, optimal_design
-from venire.ratings.stopping import evidence
+from venire.ratings.design.optimal_design import OptimalDesign, optimal_design
+from venire.ratings.design.stopping import evidence
+from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.simulation.judge import load_profiles
 from venire.steering import Steerer
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).parent / "peers"))
 from common import Battles, Call, drive
 
-from venire.ratings.bradley_terry import bradley_terry
-from venire.ratings.comparisons import comparisons
+from venire.ratings.data.comparisons import comparisons
+from venire.ratings.pairwise.bradley_terry import bradley_terry
 
 _POINTS = 400.0 / np.log(10.0)
 Values = NDArray[np.float64]
@@ -47,7 +47,7 @@ def clustered(battles: Battles) -> Call:
 
 def bootstrap(battles: Battles) -> Call:
     """From codes to the standard deviation of the replicates."""
-    from venire.ratings.bootstrapping import bootstrap_battles
+    from venire.ratings.inference.bootstrapping import bootstrap_battles
 
     a, b, y, models = battles.column("a"), battles.column("b"), battles.column("y"), battles.models
     replicates = battles.options["replicates"]
@@ -62,7 +62,7 @@ def bootstrap(battles: Battles) -> Call:
 
 def bootstrap_by_cluster(battles: Battles) -> Call:
     """The same with whole clusters drawn."""
-    from venire.ratings.bootstrapping import bootstrap_clusters
+    from venire.ratings.inference.bootstrapping import bootstrap_clusters
 
     a, b, y, cluster = (battles.column(name) for name in ("a", "b", "y", "cluster"))
     models, replicates = battles.models, battles.options["replicates"]
@@ -77,7 +77,7 @@ def bootstrap_by_cluster(battles: Battles) -> Call:
 
 def with_covariates(battles: Battles) -> Call:
     """Ratings and coefficients, without errors, as the others."""
-    from venire.ratings.covariates import covariates
+    from venire.ratings.pairwise.covariates import covariates
 
     a, b, y, x = (battles.column(name) for name in ("a", "b", "y", "x"))
     names = [f"x{column}" for column in range(x.shape[1])]
@@ -92,7 +92,7 @@ def with_covariates(battles: Battles) -> Call:
 
 def soft(battles: Battles) -> Call:
     """beta, and the ratings by people, by verdicts and by scores."""
-    from venire.ratings.soft_elo import hard_elo, human_elo, soft_elo
+    from venire.ratings.soft_elo.soft_elo import hard_elo, human_elo, soft_elo
 
     a, b, y, score, human = (battles.column(name) for name in ("a", "b", "y", "score", "human"))
 
@@ -107,7 +107,7 @@ def soft(battles: Battles) -> Call:
 
 def held_out(battles: Battles) -> Call:
     """Every model left out in turn, with bootstraps of its own battles."""
-    from venire.ratings.leave_one_out import leave_one_out
+    from venire.ratings.soft_elo.leave_one_out import leave_one_out
 
     a, b, y, score, human = (battles.column(name) for name in ("a", "b", "y", "score", "human"))
     replicates = battles.options["replicates"]
@@ -121,7 +121,7 @@ def held_out(battles: Battles) -> Call:
 
 def abilities(battles: Battles) -> Call:
     """Ratings and the judges' abilities, without errors, as the others; `restarts` more starts."""
-    from venire.ratings.am_elo import am_elo
+    from venire.ratings.am_elo.am_elo import am_elo
 
     a, b, y, judge = (battles.column(name) for name in ("a", "b", "y", "judge"))
     restarts = battles.options.get("restarts", 0)
@@ -137,7 +137,7 @@ def abilities(battles: Battles) -> Call:
 def consistency_of_store(battles: Battles) -> Call:
     """From the file of a settled campaign to every judge's consistency with its interval."""
     from venire.configs.loading import load_campaign
-    from venire.ratings.consistency import consistency
+    from venire.ratings.judges.consistency import consistency
     from venire.storage import frames
     from venire.storage.store import open_store
 
@@ -154,8 +154,8 @@ def consistency_of_store(battles: Battles) -> Call:
 
 def kemeny(battles: Battles) -> Call:
     """An order of pairwise votes: the codes from the best on, and 1 where it is proved."""
-    from venire.ratings.kemeny import kemeny_young
-    from venire.ratings.order import Votes
+    from venire.ratings.data.order import Votes
+    from venire.ratings.voting.kemeny import kemeny_young
 
     votes = Votes(tuple(battles.models), battles.column("weight"))
     place = {name: code for code, name in enumerate(votes.models)}

@@ -37,8 +37,8 @@ from venire.ratings import (
     steadiness,
     votes,
 )
-from venire.ratings.ballots import truncated
-from venire.ratings.perturbing import Perturbation
+from venire.ratings.am_elo.perturbing import Perturbation
+from venire.ratings.data.ballots import truncated
 
 __all__ = ["FIGURES"]
 

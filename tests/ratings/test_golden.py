@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from venire.arena.battles import Battles
-from venire.ratings.agreement import agreement
-from venire.ratings.bradley_terry import bradley_terry
-from venire.ratings.consistency import consistency
-from venire.ratings.merging import Judgments, merge_orders, select
+from venire.ratings.agreement.agreement import agreement
+from venire.ratings.data.merging import Judgments, merge_orders, select
+from venire.ratings.judges.consistency import consistency
+from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.storage.formats.battles import read_battles
 
 

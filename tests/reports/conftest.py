@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
 from venire.arena.records import Status
-from venire.ratings.merging import canonical, merge_orders
-from venire.ratings.options import Options
+from venire.ratings.data.merging import canonical, merge_orders
+from venire.ratings.inference.options import Options
 from venire.reports.finding import Case
 
 Table = Callable[..., Battles]

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.ratings.agreement.test_judge_agreement import spoiled
+from tests.ratings.judges.test_own_family import favoured
 from tests.ratings.simulated import campaign
-from tests.ratings.test_judge_agreement import spoiled
-from tests.ratings.test_own_family import favoured
 from venire.arena.battles import Battles
-from venire.ratings.merging import merge_orders, select
+from venire.ratings.data.merging import merge_orders, select
 from venire.reports.audit_bias import check_length, check_order, check_own_family
 from venire.reports.audit_judges import check_agreement, check_alike, check_drift
 from venire.reports.finding import Case, Finding

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Origin
-from venire.ratings.merging import select
-from venire.ratings.options import Options
+from venire.ratings.data.merging import select
+from venire.ratings.inference.options import Options
 from venire.reports.board import build
 
 Table = Callable[..., Battles]
@@ -184,7 +184,7 @@ def test_why_a_model_has_no_rating_is_said(table: Table) -> None:
 
 
 def test_a_fit_that_stops_short_leaves_a_reason(table: Table, rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["venire.ratings.solvers"], "_STEPS", 1)
+    monkeypatch.setattr(sys.modules["venire.ratings.pairwise.solvers"], "_STEPS", 1)
     found = board(table(rows), reference={"a": 1.0})
     assert {row["elo"] for row in found["models"]} == {None}
     assert "after 1 steps" in found["diagnostics"]["no_estimate"]["a"]

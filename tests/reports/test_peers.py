@@ -12,8 +12,8 @@ import pytest
 
 from venire.arena.battles import Battles
 from venire.arena.records import Origin
-from venire.ratings.ballots import ballots, paired
-from venire.ratings.options import Options
+from venire.ratings.data.ballots import ballots, paired
+from venire.ratings.inference.options import Options
 from venire.reports.board import build
 
 Table = Callable[..., Battles]

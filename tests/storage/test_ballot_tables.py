@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from venire.arena.ballots import Ballots
 from venire.arena.errors import InputError
-from venire.ratings.ballots import ballots
+from venire.ratings.data.ballots import ballots
 from venire.storage.formats.ballots import has_ballots, read_ballots
 
 BELOW = math.inf

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from venire.arena.errors import InputError
-from venire.ratings.merging import merge_orders
+from venire.ratings.data.merging import merge_orders
 from venire.storage.formats import TABLE, guess, read_verdicts, with_dialects
 from venire.storage.formats.judged import Judged
 

@@ -11,8 +11,8 @@ from rich.console import Console
 from venire.arena.records import Origin
 from venire.found import show_found
 from venire.leaderboard import show_board, show_comparison
-from venire.ratings.ballots import ballots, paired
-from venire.ratings.options import Options
+from venire.ratings.data.ballots import ballots, paired
+from venire.ratings.inference.options import Options
 from venire.reports.board import build
 from venire.reports.comparison import compare
 

@@ -19,7 +19,7 @@ from venire.arena.planning import Look
 from venire.attach import Owner
 from venire.configs.loading import load_campaign
 from venire.looking import look_of, looks_json, rounds_json, show_looks, stops_when, told_look
-from venire.ratings.merging import select
+from venire.ratings.data.merging import select
 from venire.session import Session
 from venire.steering import Steerer
 from venire.watching import show_run

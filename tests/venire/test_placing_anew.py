@@ -14,9 +14,9 @@ from venire.arena.planning import Pick, PlanState
 from venire.orchestrator.policies import POLICIES
 from venire.placing import Board, PlacingSteerer
 from venire.placing_anew import joined, place_anchors, place_anew
-from venire.ratings.judgments import Judgments
-from venire.ratings.merging import merge_orders, select
-from venire.ratings.placement import place_model
+from venire.ratings.data.judgments import Judgments
+from venire.ratings.data.merging import merge_orders, select
+from venire.ratings.design.placement import place_model
 
 MODELS = tuple(f"m{n}" for n in range(8))
 TEXTS = tuple(f"i{n:02}" for n in range(30))

@@ -22,8 +22,8 @@ from venire.arena.errors import CallError, Fault, InputError, StoreError
 from venire.arena.records import Reply
 from venire.orchestrator.ending import CampaignSummary, Ending
 from venire.orchestrator.events import Event, Events
-from venire.ratings.methods import rate
-from venire.ratings.options import Options
+from venire.ratings.inference.options import Options
+from venire.ratings.methods.methods import rate
 from venire.session import Embedded
 from venire.simulation.direct import DirectProvider
 from venire.steering import Steerer

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
 from venire.long_run import Habit, known_slope, long_run, shares
-from venire.ratings.correlations import spearman
+from venire.ratings.data.correlations import spearman
 from venire.simulated_field import ELO, fill, made_up
 from venire.simulation.judge import load_profiles, simulate
 from venire.storage import frames, imports

@@ -10,9 +10,9 @@ from venire.arena.battles import Battles
 from venire.arena.campaigns import StopSettings
 from venire.arena.errors import InputError
 from venire.arena.planning import Steering
-from venire.ratings.merging import select
-from venire.ratings.methods import rate
-from venire.ratings.options import Options
+from venire.ratings.data.merging import select
+from venire.ratings.inference.options import Options
+from venire.ratings.methods.methods import rate
 from venire.steering import Steerer
 
 

@@ -15,7 +15,7 @@ import pytest
 from venire.configs.loading import load_campaign
 from venire.explaining import reasons
 from venire.orchestrator.ending import Ending
-from venire.ratings.beliefs import SLOPE
+from venire.ratings.design.beliefs import SLOPE
 from venire.session import Session
 from venire.storage.planned_battles import planned_battles
 from venire.widths import PlanWidths, plan_widths

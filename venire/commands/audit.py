@@ -52,7 +52,7 @@ def audit(
     from venire.commands.options import column_map, write_json
     from venire.commands.options import where as conditions
     from venire.rating import Source
-    from venire.ratings.options import Options
+    from venire.ratings.inference.options import Options
     from venire.screen import console
 
     source = Source(

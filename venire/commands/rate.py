@@ -165,7 +165,7 @@ def rate(
     from venire.commands.options import where as conditions
     from venire.leaderboard import show_board, show_comparison
     from venire.rating import Source, read
-    from venire.ratings.options import Options
+    from venire.ratings.inference.options import Options
     from venire.screen import console
 
     source = Source(

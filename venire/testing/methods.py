@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from venire.arena.ballots import Ballots
 from venire.arena.battles import Battles
-from venire.ratings.merging import select
-from venire.ratings.methods import METHODS, rate
-from venire.ratings.options import Options
+from venire.ratings.data.merging import select
+from venire.ratings.inference.options import Options
+from venire.ratings.methods.methods import METHODS, rate
 
 __all__ = ["check_method"]
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from venire.ratings.intervals import finished
-from venire.ratings.method import Method
-from venire.ratings.result import Ratings
+from venire.ratings.data.result import Ratings
+from venire.ratings.inference.intervals import finished
+from venire.ratings.methods.method import Method
 
 _Q = np.log(10) / 400
 _DEVIATION = 350.0

@@ -1,0 +1,1 @@
+"""Agreement beyond chance: of judges with each other, with themselves and with people."""

@@ -1,0 +1,271 @@
+"""am-ELO: ratings of models and abilities of judges from the same verdicts, by maximum likelihood.
+
+P(A) = sigma(theta_k (R_A - R_B)) for judge k; "am-ELO: A Stable Framework for Arena-based LLM Evaluation", arXiv
+2505.03475. Ratings c times as far apart with abilities c times smaller are equally likely, and c may be negative: a
+mean ability of 1 fixes the scale, and what fixes the sign is told. The likelihood is not concave, so that more starts
+can be asked for and are reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from venire.arena.errors import InputError
+from venire.ratings.am_elo.ability_cells import Cells
+from venire.ratings.am_elo.ability_errors import Spread, spread_of
+from venire.ratings.am_elo.ability_limits import Limit, directed
+from venire.ratings.am_elo.ability_reasons import judge_reasons, model_reasons
+from venire.ratings.am_elo.ability_starts import Restarts, Task, best_of, task_of
+from venire.ratings.data.checks import check_seed
+from venire.ratings.data.comparisons import Comparisons
+from venire.ratings.data.result import Ratings
+from venire.ratings.inference.options import Habit
+from venire.ratings.pairwise.covariance import Errors
+
+__all__ = ["AmElo", "Restarts", "am_elo"]
+
+_NONE = 1e-5
+"""A mean ability of less than this share of the abilities' mean size is none."""
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AmElo:
+    """Ratings of models and abilities of `judges`; arrays are (judges,).
+
+    `ability` has mean 1 over finite ones; infinite (of either sign) is a judge whose every verdict agrees, or
+    disagrees, with the order of the ratings, NaN one of whom nothing can be told. `separated` are the infinite ones,
+    and `reasons` say why an ability is not finite. `position` is the pull of the first place in log odds and `ties` how
+    freely ties are given (Davidson's nu), where these habits were asked for. `sign` is "as the majority", or
+    "undecided" with why. `loglik` is of the verdicts, without penalties and with infinite judges in their limit.
+    """
+
+    ratings: Ratings
+    judges: tuple[str, ...]
+    ability: Vector
+    ability_se: Vector
+    loglik: float
+    restarts: Restarts
+    separated: tuple[str, ...]
+    sign: str
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    position: Vector | None = None
+    position_se: Vector | None = None
+    ties: Vector | None = None
+    ties_se: Vector | None = None
+
+
+def am_elo(
+    data: Comparisons,
+    *,
+    ridge: float = 0.0,
+    ability_ridge: float = 0.0,
+    restarts: int = 0,
+    seed: int = 0,
+    habits: Sequence[Habit] = (),
+    first: ArrayLike | None = None,
+    errors: Errors | None = None,
+) -> AmElo:
+    """Maximum-likelihood ratings and abilities of comparisons that name their judges; docs/judges.md.
+
+    `ridge` is lambda in lambda / 2 |R|^2 and `ability_ridge` in lambda / 2 (theta - 1)^2 on the summed likelihood;
+    together they give finite answers always. `restarts` adds starts drawn from `seed`. `habits` are fitted for each
+    judge: "position" needs `first` (rows,), 1 where the model in a was shown first, -1 where second; "ties" takes an
+    outcome of 0.5 for a tie, and other shares are refused. `errors` None is "cluster" where the data has clusters, else
+    "sandwich". Raises `InputError` for what cannot be fitted and `NotConvergedError`.
+    """
+    task = task_of(data, ridge, ability_ridge, habits, first)
+    kind = _kind(errors, data)
+    check_seed(seed)
+    if restarts < 0:
+        raise InputError(f"restarts is {restarts}; give 0 or more")
+    limit, told = best_of(task, restarts, seed)
+    if limit is None:
+        return _nothing(task, told)
+    return _told(task, limit, told, kind)
+
+
+def _kind(errors: Errors | None, data: Comparisons) -> Errors:
+    kind: Errors = errors or ("sandwich" if data.cluster is None else "cluster")
+    if kind not in ("cluster", "sandwich", "hessian", "none"):
+        raise InputError(f"errors is {errors!r}; choose one of cluster, sandwich, hessian, none")
+    if kind == "cluster" and data.cluster is None:
+        raise InputError("errors='cluster' needs comparisons with a cluster; give one, or use errors='sandwich'")
+    if kind == "hessian" and bool(((data.y != 0.0) & (data.y != 1.0)).any()):
+        raise InputError("errors is 'hessian', which holds for outcomes 0 and 1 alone; choose 'sandwich' or 'cluster'")
+    return kind
+
+
+def _told(task: Task, limit: Limit, restarts: Restarts, kind: Errors) -> AmElo:
+    """The result in its gauge: mean ability 1, mean rating 0, and the sign that most judges have."""
+    data, cells, point = task.data, task.cells, limit.peak.point
+    counted = _counted(limit)
+    mean, degenerate = _scale(limit, counted)
+    spread = None
+    if kind != "none" and not degenerate:
+        rows, order = _rows(task, limit)
+        spread = spread_of(limit, rows, order, task.penalty, counted, kind)
+    logits = np.full(cells.models, np.nan)
+    logits[limit.models] = mean * (point.ratings - point.ratings.mean())
+    local, errors = np.full(task.fixed.shape, np.nan), np.full(task.fixed.shape, np.nan)
+    local[limit.judges] = point.local
+    ability = local[:, 0] / mean
+    ability[np.setdiff1d(limit.judges[~counted], limit.edge)] = np.nan
+    _put_endless(cells, limit, logits, ability)
+    if spread is not None:
+        errors[limit.judges] = spread.local
+    errors[~np.isfinite(ability)] = np.nan
+    sign = _sign(cells, ability, mean, limit, spread, degenerate)
+    reasons = judge_reasons(data.judges, cells, logits, ability, limit)
+    separated = tuple(name for name, value in zip(data.judges, ability, strict=True) if np.isinf(value))
+    told = {"sign": sign, "separated": list(separated), "no_ability": dict(reasons)}
+    told["no_estimate"] = model_reasons(data.models, cells, limit, ability)
+    return AmElo(
+        ratings=_ratings(task, limit, logits, spread, kind, {**_facts(limit, restarts), **told}),
+        judges=data.judges,
+        ability=ability,
+        ability_se=errors[:, 0],
+        loglik=limit.peak.log_likelihood,
+        restarts=restarts,
+        separated=separated,
+        sign=sign,
+        reasons=reasons,
+        **_habits(task, limit, local, errors),
+    )
+
+
+def _facts(limit: Limit, restarts: Restarts) -> dict[str, Any]:
+    optima = [list(one) for one in restarts.optima]
+    return {
+        "log_likelihood": limit.peak.log_likelihood,
+        "iterations": limit.peak.steps,
+        "gradient": limit.peak.gradient,
+        "restarts": {"starts": restarts.starts, "failed": restarts.failed, "optima": optima},
+    }
+
+
+def _ratings(
+    task: Task, limit: Limit, logits: Vector, spread: Spread | None, kind: Errors, notes: dict[str, Any]
+) -> Ratings:
+    """Ratings of all models, with the covariance of those in the fit."""
+    ratings = Ratings("am-elo", task.data.models, logits, task.data.played, diagnostics=notes)
+    if spread is None:
+        return ratings
+    covariance = np.full((len(logits), len(logits)), np.nan)
+    covariance[np.ix_(limit.models, limit.models)] = spread.ratings
+    notes |= {"clusters": spread.units, "errors_reason": spread.reason}
+    return replace(ratings, covariance=covariance, errors=kind, degrees=spread.degrees)
+
+
+def _habits(task: Task, limit: Limit, local: NDArray[np.float64], errors: NDArray[np.float64]) -> dict[str, Vector]:
+    """Habits by judge, NaN where its verdicts do not say; a judge that never ties has nu 0, without an error."""
+    found: dict[str, Vector] = {}
+    if task.cells.first is not None:
+        blank = limit.fixed[:, 1]
+        found["position"] = np.where(blank, np.nan, local[:, 1])
+        found["position_se"] = np.where(blank, np.nan, errors[:, 1])
+    if task.cells.tied is not None:
+        freedom = np.exp(local[:, -1])
+        found["ties"] = np.where(task.fixed[:, -1], 0.0, freedom)
+        found["ties_se"] = np.where(task.fixed[:, -1], np.nan, freedom * errors[:, -1])
+    return found
+
+
+def _counted(limit: Limit) -> NDArray[np.bool_]:
+    """Judges of the fit (judges,) with a finite ability: those of equal models alone have none."""
+    point, part = limit.peak.point, limit.part
+    gap = (point.ratings[part.upper] - point.ratings[part.lower]) / point.spread
+    heard = part.by_judge(part.weight * gap * gap) > 1e-18 * part.by_judge(part.weight)
+    return heard & ~np.isin(limit.judges, limit.edge)
+
+
+def _scale(limit: Limit, counted: NDArray[np.bool_]) -> tuple[float, bool]:
+    """What to divide abilities by, and whether their mean is nothing, so that it is the mean of their sizes instead."""
+    ability = limit.peak.point.ability[counted]
+    if not len(ability):
+        return 1.0, False
+    mean, size = float(ability.mean()), float(np.abs(ability).mean())
+    if abs(mean) > _NONE * size:
+        return mean, False
+    return (size if size > 0.0 else 1.0), True
+
+
+def _rows(task: Task, limit: Limit) -> tuple[Comparisons, Vector | None]:
+    """The rows of the fit, coded into its models and judges, and the orders that they were shown in."""
+    data = task.data
+    assert data.judge is not None
+    if len(limit.models) == len(data.models) and len(limit.judges) == len(data.judges):
+        return data, task.first
+    place, seat = np.full(len(data.models), -1, np.int32), np.full(len(data.judges), -1, np.int32)
+    place[limit.models] = np.arange(len(limit.models), dtype=np.int32)
+    seat[limit.judges] = np.arange(len(limit.judges), dtype=np.int32)
+    inside = (place[data.a] >= 0) & (place[data.b] >= 0) & (seat[data.judge] >= 0)
+    rows = data.select(inside)
+    assert rows.judge is not None
+    rows = replace(
+        rows,
+        models=tuple(data.models[code] for code in limit.models.tolist()),
+        judges=tuple(data.judges[code] for code in limit.judges.tolist()),
+        a=place[rows.a],
+        b=place[rows.b],
+        judge=seat[rows.judge],
+    )
+    return rows, None if task.first is None else task.first[inside]
+
+
+def _put_endless(cells: Cells, limit: Limit, logits: Vector, ability: Vector) -> None:
+    """Infinite abilities, in place: of judges out of the fit by their verdicts, of those at the edge by their sign."""
+    ability[limit.edge] = np.sign(ability[limit.edge]) * np.inf
+    part = cells.among(limit.models, limit.endless)
+    gap = logits[limit.models][part.upper] - logits[limit.models][part.lower]
+    way = directed(part, gap)
+    ability[limit.endless] = np.array([-np.inf, np.nan, np.inf])[1 + way]
+
+
+def _sign(cells: Cells, ability: Vector, mean: float, limit: Limit, spread: Spread | None, degenerate: bool) -> str:
+    """Whether the mean ability, and with it the direction of the ratings, is told by the data."""
+    known = np.isfinite(ability)
+    if not known.any():
+        return "undecided: no judge has a finite ability"
+    if degenerate:
+        return "undecided: abilities have a mean of 0, so that their mean size is 1 instead"
+    heard = cells.by_judge(cells.weight)
+    lead = float(heard @ np.sign(np.where(np.isnan(ability), 0.0, ability)))
+    if lead < 0.0:
+        return (
+            f"undecided: the mean ability is positive, but judges with {0.5 - 0.5 * lead / heard.sum():.0%} of the "
+            "verdicts have a negative one"
+        )
+    if spread is not None and len(ability) > 1:
+        size = abs(mean) * limit.peak.point.spread
+        if not np.isfinite(spread.mean):
+            return "undecided: the error of the mean ability is not known"
+        if size <= 2.0 * spread.mean:
+            figures = f"{size:.2g}, error {spread.mean:.2g}, ratings of spread 1"
+            return f"undecided: the mean ability is within 2 errors of 0 ({figures})"
+    return "as the majority"
+
+
+def _nothing(task: Task, restarts: Restarts) -> AmElo:
+    """No model can be rated: no two of them, or no judge that contradicts itself, so that nothing sets a scale."""
+    data = task.data
+    if not data.models:
+        raise InputError("there is no model to rate")
+    blank = np.full(len(data.judges), np.nan)
+    played = data.played
+    why = "no judge has a finite ability, so that ratings have no scale: judge more battles, or give an ability ridge"
+    notes = {
+        "no_estimate": {
+            name: why if weight > 0.0 else "took part in no readable judgment"
+            for name, weight in zip(data.models, played.tolist(), strict=True)
+        },
+        "sign": "undecided: no judge has a finite ability",
+    }
+    ratings = Ratings("am-elo", data.models, np.full(len(data.models), np.nan), played, diagnostics=notes)
+    return AmElo(ratings, data.judges, blank, blank.copy(), 0.0, restarts, (), str(notes["sign"]))

@@ -1,0 +1,140 @@
+"""How well ratings foretell battles not seen, fold by fold: squared error and area under the curve.
+
+Source: the am-ELO paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from venire.arena.errors import InputError
+from venire.ratings.am_elo.am_elo import AmElo
+from venire.ratings.data.checks import check_seed
+from venire.ratings.data.comparisons import Comparisons
+from venire.ratings.data.correlations import ranks
+from venire.ratings.data.result import Ratings
+
+__all__ = [
+    "Evaluation",
+    "Predict",
+    "auc",
+    "auc_decisive",
+    "evaluate",
+    "judged",
+    "mse",
+    "predict",
+    "predict_judged",
+    "rated",
+]
+
+_LEVELS = 20
+
+Predict = Callable[[Comparisons, Comparisons], NDArray[np.float64]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluation:
+    """Figures over all held-out rows together; `predicted` (rows,) is each row's P(A), NaN where none could be had."""
+
+    mse: float
+    auc: float
+    auc_decisive: float
+    rows: int
+    missing: int
+    predicted: NDArray[np.float64]
+
+
+def predict(ratings: Ratings, data: Comparisons) -> NDArray[np.float64]:
+    """P(A wins) (rows,) by the ratings of the same models; NaN where one has no estimate."""
+    return np.asarray(expit(ratings.logits[data.a] - ratings.logits[data.b]))
+
+
+def rated(fit: Callable[[Comparisons], Ratings]) -> Predict:
+    """What `evaluate` takes, from a method that rates models."""
+    return lambda train, test: predict(fit(train), test)
+
+
+def predict_judged(found: AmElo, data: Comparisons) -> NDArray[np.float64]:
+    """P(A wins) (rows,) as each row's judge would say it; NaN where a model has no estimate.
+
+    A judge whose ability is not known gets the mean, 1; one of infinite ability is sure of every pair but equal models.
+    Raises `InputError` for rows that name no judge, and for judges other than those of the fit.
+    """
+    if data.judge is None or data.judges != found.judges:
+        raise InputError("give comparisons that name their judges, the same ones as those that were fitted")
+    ability = np.where(np.isnan(found.ability), 1.0, found.ability)[data.judge]
+    gap = found.ratings.logits[data.a] - found.ratings.logits[data.b]
+    # Infinity times a gap of 0 is no number, yet equal models are even to every judge.
+    lean = np.multiply(ability, gap, out=np.zeros(len(gap)), where=gap != 0.0)
+    return np.asarray(expit(lean))
+
+
+def judged(fit: Callable[[Comparisons], AmElo]) -> Predict:
+    """What `evaluate` takes, from a method that also tells abilities of judges: each test row is its judge's."""
+    return lambda train, test: predict_judged(fit(train), test)
+
+
+def evaluate(data: Comparisons, method: Predict, *, folds: int = 5, seed: int = 0) -> Evaluation:
+    """Foretell each fold of the rows from the others by `method(train, test)`, and take all folds together.
+
+    Both tables keep all models and judges. Rows without a prediction are left out of the figures and counted. Raises
+    `InputError` for fewer than two folds or more folds than rows, and what the method raises.
+    """
+    if not 2 <= folds <= len(data):
+        raise InputError(f"folds is {folds}; give 2 or more, and no more than the {len(data)} comparisons")
+    check_seed(seed)
+    fold = np.random.default_rng(seed).permutation(np.arange(len(data)) % folds)
+    predicted = np.empty(len(data))
+    for held in range(folds):
+        predicted[fold == held] = method(data.select(fold != held), data.select(fold == held))
+    known = np.isfinite(predicted)
+    y, p = data.y[known], predicted[known]
+    return Evaluation(
+        mse=mse(y, p),
+        auc=auc(y, p),
+        auc_decisive=auc_decisive(y, p),
+        rows=len(y),
+        missing=len(data) - len(y),
+        predicted=predicted,
+    )
+
+
+def mse(y: NDArray[np.float64], p: NDArray[np.float64]) -> float:
+    """Mean squared error of P(A) (rows,) against outcomes (rows,) of 0, 0.5 and 1; NaN for no row."""
+    return float(np.mean((y - p) ** 2)) if len(y) else float("nan")
+
+
+def auc(y: NDArray[np.float64], p: NDArray[np.float64]) -> float:
+    """Share of pairs of rows with unlike outcomes that P(A) puts in their order, equal predictions counting half.
+
+    Each battle stands in both orientations, so that nothing depends on which model is called A. NaN where all
+    outcomes are alike. Raises `InputError` for outcomes that are probabilities: too many levels to put in order.
+    """
+    if len(np.unique(y)) > _LEVELS:
+        raise InputError(f"y has more than {_LEVELS} distinct outcomes; give wins, losses and ties, or shares of a few")
+    # Rounded, so that p and 1 - (1 - p) are equal predictions.
+    return _concordance(np.concatenate([y, 1.0 - y]), np.round(np.concatenate([p, 1.0 - p]), 12))
+
+
+def auc_decisive(y: NDArray[np.float64], p: NDArray[np.float64]) -> float:
+    """The same over battles with a winner alone (y 0 or 1)."""
+    won = (y == 0.0) | (y == 1.0)
+    return auc(y[won], p[won])
+
+
+def _concordance(y: NDArray[np.float64], p: NDArray[np.float64]) -> float:
+    """Sum over pairs of levels of the rank statistic of one against the other."""
+    levels = np.unique(y)
+    right = pairs = 0.0
+    for place, low in enumerate(levels):
+        for high in levels[place + 1 :]:
+            below, above = p[y == low], p[y == high]
+            places = ranks(np.concatenate([above, below]))[: len(above)]
+            right += float(places.sum()) - len(above) * (len(above) + 1) / 2
+            pairs += len(above) * len(below)
+    return right / pairs if pairs else float("nan")

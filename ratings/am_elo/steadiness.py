@@ -1,0 +1,151 @@
+"""How steady ratings are when some judges turn bad, and whether those judges are found.
+
+The study of "am-ELO: A Stable Framework for Arena-based LLM Evaluation" (arXiv 2505.03475): spoil the verdicts of some
+judges, rate again, and compare each method with itself on the verdicts as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from venire.arena.errors import InputError, VenireError
+from venire.ratings.am_elo.am_elo import AmElo
+from venire.ratings.am_elo.perturbing import Perturbation, perturbed
+from venire.ratings.data.checks import check_seed
+from venire.ratings.data.comparisons import Comparisons
+from venire.ratings.data.result import Ratings
+
+__all__ = ["Fit", "Steadiness", "f1_score", "inconsistency", "steadiness"]
+
+_SAME = 1e-9
+"""Logits apart up to which two models are not told apart."""
+
+Fit = Callable[[Comparisons], Ratings | AmElo]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Steadiness:
+    """What became of ratings under one kind of perturbation.
+
+    `inconsistency` (methods, seeds) is the share of pairs of models in another order than by the same method on the
+    verdicts as they were; NaN where the method had no estimate. `f1` (methods, thresholds, seeds) is that of finding
+    the `count` spoilt judges among all by an ability at or below each of `thresholds`; NaN for methods that know no
+    abilities. `undecided` (methods, seeds) says where the sign of the abilities could not be told.
+    """
+
+    kind: Perturbation
+    count: int
+    seeds: tuple[int, ...]
+    methods: tuple[str, ...]
+    thresholds: tuple[float, ...]
+    inconsistency: NDArray[np.float64]
+    f1: NDArray[np.float64]
+    undecided: NDArray[np.bool_]
+
+    def rows(self) -> list[dict[str, str | int | float | None]]:
+        """A row a method: means over the seeds that have an estimate, None where none has, and how many have."""
+        found: list[dict[str, str | int | float | None]] = []
+        for place, name in enumerate(self.methods):
+            row: dict[str, str | int | float | None] = {"method": name, "kind": self.kind, "perturbed": self.count}
+            row["seeds"] = int(np.isfinite(self.inconsistency[place]).sum())
+            row["inconsistency"] = _mean(self.inconsistency[place])
+            row |= {f"f1_at_{threshold:g}": _mean(self.f1[place, at]) for at, threshold in enumerate(self.thresholds)}
+            row["undecided"] = int(self.undecided[place].sum())
+            found.append(row)
+        return found
+
+
+def inconsistency(one: ArrayLike, other: ArrayLike) -> float:
+    """Share of pairs of models that two sets of ratings (models,) put in unlike orders.
+
+    A pair that one of them does not tell apart counts half. Models without a rating (NaN) in either are left out; NaN
+    where no pair is left. Raises `InputError` for ratings of unlike length.
+    """
+    first, second = np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64)
+    if first.shape != second.shape or first.ndim != 1:
+        raise InputError(f"ratings have shapes {first.shape} and {second.shape}; give one number a model in both")
+    known = ~(np.isnan(first) | np.isnan(second))
+    upper = np.triu_indices(int(known.sum()), 1)
+    signs = [_sign(ratings[known][upper[0]], ratings[known][upper[1]]) for ratings in (first, second)]
+    return float(np.abs(signs[0] - signs[1]).mean() / 2.0) if len(upper[0]) else float("nan")
+
+
+def _sign(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.where(one > other + _SAME, 1.0, np.where(other > one + _SAME, -1.0, 0.0))
+
+
+def f1_score(found: Collection[str], spoilt: Collection[str]) -> float:
+    """F1 of finding the spoilt judges: 2 hits over 2 hits, false alarms and misses; NaN where there is nothing."""
+    hits, either = len(set(found) & set(spoilt)), len(set(found)) + len(set(spoilt))
+    return 2.0 * hits / either if either else float("nan")
+
+
+def steadiness(
+    data: Comparisons,
+    methods: Mapping[str, Fit],
+    *,
+    share: float = 0.25,
+    kind: Perturbation = "flip",
+    seeds: Sequence[int] = range(10),
+    thresholds: Sequence[float] = (0.0,),
+) -> Steadiness:
+    """Spoil the verdicts of a random `share` of the judges, once a seed, and rate by each method again.
+
+    `methods` are functions from comparisons to `Ratings` or `AmElo`; the latter also tells abilities, and judges at or
+    below each of `thresholds` are those it finds. A fit of perturbed verdicts that has no estimate is NaN. Raises
+    `InputError` for a share outside (0, 1) or of no judge, and what a method raises of the verdicts as they are.
+    """
+    count = _count(data, share)
+    for seed in seeds:
+        check_seed(seed)
+    whole = {name: _ratings(fit(data)) for name, fit in methods.items()}
+    unlike = np.full((len(methods), len(seeds)), np.nan)
+    f1 = np.full((len(methods), len(thresholds), len(seeds)), np.nan)
+    undecided = np.zeros((len(methods), len(seeds)), dtype=np.bool_)
+    names = sorted(_heard(data))
+    for at, seed in enumerate(seeds):
+        chosen = sorted(np.random.default_rng((seed, 1)).choice(len(names), count, replace=False).tolist())
+        spoilt = [names[code] for code in chosen]
+        table = perturbed(data, spoilt, kind, seed=seed)
+        for place, (name, fit) in enumerate(methods.items()):
+            try:
+                found = fit(table)
+            except VenireError:
+                continue
+            unlike[place, at] = inconsistency(whole[name].logits, _ratings(found).logits)
+            if isinstance(found, AmElo):
+                undecided[place, at] = found.sign != "as the majority"
+                f1[place, :, at] = [f1_score(_low(found, threshold), spoilt) for threshold in thresholds]
+    return Steadiness(kind, count, tuple(seeds), tuple(methods), tuple(thresholds), unlike, f1, undecided)
+
+
+def _count(data: Comparisons, share: float) -> int:
+    if data.judge is None:
+        raise InputError("the comparisons name no judge: give `judge` to `comparisons`")
+    judges = len(_heard(data))
+    if not 0.0 < share < 1.0 or not 1 <= round(share * judges) < judges:
+        raise InputError(f"share is {share}: of {judges} judges give one that is at least one judge and not all")
+    return round(share * judges)
+
+
+def _heard(data: Comparisons) -> list[str]:
+    """The judges that have a verdict."""
+    assert data.judge is not None
+    return [data.judges[code] for code in np.unique(data.judge).tolist()]
+
+
+def _ratings(found: Ratings | AmElo) -> Ratings:
+    return found.ratings if isinstance(found, AmElo) else found
+
+
+def _low(found: AmElo, threshold: float) -> list[str]:
+    return [found.judges[code] for code in np.flatnonzero(found.ability <= threshold + _SAME).tolist()]
+
+
+def _mean(values: NDArray[np.float64]) -> float | None:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else None

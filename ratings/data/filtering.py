@@ -1,0 +1,83 @@
+"""Which models to rank against accuracy: those that answer in form, beat chance, and differ in accuracy.
+
+Source: Remeli and Hardt 2026.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from venire.arena.errors import InputError
+from venire.ratings.data.checks import check_seed
+
+__all__ = ["FilteredModels", "filter_models"]
+
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class FilteredModels:
+    """Models kept, most accurate first, and for each one dropped why, in the order in which they fell."""
+
+    kept: tuple[str, ...]
+    dropped: dict[str, str]
+
+
+def filter_models(
+    models: Sequence[str],
+    accuracy: ArrayLike,
+    parse_rate: ArrayLike,
+    *,
+    baseline: float,
+    least_parse_rate: float = 0.9,
+    least_gap: float = 0.01,
+    seed: int = 0,
+) -> FilteredModels:
+    """Apply the three rules of Remeli and Hardt 2026 in their order, on shares from 0 to 1 (models,).
+
+    First a parse rate above `least_parse_rate`, then an accuracy above `baseline`. The rest are sorted by accuracy; of
+    two closer than `least_gap` the one that parses worse falls, then the less accurate, then one at random. The last
+    rule raises correlations with accuracy. Raises `InputError` for shares outside [0, 1] and names listed twice.
+    """
+    right, parsed = _shares("accuracy", accuracy, len(models)), _shares("parse_rate", parse_rate, len(models))
+    if len(set(models)) != len(models):
+        raise InputError("models: a name is listed twice; give every model one name")
+    dropped: dict[str, str] = {}
+    rows = sorted(zip(models, right, parsed, strict=True), key=lambda row: (-row[1], row[0]))
+    for name, _, rate in rows:
+        if not rate > least_parse_rate:
+            dropped[name] = f"parse rate {rate:.3f} is not above {least_parse_rate:g}"
+    for name, share, _ in rows:
+        if name not in dropped and not share > baseline:
+            dropped[name] = f"accuracy {share:.3f} is not above the baseline {baseline:g}"
+    check_seed(seed)
+    rng = np.random.default_rng(seed)
+    kept: list[tuple[str, float, float]] = []
+    for row in (row for row in rows if row[0] not in dropped):
+        last = kept[-1] if kept else None
+        if last is None or last[1] - row[1] >= least_gap - _ROUNDING:
+            kept.append(row)
+            continue
+        pair = (last, row)
+        equal = last[1:] == row[1:]
+        falls = int(rng.integers(2)) if equal else int((row[2], row[1]) < (last[2], last[1]))
+        loser, stays = pair[falls], pair[1 - falls]
+        why = "at random" if equal else "its parse rate is lower" if loser[2] < stays[2] else "it is less accurate"
+        dropped[loser[0]] = f"within {least_gap:g} of {stays[0]} in accuracy: {why}"
+        kept[-1] = stays
+    return FilteredModels(tuple(row[0] for row in kept), dropped)
+
+
+def _shares(argument: str, values: ArrayLike, models: int) -> list[float]:
+    shares = np.asarray(values, dtype=np.float64)
+    if shares.shape != (models,):
+        raise InputError(f"{argument} has shape {shares.shape}; give one share for each of {models} models")
+    wrong = ~((shares >= 0.0) & (shares <= 1.0))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise InputError(f"{argument}, row {row}: {shares[row]} is not possible: give a share from 0 to 1")
+    return [float(share) for share in shares]

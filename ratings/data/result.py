@@ -1,0 +1,84 @@
+"""What every method that rates models returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venire.ratings.data.checks import check_level
+from venire.ratings.data.distributions import student
+from venire.ratings.data.scale import ELO_MEAN, POINTS_PER_LOGIT
+
+__all__ = ["Ratings"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ratings:
+    """Ratings of `models`, in logits, with their covariance where it is known.
+
+    `logits` (n,) stand in `gauge` ("mean 1000", or the anchors): Elo is always 1000 + 400 / ln 10 times them. NaN is a
+    model without an estimate. `covariance` (n, n) is of these very numbers, `errors` says how it was found and
+    `degrees` how many degrees of freedom it has (infinite: a normal distribution). `battles` is the weight of each
+    model's comparisons. `score` is the method's own figure where logits are derived from it, and `unit` names it.
+    `diagnostics` holds plain JSON values: log-likelihood, iterations, gradient, groups, what was dropped and why.
+    """
+
+    method: str
+    models: tuple[str, ...]
+    logits: NDArray[np.float64]
+    battles: NDArray[np.float64]
+    gauge: str = "mean 1000"
+    covariance: NDArray[np.float64] | None = None
+    errors: str = "none"
+    degrees: float = np.inf
+    score: NDArray[np.float64] | None = None
+    unit: str | None = None
+    diagnostics: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def elo(self) -> NDArray[np.float64]:
+        """Elo points (n,)."""
+        return np.asarray(ELO_MEAN + POINTS_PER_LOGIT * self.logits, dtype=np.float64)
+
+    @property
+    def se(self) -> NDArray[np.float64]:
+        """Standard errors (n,) in logits; NaN where none is known."""
+        if self.covariance is None:
+            return np.full(len(self.models), np.nan)
+        return np.asarray(np.sqrt(np.maximum(np.diagonal(self.covariance), 0.0)))
+
+    @property
+    def order(self) -> list[str]:
+        """Names of the rated models, best first; of equals, and of what rounding alone parts, by name."""
+        logits: NDArray[np.float64] = np.round(self.logits, 9)
+        known = np.flatnonzero(np.isfinite(logits)).tolist()
+        return [self.models[code] for code in sorted(known, key=lambda code: (-logits[code], self.models[code]))]
+
+    def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Lower and upper bound (n,) in Elo points: t quantile times standard error. Raises InputError for a level."""
+        half = POINTS_PER_LOGIT * self.quantile(level) * self.se
+        return self.elo - half, self.elo + half
+
+    def quantile(self, level: float) -> float:
+        """Half the width of a two-sided interval at this level, in standard errors. Raises InputError."""
+        check_level(level)
+        return float(student.ppf(0.5 + level / 2.0, self.degrees))
+
+    def summary(self) -> str:
+        """The ratings as a text table, best first."""
+        lo, hi = self.interval()
+        order = sorted(range(len(self.models)), key=lambda code: (-np.nan_to_num(self.logits[code], nan=-np.inf), code))
+        width = max([5, *(len(name) for name in self.models)])
+        head = f"{self.method}, {self.gauge}; errors: {self.errors}"
+        lines = [head, f"{'model':<{width}}  {'Elo':>7}  {'se':>6}  {'95 %':>16}  {'battles':>9}"]
+        for code in order:
+            known = bool(np.isfinite(lo[code]))
+            span = f"{lo[code]:.0f} to {hi[code]:.0f}" if known else ""
+            error = f"{POINTS_PER_LOGIT * self.se[code]:.1f}" if known else ""
+            elo = f"{self.elo[code]:.1f}" if np.isfinite(self.logits[code]) else "none"
+            lines.append(f"{self.models[code]:<{width}}  {elo:>7}  {error:>6}  {span:>16}  {self.battles[code]:>9g}")
+        return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""What to ask next: information, expected widths, stopping, placing a model."""

@@ -1,0 +1,85 @@
+"""What ratings a planner may believe before the verdicts are in: on the scale of the judges' own log odds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from venire.ratings.data.judgments import Judgments
+from venire.ratings.data.scale import to_logits
+from venire.ratings.pairwise.bradley_terry import bradley_terry
+
+__all__ = ["SLOPE", "SLOPE_SD", "Belief", "belief"]
+
+SLOPE, SLOPE_SD = 1.8, 0.7
+"""A judge's log odds over people's, for a reference in Elo points: of twelve recorded judges, 0.5 to 2.6."""
+
+ENOUGH = 10
+"""Judgments a model from which on verdicts are believed rather than a reference."""
+
+PRIOR = 0.3
+"""A ridge that keeps ratings of few verdicts finite, as a prior of 1.8 logits about the mean does."""
+_LARGEST = 50.0
+_HALVINGS = 60
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Belief:
+    """Ratings (models,) in logits, NaN where nothing is known, and where they come from.
+
+    "verdicts": of those so far. "reference": known ratings times `slope`, which `judgments` were fitted to, if any.
+    "nothing": neither is there.
+    """
+
+    logits: Vector
+    source: Literal["verdicts", "reference", "nothing"]
+    judgments: int = 0
+    slope: float | None = None
+
+
+def belief(
+    models: Sequence[str], data: Judgments | None = None, reference: Mapping[str, float] | None = None
+) -> Belief:
+    """What to believe of `models` by judgments so far and by `reference` ratings in Elo points.
+
+    Many judgments are believed; of few only how steeply they follow the reference, where there is one.
+    """
+    rows = None if data is None else data.select(data.between([name for name in data.models if name in models]))
+    number = 0 if rows is None else len(rows)
+    known = np.array([(reference or {}).get(name, np.nan) for name in models], dtype=np.float64)
+    there = np.isfinite(known)
+    referenced = np.count_nonzero(there) > 1
+    if rows is not None and number and (number >= ENOUGH * len(models) or not referenced):
+        fit = bradley_terry(rows.comparisons(), ridge=PRIOR, errors="none")
+        rated = dict(zip(fit.models, fit.logits.tolist(), strict=True))
+        return Belief(np.array([rated.get(name, np.nan) for name in models]), "verdicts", number)
+    if not referenced:
+        return Belief(np.full(len(models), np.nan), "nothing")
+    logits = np.full(len(models), np.nan)
+    logits[there] = to_logits(known[there])
+    slope = SLOPE if rows is None else _slope(rows, dict(zip(models, logits.tolist(), strict=True)))
+    return Belief(slope * logits, "reference", number, slope)
+
+
+def _slope(rows: Judgments, logits: Mapping[str, float]) -> float:
+    """The likeliest slope of judgments over known ratings, with what other judges do as a prior.
+
+    The derivative of its log-likelihood falls all the way, so that halving finds where it is 0.
+    """
+    rating = np.array([logits.get(name, np.nan) for name in rows.models])
+    gap = rating[rows.model_a] - rating[rows.model_b]
+    told = np.isfinite(gap)
+    gap, y = gap[told], rows.y[told]
+    low, high = -_LARGEST, _LARGEST
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        rises = float(gap @ (y - expit(middle * gap))) > (middle - SLOPE) / SLOPE_SD**2
+        low, high = (middle, high) if rises else (low, middle)
+    return 0.5 * (low + high)

@@ -1,0 +1,186 @@
+"""How wide the intervals of ratings will be, before anything is asked: the sandwich of a design instead of of verdicts.
+
+What a fit's clustered errors are made of is known of a plan: who meets whom how often gives the information, and who
+meets whom on one instruction gives the scatter of the scores, once it is said how far judgments scatter about the
+ratings and what they share (`design_effect`). Growing a plan scales these sums, so that a width is known for each sum
+of money, and money for each width. Only designs that join all models have widths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.special import expit
+
+from venire.arena.errors import InputError
+from venire.ratings.data.checks import check_level
+from venire.ratings.data.distributions import student
+from venire.ratings.data.scale import POINTS_PER_LOGIT
+from venire.ratings.design.design_effect import DEFAULT_EFFECT, DesignEffect
+from venire.ratings.pairwise.information import inverse_laplacian
+
+__all__ = ["DEFAULT_SPREAD", "ExpectedWidths", "expected_widths"]
+
+DEFAULT_SPREAD = 1.0
+"""Standard deviation of the ratings of models nobody has judged, in the logits of a judge."""
+
+_MOST = 2.0**40
+_HALVINGS = 80
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+Battles = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExpectedWidths:
+    """The expected errors of a design, and of the same design grown: `half`, `floor` and `needed` read it.
+
+    `bread` (n, n) is the inverse information of the design in logits, `alone` (n, n) the scatter of its scores from
+    single battles and `shared` (n, n) that from battles that share a completion. `instructions` are those with a
+    battle; `grows` says whether a larger plan has more of them, or more battles on each.
+    """
+
+    models: tuple[str, ...]
+    bread: Matrix
+    alone: Matrix
+    shared: Matrix
+    instructions: int
+    grows: bool
+    level: float = 0.95
+
+    def half(self, times: float = 1.0) -> Vector:
+        """Half the expected interval (n,) of each model in Elo points, of a plan so many times as large.
+
+        The interval of clustered errors, as the board shows it: each rating against the mean of all. Infinite where a
+        single instruction has battles.
+        """
+        variance, quantile = self.variance(times), self._quantile(times)
+        if quantile == np.inf:
+            return np.full(len(self.models), np.inf)
+        return np.asarray(POINTS_PER_LOGIT * quantile * np.sqrt(variance))
+
+    def variance(self, times: float = 1.0) -> Vector:
+        """The expected variance (n,) of each rating about the mean of all, in square logits."""
+        return np.asarray(np.maximum(np.einsum("ij,jk,ik->i", self.bread, self._scatter(times), self.bread), 0.0))
+
+    def wanted(self, aim: Matrix) -> float:
+        """The expected variance of what is wanted, in square logits: tr(L V), with `aim` (n, n) L."""
+        together = self.bread @ self._scatter(1.0) @ self.bread
+        return max(0.0, float((together * aim).sum()))
+
+    def _scatter(self, times: float) -> Matrix:
+        """Of the scores (n, n) of a plan so many times as large, over the square of that."""
+        if not times > 0.0:
+            raise InputError(f"times is {times}; give how often the plan is made, more than 0")
+        return np.asarray(self.alone / times + (self.shared / times if self.grows else self.shared))
+
+    def floor(self, times: float = 1.0) -> Vector:
+        """The same (n,) by the model alone, as if each judgment were a coin: what rules of stopping hold it against."""
+        return np.asarray(POINTS_PER_LOGIT * self._quantile(times) * np.sqrt(np.diagonal(self.bread) / times))
+
+    def _quantile(self, times: float) -> float:
+        """Student's, by the instructions of a plan so many times as large; infinite for a single one."""
+        clusters = self.instructions * times if self.grows else float(self.instructions)
+        return float(student.ppf(0.5 + self.level / 2.0, clusters - 1.0)) if clusters > 1.0 else np.inf
+
+    def needed(self, half: float) -> float | None:
+        """How many times as large the plan must be for the middle of all half widths to be `half` Elo points.
+
+        None: more battles on these instructions cannot reach it.
+        """
+        if not half > 0.0:
+            raise InputError(f"half is {half}; give Elo points, more than 0")
+        low, high = 1.0 / _MOST, _MOST
+        if float(np.median(self.half(high))) > half:
+            return None
+        for _ in range(_HALVINGS):
+            middle = float(np.sqrt(low * high))
+            low, high = (middle, high) if float(np.median(self.half(middle))) > half else (low, middle)
+        return high
+
+
+def expected_widths(
+    models: Sequence[str],
+    battles: Battles,
+    logits: Vector,
+    *,
+    judges: int = 1,
+    repeats: int = 1,
+    effect: DesignEffect = DEFAULT_EFFECT,
+    grows: bool = True,
+    spread: float = DEFAULT_SPREAD,
+    level: float = 0.95,
+    weight: Vector | None = None,
+) -> ExpectedWidths:
+    """The errors to expect of a design: `battles` (battles, 3) are codes of two models and of an instruction.
+
+    `logits` (models,) are the ratings believed, on the scale of the judges' own log odds; where one is NaN a battle
+    tells what it does on average of models whose ratings have the standard deviation `spread`. Each of `judges` gives
+    `repeats` judgments of each battle. `weight` (battles,) says how often each is judged, once unless told. Raises
+    `InputError` for impossible numbers, and where battles leave models apart.
+    """
+    check_level(level)
+    if judges < 1 or repeats < 1 or not spread >= 0.0:
+        raise InputError(
+            f"judges is {judges}, repeats {repeats} and spread {spread}; give 1 or more, and no less than 0"
+        )
+    size = len(models)
+    if logits.shape != (size,) or (len(battles) and not 0 <= battles[:, :2].min() <= battles[:, :2].max() < size):
+        raise InputError(f"logits and battles are of other models than the {size} that were named")
+    often = np.ones(len(battles)) if weight is None else np.asarray(weight, dtype=np.float64)
+    a, b = battles[:, 0].astype(np.intp), battles[:, 1].astype(np.intp)
+    noise = _variance(logits[a] - logits[b], spread)
+    each = float(judges * repeats)
+    coupling = _symmetric(a, b, each * often * noise, size)
+    joined = _symmetric(a, b, often, size) > 0.0  # where ratings are far apart, what a battle tells may be 0
+    everybody = np.ones(size, dtype=np.bool_)
+    bread = inverse_laplacian(coupling, joined, ridge=0.0, free=everybody, models=tuple(models))
+    # Of one battle: its judgments are as many as they are, less what repeats and judges have in common.
+    again = 1.0 + (repeats - 1) * effect.repeats + (judges - 1) * repeats * effect.judges
+    alone = effect.scatter * each * again * _laplacian(_symmetric(a, b, often * noise, size))
+    met = _met(battles, np.sqrt(noise) * often, size)
+    itself = 2.0 * _laplacian(_symmetric(a, b, often**2 * noise, size))
+    # A battle's own scatter holds the merits of both its completions, so that they have no more than half of it.
+    merit = min(effect.completions, 0.5 * again / each)
+    shared = effect.scatter * merit * each**2 * (met - itself)
+    count = len(np.unique(battles[:, 2][often > 0.0]))
+    return ExpectedWidths(tuple(models), bread, alone, shared, count, grows, level)
+
+
+def _variance(gap: Vector, spread: float) -> Vector:
+    """p (1 - p) of each battle; of an unknown gap its mean over pairs from a normal distribution of ratings."""
+    points, weights = np.polynomial.hermite_e.hermegauss(41)
+    drawn = np.sqrt(2.0) * spread * points
+    usual = float(weights @ (expit(drawn) * expit(-drawn)) / weights.sum())
+    known = np.where(np.isnan(gap), 0.0, gap)
+    return np.where(np.isnan(gap), usual, expit(known) * expit(-known))
+
+
+def _symmetric(a: NDArray[np.intp], b: NDArray[np.intp], value: Vector, size: int) -> Matrix:
+    """Sums by pair (n, n), both ways."""
+    square = np.bincount(a * size + b, value, size * size).reshape(size, size)
+    return np.asarray(square + square.T)
+
+
+def _laplacian(coupling: Matrix) -> Matrix:
+    return np.asarray(np.diag(coupling.sum(axis=1)) - coupling)
+
+
+def _met(battles: Battles, value: Vector, size: int) -> Matrix:
+    """Over instructions, the sum of squares (n, n) of the Laplacian of its battles with these values.
+
+    With a merit for each completion on an instruction, that Laplacian is what the merits do to the scores.
+    """
+    instruction = np.unique(battles[:, 2], return_inverse=True)[1].astype(np.int64)
+    a, b = battles[:, 0].astype(np.int64), battles[:, 1].astype(np.int64)
+    row = np.concatenate([a, b, a, b])
+    column = np.concatenate([a, b, b, a]) + size * np.tile(instruction, 4)
+    values = np.concatenate([value, value, -value, -value])
+    width = size * (int(instruction.max(initial=0)) + 1)
+    merits = csr_array((values, (row, column)), shape=(size, width))
+    return np.asarray((merits @ merits.T).toarray())

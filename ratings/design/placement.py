@@ -1,0 +1,344 @@
+"""One new model among others that are rated already: what its few verdicts say on their scale.
+
+The board is fitted without the new model and then held, so that placing one model moves nobody else. Its rating
+solves `sum of (outcome - sigma(R - R_opponent)) = 0`. The error of that is told twice: as if the board were exact
+(`held`), and with the board's own errors and their common instructions counted in (`measured`), by stacking both
+estimating equations (two-step M-estimation; "A Note on Two-Step Estimation", Murphy and Topel 1985, by clusters).
+A fit of all verdicts at once, in which everything moves, stands beside (`joint`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from venire.arena.errors import InputError
+from venire.ratings.data.checks import check_level
+from venire.ratings.data.clusters import grouped, products
+from venire.ratings.data.comparisons import Comparisons
+from venire.ratings.data.distributions import student
+from venire.ratings.data.result import Ratings
+from venire.ratings.data.scale import ELO_MEAN, POINTS_PER_LOGIT
+from venire.ratings.inference.any_time import LEAST_CLUSTERS, any_time_interval
+from venire.ratings.inference.contrasts import difference
+from venire.ratings.inference.ranking import RankInterval, rank_interval
+from venire.ratings.pairwise.bradley_terry import SeparatedError, bradley_terry
+from venire.ratings.pairwise.covariance import model_covariance, rated_rows
+from venire.ratings.soft_elo.placing import place
+
+__all__ = ["PRIOR_SD", "Neighbour", "PlacedElo", "Placement", "fit_board", "place_among", "place_model"]
+
+PRIOR_SD = 1.0
+"""Logits: how far a model is expected from the board's mean where its verdicts alone give no finite rating."""
+
+_FINEST = 1e-10
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedElo:
+    """A rating in Elo points with its standard error; `low` to `high` is the interval of one look that was fixed.
+
+    `low_any` to `high_any` holds at every look together. Bounds without an end are infinite.
+    """
+
+    elo: float
+    se: float
+    low: float
+    high: float
+    low_any: float
+    high_any: float
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A model next to the new one in the order: its `elo`, and the chance that the new model is truly above it."""
+
+    model: str
+    elo: float
+    above: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placement:
+    """Where `model` stands on a board whose mean is 1000 Elo points without it, at `level`.
+
+    `held` takes the board as exact, `measured` counts its errors in, `joint` is of a fit of all verdicts at once in the
+    same gauge (None: such a fit has no finite maximum; `warnings` says so). `ratings` holds the board and the new model
+    with the covariance that `measured` is from; `moved` (models,) says how far the joint fit moves each of the board's
+    models in Elo points. `judgments` are those of the new model, on so many `instructions` and `opponents`. `lopsided`
+    says that it won ("won") or lost ("lost") everything: its rating is then pulled towards the mean, and one bound
+    is infinite.
+    """
+
+    model: str
+    held: PlacedElo
+    measured: PlacedElo
+    joint: PlacedElo | None
+    ratings: Ratings
+    moved: Vector | None
+    rank: RankInterval | None
+    neighbours: tuple[Neighbour, ...]
+    judgments: int
+    instructions: int
+    opponents: int
+    level: float
+    lopsided: Literal["won", "lost"] | None = None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Own:
+    """The new model's own rows against rated opponents: `against` (rows,) are codes of the board's models."""
+
+    against: NDArray[np.intp]
+    y: Vector
+    weight: Vector
+    group: NDArray[np.int32]
+    clusters: int
+
+
+def fit_board(data: Comparisons, model: str) -> Ratings:
+    """Ratings of all models but `model`, by the rows without it, mean 1000.
+
+    Raises `SeparatedError` where these rows alone have no finite fit, and `InputError` where there are none.
+    """
+    code = _code(data, model)
+    rows = data.select((data.a != code) & (data.b != code))
+    if not len(rows):
+        raise InputError(f"no verdicts among the models beside {model}: there is no board to place it on")
+    return bradley_terry(rows, errors="none")
+
+
+def place_model(data: Comparisons, model: str, *, level: float = 0.95, seed: int = 0, near: int = 2) -> Placement:
+    """Place `model` among the others by all rows of `data`, those without it being the board; docs/placing.md.
+
+    `near` is how many neighbours to name on either side, `seed` draws the errors for ranks. Raises `InputError` for
+    a model without comparisons against rated models, and as `fit_board` does.
+    """
+    check_level(level)
+    board = fit_board(data, model)
+    own = _own(data, model, board)
+    logit, lopsided = _rating(own, board.logits)
+    held_se = _held_se(own, board.logits, logit)
+    ratings = _extended(data, model, board, own, logit, held_se)
+    joint, moved, why = _joint(data, model, board, level)
+    held = _points(logit, held_se, own.clusters - 1.0, level)
+    whole = float(ratings.se[_code(data, model)])
+    measured = _points(logit, whole, own.clusters - 1.0, level)
+    if lopsided is not None:
+        end = _end(own, board.logits, logit, lopsided, level)
+        held, measured = (_opened(one, lopsided, end) for one in (held, measured))
+    rank = rank_interval(ratings, model, level=level, seed=seed) if math.isfinite(whole) else None
+    said = (*_warnings(model, own, lopsided, board), *why)
+    against = len(np.unique(own.against))
+    return Placement(
+        model, held, measured, joint, ratings, moved, rank, _neighbours(ratings, model, near), len(own.y),
+        own.clusters, against, level, lopsided, said,
+    )  # fmt: skip
+
+
+def place_among(data: Comparisons, model: str, board: Ratings) -> tuple[float, float]:
+    """The logit of `model` against a board that is held, and its standard error: what a look between rounds needs.
+
+    The error is clustered and never below the model's own; infinite with one instruction. Raises `InputError`.
+    """
+    own = _own(data, model, board)
+    logit, _ = _rating(own, board.logits)
+    return logit, _held_se(own, board.logits, logit)
+
+
+def _code(data: Comparisons, model: str) -> int:
+    if model not in data.models:
+        raise InputError(f"{model} is none of the models compared: {', '.join(data.models[:10])}")
+    return data.models.index(model)
+
+
+def _own(data: Comparisons, model: str, board: Ratings) -> _Own:
+    code = _code(data, model)
+    mine = data.select((data.a == code) | (data.b == code))
+    first = mine.a == code
+    against = np.where(first, mine.b, mine.a).astype(np.intp)
+    weight = np.ones(len(mine)) if mine.weight is None else mine.weight
+    keep = np.isfinite(board.logits[against]) & (weight > 0.0)
+    if not keep.any():
+        raise InputError(f"{model} has no verdict against a model that the board rates: nothing places it")
+    y = np.where(first, mine.y, 1.0 - mine.y)[keep]
+    group, clusters = grouped(None if mine.cluster is None else mine.cluster[keep], int(keep.sum()))
+    return _Own(against[keep], y, weight[keep], group, clusters)
+
+
+def _rating(own: _Own, logits: Vector) -> tuple[float, Literal["won", "lost"] | None]:
+    """The rating that its own rows make likeliest; pulled to the board's mean where they are all won or all lost."""
+    opponents, at = np.unique(own.against, return_inverse=True)
+    won = np.bincount(at, own.weight * own.y, len(opponents)).astype(np.float64)[:, None]
+    lost = np.bincount(at, own.weight * (1.0 - own.y), len(opponents)).astype(np.float64)[:, None]
+    lopsided: Literal["won", "lost"] | None = None
+    if not (won.sum() > 0.0 and lost.sum() > 0.0):
+        lopsided = "lost" if lost.sum() > 0.0 else "won"
+    ridge = 1.0 / PRIOR_SD**2 if lopsided else 1e-12 * float(own.weight.sum())
+    return float(place(logits[opponents], won, lost, ridge)[0]), lopsided
+
+
+def _held_se(own: _Own, logits: Vector, logit: float) -> float:
+    """The error against an exact board: by clusters, and at least what the model itself says."""
+    share = expit(logit - logits[own.against])
+    bread = 1.0 / float((own.weight * share * (1.0 - share)).sum())
+    if own.clusters < 2:
+        return math.inf
+    score = np.bincount(own.group, own.weight * (own.y - share), own.clusters)
+    scatter = bread**2 * float(score @ score) * own.clusters / (own.clusters - 1)
+    return math.sqrt(max(scatter, bread))
+
+
+def _extended(data: Comparisons, model: str, board: Ratings, own: _Own, logit: float, held_se: float) -> Ratings:
+    """The board and the new model with the covariance of both: what moves the board moves what is placed on it.
+
+    The rating follows its opponents: dR / dR_j = information against j over all of it. Scores are summed by cluster
+    over the board's and the model's rows together, so instructions that both share are counted as shared.
+    """
+    code = _code(data, model)
+    mine = (data.a == code) | (data.b == code)
+    logits = board.logits.copy()
+    logits[code] = logit
+    bread = _stacked_bread(data.select(~mine), board, own, code, logit)
+    rows = rated_rows(data, logits)
+    rated = np.flatnonzero(np.isfinite(logits))
+    at, new = logits[rated], int(np.searchsorted(rated, code))
+    weight = np.ones(len(rows)) if rows.weight is None else rows.weight
+    told = weight * (rows.y - expit(at[rows.a] - at[rows.b]))
+    of_new = (rows.a == new) | (rows.b == new)
+    group, count = grouped(rows.cluster, len(rows))
+    meat = products(
+        group, count, rows.a, np.where(of_new & (rows.a != new), 0.0, told),
+        rows.b, np.where(of_new & (rows.b != new), 0.0, -told), len(rated),
+    )  # fmt: skip
+    inner = np.full((len(rated), len(rated)), np.nan)
+    if count > 1 and math.isfinite(held_se):
+        inner = bread @ meat @ bread.T * (count / (count - 1))
+        # the part of its own rows is no less than `held` says
+        inner[new, new] += max(0.0, held_se**2 - _own_part(meat, bread, new, count))
+    covariance = np.full((len(logits), len(logits)), np.nan)
+    covariance[np.ix_(rated, rated)] = 0.5 * (inner + inner.T)
+    notes = {name: fact for name, fact in board.diagnostics.items() if name != "no_estimate"} | {"placed": model}
+    battles = board.battles.copy()
+    battles[code] = float(own.weight.sum())
+    return replace(
+        board, logits=logits, battles=battles, covariance=covariance, errors="cluster",
+        gauge=f"mean 1000 without {model}", degrees=max(own.clusters - 1.0, 1.0), diagnostics=notes,
+    )  # fmt: skip
+
+
+def _own_part(meat: NDArray[np.float64], bread: NDArray[np.float64], new: int, count: int) -> float:
+    return float(bread[new, new] ** 2 * meat[new, new]) * count / (count - 1)
+
+
+def _stacked_bread(rest: Comparisons, board: Ratings, own: _Own, code: int, logit: float) -> NDArray[np.float64]:
+    """The inverse of both estimating equations' slopes: of the board alone, and of the new model given the board."""
+    rated = np.flatnonzero(np.isfinite(board.logits) | (np.arange(len(board.logits)) == code))
+    inner = model_covariance(rest, board.logits)
+    inner[code, :], inner[:, code] = 0.0, 0.0
+    share = expit(logit - board.logits[own.against])
+    information = own.weight * share * (1.0 - share)
+    pull = np.bincount(own.against, information, len(board.logits)) / information.sum()
+    inner[code, rated] = pull[rated] @ inner[np.ix_(rated, rated)]
+    inner[code, code] = 1.0 / information.sum()
+    return np.asarray(inner[np.ix_(rated, rated)])
+
+
+def _joint(
+    data: Comparisons, model: str, board: Ratings, level: float
+) -> tuple[PlacedElo | None, Vector | None, tuple[str, ...]]:
+    """Of a fit of everything, its gauge shifted so that the board's models have the mean that they have alone."""
+    code = _code(data, model)
+    try:
+        found = bradley_terry(data)
+    except SeparatedError:
+        return None, None, ("a fit of all verdicts together has no finite maximum: only the held board is shown",)
+    among = np.isfinite(board.logits)
+    weights = np.where(among, -1.0 / among.sum(), 0.0)
+    shift = float(weights[among] @ found.logits[among])
+    moved = np.where(among, POINTS_PER_LOGIT * (found.logits + shift - board.logits), np.nan)
+    weights[code] += 1.0
+    known = np.isfinite(found.logits)
+    se = math.nan
+    if found.covariance is not None:
+        se = math.sqrt(max(0.0, float(weights[known] @ found.covariance[np.ix_(known, known)] @ weights[known])))
+    return _points(float(found.logits[code]) + shift, se, found.degrees, level), moved, ()
+
+
+def _points(logit: float, se: float, degrees: float, level: float) -> PlacedElo:
+    if not math.isfinite(se):
+        return PlacedElo(ELO_MEAN + POINTS_PER_LOGIT * logit, se, -math.inf, math.inf, -math.inf, math.inf)
+    half = float(student.ppf(0.5 + level / 2.0, degrees)) * se
+    low, high = any_time_interval(np.array([logit]), np.array([se]), level=level)
+    bounds = (logit - half, logit + half, float(low[0]), float(high[0]))
+    return PlacedElo(
+        ELO_MEAN + POINTS_PER_LOGIT * logit, POINTS_PER_LOGIT * se,
+        *(ELO_MEAN + POINTS_PER_LOGIT * one for one in bounds),
+    )  # fmt: skip
+
+
+def _end(own: _Own, logits: Vector, logit: float, lopsided: str, level: float) -> float:
+    """The one bound in logits of a model that only won, or only lost: beyond it that was too unlikely to happen.
+
+    Rows of one instruction count as one together, since what they share may be what decided them.
+    """
+    sign = 1.0 if lopsided == "won" else -1.0
+    each = own.weight * own.clusters / own.weight.sum()
+    wanted = math.log(1.0 - level)
+
+    def chance(at: float) -> float:
+        return -float(each @ np.logaddexp(0.0, -sign * (at - logits[own.against])))
+
+    near, far = logit, logit
+    while chance(far) > wanted:
+        far -= sign
+    while chance(near) < wanted:
+        near += sign
+    while abs(near - far) > _FINEST:
+        middle = 0.5 * (near + far)
+        near, far = (middle, far) if chance(middle) > wanted else (near, middle)
+    return 0.5 * (near + far)
+
+
+def _opened(one: PlacedElo, lopsided: str, end: float) -> PlacedElo:
+    """With one bound, which never leaves out the estimate: many wins reach beyond where the prior lets it stand."""
+    bound = ELO_MEAN + POINTS_PER_LOGIT * end
+    if lopsided == "won":
+        return replace(one, low=min(bound, one.elo), high=math.inf, low_any=-math.inf, high_any=math.inf)
+    return replace(one, low=-math.inf, high=max(bound, one.elo), low_any=-math.inf, high_any=math.inf)
+
+
+def _neighbours(ratings: Ratings, model: str, near: int) -> tuple[Neighbour, ...]:
+    """The models next to it in the order, best first, with the chance that it is above each."""
+    order = ratings.order
+    at = order.index(model)
+    named = [*order[max(0, at - near) : at], *order[at + 1 : at + 1 + near]]
+    elo = dict(zip(ratings.models, ratings.elo.tolist(), strict=True))
+    finite = bool(np.isfinite(ratings.se[ratings.models.index(model)]))
+    return tuple(
+        Neighbour(one, elo[one], difference(ratings, model, one).above if finite else math.nan) for one in named
+    )
+
+
+def _warnings(model: str, own: _Own, lopsided: str | None, board: Ratings) -> tuple[str, ...]:
+    said = []
+    if lopsided is not None:
+        end = "upper" if lopsided == "won" else "lower"
+        said.append(f"{model} {lopsided} every judgment: its rating has no {end} bound, and is pulled to the mean")
+    if own.clusters < LEAST_CLUSTERS:
+        said.append(
+            f"{model} was judged on {own.clusters} instructions: with fewer than {LEAST_CLUSTERS} "
+            "its error is uncertain itself"
+        )
+    unrated = int((~np.isfinite(board.logits)).sum()) - 1
+    if unrated > 0:
+        said.append(f"{unrated} models of the store have no rating on the board, and are no part of this")
+    return tuple(said)

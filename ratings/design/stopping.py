@@ -1,0 +1,345 @@
+"""When is enough: a look at the verdicts so far, with intervals of both kinds, and the first rule to stop that holds.
+
+Ratings are those of `venire rate`: the two orders of a battle merged, ties as half a win, Bradley-Terry, errors by
+instruction; where a policy chose the pairs by what was known of them, those of its method `even-pairs`. Who stops when
+an error is small stops when it is underestimated, so that here an error counts as no less than the model's own. Models
+that no chain of wins joins with the most others have no rating on one scale with them: the look says so, and no rule
+about widths or places holds while one has neither won nor lost enough to be placed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from venire.arena.battles import Battles
+from venire.arena.campaigns import StopSettings
+from venire.arena.errors import InputError
+from venire.arena.planning import Look, ModelLook
+from venire.ratings.data.checks import check_level
+from venire.ratings.data.comparisons import Comparisons
+from venire.ratings.data.distributions import student
+from venire.ratings.data.judgments import Judgments
+from venire.ratings.data.merging import combine, merge_orders
+from venire.ratings.data.result import Ratings
+from venire.ratings.data.scale import ELO_MEAN, POINTS_PER_LOGIT
+from venire.ratings.inference.any_time import LEAST_CLUSTERS, PAIR_SCALE, any_time_interval, stopping_half_width
+from venire.ratings.inference.spread import spread
+from venire.ratings.pairwise.apart import among
+from venire.ratings.pairwise.bradley_terry import NotConvergedError, bradley_terry, bradley_terry_wins
+from venire.ratings.pairwise.covariance import covariance_and_floor, model_covariance
+from venire.ratings.pairwise.even_pairs import even_pairs
+from venire.ratings.pairwise.existence import groups_of
+from venire.ratings.pairwise.wins import WinCounts, win_counts
+
+__all__ = ["LEAST_BATTLES", "PRIOR", "Evidence", "check_stop", "evidence", "look_at"]
+
+LEAST_BATTLES = 5
+"""A model with fewer judged battles is starved: its rating is hardly more than where it was first put."""
+
+PRIOR = 1.0
+"""The ridge under which models have a rating that have won or lost everything: a prior of one logit about the mean."""
+
+_NAMED = 5
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """Verdicts as comparisons of all `models` (n,), and how often each was judged.
+
+    `battles` (n,) are different pairs and instructions with a readable verdict, `judged` all of them, `verdicts` the
+    readable ones, `instructions` those that they are on.
+    """
+
+    data: Comparisons
+    battles: NDArray[np.intp]
+    judged: int
+    verdicts: int
+    instructions: int
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Names, sorted."""
+        return self.data.models
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Standing:
+    """The models rated together: logits (n,), NaN for the others, and both errors, the clustered and the larger.
+
+    `differences` (n, n) are the larger errors of differences. `clusters` is what they rest on, `reason` why not.
+    """
+
+    logits: Vector
+    se: Vector
+    larger: Vector
+    differences: Matrix
+    clusters: int
+    reason: str | None = None
+
+
+def check_stop(stop: StopSettings, models: Sequence[str]) -> None:
+    """Raises `InputError` for a rule that can never hold for so many models, or with an impossible number."""
+    check_level(stop.level)
+    if not stop.indifference >= 0.0:
+        raise InputError(f"[plan.stop] indifference is {stop.indifference}; give Elo points, 0 or more")
+    if stop.half_width is not None and not stop.half_width > 0.0:
+        raise InputError(f"[plan.stop] half_width is {stop.half_width}; give Elo points above 0")
+    if stop.top is not None and not 1 <= stop.top < len(models):
+        raise InputError(
+            f"[plan.stop] top is {stop.top}, of {len(models)} models; give a number from 1 to {len(models) - 1}"
+        )
+
+
+def evidence(battles: Battles, models: Sequence[str] = ()) -> Evidence:
+    """What verdicts say of `models` and of whom else they name; models without a verdict are there without a row.
+
+    Raises `InputError` as `merge_orders` does.
+    """
+    judgments = merge_orders(battles)
+    found = judgments.comparisons()
+    names = tuple(sorted({*models, *found.models}))
+    place = {name: code for code, name in enumerate(names)}
+    codes = np.array([place[name] for name in found.models], dtype=np.int32)
+    data = replace(found, models=names, a=codes[found.a], b=codes[found.b])
+    a, b, on = _battles(data, judgments)
+    return Evidence(
+        data=data,
+        battles=np.bincount(np.concatenate([a, b]), minlength=len(names)),
+        judged=len(a),
+        verdicts=int(judgments.readable.sum()) if len(judgments) else 0,
+        instructions=int(np.count_nonzero(np.bincount(on))) if judgments.instructions else 0,
+    )
+
+
+def look_at(battles: Battles, models: Sequence[str], stop: StopSettings, *, nano: int = 0, even: bool = False) -> Look:
+    """What the verdicts say of `models` by now, and the first rule of `stop` that holds; docs/design/stopping.md.
+
+    The rules, in this order: the number of judged battles, the width of every model's interval, the best so many
+    known, the whole order known. The last three need 20 instructions. Whatever the verdicts are there is a look. `even`
+    rates as if all pairs had been asked alike, for battles that were chosen by what was known.
+    Raises `InputError` for a rule that can never hold.
+    """
+    seen = evidence(battles, models)
+    check_stop(stop, seen.models)
+    now, main = _standing(seen.data, even)
+    rows = _model_looks(seen, now, stop.level)
+    widest = _half_width(now, stop.level)
+    undecided = _undecided(seen, now, main, stop)
+    look = Look(
+        battles=seen.judged,
+        verdicts=seen.verdicts,
+        instructions=seen.instructions,
+        nano=nano,
+        models=rows,
+        half_width=widest,
+        open=min((count for count, _ in undecided.values()), default=None),
+        level=stop.level,
+        warnings=_warnings(seen, now),
+    )
+    return replace(look, stop=_reason(look, stop, undecided))
+
+
+def _battles(data: Comparisons, judgments: Judgments) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    """Both models and the instruction of every battle once, whoever judged it and how often."""
+    if not judgments.instructions:
+        return data.a, data.b, judgments.instruction
+    key = combine(data.a, data.b, judgments.instruction)
+    _, first = np.unique(key, return_index=True)
+    return data.a[first], data.b[first], judgments.instruction[first]
+
+
+def _standing(data: Comparisons, even: bool) -> tuple[_Standing, NDArray[np.bool_]]:
+    """The largest set of models that can be rated together, rated, and which models (n,) it is."""
+    size = len(data.models)
+    nothing, main = np.full(size, np.nan), np.zeros(size, dtype=np.bool_)
+    blank = _Standing(nothing, nothing, nothing, np.full((size, size), np.nan), 0)
+    counts = win_counts(data)
+    codes = max(groups_of(counts) if len(data) else [], key=len, default=np.zeros(0, dtype=np.intp))
+    if len(codes) < 2:
+        return blank, main
+    main[codes] = True
+    part = data if len(codes) == size else among(data, codes)
+    try:
+        ratings, own = _rated(part, even)
+    except (NotConvergedError, InputError) as error:  # ratings further apart than double precision can tell
+        return replace(blank, reason=str(error)), np.zeros_like(main)
+    joint = spread(ratings, draws=0)
+    clustered = np.full((len(codes), len(codes)), np.nan)
+    clustered[np.ix_(joint.known, joint.known)] = joint.differences
+    logits, se, larger, differences = nothing.copy(), nothing.copy(), nothing.copy(), blank.differences.copy()
+    logits[codes], se[codes] = ratings.logits, ratings.se
+    larger[codes] = np.maximum(ratings.se, np.sqrt(np.diagonal(own)))
+    differences[np.ix_(codes, codes)] = np.maximum(clustered, _differences(own))
+    return _Standing(logits, se, larger, differences, ratings.diagnostics["clusters"]), main
+
+
+def _rated(data: Comparisons, even: bool) -> tuple[Ratings, Matrix]:
+    """Ratings with their clustered covariance, and the covariance (n, n) that is the model's own."""
+    if even:
+        found = even_pairs(data)
+        return found.ratings, found.floor
+    plain = bradley_terry_wins(win_counts(data))
+    clustered, own = covariance_and_floor(data, plain.logits)
+    notes = {**plain.diagnostics, "clusters": clustered.clusters}
+    return replace(plain, covariance=clustered.matrix, degrees=clustered.degrees, diagnostics=notes), own
+
+
+def _differences(covariance: Matrix) -> Matrix:
+    """Errors (n, n) of the differences of two models."""
+    variance = np.diagonal(covariance)
+    return np.asarray(np.sqrt(np.maximum(variance[:, None] + variance[None, :] - 2.0 * covariance, 0.0)))
+
+
+def _model_looks(seen: Evidence, now: _Standing, level: float) -> tuple[ModelLook, ...]:
+    """Every model with its intervals in Elo points, sorted by name."""
+    known = np.isfinite(now.logits)
+    quantile = float(student.ppf(0.5 + level / 2.0, now.clusters - 1)) if now.clusters > 1 else np.nan
+    low_any, high_any = any_time_interval(now.logits, now.larger, level=level)
+    columns = (
+        ELO_MEAN + POINTS_PER_LOGIT * now.logits,
+        POINTS_PER_LOGIT * now.se,
+        ELO_MEAN + POINTS_PER_LOGIT * (now.logits - quantile * now.larger),
+        ELO_MEAN + POINTS_PER_LOGIT * (now.logits + quantile * now.larger),
+        ELO_MEAN + POINTS_PER_LOGIT * low_any,
+        ELO_MEAN + POINTS_PER_LOGIT * high_any,
+    )
+    starved = (seen.battles < LEAST_BATTLES) | ~known
+    rows = zip(
+        seen.models,
+        *([value if np.isfinite(value) else None for value in column.tolist()] for column in columns),
+        seen.battles.tolist(),
+        starved.tolist(),
+        strict=True,
+    )
+    return tuple(ModelLook(*row) for row in rows)
+
+
+def _half_width(now: _Standing, level: float) -> float | None:
+    """Half the widest interval in Elo points; None while a model has none, or on fewer than 20 instructions."""
+    half = stopping_half_width(now.larger, now.larger, now.clusters, level=level).max(initial=-np.inf)
+    return float(POINTS_PER_LOGIT * half) if np.isfinite(half) else None
+
+
+def _undecided(
+    seen: Evidence, now: _Standing, main: NDArray[np.bool_], stop: StopSettings
+) -> dict[str, tuple[int, tuple[str, ...]]]:
+    """By rule that asks for an order: how many pairs are not decided yet, and the models it is about, best first."""
+    if stop.top is None and not stop.ranks:
+        return {}
+    data, size = seen.data, len(seen.models)
+    logits, gap, se = _gaps(data, now, main)
+    order = np.argsort(-np.where(np.isfinite(logits), logits, -np.inf), kind="stable")
+    gap, se = gap[np.ix_(order, order)], se[np.ix_(order, order)]
+    better, worse = np.triu_indices(size, 1)
+    found: dict[str, tuple[int, tuple[str, ...]]] = {}
+    rules = [("ranks", size)] if stop.ranks else []
+    clusters = now.clusters if main.any() else seen.instructions
+    for rule, first in ([("top", stop.top)] if stop.top is not None else []) + rules:
+        asked = (better < first) & (worse >= first) if rule == "top" else better < first
+        pairs = better[asked], worse[asked]
+        open_ = _open(gap[pairs], se[pairs], stop) if clusters >= LEAST_CLUSTERS else len(pairs[0])
+        found[rule] = open_, tuple(data.models[code] for code in order[:first].tolist())
+    return found
+
+
+def _open(gap: Vector, se: Vector, stop: StopSettings) -> int:
+    """Of how many pairs it cannot be said at this look that the first is not worse by more than the indifference.
+
+    The chance of a miss is shared among all of them.
+    """
+    lo, _ = any_time_interval(gap, se, level=stop.level, tau=PAIR_SCALE, among=max(1, len(gap)))
+    return int(np.count_nonzero(~(lo * POINTS_PER_LOGIT > -stop.indifference)))
+
+
+def _gaps(data: Comparisons, now: _Standing, main: NDArray[np.bool_]) -> tuple[Vector, Matrix, Matrix]:
+    """Ratings (n,) to order by, and the difference of every pair (n, n) with its error, in logits; NaN: not known.
+
+    A model that has won or lost everything has no rating, and need not hold up an order for ever: in its pairs it
+    stands where the prior leaves it, which is nearer to the others than it can be, with the error that goes with that.
+    A battle counts once there, however many judged it: errors of the model alone would take judges for independent.
+    """
+    size = len(data.models)
+    logits = now.logits
+    gap, se = logits[:, None] - logits[None, :], now.differences
+    if main.all() or not len(data) or now.reason is not None:
+        return logits, gap, se
+    data = _battles_alike(data)
+    counts = win_counts(data)
+    drawn = bradley_terry(data, ridge=PRIOR, errors="none").logits
+    own = _differences(model_covariance(data, drawn, ridge=PRIOR))
+    part = _parts(size, counts)
+    there = np.isfinite(drawn)
+    judged = (part[:, None] == part[None, :]) & there[:, None] & there[None, :] & ~(main[:, None] & main[None, :])
+    gap = np.where(judged, drawn[:, None] - drawn[None, :], gap)
+    return drawn, gap, np.where(judged, own, se)
+
+
+def _battles_alike(data: Comparisons) -> Comparisons:
+    """The same rows, all those of one battle together weighing as much as one."""
+    if data.cluster is None:
+        return data
+    _, battle, times = np.unique(combine(data.a, data.b, data.cluster), return_inverse=True, return_counts=True)
+    return replace(data, weight=1.0 / times[battle])
+
+
+def _parts(size: int, counts: WinCounts) -> NDArray[np.int32]:
+    """For each model (n,) the number of the set that was compared with one another."""
+    edges = coo_array((np.ones(len(counts.first)), (counts.first, counts.second)), shape=(size, size)).tocsr()
+    return np.asarray(connected_components(edges, directed=False)[1], dtype=np.int32)
+
+
+def _reason(look: Look, stop: StopSettings, undecided: dict[str, tuple[int, tuple[str, ...]]]) -> str | None:
+    """The sentence of the first rule that holds; None: none does."""
+    if stop.battles is not None and look.battles >= stop.battles:
+        return f"{look.battles:,} battles are judged, and {stop.battles:,} were asked for"
+    if stop.half_width is not None and look.half_width is not None and look.half_width <= stop.half_width:
+        return (
+            f"every interval reaches {look.half_width:.1f} Elo points or less to each side, "
+            f"and {stop.half_width:g} were asked for"
+        )
+    for rule, (open_, names) in undecided.items():
+        if not open_ and rule == "top":
+            best = f"the best is known: {names[0]}" if len(names) == 1 else f"the best {len(names)} are known: "
+            listed = "" if len(names) == 1 else _few(sorted(names))
+            return f"{best}{listed}; no other is better by more than {stop.indifference:g} Elo points"
+        if not open_:
+            return f"the order of all {len(names)} models is known up to {stop.indifference:g} Elo points"
+    return None
+
+
+def _warnings(seen: Evidence, now: _Standing) -> tuple[str, ...]:
+    """What keeps a look from saying all that it is asked."""
+    if not seen.judged:
+        return ("no verdict could be read yet",)
+    if now.reason is not None:
+        return (now.reason,)
+    known, met, few = np.isfinite(now.logits), seen.battles > 0, seen.battles < LEAST_BATTLES
+    many = ~few & (now.clusters >= LEAST_CLUSTERS)
+    said = (
+        ("not judged yet", ~met),
+        ("no rating yet, as no chain of wins joins them with the others both ways", met & ~known),
+        (f"judged in fewer than {LEAST_BATTLES} battles", known & few),
+        ("no error can be told, as what was judged does not scatter", known & ~np.isfinite(now.larger) & many),
+    )
+    told = [
+        f"{what}: {_few([seen.models[code] for code in np.flatnonzero(which).tolist()])}"
+        for what, which in said
+        if which.any()
+    ]
+    if 0 < now.clusters < LEAST_CLUSTERS:
+        on = "1 instruction" if now.clusters == 1 else f"{now.clusters} instructions"
+        told.append(f"on {on}; with fewer than {LEAST_CLUSTERS} nothing stops by what is known")
+    return tuple(told)
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")

@@ -1,0 +1,200 @@
+"""Verdicts beside right and wrong answers: kinds of pairs, a judge that grades alone, what an echo does.
+
+Source: Remeli and Hardt 2026.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from math import sqrt
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from venire.arena.errors import InputError
+from venire.ratings.data.checks import check_level
+from venire.ratings.data.comparisons import Comparisons
+from venire.ratings.data.distributions import norm
+from venire.ratings.data.result import Ratings
+from venire.ratings.pairwise.bradley_terry import bradley_terry
+from venire.ratings.pairwise.existence import SeparatedError
+from venire.ratings.pairwise.win_rate import mean_and_error
+
+__all__ = [
+    "PAIR_KINDS",
+    "DirectAccuracy",
+    "Grade",
+    "KindRatings",
+    "PairKind",
+    "PreferenceShift",
+    "direct_accuracy",
+    "pair_kinds",
+    "preference_shift",
+    "rate_by_kind",
+]
+
+PairKind = Literal["discriminative", "non-discriminative", "unattempted"]
+PAIR_KINDS: tuple[PairKind, ...] = ("discriminative", "non-discriminative", "unattempted")
+
+
+class Grade(IntEnum):
+    """What became of one answer."""
+
+    NOT_ATTEMPTED = -1
+    INCORRECT = 0
+    CORRECT = 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KindRatings:
+    """Ratings from the pairs of one kind; None where there is no common estimate, and `why` says so."""
+
+    kind: PairKind | Literal["all"]
+    rows: int
+    share: float
+    ratings: Ratings | None
+    why: str | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DirectAccuracy:
+    """Share correct among the answers attempted (n,), its standard error, and how many of the graded were attempted."""
+
+    models: tuple[str, ...]
+    accuracy: NDArray[np.float64]
+    se: NDArray[np.float64]
+    attempted: NDArray[np.int64]
+    graded: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class PreferenceShift:
+    """P(A preferred | on A) - P(A preferred | on B) with an interval: below 0, the intervention puts the judge off."""
+
+    shift: float
+    lo: float
+    hi: float
+    level: float
+
+
+def pair_kinds(grade_a: ArrayLike, grade_b: ArrayLike) -> NDArray[np.int8]:
+    """Codes into `PAIR_KINDS` (rows,) from the grades of both answers.
+
+    Discriminative: one right and one wrong; non-discriminative: both the same; unattempted: either was not attempted.
+    Raises `InputError` for what is no `Grade`.
+    """
+    a, b = _grades("grade_a", grade_a), _grades("grade_b", grade_b)
+    if a.shape != b.shape:
+        raise InputError(f"grade_a has {len(a)} rows, grade_b {len(b)}; give one grade each a comparison")
+    silent = (a == Grade.NOT_ATTEMPTED) | (b == Grade.NOT_ATTEMPTED)
+    return np.where(silent, 2, (a == b).astype(np.int8)).astype(np.int8)
+
+
+def rate_by_kind(
+    data: Comparisons,
+    grade_a: ArrayLike,
+    grade_b: ArrayLike,
+    method: Callable[[Comparisons], Ratings] = bradley_terry,
+) -> tuple[KindRatings, ...]:
+    """Ratings from all pairs, then from each of `PAIR_KINDS` alone; `method` rates a table of comparisons.
+
+    `grade_a` and `grade_b` (rows,) say whether each completion is right, as in `pair_kinds`. A kind whose models have
+    no common estimate has no ratings and says why. Raises what else the method raises.
+    """
+    kinds = pair_kinds(grade_a, grade_b)
+    if len(kinds) != len(data):
+        raise InputError(f"there are {len(kinds)} grades of A and {len(data)} comparisons; give one a comparison")
+    found = [_of_kind(data, "all", np.ones(len(data), dtype=np.bool_), method)]
+    found += [_of_kind(data, kind, kinds == code, method) for code, kind in enumerate(PAIR_KINDS)]
+    return tuple(found)
+
+
+def direct_accuracy(model: ArrayLike, grade: ArrayLike, cluster: NDArray[np.int32] | None = None) -> DirectAccuracy:
+    """What a judge that grades answers one by one makes of each model, from rows of answers.
+
+    Source: the direct judge of Remeli and Hardt 2026.
+
+    Models are sorted by name. The error is that of a mean with n - 1, over clusters where `cluster` codes them; NaN
+    below two. Raises `InputError` for columns of unequal length and for what is no `Grade`.
+    """
+    names, grades = np.asarray(model).astype(str), _grades("grade", grade)
+    if names.shape != grades.shape:
+        raise InputError(f"model has {len(names)} rows, grade {len(grades)}; give one grade an answer")
+    found, code = np.unique(names, return_inverse=True)
+    tried = grades != Grade.NOT_ATTEMPTED
+    figures = []
+    for one in range(len(found)):
+        own = (code == one) & tried
+        right = (grades[own] == Grade.CORRECT).astype(np.float64)
+        figures.append(mean_and_error(right, cluster=None if cluster is None else cluster[own]))
+    return DirectAccuracy(
+        models=tuple(found.tolist()),
+        accuracy=np.array([mean for mean, _ in figures]),
+        se=np.array([error for _, error in figures]),
+        attempted=np.bincount(code[tried], minlength=len(found)),
+        graded=np.bincount(code, minlength=len(found)),
+    )
+
+
+def preference_shift(
+    preferred_on_a: float, total_on_a: float, preferred_on_b: float, total_on_b: float, *, level: float = 0.95
+) -> PreferenceShift:
+    """How far an intervention moves a judge, from counts of "A preferred" with it on A and with it on B.
+
+    The interval is Newcombe's, from the score intervals of both shares, which holds near 0 and 1 and for few pairs. It
+    takes both sets as independent: with the same pairs in both it is wide rather than narrow. Raises `InputError` for
+    counts that are not possible, and for a level outside (0, 1).
+    """
+    for preferred, total in ((preferred_on_a, total_on_a), (preferred_on_b, total_on_b)):
+        if not (total > 0 and 0 <= preferred <= total):
+            raise InputError(f"{preferred} of {total} is not possible: give how often A was preferred, and of how many")
+    check_level(level)
+    quantile = float(norm.ppf(0.5 + level / 2.0))
+    on_a, low_a, high_a = _score_interval(preferred_on_a, total_on_a, quantile)
+    on_b, low_b, high_b = _score_interval(preferred_on_b, total_on_b, quantile)
+    shift = on_a - on_b
+    return PreferenceShift(
+        shift=shift,
+        lo=shift - sqrt((on_a - low_a) ** 2 + (high_b - on_b) ** 2),
+        hi=shift + sqrt((high_a - on_a) ** 2 + (on_b - low_b) ** 2),
+        level=level,
+    )
+
+
+def _score_interval(count: float, total: float, quantile: float) -> tuple[float, float, float]:
+    """A share with Wilson's bounds."""
+    share, square = count / total, quantile * quantile
+    middle = (count + square / 2.0) / (total + square)
+    half = quantile / (total + square) * sqrt(total * share * (1.0 - share) + square / 4.0)
+    return share, middle - half, middle + half
+
+
+def _of_kind(
+    data: Comparisons,
+    kind: PairKind | Literal["all"],
+    rows: NDArray[np.bool_],
+    method: Callable[[Comparisons], Ratings],
+) -> KindRatings:
+    count = int(np.count_nonzero(rows))
+    share = count / len(data) if len(data) else float("nan")
+    if not count:
+        return KindRatings(kind, 0, share, None, "there is no such pair")
+    try:
+        return KindRatings(kind, count, share, method(data.select(rows)), None)
+    except SeparatedError as error:
+        return KindRatings(kind, count, share, None, str(error))
+
+
+def _grades(argument: str, values: ArrayLike) -> NDArray[np.int64]:
+    grades = np.asarray(values)
+    wrong = ~np.isin(grades, [int(grade) for grade in Grade])
+    if grades.ndim != 1 or wrong.any():
+        row = int(np.argmax(wrong)) if grades.ndim == 1 else 0
+        given = grades[row] if grades.ndim == 1 and len(grades) else grades
+        raise InputError(
+            f"{argument}, row {row}: {given!s} is not a grade: give 1 correct, 0 incorrect, -1 not attempted"
+        )
+    return grades.astype(np.int64)

@@ -1,0 +1,288 @@
+"""How far ratings hang on single instructions, judges and models: what changes when one is left out.
+
+To first order a rating moves by the inverse information times the score of what is left out (the infinitesimal
+jackknife, and the first step of arXiv 2011.14999). What is reported was refitted exactly; the first order says only
+which of very many instructions to refit, and how far the others usually move a rating.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from venire.arena.errors import InputError
+from venire.ratings.data.clusters import grouped
+from venire.ratings.data.comparisons import Comparisons
+from venire.ratings.data.distributions import student
+from venire.ratings.data.result import Ratings
+from venire.ratings.data.scale import POINTS_PER_LOGIT
+from venire.ratings.pairwise.apart import among
+from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
+from venire.ratings.pairwise.existence import groups_of
+from venire.ratings.pairwise.information import inverse_information
+from venire.ratings.pairwise.leave_out import LeftOut, without_each_cluster, without_each_judge, without_each_model
+from venire.ratings.pairwise.wins import win_counts
+
+__all__ = [
+    "Effects",
+    "Influence",
+    "Left",
+    "Unit",
+    "clear_beyond",
+    "effects",
+    "influence",
+    "outlying_beyond",
+    "rated_together",
+]
+
+Unit = Literal["instruction", "judge", "model"]
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Effects:
+    """What each row does to the ratings of all, to first order, in logits.
+
+    `bread` (n, n) is the inverse information, `residuals` (rows,) are weighted outcomes less what was expected.
+    """
+
+    data: Comparisons
+    ratings: Ratings
+    bread: NDArray[np.float64]
+    residuals: Vector
+
+    def rows(self, contrast: Vector) -> Vector:
+        """How far each row (rows,) raises `contrast` (n,) @ ratings: leaving it out lowers that by about so much."""
+        pull = self.bread @ contrast
+        return np.asarray(self.residuals * (pull[self.data.a] - pull[self.data.b]))
+
+    def units(self, code: NDArray[np.int32], count: int) -> NDArray[np.float64]:
+        """How far each of `count` units, given by a code a row, raises each rating: (units, n)."""
+        size = len(self.data.models)
+        base = code.astype(np.int64) * size
+        score = np.bincount(base + self.data.a, self.residuals, count * size)
+        score -= np.bincount(base + self.data.b, self.residuals, count * size)
+        return np.asarray(score.reshape(count, size) @ self.bread)
+
+    def error(self, contrast: Vector) -> float:
+        """Standard error of `contrast` (n,) @ ratings by clusters, or rows where there are none; NaN with one alone."""
+        return _scatter(self.data, self.rows(contrast))
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What changes when `name` is left out.
+
+    `change` is the largest change of a rating, in Elo points, with its standard error `se` (NaN for instructions), and
+    `model` whose it is; `error` is the standard error of that rating itself, with all the data. `leader` is who leads
+    then, `top` whether the same models are the best few. `outlying` is how many times its usual size the effect on a
+    rating is, the most over models (instructions alone; else NaN). `change_of_lead` is by how much the old leader's
+    lead over the new one shrinks, and its standard error; None where the leader stays.
+    """
+
+    name: str
+    change: float
+    se: float
+    model: str
+    error: float
+    leader: str
+    top: bool
+    outlying: float
+    change_of_lead: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Influence:
+    """Refits without each instruction, judge or model: `without`, the largest change first.
+
+    `units` is how many there are; of very many instructions only the most influential were refitted. `separated` are
+    those without which the models have no common estimate. `left_out` are models outside the largest group that wins
+    join: they take no part. `clusters` is how many independent units standard errors rest on.
+    """
+
+    unit: Unit
+    units: int
+    ratings: Ratings
+    leader: str
+    top: tuple[str, ...]
+    without: tuple[Left, ...]
+    separated: tuple[str, ...]
+    left_out: tuple[str, ...]
+    clusters: int
+
+
+def rated_together(data: Comparisons) -> Comparisons:
+    """The comparisons among the largest group of models that wins join both ways; of equals, the strongest."""
+    groups = groups_of(win_counts(data)) if len(data.models) else []
+    if len(groups) <= 1:
+        return data
+    return among(data, max(groups, key=len))
+
+
+def effects(data: Comparisons, *, ridge: float = 0.0) -> Effects:
+    """Fit Bradley-Terry ratings and keep what each row does to them; raises as `bradley_terry` does.
+
+    Models without a comparison are left out of `data`.
+    """
+    played = data.played > 0.0
+    rows = data if played.all() else among(data, np.flatnonzero(played))
+    ratings = bradley_terry_wins(win_counts(rows), ridge=ridge)
+    size, logits = len(rows.models), ratings.logits
+    weight = np.ones(len(rows)) if rows.weight is None else rows.weight
+    met = np.bincount(rows.a.astype(np.int64) * size + rows.b, weight, size * size)
+    totals = met.astype(np.float64).reshape(size, size)
+    free = np.ones(size, dtype=np.bool_)
+    bread = inverse_information(totals + totals.T, logits, ridge=ridge, free=free, models=rows.models)
+    residuals = weight * (rows.y - expit(logits[rows.a] - logits[rows.b]))
+    return Effects(rows, ratings, bread, residuals)
+
+
+def influence(data: Comparisons, unit: Unit, *, ridge: float = 0.0, top: int = 3, most: int = 1000) -> Influence:
+    """Leave out each instruction (cluster), judge or model in turn and rate the rest anew.
+
+    Of more than `most` instructions the most influential ones are refitted, by first order. `top` is how many places
+    are watched. Raises `InputError` without two models that wins join, or without names of what is to be left out.
+    """
+    rows = rated_together(data)
+    if len(rows.models) < 2 or not len(rows):
+        raise InputError("no two models are joined by wins both ways: there is no rating to hang on anything")
+    found = effects(rows, ridge=ridge)
+    rows = found.data
+    outlying: Mapping[str, float] = {}
+    if unit == "instruction":
+        names = _names(rows.clusters, "instruction")
+        outlying = _outlying(found, names)
+        chosen = sorted(names, key=lambda name: (-outlying[name], name))[:most]
+        left = without_each_cluster(rows, chosen=sorted(chosen), ridge=ridge)
+    elif unit == "judge":
+        names = _names(rows.judges, "judge")
+        left = without_each_judge(rows, ridge=ridge)
+    else:
+        names = rows.models
+        left = without_each_model(win_counts(rows), ridge=ridge)
+    order = found.ratings.order
+    # Without a model that all others hang on, nobody meets anybody.
+    alone = [name for name, rest in left.without.items() if np.count_nonzero(np.isfinite(rest.logits)) < 2]
+    joined = [name for name in left.without if name not in set(alone)]
+    made = [_left(found, left, name, unit, outlying.get(name, np.nan), top, ridge) for name in joined]
+    return Influence(
+        unit=unit,
+        units=len(names),
+        ratings=found.ratings,
+        leader=order[0],
+        top=tuple(order[:top]),
+        without=tuple(sorted(made, key=lambda one: (-one.change, one.name))),
+        separated=tuple(sorted([*left.separated, *alone])),
+        left_out=tuple(name for name in data.models if name not in set(rows.models)),
+        clusters=grouped(rows.cluster, len(rows))[1],
+    )
+
+
+def outlying_beyond(units: int, models: int, level: float = 0.99) -> float:
+    """How outlying the most outlying of `units` effects on `models` ratings is by chance, at most, by Grubbs' test.
+
+    Infinite for fewer than three units, none of which can stand out.
+    """
+    if units < 3:
+        return float("inf")
+    quantile = float(student.isf((1.0 - level) / (2.0 * units * max(models, 1)), units - 2))
+    return (units - 1) / math.sqrt(units) * math.sqrt(quantile**2 / (units - 2 + quantile**2))
+
+
+def clear_beyond(looks: int, clusters: int, level: float = 0.95) -> float:
+    """How many standard errors, either way, the largest of `looks` changes reaches by chance in 1 - `level` at most.
+
+    Student's t of `clusters` - 1 degrees of freedom, with Bonferroni's correction. Infinite with one cluster alone.
+    """
+    if clusters < 2:
+        return float("inf")
+    return float(student.isf((1.0 - level) / (2.0 * max(looks, 1)), clusters - 1))
+
+
+def _names(names: tuple[str, ...], unit: Unit) -> tuple[str, ...]:
+    if len(names) < 2:
+        count = f"one named {unit}" if names else f"no named {unit}s"
+        raise InputError(f"{count}: leaving one out needs two or more")
+    return names
+
+
+def _outlying(found: Effects, names: tuple[str, ...]) -> dict[str, float]:
+    assert found.data.cluster is not None
+    moved = found.units(found.data.cluster, len(names))
+    usual = np.sqrt(np.mean(moved * moved, axis=0))
+    ratio = np.divide(np.abs(moved), usual, out=np.zeros_like(moved), where=usual > 1e-12)
+    return dict(zip(names, ratio.max(axis=1).tolist(), strict=True))
+
+
+def _left(found: Effects, left: LeftOut, name: str, unit: Unit, outlying: float, top: int, ridge: float) -> Left:
+    after = left.without[name]
+    place = {model: code for code, model in enumerate(found.ratings.models)}
+    before = found.ratings.logits[[place[model] for model in after.models]]
+    moved = after.logits - before
+    # Both are counted from the mean of the models that both rate.
+    moved -= np.nanmean(moved)
+    most = after.models[int(np.nanargmax(np.round(np.abs(moved), 10)))]
+    was = [model for model in found.ratings.order if unit != "model" or model != name]
+    now = after.order
+    shift = None
+    if unit != "instruction" or now[0] != was[0]:
+        shift = _Shift(found, name, unit, ridge)
+    mean = dict.fromkeys(now, -1.0 / len(now))
+    turned = shift is not None and now[0] != was[0]
+    change = float(np.nanmax(np.abs(moved)))
+    return Left(
+        name=name,
+        change=POINTS_PER_LOGIT * change,
+        se=float("nan") if shift is None else shift.by({**mean, most: mean[most] + 1.0})[1],
+        model=most,
+        error=POINTS_PER_LOGIT * found.error(_contrast(found.ratings.models, {most: 1.0})),
+        leader=now[0],
+        top=set(now[:top]) == set(was[:top]),
+        outlying=outlying,
+        change_of_lead=shift.by({was[0]: 1.0, now[0]: -1.0}) if turned and shift is not None else None,
+    )
+
+
+class _Shift:
+    """How much of a difference of ratings hangs on what is left out, and its error, in Elo points.
+
+    Both fits share rows, so the error is that of the difference of what each row does to either.
+    """
+
+    def __init__(self, found: Effects, name: str, unit: Unit, ridge: float) -> None:
+        data = found.data
+        if unit == "model":
+            code = data.models.index(name)
+            self.kept = (data.a != code) & (data.b != code)
+        else:
+            names, codes = (data.clusters, data.cluster) if unit == "instruction" else (data.judges, data.judge)
+            assert codes is not None
+            self.kept = codes != names.index(name)
+        self.found, self.rest = found, effects(data.select(self.kept), ridge=ridge)
+
+    def by(self, shares: Mapping[str, float]) -> tuple[float, float]:
+        """The change of a sum of ratings, each times its share."""
+        whole, part = (_contrast(one.ratings.models, shares) for one in (self.found, self.rest))
+        change = whole @ self.found.ratings.logits - part @ self.rest.ratings.logits
+        told = self.found.rows(whole)
+        told[self.kept] -= self.rest.rows(part)
+        return float(POINTS_PER_LOGIT * change), POINTS_PER_LOGIT * _scatter(self.found.data, told)
+
+
+def _contrast(models: tuple[str, ...], shares: Mapping[str, float]) -> Vector:
+    return np.array([shares.get(name, 0.0) for name in models])
+
+
+def _scatter(data: Comparisons, told: Vector) -> float:
+    group, count = grouped(data.cluster, len(told))
+    if count < 2:
+        return float("nan")
+    sums = np.bincount(group, told, count)
+    return float(np.sqrt(sums @ sums * count / (count - 1)))

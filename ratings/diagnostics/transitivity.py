@@ -1,0 +1,188 @@
+"""Circles of wins: a beats b, b beats c, c beats a; and how many of them chance alone would make.
+
+A single number for each model cannot say that rock beats scissors. But close models make circles by chance, so circles
+are counted against those that tables drawn from Bradley-Terry ratings have, with the noise of these very instructions.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venire.arena.errors import InputError
+from venire.ratings.data.checks import check_draws
+from venire.ratings.data.comparisons import Comparisons
+from venire.ratings.data.distributions import norm
+from venire.ratings.data.result import Ratings
+from venire.ratings.diagnostics.pair_noise import PairNoise, pair_noise, tail
+
+__all__ = ["Cycle", "Transitivity", "transitivity"]
+
+_MOST = 200
+"""Models beyond these are left out, those with the fewest battles: triads grow with the cube."""
+
+_SHOWN = 5
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """Three models, each preferred to the next and the last to the first.
+
+    `shares` are the shares of wins along the way, each above a half. `weakest` is the weakest of the three margins, in
+    its standard errors. In every order of three models one of these steps goes down: `p_value` is the chance of so
+    clear a margin for that step, times the circles there could be.
+    """
+
+    models: tuple[str, str, str]
+    shares: tuple[float, float, float]
+    weakest: float
+    p_value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Transitivity:
+    """Cyclic triads among those whose three pairs all have a majority, and what chance would make of them.
+
+    `expected` is the mean share of cyclic triads in tables drawn from the ratings, `p_value` the chance to meet as many
+    as were found. `zeta` is Kendall's coefficient of consistence, 1 without circles and 0 with as many as there can be;
+    None where a pair has no majority. `strongest` are the circles whose weakest margin is the clearest. `models` says
+    how many models were looked at.
+    """
+
+    triads: int
+    cyclic: int
+    expected: float
+    p_value: float
+    zeta: float | None
+    strongest: tuple[Cycle, ...]
+    models: int
+
+    @property
+    def share(self) -> float:
+        """Share of cyclic triads; 0.25 where winners are drawn by lot."""
+        return self.cyclic / self.triads
+
+    @property
+    def excess(self) -> float:
+        """The share of cyclic triads above that which chance makes."""
+        return self.share - self.expected
+
+
+def transitivity(data: Comparisons, ratings: Ratings, *, draws: int = 999, seed: int = 0) -> Transitivity:
+    """Count circles of majorities and hold them against tables drawn from Bradley-Terry `ratings` of the same data.
+
+    Ratings are drawn in by what their errors add to their spread, or drawn tables would have too few circles. Of more
+    than 200 models those with the most battles are looked at, and of many models there are fewer draws. Raises
+    `InputError` where no triad has three majorities, and for a number of draws or a seed.
+    """
+    check_draws(draws, seed)
+    kept = _most(data, ratings)
+    noise = pair_noise(data, kept)
+    size = len(noise.models)
+    clear = np.abs(2.0 * noise.won - noise.total) > 1e-9 * np.maximum(1.0, noise.total)
+    met = np.zeros((size, size))
+    met[noise.first[clear], noise.second[clear]] = 1.0
+    met += met.T
+    triads = round(_closed(met) / 6.0)
+    if not triads:
+        raise InputError("no three models all met with a majority: there is no triad to look at")
+    wins = _winners(noise, noise.won, clear)
+    cyclic = round(_closed(wins) / 3.0)
+    drawn = _drawn(noise, clear, kept[np.isfinite(kept)] * _drawn_in(ratings), _affordable(draws, size), seed) / triads
+    return Transitivity(
+        triads=triads,
+        cyclic=cyclic,
+        expected=float(drawn.mean()),
+        p_value=tail(cyclic / triads, drawn),
+        zeta=_zeta(size, cyclic) if bool(met.sum() == size * (size - 1)) else None,
+        strongest=_strongest(noise, wins, 2.0 * triads),
+        models=size,
+    )
+
+
+def _most(data: Comparisons, ratings: Ratings) -> Vector:
+    """The ratings, centred, NaN but for the models with the most battles; of equals, the first by name."""
+    logits = ratings.logits - np.nanmean(ratings.logits)
+    rated = np.flatnonzero(np.isfinite(logits)).tolist()
+    played = data.played
+    order = sorted(rated, key=lambda code: (-played[code], data.models[code]))
+    kept = np.full(len(logits), np.nan)
+    kept[order[:_MOST]] = logits[order[:_MOST]]
+    return kept
+
+
+def _drawn_in(ratings: Ratings) -> float:
+    """How far ratings are drawn together: errors make estimates lie further apart than the truth does."""
+    known = np.isfinite(ratings.logits)
+    spread = float(np.var(ratings.logits[known]))
+    noise = float(np.mean(np.square(ratings.se[known])))
+    return max(0.0, 1.0 - noise / spread) if spread > 0.0 and np.isfinite(noise) else 1.0
+
+
+def _affordable(draws: int, size: int) -> int:
+    return max(min(draws, 99), min(draws, int(2e10 / (2.0 * size**3))))
+
+
+def _winners(noise: PairNoise, won: Vector, clear: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """1 at [i, j] where i has the majority over j (n, n), among the pairs marked clear."""
+    size = len(noise.models)
+    wins = np.zeros((size, size), dtype=np.float32)
+    ahead = 2.0 * won > noise.total
+    wins[noise.first[clear & ahead], noise.second[clear & ahead]] = 1.0
+    wins[noise.second[clear & ~ahead], noise.first[clear & ~ahead]] = 1.0
+    return wins
+
+
+def _closed(steps: NDArray[np.floating]) -> float:
+    """How many walks of three steps end where they began; a walk is counted from each of its stations."""
+    return float(((steps @ steps) * steps.T).sum(dtype=np.float64))
+
+
+def _drawn(noise: PairNoise, clear: NDArray[np.bool_], at: Vector, draws: int, seed: int) -> Vector:
+    """Cyclic triads (draws,) of tables drawn from ratings `at` (n,)."""
+    expected = noise.total / (1.0 + np.exp(at[noise.second] - at[noise.first]))
+    found: list[float] = []
+    for block in noise.draws(draws, seed):
+        found.extend(_closed(_winners(noise, expected + column, clear)) / 3.0 for column in block.T)
+    return np.array(found)
+
+
+def _zeta(size: int, cyclic: int) -> float:
+    """Kendall and Babington Smith 1940, "On the method of paired comparisons"."""
+    most = (size**3 - size) / 24 if size % 2 else (size**3 - 4 * size) / 24
+    return 1.0 - cyclic / most
+
+
+def _strongest(noise: PairNoise, wins: NDArray[np.floating], tests: float) -> tuple[Cycle, ...]:
+    size, sigma = len(noise.models), np.sqrt(noise.even)
+    lead = noise.won - 0.5 * noise.total
+    clearness = np.divide(lead, sigma, out=np.zeros(len(lead)), where=sigma > 0.0)
+    margin, share = np.zeros((size, size)), np.zeros((size, size))
+    margin[noise.first, noise.second], margin[noise.second, noise.first] = clearness, -clearness
+    share[noise.first, noise.second] = noise.won / noise.total
+    share[noise.second, noise.first] = 1.0 - noise.won / noise.total
+    best: list[tuple[float, tuple[int, int, int]]] = []
+    for one in range(size):
+        # A circle is counted once, from the first of its names.
+        rest = slice(one + 1, size)
+        closed = (wins[one, rest, None] * wins[rest, rest] * wins[rest, one][None, :]) > 0.0
+        least = np.minimum(np.minimum(margin[one, rest, None], margin[rest, rest]), margin[rest, one][None, :])
+        there = np.argwhere(closed)
+        for two, three in there[np.argsort(-least[closed], kind="stable")[:_SHOWN]].tolist():
+            best.append((float(least[two, three]), (one, one + 1 + two, one + 1 + three)))
+    chosen = heapq.nsmallest(_SHOWN, best, key=lambda entry: (-entry[0], entry[1]))
+    return tuple(
+        Cycle(
+            (noise.models[one], noise.models[two], noise.models[three]),
+            (float(share[one, two]), float(share[two, three]), float(share[three, one])),
+            weakest,
+            float(min(1.0, tests * norm.sf(weakest))),
+        )
+        for weakest, (one, two, three) in chosen
+    )

@@ -1,0 +1,193 @@
+"""Decisions while data still come in: intervals that hold at every look, and when to stop.
+
+An interval of 1.96 errors holds at one look that was fixed beforehand. Who looks again and again until it says what
+was hoped for is wrong in more than a third of all cases. The intervals here hold at all looks together, however many
+and whatever is asked next, at the price of being about half as wide again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from venire.arena.errors import InputError
+from venire.ratings.data.checks import check_level
+from venire.ratings.data.distributions import student
+from venire.ratings.data.result import Ratings
+from venire.ratings.data.scale import POINTS_PER_LOGIT
+from venire.ratings.inference.contrasts import difference
+from venire.ratings.inference.spread import spread
+
+__all__ = [
+    "LEAST_CLUSTERS",
+    "PAIR_SCALE",
+    "Decision",
+    "TopK",
+    "any_time_interval",
+    "any_time_radius",
+    "decide_pair",
+    "decide_top_k",
+    "looks_radius",
+    "stopping_half_width",
+]
+
+SCALE = 0.5
+"""Ratings are expected about this many logits from their mean: where the intervals are narrowest, not a condition."""
+
+PAIR_SCALE = SCALE * 2.0**0.5
+
+LEAST_CLUSTERS = 20
+"""With fewer instructions the clustered error itself is too uncertain to stop by."""
+
+MOST_LOOKS = 10
+
+Vector = NDArray[np.float64]
+Answer = Literal["above", "below", "open"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether `model` is above `other`, below, or still open, with both intervals of the difference in Elo points.
+
+    `lo` and `hi` hold at every look, `fixed_lo` and `fixed_hi` only if this look was the one and only.
+    """
+
+    model: str
+    other: str
+    answer: Answer
+    estimate: float
+    lo: float
+    hi: float
+    fixed_lo: float
+    fixed_hi: float
+
+
+@dataclass(frozen=True, slots=True)
+class TopK:
+    """The `top` models by the estimate, best first, and whether it is `decided` that they are the best.
+
+    Decided: none of them is more than `indifference` Elo points below any other model. `open` holds the pairs (one of
+    the top, another model) of which this cannot be said yet.
+    """
+
+    top: tuple[str, ...]
+    decided: bool
+    open: tuple[tuple[str, str], ...]
+    indifference: float
+    level: float
+
+
+def any_time_radius(se: ArrayLike, *, alpha: float = 0.05, tau: float = SCALE) -> Vector:
+    """How many standard errors an interval reaches that holds at all looks: c(s), for errors in logits.
+
+    `se` are errors of any shape, which what is returned has too. `alpha` is the chance of a miss at any look; share it
+    among the pairs that are watched. `tau` in logits is about how far the estimate may be from 0. Infinite where the
+    error is 0 or unknown. Raises `InputError` for an alpha or a tau.
+    """
+    if not 0.0 < alpha < 1.0 or not tau > 0.0:
+        raise InputError(f"alpha is {alpha} and tau {tau}; give a chance between 0 and 1, and a positive tau in logits")
+    errors = np.asarray(se, dtype=np.float64)
+    found = np.full(errors.shape, np.inf)
+    known = (errors > 0.0) & np.isfinite(errors)
+    ratio = (tau / errors[known]) ** 2
+    found[known] = np.sqrt((1.0 + 1.0 / ratio) * (np.log1p(ratio) + 2.0 * np.log(1.0 / alpha)))
+    return found
+
+
+def looks_radius(looks: int, *, alpha: float = 0.05, degrees: float = np.inf) -> float:
+    """How many standard errors an interval reaches that holds at up to ten looks, declared before the first.
+
+    The cheaper way where each look has half as many data again as the one before: alpha / looks at each (Bonferroni),
+    two-sided, by Student's t with `degrees` of freedom. Raises `InputError` for a number of looks or an alpha.
+    """
+    if not 1 <= looks <= MOST_LOOKS:
+        raise InputError(f"looks is {looks}; declare 1 to {MOST_LOOKS}, or use any_time_radius")
+    if not 0.0 < alpha < 1.0:
+        raise InputError(f"alpha is {alpha}; give a chance between 0 and 1")
+    return float(student.ppf(1.0 - alpha / looks / 2.0, degrees))
+
+
+def any_time_interval(
+    estimate: ArrayLike, se: ArrayLike, *, level: float = 0.95, tau: float = SCALE, among: int = 1
+) -> tuple[Vector, Vector]:
+    """Lower and upper bounds in logits that hold at all looks, for each of `among` quantities together.
+
+    `estimate` and `se` are in logits and of one shape, that of both bounds. For a difference of two models give
+    `tau=PAIR_SCALE`. Raises `InputError` for a level or a number of quantities.
+    """
+    check_level(level)
+    if among < 1:
+        raise InputError(f"among is {among}; give the number of quantities that are watched, at least 1")
+    middle, errors = np.asarray(estimate, dtype=np.float64), np.asarray(se, dtype=np.float64)
+    radius = any_time_radius(errors, alpha=(1.0 - level) / among, tau=tau)
+    half = np.where(errors > 0.0, radius * np.where(errors > 0.0, errors, 1.0), np.inf)
+    return middle - half, middle + half
+
+
+def decide_pair(
+    ratings: Ratings, model: str, other: str, *, level: float = 0.95, among: int = 1, looks: int | None = None
+) -> Decision:
+    """Whether `model` is above `other`, at any look, or at one of `looks` declared ones; docs/ratings.md.
+
+    `among` is the number of pairs that are watched. Raises `InputError` as `difference` does.
+    """
+    found = difference(ratings, model, other, level)
+    gap, se = np.array([found.estimate, found.se]) / POINTS_PER_LOGIT
+    lo, hi = _bounds(np.array([gap]), np.array([se]), level, among, looks, ratings.degrees)
+    answer: Answer = "above" if lo[0] > 0.0 else "below" if hi[0] < 0.0 else "open"
+    low, high = float(POINTS_PER_LOGIT * lo[0]), float(POINTS_PER_LOGIT * hi[0])
+    return Decision(model, other, answer, found.estimate, low, high, found.lo, found.hi)
+
+
+def decide_top_k(
+    ratings: Ratings, k: int, *, indifference: float = 15.0, level: float = 0.95, looks: int | None = None
+) -> TopK:
+    """Whether the best `k` models are known, up to `indifference` Elo points; docs/ratings.md.
+
+    Only pairs across the true boundary can lead to a wrong answer, so the chance of a miss is shared among k (n - k).
+    Models without an estimate or an error are left out. Raises `InputError` for a `k` that leaves none on either side.
+    """
+    check_level(level)
+    if not indifference >= 0.0:
+        raise InputError(f"indifference is {indifference}; give Elo points, 0 or more")
+    found = spread(ratings, draws=0, level=level)
+    count = len(found.known)
+    if not 1 <= k < count:
+        raise InputError(f"k is {k}; give a number from 1 to {count - 1}: {count} models have an estimate and an error")
+    order = np.argsort(-found.logits, kind="stable")
+    top, rest = order[:k], order[k:]
+    gap, se = found.logits[top][:, None] - found.logits[rest], found.differences[np.ix_(top, rest)]
+    lo, _ = _bounds(gap, se, level, k * (count - k), looks, ratings.degrees)
+    names = [ratings.models[code] for code in found.known]
+    unsure = np.argwhere(~(lo * POINTS_PER_LOGIT > -indifference)).tolist()
+    open_ = tuple((names[top[row]], names[rest[column]]) for row, column in unsure)
+    return TopK(tuple(names[code] for code in top), not open_, open_, indifference, level)
+
+
+def stopping_half_width(se: ArrayLike, model_se: ArrayLike, clusters: int, *, level: float = 0.95) -> Vector:
+    """Half the width to stop by, in the units of `se`: stop when it is no more than what is wanted; docs/ratings.md.
+
+    Who stops when an interval is narrow stops when its error is underestimated. So the error counts as no less than
+    the model's own (`model_covariance`), with Student's quantile, and with fewer than 20 clusters it is infinite.
+    """
+    check_level(level)
+    errors = np.maximum(np.asarray(se, dtype=np.float64), np.asarray(model_se, dtype=np.float64))
+    if clusters < LEAST_CLUSTERS:
+        return np.full(errors.shape, np.inf)
+    return np.asarray(np.where(np.isnan(errors), np.inf, student.ppf(0.5 + level / 2.0, clusters - 1) * errors))
+
+
+def _bounds(
+    gap: Vector, se: Vector, level: float, among: int, looks: int | None, degrees: float
+) -> tuple[Vector, Vector]:
+    """Bounds of differences in logits; those between two held models are exact, unknown errors bound nothing."""
+    if looks is None:
+        lo, hi = any_time_interval(gap, se, level=level, tau=PAIR_SCALE, among=among)
+    else:
+        reach = looks_radius(looks, alpha=(1.0 - level) / among, degrees=degrees)
+        lo, hi = gap - reach * se, gap + reach * se
+    lo, hi = np.where(np.isnan(se), -np.inf, lo), np.where(np.isnan(se), np.inf, hi)
+    return np.where(se == 0.0, gap, lo), np.where(se == 0.0, gap, hi)

@@ -1,0 +1,300 @@
+"""Bootstrap of Bradley-Terry ratings: by battle or by cluster, every replicate refitted to its own maximum.
+
+Battles are drawn as cells: equal rows are one cell, and how often a cell is drawn is a Poisson number around its count.
+Clusters (instructions) are drawn as they are, C out of C with replacement. Draws come in blocks of 64 replicates, each
+block from a stream of its own: the first replicates are the same however many are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from venire.arena.errors import InputError
+from venire.ratings.data.checks import check_draws, check_level
+from venire.ratings.data.comparisons import Comparisons
+from venire.ratings.data.scale import ELO_MEAN, POINTS_PER_LOGIT
+from venire.ratings.inference.poisson import poisson_counts
+from venire.ratings.inference.refitting import Refits, refits
+from venire.ratings.pairwise.covariance import rated_rows
+
+__all__ = ["Replicates", "bootstrap_battles", "bootstrap_clusters"]
+
+BLOCK = 64
+"""Replicates drawn from one stream; part of what a seed means."""
+
+_CELLS = 1 << 12
+_ENTRIES = 1 << 22
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+Places = NDArray[np.intp]
+Kind = Literal["percentile", "basic"]
+Draw = Callable[[np.random.Generator], Matrix]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Replicates:
+    """Refits of drawn tables: `logits` (replicates, n) in the gauge of `point` (n,), the ratings drawn around.
+
+    A row of NaN is a replicate without a finite estimate: some models lost their last win or loss in it. It is left
+    out of every figure, which then speaks of the others alone. `unit` is what was drawn, `units` how many there are.
+    """
+
+    models: tuple[str, ...]
+    logits: Matrix
+    point: Vector
+    unit: Literal["battle", "cluster"]
+    units: int
+    seed: int
+
+    @property
+    def found(self) -> Matrix:
+        """The replicates that have an estimate (found, n)."""
+        return self.logits[np.isfinite(self.logits).any(axis=1)]
+
+    @property
+    def without_estimate(self) -> int:
+        """How many replicates have none."""
+        return len(self.logits) - len(self.found)
+
+    @property
+    def covariance(self) -> Matrix:
+        """Covariance (n, n) of the replicates in logits; NaN with fewer than two units or two replicates."""
+        found = self.found
+        if self.units < 2 or len(found) < 2:
+            return np.full((len(self.models), len(self.models)), np.nan)
+        apart = found - found.mean(axis=0)
+        return np.asarray(apart.T @ apart / (len(found) - 1))
+
+    @property
+    def se(self) -> Vector:
+        """Standard errors (n,) in logits."""
+        return np.asarray(np.sqrt(np.diagonal(self.covariance)))
+
+    def interval(
+        self, level: float = 0.95, kind: Literal["percentile", "basic"] = "percentile"
+    ) -> tuple[Vector, Vector]:
+        """Lower and upper bound (n,) in Elo points; NaN with fewer than two units or two replicates.
+
+        "basic" reflects the percentiles about the estimate. Raises `InputError` for a level or a kind.
+        """
+        check_level(level)
+        if kind not in ("percentile", "basic"):
+            raise InputError(f"kind is {kind!r}; give 'percentile' or 'basic'")
+        found = self.found
+        if self.units < 2 or len(found) < 2:
+            nothing = np.full(len(self.models), np.nan)
+            return nothing, nothing.copy()
+        tail = (1.0 - level) / 2.0
+        lo, hi = np.quantile(found, [tail, 1.0 - tail], axis=0)
+        if kind == "basic":
+            lo, hi = 2.0 * self.point - hi, 2.0 * self.point - lo
+        return ELO_MEAN + POINTS_PER_LOGIT * lo, ELO_MEAN + POINTS_PER_LOGIT * hi
+
+
+def bootstrap_battles(
+    data: Comparisons,
+    logits: Vector,
+    *,
+    replicates: int = 1000,
+    seed: int = 0,
+    ridge: float = 0.0,
+    fixed: NDArray[np.bool_] | None = None,
+) -> Replicates:
+    """Draw single rows again around their ratings `logits` (n,), and refit; NaN is a model to leave out.
+
+    The number of rows is not held: each row counts a Poisson(1) number of times. `fixed` (n,) marks models that are
+    held. Raises `InputError` where the table has no finite estimate, and for a number of replicates or a seed.
+    """
+    rows, at, free = _prepare(data, logits, replicates, seed, fixed)
+    high, low, pair, y = _pairs(rows)
+    cell_pair, cell_y, cell_weight, counts = _cells(rows, pair, y)
+    won, lost = cell_weight * cell_y, cell_weight * (1.0 - cell_y)
+    system = _system(rows, at, high, low, (cell_pair, won * counts, lost * counts, counts), ridge, free)
+    poisson = poisson_counts(counts)
+    parts = [slice(start, min(start + _CELLS, len(counts))) for start in range(0, len(counts), _CELLS)]
+    spans = [slice(int(cell_pair[part.start]), int(cell_pair[part.stop - 1]) + 1) for part in parts]
+    sums = [
+        tuple(_sums(value[part], cell_pair[part] - span.start, span.stop - span.start) for value in (won, lost))
+        for part, span in zip(parts, spans, strict=True)
+    ]
+
+    def draw(rng: np.random.Generator) -> Matrix:
+        weights = np.zeros((2, len(high), BLOCK))
+        for part, span, (up, down) in zip(parts, spans, sums, strict=True):
+            times = poisson.draw(rng, part, BLOCK)
+            weights[0, span] += up @ times
+            weights[1, span] += down @ times
+        return weights.reshape(2 * len(high), BLOCK)
+
+    found = _replicate(system, draw, replicates, seed)
+    units = int(counts[cell_weight > 0.0].sum())
+    return _result(data, logits, fixed, found, "battle", units, seed)
+
+
+def bootstrap_clusters(
+    data: Comparisons,
+    logits: Vector,
+    *,
+    replicates: int = 1000,
+    seed: int = 0,
+    ridge: float = 0.0,
+    fixed: NDArray[np.bool_] | None = None,
+) -> Replicates:
+    """Draw whole clusters again, as many as there are, around ratings `logits` (n,), and refit.
+
+    Arguments and errors are those of `bootstrap_battles`; comparisons without a cluster are an `InputError` too.
+    """
+    if data.cluster is None:
+        raise InputError("these comparisons have no cluster to draw: give one, or use bootstrap_battles")
+    rows, at, free = _prepare(data, logits, replicates, seed, fixed)
+    assert rows.cluster is not None
+    high, low, pair, y = _pairs(rows)
+    counted = rows.y >= 0.0 if rows.weight is None else rows.weight > 0.0
+    present = np.bincount(rows.cluster[counted]) > 0
+    units, unit = int(present.sum()), (np.cumsum(present) - 1)[rows.cluster]
+    weight = np.ones(len(y)) if rows.weight is None else rows.weight
+    won, lost = weight * y, weight * (1.0 - y)
+    system = _system(rows, at, high, low, (pair, won, lost, np.ones(len(y), np.int64)), ridge, free)
+    sums = _cluster_sums(rows.weight is None, pair, won, lost, unit, (len(high), units))
+    width = max(1, min(BLOCK, _ENTRIES // max(units, 1)))
+
+    def draw(rng: np.random.Generator) -> Matrix:
+        weights = np.empty((2 * len(high), BLOCK))
+        for start in range(0, BLOCK, width):
+            columns = range(start, min(start + width, BLOCK))
+            times = [np.bincount(rng.integers(0, units, units), minlength=units) for _ in columns]
+            weights[:, start : columns.stop] = sums @ np.array(times, dtype=sums.dtype).T.copy()
+        return weights
+
+    found = _replicate(system, draw, replicates, seed)
+    return _result(data, logits, fixed, found, "cluster", units, seed)
+
+
+def _prepare(
+    data: Comparisons, logits: Vector, replicates: int, seed: int, fixed: NDArray[np.bool_] | None
+) -> tuple[Comparisons, Vector, NDArray[np.bool_]]:
+    """Rows, ratings and freedom of the models that have an estimate."""
+    check_draws(replicates, seed)
+    size = len(data.models)
+    held = np.zeros(size, dtype=np.bool_) if fixed is None else np.asarray(fixed, dtype=np.bool_)
+    for argument, given in (("logits", logits), ("fixed", held)):
+        if given.shape != (size,):
+            raise InputError(f"{argument} has shape {given.shape}; give one value a model, {size} of them")
+    rated = np.isfinite(logits) & ~_idle(data, held)
+    at, free = logits[rated], ~held[rated]
+    rows = rated_rows(data, np.where(rated, logits, np.nan))
+    if np.count_nonzero(~free) == 1:
+        # One held model is no more than a gauge: all move about their mean, and are shifted at the end.
+        return rows, at - at.mean(), np.ones_like(free)
+    return rows, at, free
+
+
+def _idle(data: Comparisons, held: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Held models (n,) that met nobody, beside others that did: nothing hangs on them."""
+    met = data.played > 0.0
+    return held & ~met if (held & met).any() else np.zeros_like(held)
+
+
+def _pairs(rows: Comparisons) -> tuple[Places, Places, Places, Vector]:
+    """Both models of each pair that met, lower code first, and each row's pair and outcome for that model."""
+    size = len(rows.models)
+    key = np.minimum(rows.a, rows.b).astype(np.int64) * size + np.maximum(rows.a, rows.b)
+    if size**2 <= 4 * len(key):
+        met = np.flatnonzero(np.bincount(key, minlength=size * size))
+        place = np.zeros(size * size, dtype=np.intp)
+        place[met] = np.arange(len(met))
+        pair = place[key]
+    else:
+        met, pair = np.unique(key, return_inverse=True)
+    return met // size, met % size, pair, np.where(rows.a < rows.b, rows.y, 1.0 - rows.y)
+
+
+def _cells(rows: Comparisons, pair: Places, y: Vector) -> tuple[Places, Vector, Vector, NDArray[np.int64]]:
+    """Equal rows as cells, in an order that rows do not change: pair, outcome, weight and count of each."""
+    quarter = (4.0 * y).astype(np.int64)
+    if rows.weight is None and bool(np.all(quarter == 4.0 * y)):
+        counts = np.bincount(5 * pair + quarter)
+        cell = np.flatnonzero(counts)
+        return cell // 5, cell % 5 / 4.0, np.ones(len(cell)), counts[cell]
+    weight = np.ones(len(y)) if rows.weight is None else rows.weight
+    order = np.lexsort((weight, y, pair))
+    columns = pair[order], y[order], weight[order]
+    first = np.ones(len(order), dtype=np.bool_)
+    first[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
+    begin = np.flatnonzero(first)
+    counts = np.diff(np.append(begin, len(order)))
+    return columns[0][begin], columns[1][begin], columns[2][begin], counts
+
+
+def _sums(values: Vector, row: Places, rows: int) -> csr_array:
+    """The matrix (rows, cells) that sums weighted cells into their pairs."""
+    there = np.flatnonzero(values)
+    return csr_array((values[there], (row[there], there)), shape=(rows, len(values)))
+
+
+def _cluster_sums(whole: bool, pair: Places, won: Vector, lost: Vector, unit: Places, shape: tuple[int, int]) -> Any:
+    """What each unit adds to each pair (2 * pairs, units), wins of the lower code first."""
+    keep = [np.flatnonzero(side) for side in (won, lost)]
+    entry = np.concatenate([pair[keep[0]], pair[keep[1]] + shape[0]])
+    values: NDArray[Any] = np.concatenate([won[keep[0]], lost[keep[1]]])
+    if whole and bool(np.all(4.0 * values % 1.0 == 0.0)):
+        values = values.astype(np.float32)  # quarters add up exactly there, at half the time
+    columns = np.concatenate([unit[rows] for rows in keep])
+    return csr_array((values, (entry, columns)), shape=(2 * shape[0], shape[1]))
+
+
+def _system(
+    rows: Comparisons,
+    at: Vector,
+    high: Places,
+    low: Places,
+    cells: tuple[Places, Vector, Vector, NDArray[np.int64]],
+    ridge: float,
+    free: NDArray[np.bool_],
+) -> Refits:
+    pair, won, lost, counts = cells
+    weights = [np.bincount(pair, side, len(high)) for side in (won, lost)]
+    chances = [np.bincount(pair, counts * (side > 0.0), len(high)) for side in (won, lost)]
+    return refits(
+        high, low, np.concatenate(weights), np.concatenate(chances), at, ridge=ridge, free=free, models=rows.models
+    )
+
+
+def _replicate(system: Refits, draw: Draw, replicates: int, seed: int) -> Matrix:
+    """Ratings (replicates, n) of drawn tables, block by block."""
+    found = np.full((replicates, len(system.start)), np.nan)
+    for block, start in enumerate(range(0, replicates, BLOCK)):
+        rng = np.random.Generator(np.random.SFC64(np.random.SeedSequence([seed, block])))
+        stop = min(start + BLOCK, replicates)
+        found[start:stop] = system.solve(np.ascontiguousarray(draw(rng)[:, : stop - start]))
+    return found
+
+
+def _result(
+    data: Comparisons,
+    logits: Vector,
+    fixed: NDArray[np.bool_] | None,
+    found: Matrix,
+    unit: Literal["battle", "cluster"],
+    units: int,
+    seed: int,
+) -> Replicates:
+    """Back to all models and their gauge, with NaN for those without an estimate."""
+    everyone = np.full((len(found), len(data.models)), np.nan)
+    idle = np.zeros_like(logits, dtype=np.bool_) if fixed is None else _idle(data, fixed)
+    rated = np.isfinite(logits) & ~idle
+    everyone[:, rated] = found
+    if fixed is not None:
+        held = np.flatnonzero(fixed & rated)
+        if len(held) == 1:
+            everyone += logits[held] - everyone[:, held]
+            everyone[np.isfinite(everyone[:, held[0]]), held[0]] = logits[held]
+    everyone[np.ix_(np.isfinite(everyone).any(axis=1), idle)] = logits[idle]
+    return Replicates(data.models, everyone, logits, unit, units, seed)

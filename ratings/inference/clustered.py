@@ -1,0 +1,106 @@
+"""Means whose rows come in clusters, and the difference of two of them, with errors that count a cluster once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from venire.arena.errors import InputError
+from venire.ratings.data.distributions import student
+
+__all__ = ["Mean", "clustered_gap", "clustered_mean"]
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean, or a difference of two, of `n` rows in `clusters` clusters; None where there are no rows.
+
+    `se` is its standard error by clusters, None with fewer than two.
+    """
+
+    value: float | None
+    se: float | None
+    n: int
+    clusters: int
+
+    def interval(self, level: float = 0.95) -> tuple[float | None, float | None]:
+        """Student's interval of clusters - 1 degrees of freedom; None for both where there is no error."""
+        if self.value is None or self.se is None:
+            return None, None
+        half = float(student.ppf(0.5 + level / 2.0, self.clusters - 1)) * self.se
+        return self.value - half, self.value + half
+
+    def beyond(self, middle: float) -> float:
+        """How many standard errors the value is away from `middle`; 0 where that cannot be told."""
+        if self.value is None or self.se is None:
+            return 0.0
+        apart = abs(self.value - middle)
+        return apart / self.se if self.se > 1e-12 else (float("inf") if apart > 1e-9 else 0.0)
+
+
+def clustered_mean(value: ArrayLike, cluster: ArrayLike | None = None, weight: ArrayLike | None = None) -> Mean:
+    """Mean of `value` (rows,), each counting `weight` (rows,), and its error by `cluster` (rows,), else by rows.
+
+    Raises `InputError` for columns of different lengths.
+    """
+    rows, heavy, names = _columns(value, cluster, weight)
+    return _of(*_parts(rows, heavy), names)
+
+
+def clustered_gap(
+    value: ArrayLike,
+    other: ArrayLike,
+    cluster: ArrayLike | None = None,
+    other_cluster: ArrayLike | None = None,
+    weight: ArrayLike | None = None,
+    other_weight: ArrayLike | None = None,
+) -> Mean:
+    """Mean of `value` less mean of `other`, rows of either in the same clusters where these have one name.
+
+    Raises `InputError` for columns of different lengths.
+    """
+    rows, heavy, names = _columns(value, cluster, weight)
+    others, other_heavy, other_names = _columns(other, other_cluster, other_weight)
+    if cluster is None:
+        other_names = other_names + len(rows)
+    first, told = _parts(rows, heavy)
+    second, other_told = _parts(others, other_heavy)
+    if first is None or second is None:
+        return Mean(None, None, len(rows) + len(others), 0)
+    return _of(first - second, np.concatenate([told, -other_told]), np.concatenate([names, other_names]))
+
+
+def _columns(
+    value: ArrayLike, cluster: ArrayLike | None, weight: ArrayLike | None
+) -> tuple[Vector, Vector, NDArray[Any]]:
+    rows = np.asarray(value, dtype=np.float64)
+    heavy = np.ones(len(rows)) if weight is None else np.asarray(weight, dtype=np.float64)
+    names = np.arange(len(rows)) if cluster is None else np.asarray(cluster)
+    if rows.ndim != 1 or heavy.shape != rows.shape or names.shape != rows.shape:
+        raise InputError(f"value has shape {rows.shape}, cluster {names.shape}, weight {heavy.shape}: give one length")
+    return rows, heavy, names
+
+
+def _parts(rows: Vector, weight: Vector) -> tuple[float | None, Vector]:
+    """The mean, and what each row adds to its error."""
+    total = float(weight.sum())
+    if total <= 0.0:
+        return None, np.zeros(len(rows))
+    mean = float(weight @ rows / total)
+    return mean, weight * (rows - mean) / total
+
+
+def _of(value: float | None, told: Vector, names: NDArray[Any]) -> Mean:
+    if value is None:
+        return Mean(None, None, len(told), 0)
+    found, code = np.unique(names, return_inverse=True)
+    count = len(found)
+    if count < 2:
+        return Mean(value, None, len(told), count)
+    sums = np.bincount(code, told, count)
+    return Mean(value, float(np.sqrt(sums @ sums * count / (count - 1))), len(told), count)

@@ -1,0 +1,233 @@
+"""From ratings to what a leaderboard shows: intervals, standard errors and ranks, by formula or from replicates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venire.arena.errors import InputError, VenireError
+from venire.ratings.data.clusters import grouped
+from venire.ratings.data.comparisons import Comparisons
+from venire.ratings.data.result import Ratings
+from venire.ratings.data.scale import ELO_MEAN, POINTS_PER_LOGIT
+from venire.ratings.inference.bootstrapping import Replicates, bootstrap_battles, bootstrap_clusters
+from venire.ratings.inference.options import Options
+from venire.ratings.inference.ranking import Ranking, ranking
+from venire.ratings.pairwise.apart import Rated
+from venire.ratings.pairwise.covariance import Errors
+
+__all__ = [
+    "MOST_MODELS",
+    "Draws",
+    "Refit",
+    "anchor_shift",
+    "errors_for",
+    "finished",
+    "of_draws",
+    "redrawn",
+    "row_draws",
+]
+
+MOST_MODELS = 2_000
+"""Above it errors and ranks of all models at once are tables that take minutes: they are made where asked for."""
+
+Refit = Callable[[NDArray[np.intp]], Ratings]
+"""The ratings of some rows of the table, by position; a row may be there several times."""
+
+
+def finished(
+    ratings: Ratings,
+    data: Comparisons,
+    options: Options,
+    *,
+    ridge: float = 0.0,
+    refit: Refit | None = None,
+    figures: Mapping[str, NDArray[np.float64]] | None = None,
+    more: Mapping[str, Any] | None = None,
+) -> Rated:
+    """The ratings with intervals, errors and ranks; models that were rated together are one group.
+
+    Under `options.replicates` rows are drawn again, by cluster where the data has clusters: refitted by `refit`, or as
+    Bradley-Terry with this ridge. Else intervals are what the covariance says, and without one there are none. `more`
+    goes into the diagnostics. Raises what the refits raise of the whole table.
+    """
+    anchor, drawn = _anchor(ratings, options.anchors), None
+    if options.replicates:
+        drawn = _replicates(ratings, data, options, ridge, refit)
+    ratings = _shifted(ratings, anchor)
+    if drawn is None:
+        lo, hi = ratings.interval(options.level)
+    else:
+        drawn = _moved(drawn, ratings, anchor)
+        lo, hi = drawn.interval(options.level)
+        unit = "instructions" if drawn.unit == "cluster" else "battles"
+        errors = f"bootstrap over {drawn.units} {unit}"
+        ratings = replace(ratings, covariance=drawn.covariance, errors=errors, degrees=np.inf)
+    rated = np.isfinite(ratings.logits)
+    known = ratings.covariance is not None and (len(rated) <= MOST_MODELS or options.errors is not None)
+    ranks = ranking(ratings, level=options.level, seed=options.seed, replicates=drawn) if known else None
+    return Rated(
+        ratings=ratings,
+        lo=lo,
+        hi=hi,
+        se=POINTS_PER_LOGIT * ratings.se,
+        **_places(ratings, ranks),
+        group=rated.astype(np.int64),
+        groups=(tuple(name for name, known in zip(ratings.models, rated.tolist(), strict=True) if known),),
+        reasons=dict(ratings.diagnostics.get("no_estimate", {})),
+        figures=dict(figures or {}),
+        fits=({**_fit(ratings, data), **_without_errors(ratings, options, drawn)},),
+        without_estimate=0 if drawn is None else drawn.without_estimate,
+        diagnostics=dict(more or {}),
+    )
+
+
+def errors_for(data: Comparisons, options: Options) -> Errors | None:
+    """The errors to fit with: none where replicates give them, or where a board is too large to have them unasked."""
+    if options.replicates or (options.errors is None and len(data.models) > MOST_MODELS):
+        return "none"
+    return options.errors
+
+
+def anchor_shift(ratings: Ratings, anchors: Mapping[str, float]) -> float:
+    """Elo points to add to all ratings of this gauge so that a single anchor stands where it belongs; 0 without one."""
+    there = [name for name in ratings.models if name in anchors]
+    if len(there) != 1:
+        return 0.0
+    return float(anchors[there[0]] - ratings.elo[ratings.models.index(there[0])])
+
+
+def redrawn(data: Comparisons, refit: Refit, point: Ratings, *, replicates: int, seed: int) -> Replicates:
+    """Draw rows again, whole clusters where there are any, and fit each draw by `refit`; the slow way, for any method.
+
+    A draw that cannot be fitted has NaN; a model that a draw leaves out makes it one that has no estimate.
+    """
+    drawn = row_draws(data, replicates=replicates, seed=seed)
+    return Replicates(
+        models=point.models,
+        logits=of_draws(drawn, lambda rows: refit(rows).logits, point.logits, replicates),
+        point=point.logits,
+        unit=drawn.unit,
+        units=drawn.units,
+        seed=seed,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """Tables drawn again: the `rows` of each, by position; `unit` is what was drawn, `units` how many there are."""
+
+    rows: Iterator[NDArray[np.intp]]
+    unit: Literal["battle", "cluster"]
+    units: int
+
+
+def row_draws(data: Comparisons, *, replicates: int, seed: int) -> Draws:
+    """As many rows or, where there are any, whole clusters as the table has, drawn with replacement; none of none."""
+    rng = np.random.default_rng(seed)
+    unit, size = grouped(data.cluster, len(data))
+    parts = np.split(np.argsort(unit, kind="stable"), np.cumsum(np.bincount(unit, minlength=size))[:-1])
+    rows = (
+        np.concatenate([parts[one] for one in rng.integers(0, size, size)]) for _ in range(replicates if size else 0)
+    )
+    return Draws(rows, "battle" if data.cluster is None else "cluster", size)
+
+
+def of_draws(
+    drawn: Draws,
+    figures: Callable[[NDArray[np.intp]], NDArray[np.float64]],
+    point: NDArray[np.float64],
+    replicates: int,
+) -> NDArray[np.float64]:
+    """The `figures` (models,) of each draw (replicates, models): NaN where it has none of a model that `point` has."""
+    known = np.isfinite(point)
+    found = np.full((replicates, len(point)), np.nan)
+    for row, rows in zip(found, drawn.rows, strict=False):
+        try:
+            values = figures(rows)
+        except VenireError:
+            continue
+        if np.isfinite(values[known]).all():
+            row[:] = values
+    return found
+
+
+def _without_errors(ratings: Ratings, options: Options, drawn: Replicates | None) -> dict[str, str]:
+    """Why there are no errors, where there are none."""
+    if drawn is not None and drawn.units < 2:
+        return {"errors_reason": "no errors: all judgments are of one cluster, so nothing can be drawn again"}
+    if ratings.covariance is not None:
+        return {}
+    if options.errors is None and len(ratings.models) > MOST_MODELS:
+        return {
+            "errors_reason": f"no errors: for more than {MOST_MODELS} models at once they take minutes; ask for them "
+            "with --errors or --bootstrap"
+        }
+    return {"errors_reason": f"no errors: {ratings.method} has none by formula here; --bootstrap 200 draws them"}
+
+
+def _places(ratings: Ratings, ranks: Ranking | None) -> dict[str, Any]:
+    """Ranks, tiers and chances to be best; unknown where ratings have no errors."""
+    if ranks is not None:
+        return {"rank_lo": ranks.lo, "rank_hi": ranks.hi, "tier": ranks.tier, "best": ranks.best}
+    nothing = np.zeros(len(ratings.models), dtype=np.int64)
+    return {"rank_lo": nothing, "rank_hi": nothing, "tier": nothing, "best": np.full(len(nothing), np.nan)}
+
+
+def _anchor(ratings: Ratings, anchors: Mapping[str, float]) -> tuple[int, float] | None:
+    """The place of a model that only shifts the gauge, and its logits; None where there is none to shift by.
+
+    Raises `InputError` for several, which not every method can hold, and for one without a rating.
+    """
+    there = {name: points for name, points in anchors.items() if name in ratings.models}
+    if not there or ratings.gauge != "mean 1000":
+        return None
+    if len(there) > 1:
+        raise InputError(f"{ratings.method} holds one anchor: name one, or choose bradley-terry")
+    ((name, points),) = there.items()
+    place = ratings.models.index(name)
+    if not np.isfinite(ratings.logits[place]):
+        raise InputError(f"the anchor {name} has no rating, so nothing can hang on it: name another")
+    return place, (points - ELO_MEAN) / POINTS_PER_LOGIT
+
+
+def _shifted(ratings: Ratings, anchor: tuple[int, float] | None) -> Ratings:
+    """The same ratings with the anchor where it belongs; errors are then those of differences to it."""
+    if anchor is None:
+        return ratings
+    place, logit = anchor
+    spread = ratings.covariance
+    if spread is not None:
+        spread = spread - spread[[place]] - spread[:, [place]] + spread[place, place]
+    points = ELO_MEAN + POINTS_PER_LOGIT * logit
+    return replace(
+        ratings,
+        logits=ratings.logits - ratings.logits[place] + logit,
+        covariance=spread,
+        gauge=f"anchored: {ratings.models[place]} = {points:g}",
+    )
+
+
+def _moved(drawn: Replicates, ratings: Ratings, anchor: tuple[int, float] | None) -> Replicates:
+    """The same replicates in the gauge of the ratings that they were drawn around."""
+    if anchor is None:
+        return drawn
+    place, logit = anchor
+    return replace(drawn, logits=drawn.logits - drawn.logits[:, [place]] + logit, point=ratings.logits)
+
+
+def _replicates(ratings: Ratings, data: Comparisons, options: Options, ridge: float, refit: Refit | None) -> Replicates:
+    if refit is not None:
+        return redrawn(data, refit, ratings, replicates=options.replicates, seed=options.seed)
+    held = np.isin(ratings.models, list(options.anchors))
+    bootstrap = bootstrap_battles if data.cluster is None else bootstrap_clusters
+    return bootstrap(data, ratings.logits, replicates=options.replicates, seed=options.seed, ridge=ridge, fixed=held)
+
+
+def _fit(ratings: Ratings, data: Comparisons) -> dict[str, Any]:
+    facts = {key: value for key, value in ratings.diagnostics.items() if key != "no_estimate"}
+    return {"group": 1, "models": int(np.count_nonzero(np.isfinite(ratings.logits))), "judgments": len(data), **facts}

@@ -1,0 +1,115 @@
+"""What a method that rates models may be told; one argument means the same to all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Literal, get_args
+
+from venire.arena.errors import InputError
+from venire.ratings.data.checks import check_draws, check_level
+from venire.ratings.data.merging import Flips, Merge
+from venire.ratings.pairwise.covariance import PairErrors
+
+__all__ = ["MOST_REPLICATES", "MOST_RESTARTS", "Habit", "Options", "OwnVotes", "Ties", "spoken"]
+
+MOST_REPLICATES = 100_000
+"""More would take memory and hours, and move no bound that is printed."""
+
+MOST_RESTARTS = 1_000
+"""More starts would take minutes and meet the same optima."""
+
+Ties = Literal["half", "drop", "rao-kupper", "davidson"]
+Habit = Literal["position", "ties"]
+OwnVotes = Literal["include", "exclude"]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a method is told; None leaves the choice to the method.
+
+    `replicates` above 0 asks for bootstrap intervals in place of the sandwich, `ridge` is lambda in lambda / 2 |R|^2
+    on the summed likelihood, `anchors` are Elo points by model, `ties` says what half outcomes count as, `flips` what
+    becomes of two orders with opposite winners, `covariates` names columns of features. `own_votes` says whether a
+    judge that is one of the models is heard on itself, `judge_weights` what a judge's verdicts count (one where not
+    named). am-ELO: `restarts` more starts from the seed, `habits` of judges to fit, `ability_ridge` is lambda in
+    lambda / 2 (theta - 1)^2. Stable Arena: judges with fewer than `least_verdicts` judgments, or an ability of
+    `least_ability` or less, are left out, again and again under `until_stable`. Kemeny-Young: `seconds` to prove an
+    order in. Raises `InputError` for what no method accepts.
+    """
+
+    merge: Merge = "mean"
+    flips: Flips = "tie"
+    ties: Ties = "half"
+    ridge: float | None = None
+    anchors: Mapping[str, float] = field(default_factory=dict)
+    errors: PairErrors | None = None
+    replicates: int = 0
+    seed: int = 0
+    level: float = 0.95
+    covariates: tuple[str, ...] = ()
+    own_votes: OwnVotes = "include"
+    judge_weights: Mapping[str, float] = field(default_factory=dict)
+    restarts: int = 0
+    habits: tuple[Habit, ...] = ()
+    ability_ridge: float = 0.0
+    least_verdicts: int = 50
+    least_ability: float = 0.0
+    until_stable: bool = False
+    seconds: float = 60.0
+
+    def __post_init__(self) -> None:
+        for name, choices in (("merge", Merge), ("flips", Flips), ("ties", Ties), ("errors", PairErrors)):
+            given = getattr(self, name)
+            if given is not None and given not in get_args(choices):
+                raise InputError(f"{name} is {given!r}; choose one of {', '.join(get_args(choices))}")
+        if self.ridge is not None and not 0.0 <= self.ridge < float("inf"):
+            raise InputError(f"ridge is {self.ridge}; give 0 for none, or a number such as 0.01")
+        if self.replicates == 1 or self.replicates > MOST_REPLICATES:
+            raise InputError(
+                f"replicates is {self.replicates}; give 0 for no bootstrap, or 2 to {MOST_REPLICATES}, such as 1000"
+            )
+        check_draws(self.replicates, self.seed)
+        check_level(self.level)
+        self._check_judges()
+
+    def _check_judges(self) -> None:
+        if self.own_votes not in get_args(OwnVotes):
+            raise InputError(f"own_votes is {self.own_votes!r}; choose one of {', '.join(get_args(OwnVotes))}")
+        for name, weight in self.judge_weights.items():
+            if not 0.0 <= weight < float("inf"):
+                raise InputError(f"the weight of judge {name!r} is {weight}; give a number, 0 or more")
+        if strange := [name for name in self.habits if name not in get_args(Habit)]:
+            raise InputError(f"habit is {strange[0]!r}; choose of {', '.join(get_args(Habit))}")
+        if not 0 <= self.restarts <= MOST_RESTARTS:
+            raise InputError(f"restarts is {self.restarts}; give 0 to {MOST_RESTARTS}")
+        if not 0.0 <= self.ability_ridge < float("inf"):
+            raise InputError(f"ability_ridge is {self.ability_ridge}; give 0 for none, or a number such as 1")
+        if self.least_verdicts < 1:
+            raise InputError(f"least_verdicts is {self.least_verdicts}; give 1 or more")
+        if not 0.0 <= self.least_ability < float("inf"):
+            raise InputError(f"least_ability is {self.least_ability}; give 0 or more, such as 0.2")
+        if not 0.0 < self.seconds < float("inf"):
+            raise InputError(f"seconds is {self.seconds}; give a time above 0")
+
+    def changed(self) -> tuple[str, ...]:
+        """Names of the options that differ from their defaults."""
+        plain = Options()
+        return tuple(one.name for one in fields(self) if getattr(self, one.name) != getattr(plain, one.name))
+
+
+_FLAGS = {
+    "anchors": "--anchor",
+    "replicates": "--bootstrap",
+    "covariates": "--covariate",
+    "own_votes": "--own",
+    "judge_weights": "--judge-weight",
+    "habits": "--habit",
+}
+"""Options that the command takes by another word, most of them one at a time."""
+
+
+def spoken(names: Iterable[str]) -> str:
+    """Names of options for a sentence, each with the flag of the command where that is spelt otherwise."""
+    flags = {name: _FLAGS.get(name, "--" + name.replace("_", "-")) for name in names}
+    return ", ".join(name if flag == f"--{name}" else f"{name} ({flag})" for name, flag in flags.items())

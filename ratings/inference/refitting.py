@@ -1,0 +1,230 @@
+"""Bradley-Terry refits of many replicates of one table at once.
+
+All replicates of a block take Newton's steps with one information matrix, that of the point estimate, inverted once:
+a step is a sweep over the pairs and one product of matrices. The steps shrink by a constant ratio; a replicate whose
+steps do not shrink by half is refitted by itself. Every replicate ends at its own maximum, to 1e-7 logits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+from scipy.special import expit
+
+from venire.arena.errors import InputError
+from venire.ratings.pairwise.information import inverse_information
+
+__all__ = ["Refits", "refits"]
+
+_STEP = 1e-7
+_FIRST_STEP = 2.0
+_SHRINK = 0.5
+_CHORD_STEPS = 60
+_NEWTON_STEPS = 200
+_SAFE = 300.0
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Refits:
+    """What refits of one table share. Pairs stand as `high`, `low` (pairs,), their weights as (2 * pairs, columns):
+    first those by which high won, then those by which low won.
+
+    `start` (n,) is the point estimate and `bread` (n, n) its inverse information; `sides` (n, pairs) sums residuals of
+    pairs over models. `witness` are entries whose being positive proves that a replicate has an estimate.
+    """
+
+    high: Places
+    low: Places
+    start: Vector
+    bread: Matrix
+    sides: csr_array
+    ridge: float
+    free: NDArray[np.bool_]
+    witness: Places
+
+    def solve(self, weights: Matrix) -> Matrix:
+        """Ratings (columns, n) in logits of replicates with weights (2 * pairs, columns); NaN without an estimate."""
+        found = np.full((weights.shape[1], len(self.start)), np.nan)
+        exists = self._have_estimates(weights)
+        if not exists.all():
+            weights = weights[:, exists]
+        logits, left = self._chord(weights)
+        for column in left:
+            logits[:, column] = self._newton(weights[:, column])
+        found[exists] = logits.T
+        return found
+
+    def gradient(self, weights: Matrix, logits: Matrix) -> Matrix:
+        """Gradient (n, columns) of the log-likelihood, less the ridge's pull, at logits (n, columns)."""
+        won, lost = weights[: len(self.high)], weights[len(self.high) :]
+        if np.abs(logits).max(initial=0.0) < _SAFE:
+            odds = np.exp(logits)
+            one, other = odds[self.high], odds[self.low]
+            both = one + other
+            other *= won
+            one *= lost
+            other -= one
+            other /= both
+            surprise = other
+        else:
+            gap = logits[self.high] - logits[self.low]
+            surprise = won * expit(-gap) - lost * expit(gap)
+        total: Matrix = self.sides @ surprise
+        return total - self.ridge * logits if self.ridge else total
+
+    def _chord(self, weights: Matrix) -> tuple[Matrix, Places]:
+        """Ratings (n, columns) by steps with the shared information, and the columns that it does not suit."""
+        columns = weights.shape[1]
+        logits = np.repeat(self.start[:, None], columns, axis=1)
+        open_, suited = np.ones(columns, dtype=np.bool_), np.ones(columns, dtype=np.bool_)
+        before = np.full(columns, _FIRST_STEP / _SHRINK)
+        for _ in range(_CHORD_STEPS):
+            if not open_.any():
+                break
+            step = self.bread @ self.gradient(weights, logits)
+            length = np.abs(step).max(axis=0)
+            wild = open_ & ~(length <= _SHRINK * before)
+            suited &= ~wild
+            open_ &= ~wild
+            logits += np.where(open_, step, 0.0)
+            open_ &= length > _STEP
+            before = length
+        unsuited = np.flatnonzero(~suited | open_)
+        logits[:, unsuited] = self.start[:, None]
+        return logits, unsuited
+
+    def _newton(self, weights: Vector) -> Vector:
+        """Ratings (n,) of one replicate by Newton's method with steps halved where they overshoot; NaN if it fails."""
+        size, pairs = len(self.start), len(self.high)
+        logits = self.start.copy()
+        step, slope, scale = np.zeros(size), np.inf, 1.0
+        total = weights[:pairs] + weights[pairs:]
+        for _ in range(_NEWTON_STEPS):
+            gradient = np.where(self.free, self.gradient(weights[:, None], logits[:, None])[:, 0], 0.0)
+            if -(gradient @ step) > 0.9 * slope and scale > 1e-6:
+                scale *= 0.5
+                logits -= scale * step
+                continue
+            gap = logits[self.high] - logits[self.low]
+            information = np.zeros((size, size))
+            information[self.high, self.low] = information[self.low, self.high] = -total * expit(gap) * expit(-gap)
+            information[np.diag_indices(size)] = self.ridge - information.sum(axis=1)
+            step = self._newton_step(information, gradient)
+            slope, scale = float(gradient @ step), 1.0
+            logits += step
+            length = float(np.abs(step).max(initial=0.0))
+            if length <= _STEP:
+                return logits
+            if not np.isfinite(length):
+                break
+        return np.full(size, np.nan)
+
+    def _newton_step(self, information: Matrix, gradient: Vector) -> Vector:
+        inside = self.free.copy()
+        shifts = bool(inside.all()) and not self.ridge
+        if shifts:
+            inside[np.argmax(np.diagonal(information))] = False
+        step = np.zeros_like(gradient)
+        try:
+            factor = cho_factor(information[np.ix_(inside, inside)], lower=True, overwrite_a=True)
+        except LinAlgError:
+            return np.full_like(gradient, np.nan)
+        step[inside] = cho_solve(factor, gradient[inside])
+        return step - step.mean() if shifts else step
+
+    def _have_estimates(self, weights: Matrix) -> NDArray[np.bool_]:
+        """Whether each column (columns,) has a finite maximum."""
+        if self.ridge:
+            return np.ones(weights.shape[1], dtype=np.bool_)
+        exists = np.asarray((weights[self.witness] > 0.0).all(axis=0))
+        winner, loser, count = _arrows(self.high, self.low, self.free)
+        for column in np.flatnonzero(~exists):
+            there = weights[:, column] > 0.0
+            graph = csr_array((np.ones(int(there.sum())), (winner[there], loser[there])), shape=(count, count))
+            parts, _ = connected_components(graph, directed=True, connection="strong")
+            exists[column] = parts == 1
+        return exists
+
+
+def refits(
+    high: Places,
+    low: Places,
+    weights: Vector,
+    chances: Vector,
+    logits: Vector,
+    *,
+    ridge: float,
+    free: NDArray[np.bool_],
+    models: tuple[str, ...],
+) -> Refits:
+    """Make ready to refit a table of pairs (pairs,) around its estimate `logits` (n,).
+
+    `weights` (2 * pairs,) are those of the table, `chances` (2 * pairs,) say how many units stand behind each: the
+    more, the less likely that a replicate loses it. Raises `InputError` where the table itself has no finite estimate.
+    """
+    if not (ridge >= 0.0 and np.isfinite(ridge)):
+        raise InputError(f"ridge is {ridge}; give a number that is 0 or more")
+    size, pairs = len(logits), len(high)
+    totals = np.zeros((size, size))
+    totals[high, low] = totals[low, high] = weights[:pairs] + weights[pairs:]
+    bread = inverse_information(totals, logits, ridge=ridge, free=free, models=models)
+    ones, place = np.ones(pairs), np.arange(pairs)
+    ends = (np.concatenate([high, low]), np.concatenate([place, place]))
+    sides = csr_array((np.concatenate([ones, -ones]), ends), shape=(size, pairs))
+    witness = np.zeros(0, dtype=np.intp) if ridge else _witness(high, low, np.where(weights > 0.0, chances, 0.0), free)
+    return Refits(high, low, logits, bread, sides, ridge, free, witness)
+
+
+def _arrows(high: Places, low: Places, free: NDArray[np.bool_]) -> tuple[Places, Places, int]:
+    """Winner and loser (2 * pairs,) of each entry and the number of nodes: all fixed models are one node."""
+    node = np.cumsum(free) - 1
+    count = int(free.sum())
+    if not free.all():
+        node[~free] = count
+        count += 1
+    return np.concatenate([node[high], node[low]]), np.concatenate([node[low], node[high]]), count
+
+
+def _witness(high: Places, low: Places, chances: Vector, free: NDArray[np.bool_]) -> Places:
+    """Entries that lead from one node to all others and back, along the likeliest wins.
+
+    While all of them are positive, wins lead from everywhere to everywhere, and an estimate exists. Other replicates
+    are looked at as a whole.
+    """
+    winner, loser, count = _arrows(high, low, free)
+    order = np.argsort(chances, kind="stable")
+    width, entry = np.zeros((count, count)), np.zeros((count, count), dtype=np.intp)
+    width[winner[order], loser[order]] = chances[order]
+    entry[winner[order], loser[order]] = order
+    np.fill_diagonal(width, 0.0)
+    root = int(width.sum(axis=1).argmax()) if count else 0
+    return np.union1d(_widest_tree(width, entry, root), _widest_tree(width.T, entry.T, root))
+
+
+def _widest_tree(width: Matrix, entry: Places, root: int) -> Places:
+    """Entries of a tree from the root to all nodes, each node reached by the widest arrow at hand."""
+    best, via = width[root].copy(), entry[root].copy()
+    waiting = np.ones(len(width), dtype=np.bool_)
+    waiting[root] = False
+    chosen = []
+    for _ in range(len(width) - 1):
+        node = int(np.where(waiting, best, -1.0).argmax())
+        if best[node] <= 0.0:
+            raise InputError(
+                "these comparisons have no finite estimate, so there is nothing to draw around: some models only ever "
+                "beat others; rate each group apart, or give a ridge"
+            )
+        chosen.append(int(via[node]))
+        waiting[node] = False
+        wider = width[node] > best
+        best, via = np.where(wider, width[node], best), np.where(wider, entry[node], via)
+    return np.array(chosen, dtype=np.intp)

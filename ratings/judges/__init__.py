@@ -1,0 +1,1 @@
+"""What judges are like: consistency, discrimination, position, length, self-preference, drift."""

@@ -1,0 +1,252 @@
+"""Whether judges change while a campaign runs: their habits early and late, and the ratings that follow.
+
+A model behind one name can be replaced, and so can a prompt. What is asked changes too: so a verdict is taken less what
+other judges said of the same battle, where they did; early and late verdicts are compared within pairs of models and
+orders shown, since a plan may ask one before another; and errors are by instruction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from venire.arena.battles import Battles
+from venire.arena.errors import InputError, VenireError
+from venire.arena.records import Status
+from venire.ratings.data.comparisons import Comparisons
+from venire.ratings.data.merging import canonical, combine, merge_orders, select
+from venire.ratings.data.scale import POINTS_PER_LOGIT
+from venire.ratings.diagnostics.influence import Effects, effects, rated_together
+from venire.ratings.inference.clustered import Mean
+from venire.ratings.judges.matchup_shares import outcomes
+from venire.ratings.pairwise.apart import among
+from venire.ratings.pairwise.bradley_terry import bradley_terry
+
+__all__ = ["CUTS", "HABITS", "LEAST", "Drift", "RatingDrift", "drift", "rating_drift"]
+
+HABITS = ("readable", "first place", "ties", "agreement")
+"""Shares of verdicts: read; for the first place and for the better rated model, of decisive ones; of ties."""
+
+LEAST = 20
+"""Instructions on which early and late must be compared, below which errors are too rough to call anything clear."""
+
+CUTS = (0.25, 0.5, 0.75)
+"""Shares of a judge's verdicts after which early ends and late begins."""
+
+_MATCHED = 0.5
+"""The share of a judge's verdicts that other judges must share for it to be held beside them."""
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """How much more often, as a share, a judge does `habit` after the share `cut` of its verdicts than before.
+
+    `change` is within pairs of models and orders, with its error by instruction, beside other judges on the same
+    battles where `matched`; `early` and `late` are plain shares.
+    """
+
+    judge: str
+    habit: str
+    cut: float
+    early: float
+    late: float
+    change: Mean
+    matched: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RatingDrift:
+    """Ratings of the late half of each judge's verdicts less those of the early half: of the model that changes most.
+
+    `points` is in Elo points with its standard error `se`, over `clusters` clusters; `leaders` lead early and late.
+    """
+
+    model: str
+    points: float
+    se: float
+    leaders: tuple[str, str]
+    models: int
+    clusters: int
+
+
+def drift(battles: Battles, seconds: ArrayLike | None = None, *, cuts: tuple[float, ...] = CUTS) -> tuple[Drift, ...]:
+    """The change of each judge's habits at each cut, in the order of `seconds` (verdicts,), or of rows without them.
+
+    Rows whose time is NaN are left out; so is a habit that does not vary, and one that fewer than `LEAST` instructions
+    compare. Raises `InputError` for another number of times, and as `canonical` does.
+    """
+    rows, when = _timed(battles, seconds)
+    shown = np.unique(combine(*_shown(rows), rows.instruction + 1), return_inverse=True)[1]
+    places = [(judge, np.flatnonzero(rows.judge == code)) for code, judge in enumerate(rows.judges)]
+    found = []
+    for habit, value in _habits(rows).items():
+        for judge, mine in places:
+            less, matched = _beside_others(value, shown, mine) if rows.instructions else (value[mine], False)
+            said, rank = np.isfinite(less), _rank(when[mine])
+            for cut in cuts:
+                late = rank >= cut * len(mine)
+                one = _change(rows, mine[said], less[said], late[said])
+                if one is not None:
+                    early, after = (float(np.nanmean(value[mine][side & said])) for side in (~late, late))
+                    found.append(Drift(judge, habit, cut, early, after, one, matched))
+    return tuple(sorted(found, key=lambda one: (one.judge, HABITS.index(one.habit), one.cut)))
+
+
+def rating_drift(battles: Battles, seconds: ArrayLike | None = None) -> RatingDrift:
+    """Ratings from each judge's early half beside those from its late half; arguments as in `drift`.
+
+    The two orders of a battle are taken together, at the mean of their times: what the place does cancels. Raises
+    `InputError` where the halves rate fewer than two models in common, for too few instructions, and as `merge_orders`
+    does.
+    """
+    rows, when = _timed(battles, seconds)
+    # A covariate of rows that are canonical already is carried along unturned, and averaged over the two orders.
+    judgments = merge_orders(replace(rows, features={"when": when}))
+    when = judgments.features["when"]
+    late = np.zeros(len(when), dtype=np.bool_)
+    for code in range(len(judgments.judges)):
+        mine = np.flatnonzero(judgments.judge == code)
+        late[mine] = _rank(when[mine]) >= 0.5 * len(mine)
+    data = judgments.comparisons()
+    halves = [data.select(side) for side in (~late, late)]
+    common = _common(halves)
+    found = _compared([effects(among(half, common)) for half in halves])
+    if found.clusters < max(LEAST, found.models + 1):
+        raise InputError(
+            f"{found.clusters} instructions for {found.models} models: too few to tell a change of ratings from chance"
+        )
+    return found
+
+
+def _timed(battles: Battles, seconds: ArrayLike | None) -> tuple[Battles, Vector]:
+    rows = canonical(battles)
+    when = np.arange(len(rows.status), dtype=np.float64) if seconds is None else np.asarray(seconds, dtype=np.float64)
+    if when.shape != (len(rows.status),):
+        raise InputError(f"seconds has shape {when.shape}; give a time for each of {len(rows.status)} verdicts")
+    known = np.isfinite(when)
+    return (rows, when) if known.all() else (select(rows, known), when[known])
+
+
+def _rank(when: Vector) -> NDArray[np.intp]:
+    """Place in time (rows,); what came at the same time has the first place of these, so that it stays together."""
+    return np.searchsorted(np.sort(when), when)
+
+
+def _habits(rows: Battles) -> dict[str, Vector]:
+    """Each habit of each verdict: 1, 0, or NaN where the verdict does not say."""
+    read = rows.status == Status.OK
+    y = np.where(read, outcomes(rows.label, rows.outcome), np.nan)
+    decided = read & (y != 0.5)
+    first = np.where(decided, (y > 0.5) ^ rows.swapped, np.nan)
+    agrees = np.full(len(y), np.nan)
+    try:
+        rated = bradley_terry(_comparisons(select(rows, read)), ridge=1.0, errors="none")
+    except VenireError:
+        rated = None
+    if rated is not None:
+        gap = rated.logits[rows.model_a] - rated.logits[rows.model_b]
+        agrees = np.where(decided & (gap != 0.0), (y > 0.5) == (gap > 0.0), np.nan)
+    found = (read.astype(np.float64), first, np.where(read, y == 0.5, np.nan), agrees)
+    return {name: value for name, value in zip(HABITS, found, strict=True) if rows.ordered or name != "first place"}
+
+
+def _shown(rows: Battles) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    return rows.model_a, rows.model_b, rows.swapped.astype(np.int32)
+
+
+def _beside_others(value: Vector, shown: NDArray[np.intp], mine: NDArray[np.intp]) -> tuple[Vector, bool]:
+    """A judge's values less the mean of others' on the same battle and order; plain where few battles have any."""
+    said, size = np.isfinite(value), int(shown.max(initial=-1)) + 1
+    others = said.copy()
+    others[mine] = False
+    count = np.bincount(shown[others], minlength=size)
+    sums = np.bincount(shown[others], value[others], size)
+    own = shown[mine]
+    seen = count[own] > 0
+    if not len(mine) or np.count_nonzero(seen) < _MATCHED * len(mine):
+        return value[mine], False
+    return np.where(seen, value[mine] - sums[own] / np.maximum(count[own], 1), np.nan), True
+
+
+def _change(rows: Battles, mine: NDArray[np.intp], value: Vector, late: NDArray[np.bool_]) -> Mean | None:
+    """The change within pairs of models and orders; None where too little can be told."""
+    if not late.any() or late.all() or np.ptp(value) == 0.0:
+        return None
+    cell = np.unique(combine(*(column[mine] for column in _shown(rows))), return_inverse=True)[1]
+    count = np.bincount(cell)
+    side, habit = (column - (np.bincount(cell, column) / count)[cell] for column in (late.astype(np.float64), value))
+    # A cell that is early or late throughout compares nothing.
+    used = np.abs(side) > 1e-12
+    unit = (rows.instruction[mine] if rows.instructions else np.arange(len(mine)))[used]
+    names, code = np.unique(unit, return_inverse=True)
+    weight, clusters = float(side @ side), len(names)
+    if clusters < LEAST:
+        return None
+    slope = float(side @ habit) / weight
+    # Taking out the mean of a small cell takes out some of its scatter too.
+    full = np.sqrt(count / np.maximum(count - 1, 1))[cell]
+    sums = np.bincount(code, (full * side * (habit - slope * side))[used] / weight)
+    error = float(np.sqrt(sums @ sums * clusters / (clusters - 1)))
+    return Mean(slope, error, int(np.count_nonzero(used)), clusters)
+
+
+def _comparisons(rows: Battles) -> Comparisons:
+    cluster: tuple[Any, Any] = (rows.instruction, rows.instructions) if rows.instructions else (None, ())
+    return Comparisons(
+        rows.models, rows.model_a, rows.model_b, outcomes(rows.label, rows.outcome), rows.weight, *cluster
+    )
+
+
+def _common(halves: list[Comparisons]) -> list[int]:
+    """Codes of the models that both halves rate together."""
+    names = set(halves[0].models)
+    while True:
+        codes = [code for code, name in enumerate(halves[0].models) if name in names]
+        inside = [set(rated_together(among(half, codes)).models) for half in halves]
+        both = inside[0] & inside[1]
+        if both == names:
+            break
+        names = both
+    if len(names) < 2:
+        raise InputError("the early and the late verdicts rate no two models in common: their ratings do not compare")
+    return codes
+
+
+def _compared(found: list[Effects]) -> RatingDrift:
+    early, late = found
+    gaps = late.ratings.logits - early.ratings.logits
+    size = len(gaps)
+    gaps = gaps - gaps.mean()
+    errors = np.zeros(size)
+    clusters = 0
+    for code in range(size):
+        contrast = np.full(size, -1.0 / size)
+        contrast[code] += 1.0
+        errors[code], clusters = _error(found, contrast)
+    most = int(np.argmax(np.round(np.abs(gaps), 10)))
+    leaders = early.ratings.order[0], late.ratings.order[0]
+    return RatingDrift(
+        model=early.ratings.models[most],
+        points=float(POINTS_PER_LOGIT * gaps[most]),
+        se=float(POINTS_PER_LOGIT * errors[most]),
+        leaders=leaders,
+        models=size,
+        clusters=clusters,
+    )
+
+
+def _error(found: list[Effects], contrast: Vector) -> tuple[float, int]:
+    """Error of late less early, whose rows share instructions."""
+    told = np.concatenate([-found[0].rows(contrast), found[1].rows(contrast)])
+    units = [one.data.cluster for one in found]
+    if units[0] is None or units[1] is None:
+        return float(np.sqrt(told @ told)), len(told)
+    code = np.unique(np.concatenate([units[0], units[1]]), return_inverse=True)[1]
+    sums = np.bincount(code, told)
+    count = len(sums)
+    return float(np.sqrt(sums @ sums * count / (count - 1))) if count > 1 else float("nan"), count

@@ -1,0 +1,209 @@
+"""People's ratings of the judges themselves, predicted from how consistently they judge; arXiv 2509.23510.
+
+One straight line by least squares, Elo on score. In-sample figures flatter it, so that every judge is also predicted
+from a line through the others; and since errors in points say little by themselves, they stand beside Elo's own spread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from venire.arena.errors import InputError
+from venire.ratings.data.correlations import kendall, ranks
+from venire.ratings.judges.consistency import Consistency
+from venire.ratings.judges.discrimination import score_reliability
+
+__all__ = ["EloFromConsistency", "Line", "Score", "elo_from_consistency", "elo_from_scores"]
+
+Score = Literal["consistency", "decisive", "corrected", "discrimination"]
+
+_TOP = 1250.0
+_FEWEST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Elo on the score over some judges; None where they are fewer than 3, or do not differ.
+
+    `mae` is the mean absolute error in Elo points in sample, `mae_left_out` with each judge predicted from a line
+    through the others, and `_sd` the same over `sd`, the standard deviation of Elo. `reliability` is the share of the
+    score's variance that is not error: no correlation is expected beyond its square root, the `limit`.
+    """
+
+    judges: tuple[str, ...]
+    slope: float | None
+    intercept: float | None
+    pearson: float | None
+    spearman: float | None
+    kendall: float | None
+    mae: float | None
+    mae_left_out: float | None
+    sd: float | None
+    reliability: float | None
+
+    @property
+    def mae_sd(self) -> float | None:
+        """In-sample error in standard deviations of Elo."""
+        return _over(self.mae, self.sd)
+
+    @property
+    def mae_left_out_sd(self) -> float | None:
+        """Leave-one-out error in standard deviations of Elo."""
+        return _over(self.mae_left_out, self.sd)
+
+    @property
+    def limit(self) -> float | None:
+        """The largest correlation to expect of a score as noisy as this one; 0 where it is noise alone."""
+        return None if self.reliability is None else float(np.sqrt(max(self.reliability, 0.0)))
+
+
+@dataclass(frozen=True, slots=True)
+class EloFromConsistency:
+    """How well a score of judges predicts their Elo: over `all` of them, and within the `top` cluster.
+
+    `cluster` says how the top was taken. `left_out` are the judges without a finite score or a known Elo.
+    """
+
+    score: str
+    all: Line
+    top: Line
+    cluster: str
+    left_out: tuple[str, ...]
+
+    def summary(self) -> str:
+        """Both lines as a text table; an empty field is a figure that does not exist."""
+        head = f"{'Elo from ' + self.score:<28}  {'judges':>6}  {'r':>6}  {'rho':>6}  {'tau':>6}  {'limit':>6}"
+        lines = [f"{head}  {'MAE':>6}  {'left out':>8}  {'/ sd':>5}"]
+        for name, line in (("all judges", self.all), (self.cluster, self.top)):
+            correlations = (line.pearson, line.spearman, line.kendall, line.limit)
+            shown = "  ".join(f"{_figure(value, 2):>6}" for value in correlations)
+            errors = f"{_figure(line.mae, 1):>6}  {_figure(line.mae_left_out, 1):>8}"
+            over = _figure(line.mae_left_out_sd, 2)
+            lines.append(f"{name:<28}  {len(line.judges):>6}  {shown}  {errors}  {over:>5}")
+        if self.left_out:
+            lines.append("left out, without a finite score or a known Elo: " + ", ".join(self.left_out))
+        return "\n".join(lines)
+
+
+def elo_from_scores(
+    judges: Sequence[str],
+    score: ArrayLike,
+    elo: ArrayLike,
+    *,
+    se: ArrayLike | None = None,
+    top: float = _TOP,
+    name: str = "score",
+) -> EloFromConsistency:
+    """Predict Elo from a score on plain columns (judges,); `se` are the scores' standard errors, for reliability.
+
+    The top cluster are the judges with an Elo over `top`, or where they are fewer than 3 the top third. Judges whose
+    score or Elo is not finite are left out and named. Raises `InputError` for columns of unequal length.
+    """
+    x, y = np.asarray(score, dtype=np.float64), np.asarray(elo, dtype=np.float64)
+    error = np.full(len(x), np.nan) if se is None else np.asarray(se, dtype=np.float64)
+    for word, column in (("score", x), ("elo", y), ("se", error)):
+        if column.shape != (len(judges),):
+            raise InputError(f"{word} has shape {column.shape}; give one value for each of the {len(judges)} judges")
+    known = np.isfinite(x) & np.isfinite(y)
+    places = np.flatnonzero(known)
+    cluster, first = f"Elo over {top:g}", places[y[places] > top]
+    if len(first) < _FEWEST:
+        # Of equals at the border all are taken, so that the order of judges decides nothing.
+        least = np.sort(y[places])[::-1][: max(-(-len(places) // 3), 1)].min(initial=np.inf)
+        cluster, first = "top third", places[y[places] >= least]
+    return EloFromConsistency(
+        score=name,
+        all=_line([judges[k] for k in places.tolist()], x[places], y[places], error[places]),
+        top=_line([judges[k] for k in first.tolist()], x[first], y[first], error[first]),
+        cluster=cluster,
+        left_out=tuple(judges[k] for k in np.flatnonzero(~known).tolist()),
+    )
+
+
+def elo_from_consistency(
+    found: Consistency, elo: Mapping[str, float], *, score: Score = "decisive", top: float = _TOP
+) -> EloFromConsistency:
+    """The same from the figures of judges and their Elo by name.
+
+    `discrimination` means the maximum-likelihood slope: the shrunk one is for display. The error of the others comes
+    from the draws of their intervals. Raises `InputError` for an unknown score.
+    """
+    if score not in get_args(Score):
+        raise InputError(f"score is {score!r}; choose one of {', '.join(get_args(Score))}")
+    names = [row.judge for row in found.judges]
+    nothing = np.full(len(names), np.nan)
+    if score == "discrimination":
+        values = nothing if found.slopes is None else found.slopes.ml
+        errors = nothing if found.slopes is None else found.slopes.ml_se
+    else:
+        form = found.forms.get(score)
+        values = nothing if form is None else form.point
+        errors = nothing if form is None else _spread(form.errors)
+    return elo_from_scores(names, values, [elo.get(name, np.nan) for name in names], se=errors, top=top, name=score)
+
+
+def _spread(errors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Standard deviation of each judge's replicates (replicates, judges); NaN with fewer than two."""
+    found = np.full(errors.shape[1], np.nan)
+    for judge, column in enumerate(errors.T):
+        known = column[np.isfinite(column)]
+        if len(known) > 1:
+            found[judge] = known.std(ddof=1)
+    return found
+
+
+def _line(judges: list[str], x: NDArray[np.float64], y: NDArray[np.float64], se: NDArray[np.float64]) -> Line:
+    names = tuple(judges)
+    share = score_reliability(x, se)
+    if len(x) < _FEWEST or np.ptp(x) == 0.0:
+        return Line(names, None, None, None, None, None, None, None, None, share)
+    slope, intercept, residual = _fit(x, y)
+    differ = np.ptp(y) > 0.0
+    return Line(
+        judges=names,
+        slope=slope,
+        intercept=intercept,
+        pearson=_correlation(x, y) if differ else None,
+        spearman=_correlation(ranks(x), ranks(y)) if differ else None,
+        kendall=float(kendall(x[None], y)[0]) if differ else None,
+        mae=float(np.abs(residual).mean()),
+        mae_left_out=_left_out(x, residual),
+        sd=float(y.std(ddof=1)) if differ else None,
+        reliability=share,
+    )
+
+
+def _fit(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float, NDArray[np.float64]]:
+    """Slope, intercept and residuals of y on x by least squares."""
+    middle, level = x.mean(), y.mean()
+    away = x - middle
+    slope = float(away @ (y - level) / (away @ away))
+    return slope, float(level - slope * middle), y - level - slope * away
+
+
+def _left_out(x: NDArray[np.float64], residual: NDArray[np.float64]) -> float | None:
+    """Mean absolute error of each judge predicted from a line through the others, by its leverage.
+
+    None where the others of some judge do not differ, so that they have no line.
+    """
+    away = x - x.mean()
+    rest = 1.0 - (1.0 / len(x) + away**2 / (away @ away))
+    return None if rest.min() <= 1e-12 else float(np.abs(residual / rest).mean())
+
+
+def _correlation(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+    first, second = x - x.mean(), y - y.mean()
+    return float(np.clip(first @ second / np.sqrt((first @ first) * (second @ second)), -1.0, 1.0))
+
+
+def _over(value: float | None, sd: float | None) -> float | None:
+    return None if value is None or sd is None else value / sd
+
+
+def _figure(value: float | None, digits: int) -> str:
+    return "" if value is None else f"{value:.{digits}f}"

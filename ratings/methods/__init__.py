@@ -1,0 +1,1 @@
+"""Rating methods by name: what each needs, takes and gives."""

@@ -1,0 +1,187 @@
+"""How methods with abilities of judges go from judgments to ratings; `ratings.methods` lists them by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venire.arena.battles import Battles
+from venire.arena.errors import InputError
+from venire.ratings.am_elo.am_elo import AmElo, am_elo
+from venire.ratings.am_elo.stable_arena import NobodyLeftError, StableArena, stable_arena
+from venire.ratings.data.comparisons import Comparisons
+from venire.ratings.data.merging import Judgments, merge_orders
+from venire.ratings.data.result import Ratings
+from venire.ratings.inference.intervals import Refit, errors_for, finished
+from venire.ratings.inference.options import Options
+from venire.ratings.methods.method import ABILITY_OPTIONS, Method
+from venire.ratings.pairwise.apart import Rated, unrated
+from venire.ratings.pairwise.covariance import Errors
+from venire.ratings.pairwise.solvers import NotConvergedError
+
+__all__ = [
+    "AM_ELO",
+    "STABLE_ARENA",
+    "by_am_elo",
+    "by_stable_arena",
+    "heard_rows",
+    "with_abilities",
+]
+
+
+def by_am_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated:
+    """am-ELO: a rating for each model and an ability for each judge; models without a finite rating are named.
+
+    With habits one row is a verdict, so that flips count as the two verdicts that they are. Raises `InputError` for a
+    habit that the table cannot show, and as `am_elo` does.
+    """
+    data, first, more = heard_rows(battles, judgments, options)
+    try:
+        found = _fit(data, first, options, errors_for(data, options))
+    except NotConvergedError as error:
+        return unrated(data, dict.fromkeys(data.models, str(error)))
+    once = replace(options, restarts=0)
+
+    def refit(rows: NDArray[np.intp]) -> Ratings:
+        return _fit(data.select(rows), None if first is None else first[rows], once, "none").ratings
+
+    return with_abilities(found, data, options, refit=refit, more=more)
+
+
+def heard_rows(
+    battles: Battles, judgments: Judgments, options: Options
+) -> tuple[Comparisons, NDArray[np.float64] | None, dict[str, Any]]:
+    """Rows to fit abilities from, the order shown where it is fitted, and what to say of them.
+
+    Raises `InputError` where a habit needs what the table does not say.
+    """
+    if not options.habits:
+        return judgments.comparisons(), None, {}
+    if unheard := sorted({"merge", "flips"} & set(options.changed())):
+        raise InputError(
+            f"habits are fitted from single verdicts, so that {' and '.join(unheard)} says nothing: leave it out"
+        )
+    rows = merge_orders(battles, "none")
+    if "ties" in options.habits and not np.isin(rows.y, (0.0, 0.5, 1.0)).all():
+        raise InputError("a habit of ties needs verdicts that are a win, a tie or a loss; this table has shares")
+    if "position" not in options.habits:
+        return rows.comparisons(), None, {"flips_as": "two verdicts"}
+    if rows.first is None:
+        raise InputError("a habit of place is not known: the table does not say which completion was shown first")
+    return rows.comparisons(), rows.first.astype(np.float64), {"flips_as": "two verdicts"}
+
+
+def _fit(data: Comparisons, first: NDArray[np.float64] | None, options: Options, errors: Errors | None) -> AmElo:
+    return am_elo(
+        data,
+        ridge=options.ridge or 0.0,
+        ability_ridge=options.ability_ridge,
+        restarts=options.restarts,
+        seed=options.seed,
+        habits=options.habits,
+        first=first,
+        errors=errors,
+    )
+
+
+def with_abilities(
+    found: AmElo,
+    data: Comparisons,
+    options: Options,
+    *,
+    refit: Refit,
+    more: Mapping[str, Any] | None = None,
+) -> Rated:
+    """A fit as a leaderboard shows it: ratings with intervals, and what was found of each judge."""
+    if not np.isfinite(found.ratings.logits).any():
+        blank = unrated(data, found.ratings.diagnostics["no_estimate"])
+        return replace(blank, diagnostics={"sign": found.sign, **(more or {})})
+    facts = dict(found.ratings.diagnostics)
+    told = {name: facts.pop(name) for name in ("restarts", "sign", "separated", "no_ability")}
+    ratings = replace(found.ratings, diagnostics=facts)
+    rated = finished(ratings, data, options, refit=refit, more={"loglik": found.loglik, **told, **(more or {})})
+    figures = {"ability": found.ability, "ability_se": found.ability_se}
+    for name, values in (("position", found.position), ("ties", found.ties)):
+        errors = found.position_se if name == "position" else found.ties_se
+        if values is not None and errors is not None:
+            figures |= {f"ability_{name}": values, f"ability_{name}_se": errors}
+    return replace(rated, judges=found.judges, judge_figures=figures)
+
+
+def by_stable_arena(battles: Battles, judgments: Judgments, options: Options) -> Rated:
+    """Stable Arena: am-ELO without the judges that `dropped` lists; of these the ability that they were dropped for.
+
+    Without any judge that may stay no model is rated, with the reason. Bootstrap draws choose judges anew. Raises
+    `InputError` as `by_am_elo` does.
+    """
+    data, first, more = heard_rows(battles, judgments, options)
+    # Errors are found even where replicates will take their place: they tell whether the sign is decided.
+    kind = errors_for(data, replace(options, replicates=0))
+    try:
+        found = _stable(data, first, options, kind)
+    except (NobodyLeftError, NotConvergedError) as error:
+        return unrated(data, dict.fromkeys(data.models, str(error)))
+    once = replace(options, restarts=0)
+
+    def refit(rows: NDArray[np.intp]) -> Ratings:
+        return _stable(data.select(rows), None if first is None else first[rows], once, "none").fit.ratings
+
+    rated = with_abilities(found.fit, data, options, refit=refit, more={**more, **_said(found)})
+    if not rated.judges:
+        return rated
+    assert data.judge is not None, "am-ELO has seen to it"
+    gone = np.isin(data.judges, [one.judge for one in found.dropped])
+    heard = len(data) - int(np.count_nonzero(gone[data.judge]))
+    unknown = {name: why for name, why in found.fit.reasons.items() if not gone[data.judges.index(name)]}
+    return replace(
+        rated,
+        fits=({**rated.fits[0], "judgments": heard, "no_ability": unknown},),
+        diagnostics={**rated.diagnostics, "no_ability": unknown},
+        judge_figures={**rated.judge_figures, "ability": found.ability},
+    )
+
+
+def _stable(
+    data: Comparisons, first: NDArray[np.float64] | None, options: Options, errors: Errors | None
+) -> StableArena:
+    return stable_arena(
+        data,
+        least_verdicts=options.least_verdicts,
+        least_ability=options.least_ability,
+        until_stable=options.until_stable,
+        first=first,
+        ridge=options.ridge or 0.0,
+        ability_ridge=options.ability_ridge,
+        restarts=options.restarts,
+        seed=options.seed,
+        habits=options.habits,
+        errors=errors,
+    )
+
+
+def _said(found: StableArena) -> dict[str, Any]:
+    """Who was left out and why, those with an ability first: a crowd has many judges of few verdicts."""
+    dropped = [
+        {
+            "judge": one.judge,
+            "reason": one.reason,
+            "pass": one.at_pass,
+            "verdicts": one.verdicts,
+            "ability": one.ability if np.isfinite(one.ability) else None,
+        }
+        for one in sorted(found.dropped, key=lambda one: one.at_pass == 0)
+    ]
+    told: dict[str, Any] = {"dropped": dropped, "passes": found.passes}
+    return told if found.stopped is None else {**told, "notes": [found.stopped]}
+
+
+AM_ELO = Method(by_am_elo, "the same with an ability for each judge: P = sigma(theta_k (R_A - R_B))", ABILITY_OPTIONS)
+STABLE_ARENA = Method(
+    by_stable_arena,
+    "am-ELO without judges that gave few verdicts or judge no better than by chance",
+    ABILITY_OPTIONS | {"least_verdicts", "least_ability", "until_stable"},
+)

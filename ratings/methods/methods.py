@@ -1,0 +1,114 @@
+"""The methods that rate models, by name: what each needs, and what it may be told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from venire.arena import registry
+from venire.arena.battles import Battles
+from venire.arena.errors import InputError
+from venire.arena.registry import Registry
+from venire.ratings.data import counted_ballots
+from venire.ratings.data.ballots import select as select_ballots
+from venire.ratings.data.ballots import without_own
+from venire.ratings.data.merging import Judgments, merge_orders, select
+from venire.ratings.data.own_models import model_of_judge
+from venire.ratings.inference.options import Options, spoken
+from venire.ratings.methods.method import Method
+from venire.ratings.pairwise.apart import Rated
+
+__all__ = ["METHODS", "Method", "heard", "merged", "missing", "rate", "untaken"]
+
+
+_MOST = frozenset({"merge", "flips", "seed", "level", "replicates", "anchors", "own_votes", "judge_weights"})
+_COLUMNS = {
+    "score": "the judge's score difference (a column score_difference, or a protocol that scores)",
+    "human": "what people said (a column human_winner)",
+}
+
+
+def merged(battles: Battles, options: Options) -> Judgments:
+    """The judgments that an option's merge and treatment of flips make of the verdicts that are heard.
+
+    Raises as `heard` and `merge_orders` do.
+    """
+    return merge_orders(heard(battles, options), options.merge, flips=options.flips)
+
+
+def heard(battles: Battles, options: Options) -> Battles:
+    """The verdicts, and the ballots behind them, that options let a method hear, with the weights that they give.
+
+    A judge of weight 0 is not heard at all. Raises `InputError` for the weight of a judge that is not there, and where
+    judges are not to be heard on themselves and none of them is a model.
+    """
+    if options.own_votes == "exclude":
+        battles = _without_own(battles)
+    return _weighed(battles, options.judge_weights) if options.judge_weights else battles
+
+
+def _without_own(battles: Battles) -> Battles:
+    own = model_of_judge(battles.judges, battles.models, battles.peers)
+    if not (own >= 0).any():
+        raise InputError(
+            f"no judge is one of the models, so that none has votes on itself to exclude; judges: "
+            f"{', '.join(battles.judges[:10])}; models: {', '.join(battles.models[:10])}"
+        )
+    mine = own[battles.judge]
+    kept = select(battles, (battles.model_a != mine) & (battles.model_b != mine))
+    return kept if kept.ballots is None else replace(kept, ballots=without_own(kept.ballots, battles.peers))
+
+
+def _weighed(battles: Battles, weights: Mapping[str, float]) -> Battles:
+    if strange := sorted(set(weights) - set(battles.judges)):
+        raise InputError(f"there is no judge {strange[0]!r} to weigh; there are: {', '.join(battles.judges[:20])}")
+    factor = np.array([weights.get(name, 1.0) for name in battles.judges])
+    kept = select(battles, factor[battles.judge] > 0.0)
+    weight = factor[kept.judge] * (1.0 if kept.weight is None else kept.weight)
+    votes = kept.ballots
+    if votes is not None:
+        votes = select_ballots(votes, factor[votes.judge] > 0.0)
+        votes = replace(votes, weight=factor[votes.judge] * (1.0 if votes.weight is None else votes.weight))
+    return replace(kept, weight=weight, ballots=votes)
+
+
+def missing(battles: Battles, method: str, options: Options | None = None) -> str | None:
+    """What a table or the options lack for a method, in words; None where nothing."""
+    if method == "covariates" and options is not None and not options.covariates:
+        return "names: --covariate NAME, for columns of the table, or position"
+    needs = METHODS[method].needs
+    if "ballots" in needs and battles.ballots is None:
+        return counted_ballots.lacking(battles, merged(battles, options or Options()))
+    lacking = [name for name in needs if getattr(battles, name) is None]
+    return "; ".join(_COLUMNS[name] for name in lacking) or None
+
+
+def untaken(method: str, options: Options) -> tuple[str, ...]:
+    """Options that were changed and mean nothing to a method."""
+    chosen = METHODS[method]
+    heard = (chosen.takes | _MOST) - chosen.ignores
+    return tuple(name for name in options.changed() if name not in heard)
+
+
+def rate(battles: Battles, method: str, options: Options) -> Rated:
+    """Rate the models of a table of verdicts by one method.
+
+    Raises `InputError` for an unknown method, an option that it does not take and a column that the table lacks.
+    """
+    if method not in METHODS:
+        raise InputError(f"method is {method!r}; choose one of {', '.join(METHODS)}")
+    chosen = METHODS[method]
+    if unknown := untaken(method, options):
+        raise InputError(f"{method} does not take {spoken(unknown)}: leave it out, or choose another method")
+    if lacking := missing(battles, method, options):
+        raise InputError(f"{method} needs {lacking}")
+    if strange := sorted(set(options.anchors) - set(battles.models)):
+        raise InputError(f"there is no model {strange[0]!r} to anchor; there are: {', '.join(battles.models[:20])}")
+    told = heard(battles, options)
+    return chosen.run(told, merge_orders(told, options.merge, flips=options.flips), options)
+
+
+METHODS: Registry[Method] = registry.METHODS
+"""Every method by the name used on the command line."""

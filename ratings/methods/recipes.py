@@ -1,0 +1,273 @@
+"""How each method goes from judgments to ratings with intervals; `ratings.methods` lists them by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venire.arena.battles import Battles
+from venire.arena.errors import InputError
+from venire.ratings.data.checks import finite
+from venire.ratings.data.comparisons import Comparisons
+from venire.ratings.data.merging import Judgments, merge_orders
+from venire.ratings.data.result import Ratings
+from venire.ratings.inference.intervals import anchor_shift, errors_for, finished
+from venire.ratings.inference.options import Options
+from venire.ratings.methods.method import JUDGE_OPTIONS, Method
+from venire.ratings.pairwise.apart import Rated, joined, unrated
+from venire.ratings.pairwise.bradley_terry import NotConvergedError, bradley_terry
+from venire.ratings.pairwise.covariates import covariates
+from venire.ratings.pairwise.elo import online_elo
+from venire.ratings.pairwise.even_pairs import even_pairs
+from venire.ratings.pairwise.existence import groups_of, weak_components
+from venire.ratings.pairwise.m_elo import m_elo
+from venire.ratings.pairwise.ties import NoTieParameterError, davidson, rao_kupper
+from venire.ratings.pairwise.trueskill import trueskill
+from venire.ratings.pairwise.win_rate import WinRates, win_rate, win_rate_balanced
+from venire.ratings.pairwise.wins import win_counts
+
+__all__ = [
+    "BRADLEY_TERRY",
+    "CONSISTENCY",
+    "COVARIATES",
+    "ELO",
+    "EVEN_PAIRS",
+    "M_ELO",
+    "TRUESKILL",
+    "WIN_RATE",
+    "WIN_RATE_BALANCED",
+    "by_bradley_terry",
+    "by_consistency",
+    "by_elo",
+    "by_even_pairs",
+    "by_m_elo",
+    "by_trueskill",
+    "by_win_rate",
+    "by_win_rate_balanced",
+    "rated_apart",
+    "with_covariates",
+]
+
+_FEW_SHUFFLES = 10
+"""Orders of one bootstrap replicate: the replicates differ by more than their orders do."""
+
+
+def by_bradley_terry(battles: Battles, judgments: Judgments, options: Options) -> Rated:
+    """Ties by choice; models that no chain of wins joins are rated apart, unless a ridge joins them.
+
+    A group whose ties have no finite parameter is not rated, with the reason. Raises `InputError` for ties as an
+    outcome on judgments that are neither win, tie nor loss.
+    """
+    data = judgments.comparisons()
+    if options.ties == "drop":
+        data = data.select(data.y != 0.5)
+    return rated_apart(data, options, _bradley_terry_of)
+
+
+def _bradley_terry_of(data: Comparisons, options: Options) -> Rated:
+    ridge, anchors = options.ridge or 0.0, {name: elo for name, elo in options.anchors.items() if name in data.models}
+    if options.ties in ("rao-kupper", "davidson"):
+        if not np.isin(data.y, (0.0, 0.5, 1.0)).all():
+            raise InputError(
+                f"--ties {options.ties} needs judgments that are a win, a tie or a loss; a tie in one order and a win "
+                "in the other are half a win here: add --merge strict, which counts them as ties"
+            )
+        fit = rao_kupper if options.ties == "rao-kupper" else davidson
+        found = fit(data, ridge=ridge, anchors=anchors)
+        more = {"tie": found.tie, "tie_se": found.tie_se}
+        return finished(
+            found.ratings,
+            data,
+            options,
+            refit=lambda rows: fit(data.select(rows), ridge=ridge, anchors=anchors).ratings,
+            more=more,
+        )
+    ratings = bradley_terry(data, ridge=ridge, anchors=anchors, errors=errors_for(data, options))
+    return finished(ratings, data, options, ridge=ridge)
+
+
+def rated_apart(data: Comparisons, options: Options, rate_group: Callable[[Comparisons, Options], Rated]) -> Rated:
+    """Models that no chain of wins joins are rated apart, each group by `rate_group`, unless a ridge joins them."""
+    counts = win_counts(data)
+    held = np.isin(data.models, list(options.anchors))
+    groups = groups_of(counts, held)
+
+    def rate_one(part: Comparisons) -> Rated:
+        try:
+            return rate_group(part, options)
+        except (NotConvergedError, NoTieParameterError) as error:
+            return unrated(part, dict.fromkeys(part.models, str(error)))
+
+    facts = {"components": weak_components(counts), "between_groups": 0}
+    if options.ridge or len(groups) < 2:
+        found = rate_one(data)
+    else:
+        wins = np.bincount(counts.first, counts.won, len(data.models))
+        wins += np.bincount(counts.second, counts.lost, len(data.models))
+        played = counts.played
+        found = joined(data, groups, rate_one, lambda code: _alone(float(wins[code]), float(played[code])))
+        facts["between_groups"] = len(data) - sum(int(fit["judgments"]) for fit in found.fits)
+    return replace(found, diagnostics={**found.diagnostics, **facts})
+
+
+def _alone(won: float, played: float) -> str:
+    """Why a model that shares its group with no other has no finite rating."""
+    if played == 0.0:
+        return "took part in no readable judgment"
+    if won == played:
+        return "won every judgment it took part in: no finite rating exists"
+    if won == 0.0:
+        return "lost every judgment it took part in: no finite rating exists"
+    return "no chain of wins leads both to it and back from it: no finite rating exists"
+
+
+def by_even_pairs(battles: Battles, judgments: Judgments, options: Options) -> Rated:
+    """Bradley-Terry ratings as if all pairs had been asked alike, by a curve that has room for another judge than that.
+
+    Models that no chain of wins joins are rated apart.
+    """
+
+    def rate_group(part: Comparisons, told: Options) -> Rated:
+        found = even_pairs(part)
+
+        def refit(rows: NDArray[np.intp]) -> Ratings:
+            return even_pairs(part.select(rows)).ratings
+
+        return finished(found.ratings, part, told, refit=refit, more={"lapse": found.lapse})
+
+    return rated_apart(judgments.comparisons(), options, rate_group)
+
+
+def by_m_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated:
+    """m-ELO: Bradley-Terry on halved ties, without ridge."""
+
+    def rate_group(part: Comparisons, told: Options) -> Rated:
+        return finished(m_elo(part, errors=errors_for(part, told)), part, told)
+
+    return rated_apart(judgments.comparisons(), options, rate_group)
+
+
+def with_covariates(battles: Battles, judgments: Judgments, options: Options) -> Rated:
+    """One row a verdict, so that position can be a covariate; flips stay as the two verdicts that they are.
+
+    Raises `InputError` for a covariate that is not there, and as `covariates` does.
+    """
+    rows = merge_orders(battles, "none")
+    data, names, ridge = rows.comparisons(), options.covariates, options.ridge or 0.0
+    table = np.column_stack([_column(rows, name) for name in names])
+    found = covariates(data, table, names, ridge=ridge, errors=errors_for(data, options))
+    lo, hi = found.interval(options.level)
+    figures = (found.coefficients, found.se, lo, hi, found.p_values)
+    told: dict[str, Any] = {
+        "covariates": [
+            dict(zip(("name", "coefficient", "se", "lo", "hi", "p"), (name, *map(finite, row)), strict=True))
+            for name, row in zip(found.names, zip(*(one.tolist() for one in figures), strict=True), strict=True)
+        ],
+        "kendall_without": found.kendall,
+        "log_likelihood_without": found.plain_log_likelihood,
+        "flips_as": "two verdicts",
+    }
+    return finished(
+        found.ratings,
+        data,
+        options,
+        refit=lambda drawn: covariates(data.select(drawn), table[drawn], names, ridge=ridge, errors="none").ratings,
+        figures={"elo_without": found.plain.elo + anchor_shift(found.plain, options.anchors)},
+        more=told,
+    )
+
+
+def _column(rows: Judgments, name: str) -> NDArray[np.float64]:
+    if name == "position":
+        if rows.first is None:
+            raise InputError("position is not known: the table does not say which completion was shown first")
+        return rows.first.astype(np.float64)
+    if name not in rows.features:
+        raise InputError(f"there is no covariate {name!r}; there are: {', '.join(['position', *rows.features])}")
+    return rows.features[name]
+
+
+def by_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated:
+    """Online Elo over shuffled orders; `shuffle_sd` is how much a single order owes to chance."""
+    data, seed = judgments.comparisons(), options.seed
+    found = online_elo(data, seed=seed)
+    return finished(
+        found.ratings,
+        data,
+        options,
+        refit=lambda rows: online_elo(data.select(rows), seed=seed, shuffles=_FEW_SHUFFLES).ratings,
+        figures={"shuffle_sd": found.sd},
+    )
+
+
+def by_trueskill(battles: Battles, judgments: Judgments, options: Options) -> Rated:
+    """TrueSkill over shuffled orders; ties are left out and counted."""
+    data, seed = judgments.comparisons(), options.seed
+    found = trueskill(data, seed=seed)
+    return finished(
+        found.ratings,
+        data,
+        options,
+        refit=lambda rows: trueskill(data.select(rows), seed=seed, shuffles=_FEW_SHUFFLES).ratings,
+        figures={"mu": found.mu, "sigma": found.sigma},
+        more={"ties_left_out": found.ties},
+    )
+
+
+def by_win_rate(battles: Battles, judgments: Judgments, options: Options) -> Rated:
+    """Shares of battles won, with their errors, and log odds of these as ratings."""
+    return _rates(win_rate, judgments, options)
+
+
+def by_win_rate_balanced(battles: Battles, judgments: Judgments, options: Options) -> Rated:
+    """Means over opponents of the shares won against each, and log odds of these as ratings."""
+    return _rates(win_rate_balanced, judgments, options)
+
+
+def _rates(rates: Callable[[Comparisons], WinRates], judgments: Judgments, options: Options) -> Rated:
+    data = judgments.comparisons()
+    found, parts = rates(data), weak_components(win_counts(data))
+    apart = f"the models fall into {parts} parts that never met: rates of different parts do not compare"
+    return finished(
+        found.ratings,
+        data,
+        options,
+        refit=lambda rows: rates(data.select(rows)).ratings,
+        figures={"win_rate": found.rate, "win_rate_se": found.se},
+        more={"notes": [apart]} if parts > 1 else None,
+    )
+
+
+def by_consistency(battles: Battles, judgments: Judgments, options: Options) -> Rated:
+    """Models are not rated: judges are, beside every method's board, and this is the board of them alone."""
+    return unrated(replace(judgments.comparisons().select(np.zeros(len(judgments), dtype=np.bool_)), models=()), {})
+
+
+BRADLEY_TERRY = Method(
+    by_bradley_terry, "maximum likelihood of P = sigma(R_A - R_B)", frozenset({"ridge", "errors", "ties"})
+)
+EVEN_PAIRS = Method(by_even_pairs, "the same as if every pair had been asked alike, whatever a policy asked")
+COVARIATES = Method(
+    with_covariates,
+    "the same, with length, style or position accounted for",
+    frozenset({"ridge", "errors", "covariates"}),
+    ignores=frozenset({"merge", "flips"}),
+)
+M_ELO = Method(by_m_elo, "Bradley-Terry under its other name", frozenset({"errors"}))
+# One battle after another has no weight.
+ELO = Method(by_elo, "online Elo, mean over shuffled orders", ignores=frozenset({"judge_weights"}))
+TRUESKILL = Method(
+    by_trueskill, "TrueSkill without draws, mean over shuffled orders", ignores=frozenset({"judge_weights"})
+)
+WIN_RATE = Method(by_win_rate, "share of battles won, a tie counting half")
+WIN_RATE_BALANCED = Method(by_win_rate_balanced, "mean over opponents of the share won against each")
+CONSISTENCY = Method(
+    by_consistency,
+    "judges alone: how firmly each decides",
+    ignores=frozenset({"merge", "flips", "anchors"}) | JUDGE_OPTIONS,
+    rates=False,
+)

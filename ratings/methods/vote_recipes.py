@@ -1,0 +1,202 @@
+"""How methods that put models in an order by votes go from judgments to what a leaderboard shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venire.arena.battles import Battles
+from venire.ratings.data.ballots import ballot_votes
+from venire.ratings.data.comparisons import Comparisons
+from venire.ratings.data.counted_ballots import counted
+from venire.ratings.data.merging import Judgments
+from venire.ratings.data.order import Order, Votes, votes
+from venire.ratings.data.result import Ratings
+from venire.ratings.inference.options import Options
+from venire.ratings.methods.method import Method
+from venire.ratings.pairwise.apart import Rated
+from venire.ratings.pairwise.existence import weak_components
+from venire.ratings.pairwise.wins import win_counts
+from venire.ratings.voting.kemeny import kemeny_young
+from venire.ratings.voting.markov import markov
+from venire.ratings.voting.order_intervals import OrderDraws, OrderRefit, Places, redrawn_positions
+from venire.ratings.voting.ranked_pairs import ranked_pairs
+from venire.ratings.voting.schulze import schulze
+from venire.ratings.voting.tallies import borda, copeland, minimax
+
+__all__ = [
+    "BORDA",
+    "COPELAND",
+    "KEMENY",
+    "MARKOV",
+    "MINIMAX",
+    "RANKED_PAIRS",
+    "SCHULZE",
+    "by_kemeny",
+    "by_votes",
+    "order_facts",
+    "ordered",
+]
+
+_NO_VOTES = "took part in no readable judgment"
+_MOST_COUNTED = 2**53
+"""Numbers of orders up to here are told as they are: JSON's readers hold no larger whole numbers."""
+
+
+def by_kemeny(battles: Battles, judgments: Judgments, options: Options) -> Rated:
+    """Kemeny-Young; rows drawn again share out as many seconds as the order itself may take."""
+    (data, whole, drawn), unproved = _votes(battles, judgments), []
+
+    def refit(rows: NDArray[np.intp]) -> Order:
+        found = kemeny_young(drawn(rows), seconds=options.seconds / options.replicates)
+        unproved.append(not found.proved)
+        return found
+
+    order = kemeny_young(whole, seconds=options.seconds)
+    found = ordered(order, data, options, refit=refit, notes=_kemeny_notes(order, options.seconds))
+    if not any(unproved):
+        return found
+    late = f"the orders of {sum(unproved)} of {len(unproved)} draws are not proved: intervals of ranks may be too wide"
+    return replace(found, diagnostics={**found.diagnostics, "notes": [*found.diagnostics["notes"], late]})
+
+
+def by_votes(method: Callable[[Votes], Order], battles: Battles, judgments: Judgments, options: Options) -> Rated:
+    """Any method that takes pairwise votes alone."""
+    data, whole, drawn = _votes(battles, judgments)
+    return ordered(method(whole), data, options, refit=lambda rows: method(drawn(rows)))
+
+
+def _votes(battles: Battles, judgments: Judgments) -> tuple[Comparisons, Votes, Callable[[NDArray[np.intp]], Votes]]:
+    """The rows that are drawn again, their votes, and those of a draw, by position.
+
+    Of ballots two unranked models have half a vote each, which judgments of pairs leave out: without it a share of
+    votes would be among fewer the more rarely a model is ranked.
+    """
+    if battles.ballots is None:
+        data = judgments.comparisons()
+        return data, votes(data), lambda rows: votes(data.select(rows))
+    found = counted(battles, judgments)
+    return found.data, ballot_votes(found.ballots), lambda rows: ballot_votes(found.drawn(rows))
+
+
+def ordered(
+    order: Order,
+    data: Comparisons,
+    options: Options,
+    *,
+    refit: OrderRefit | None = None,
+    notes: Sequence[str] = (),
+) -> Rated:
+    """An order as a leaderboard shows it: places and no Elo points, since an order is not a scale.
+
+    Under `options.replicates` rows are drawn again, whole clusters where there are any, and `refit` puts the models in
+    order by each draw; without either there are no intervals of ranks. `notes` join those of the diagnostics.
+    """
+    size, known = len(order.models), np.isfinite(order.position)
+    drawn, places, errors = None, None, "none"
+    if options.replicates and refit is not None:
+        drawn = redrawn_positions(data, refit, order, replicates=options.replicates, seed=options.seed)
+        places = drawn.places(options.level)
+        errors = f"bootstrap over {drawn.units} {'instructions' if drawn.unit == 'cluster' else 'battles'}"
+    nothing, blank = np.zeros(size, dtype=np.int64), np.full(size, np.nan)
+    places = places or Places(nothing, nothing, nothing, blank)
+    figures = {"position": order.position}
+    if order.score is not None:
+        figures[order.unit or "score"] = order.score
+    return Rated(
+        ratings=Ratings(
+            method=order.method,
+            models=order.models,
+            logits=blank,
+            battles=data.played,
+            gauge="order",
+            errors=errors,
+            score=order.score,
+            unit=order.unit,
+        ),
+        lo=blank,
+        hi=blank,
+        se=blank,
+        rank_lo=places.lo,
+        rank_hi=places.hi,
+        tier=places.tier,
+        best=places.best,
+        group=known.astype(np.int64),
+        groups=(tuple(name for name, there in zip(order.models, known.tolist(), strict=True) if there),),
+        reasons={name: _NO_VOTES for name, there in zip(order.models, known.tolist(), strict=True) if not there},
+        figures=figures,
+        fits=({"group": 1, "models": int(known.sum()), "judgments": len(data), **_unsure(order, options, drawn)},),
+        without_estimate=0 if drawn is None else drawn.without_estimate,
+        diagnostics=order_facts(order, [*_apart(data, known), *notes]),
+        position=order.position,
+    )
+
+
+def _kemeny_notes(order: Order, seconds: float) -> list[str]:
+    if not order.proved:
+        return [
+            f"not proved within {seconds:g} s: this order contradicts {order.cost:g} of weight, and no order less than "
+            f"{order.lower_bound:g}"
+        ]
+    if order.optimal_orders is None:
+        return ["other orders may cost the same: too many models have majorities in circles, or ties, to count them"]
+    if order.optimal_orders > 1:
+        return ["several orders cost the same: positions are means over all of them"]
+    return []
+
+
+def _apart(data: Comparisons, known: NDArray[np.bool_]) -> list[str]:
+    parts = weak_components(win_counts(data)) - int(np.count_nonzero(~known))
+    apart = f"the models fall into {parts} parts that never met: the order between models of two parts means nothing"
+    return [apart] if parts > 1 else []
+
+
+def _unsure(order: Order, options: Options, drawn: OrderDraws | None) -> dict[str, str]:
+    """Why ranks have no intervals, where they have none."""
+    if drawn is None:
+        return {"errors_reason": f"no rank intervals: {order.method} has none by formula; --bootstrap 200 draws them"}
+    if drawn.units < 2:
+        return {"errors_reason": "no errors: all judgments are of one cluster, so nothing can be drawn again"}
+    return {}
+
+
+def order_facts(order: Order, notes: list[str]) -> dict[str, Any]:
+    """What the diagnostics say of an order, as plain JSON values."""
+    count = order.optimal_orders
+    return {
+        "order": list(order.order),
+        "cost": order.cost,
+        "lower_bound": order.lower_bound,
+        "proved": order.proved,
+        "optimal_orders": count if count is None or count <= _MOST_COUNTED else None,
+        "notes": notes,
+    }
+
+
+_NO_ANCHORS = frozenset({"anchors"})
+
+KEMENY = Method(
+    by_kemeny,
+    "the order that contradicts the least votes, exact",
+    frozenset({"seconds"}),
+    ignores=_NO_ANCHORS,
+    orders=True,
+)
+
+
+def _of_votes(order: Callable[[Votes], Order], purpose: str) -> Method:
+    """A method that takes pairwise votes and nothing else."""
+    return Method(partial(by_votes, order), purpose, ignores=_NO_ANCHORS, orders=True)
+
+
+BORDA = _of_votes(borda, "an order by the share of votes that prefer a model")
+COPELAND = _of_votes(copeland, "an order by the share of opponents that a majority puts below")
+MINIMAX = _of_votes(minimax, "an order by the worst defeat")
+RANKED_PAIRS = _of_votes(ranked_pairs, "an order by majorities, the largest first, that close no cycle")
+SCHULZE = _of_votes(schulze, "an order by the strongest paths of majorities")
+MARKOV = _of_votes(markov, "an order by where a walk that follows votes spends its time")

@@ -1,0 +1,280 @@
+"""Covariance of Bradley-Terry ratings: what their errors are, and how errors of two models hang together.
+
+The estimate moves by `bread @ score` when the score (the gradient of the log-likelihood) moves, so its covariance is
+bread times the scatter of the scores of independent units times bread: the sandwich. Units are clusters (all rows of
+one instruction) or single rows. Only differences of ratings are determined, so the information matrix is singular
+along equal shifts; that one direction is fixed exactly, never guessed by a pseudo-inverse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from venire.arena.errors import InputError
+from venire.ratings.data.clusters import grouped, products
+from venire.ratings.data.comparisons import Comparisons
+from venire.ratings.pairwise.information import inverse_information
+
+__all__ = [
+    "Covariance",
+    "Errors",
+    "PairErrors",
+    "blank_without_scatter",
+    "bradley_terry_covariance",
+    "covariance_and_floor",
+    "few_clusters",
+    "largest_score",
+    "model_covariance",
+    "rated_rows",
+    "sandwiched",
+]
+
+Errors = Literal["cluster", "sandwich", "hessian", "none"]
+PairErrors = Literal["cluster", "sandwich", "hessian"]
+
+FEW_CLUSTERS = 20
+"""Below this many clusters intervals run narrow even with Student's t."""
+
+_CHUNK = 1 << 16
+_NO_SCATTER = 1e-20
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Covariance:
+    """Covariance `matrix` (n, n) of ratings in logits, in the gauge of the ratings it was asked for.
+
+    `degrees` of freedom belong to Student's t (infinite: a normal distribution), `errors` says how the matrix was
+    found, `clusters` how many independent units it rests on. A fixed model has an error of 0, since nothing was
+    estimated; a model whose error cannot be told has NaN in its row and column. `reason` says why, or warns; else None.
+    """
+
+    matrix: Matrix
+    degrees: float
+    errors: str
+    clusters: int
+    reason: str | None = None
+
+    @property
+    def se(self) -> Vector:
+        """Standard errors (n,) in logits."""
+        return np.asarray(np.sqrt(np.maximum(np.diagonal(self.matrix), 0.0)))
+
+
+def bradley_terry_covariance(
+    data: Comparisons,
+    logits: Vector,
+    *,
+    ridge: float = 0.0,
+    errors: PairErrors = "cluster",
+    fixed: NDArray[np.bool_] | None = None,
+) -> Covariance:
+    """Covariance of Bradley-Terry ratings `logits` (n,) at their maximum; docs/ratings.md.
+
+    NaN in `logits` is a model without an estimate: its rows are left out. `fixed` (n,) marks models that were held.
+    "cluster" sums scores within clusters, "sandwich" takes each row for itself; both carry the factor C / (C - 1) and
+    C - 1 degrees of freedom, C units. "hessian" trusts the model and weights as counts. Raises `InputError` for a
+    choice that the data do not allow and where models were never compared with the others.
+    """
+    held = np.zeros(len(data.models), dtype=np.bool_) if fixed is None else np.asarray(fixed, dtype=np.bool_)
+    _check(data, logits, held, ridge, errors)
+    rows = rated_rows(data, logits)
+    outcomes = rows.y if rows.weight is None else rows.y[rows.weight > 0.0]
+    if errors == "hessian" and not bool(np.all((outcomes == 0.0) | (outcomes == 1.0))):
+        raise InputError(
+            "errors='hessian' holds only where every outcome is 0 or 1: a tie or a probability scatters less than the "
+            "model says; use errors='sandwich' or 'cluster'"
+        )
+    return _both(data, rows, logits, ridge, errors, held)[0]
+
+
+def covariance_and_floor(data: Comparisons, logits: Vector) -> tuple[Covariance, Matrix]:
+    """`bradley_terry_covariance` and `model_covariance` for the work of one, of ratings without ridge or held models.
+
+    Clustered where the data has clusters, else by row. Raises as these do.
+    """
+    held = np.zeros(len(data.models), dtype=np.bool_)
+    errors: PairErrors = "sandwich" if data.cluster is None else "cluster"
+    _check(data, logits, held, 0.0, errors)
+    return _both(data, rated_rows(data, logits), logits, 0.0, errors, held)
+
+
+def _both(
+    data: Comparisons, rows: Comparisons, logits: Vector, ridge: float, errors: PairErrors, held: NDArray[np.bool_]
+) -> tuple[Covariance, Matrix]:
+    """The covariance that was asked for and that of the model alone, which is the bread of the sandwich."""
+    rated = np.flatnonzero(np.isfinite(logits))
+    at, free = logits[rated], ~held[rated]
+    totals, residuals = _totals_and_residuals(rows, at)
+    bread = inverse_information(totals, at, ridge=ridge, free=free, models=rows.models)
+    own = _spread(data, rated, bread, np.inf, errors, int(np.count_nonzero(residuals)), None)
+    if errors == "hessian":
+        return own, own.matrix
+    meat, units = _scatter(rows, residuals, errors == "cluster")
+    largest = largest_score(residuals, rows.y, rows.weight)
+    matrix, degrees, reason = sandwiched(
+        bread, meat, units, free=free, models=rows.models, largest=largest, errors=errors
+    )
+    return _spread(data, rated, matrix, degrees, errors, units, reason), own.matrix
+
+
+def sandwiched(
+    bread: Matrix,
+    meat: Matrix,
+    units: int,
+    *,
+    free: NDArray[np.bool_],
+    models: tuple[str, ...],
+    largest: float,
+    errors: str,
+    unit: str = "comparison",
+) -> tuple[Matrix, float, str | None]:
+    """Covariance (n, n), degrees of freedom, and what there is to say of them: the scatter of `units` scores.
+
+    `bread` is the inverse information, `meat` the sum of outer products of the units' scores, `free` (n,) the models
+    that were not held, `largest` the most that a row's score is the difference of, `unit` what a row is.
+    """
+    if units < 2:
+        nothing = np.where(free[:, None] | free[None, :], np.nan, 0.0)
+        return nothing, np.nan, f"errors cannot be told from one {'cluster' if errors == 'cluster' else unit}"
+    matrix = bread @ meat @ bread * (units / (units - 1))
+    reason = blank_without_scatter(models, matrix, np.where(free, np.diagonal(bread), np.nan) * largest)
+    return matrix, float(units - 1), reason or few_clusters(units, int(free.sum()), errors)
+
+
+def model_covariance(
+    data: Comparisons, logits: Vector, *, ridge: float = 0.0, fixed: NDArray[np.bool_] | None = None
+) -> Matrix:
+    """The inverse information (n, n) of any targets: what errors would be if the model told all of its noise.
+
+    With ties or probabilities it is no covariance but a floor for one, to stop by. Raises as the other does.
+    """
+    held = np.zeros(len(data.models), dtype=np.bool_) if fixed is None else np.asarray(fixed, dtype=np.bool_)
+    _check(data, logits, held, ridge, "hessian")
+    rows = rated_rows(data, logits)
+    rated = np.flatnonzero(np.isfinite(logits))
+    totals, _ = _totals_and_residuals(rows, logits[rated])
+    bread = inverse_information(totals, logits[rated], ridge=ridge, free=~held[rated], models=rows.models)
+    return _spread(data, rated, bread, np.inf, "model", 0, None).matrix
+
+
+def rated_rows(data: Comparisons, logits: Vector) -> Comparisons:
+    """The rows between models with finite `logits`, coded into those models alone."""
+    rated = np.isfinite(logits)
+    if rated.all():
+        return data
+    place = np.cumsum(rated, dtype=np.int32) - np.int32(1)
+    rows = data.select(rated[data.a] & rated[data.b])
+    models = tuple(name for name, known in zip(data.models, rated.tolist(), strict=True) if known)
+    return replace(rows, models=models, a=place[rows.a], b=place[rows.b])
+
+
+def _check(data: Comparisons, logits: Vector, held: NDArray[np.bool_], ridge: float, errors: str) -> None:
+    for argument, given in (("logits", logits), ("fixed", held)):
+        if given.shape != (len(data.models),):
+            raise InputError(
+                f"{argument} has shape {given.shape}; give one value for each of {len(data.models)} models"
+            )
+    if not (ridge >= 0.0 and np.isfinite(ridge)):
+        raise InputError(f"ridge is {ridge}; give 0 or a positive number")
+    if errors not in ("cluster", "sandwich", "hessian"):
+        raise InputError(f"errors is {errors!r}; give 'cluster', 'sandwich' or 'hessian'")
+    if errors == "cluster" and data.cluster is None:
+        raise InputError("errors='cluster' needs comparisons with a cluster; give one, or use errors='sandwich'")
+
+
+def _totals_and_residuals(rows: Comparisons, logits: Vector) -> tuple[Matrix, Vector]:
+    """Weight of each pair (n, n), both ways, and each row's weighted outcome less its expectation (rows,)."""
+    size = len(logits)
+    gap = logits[:, None] - logits[None, :]
+    share = expit(gap).ravel()
+    against = expit(-gap).ravel()
+    chunk = max(_CHUNK, 4 * size * size)
+    totals = np.zeros(size * size)
+    residuals = np.empty(len(rows))
+    for start in range(0, len(rows), chunk):
+        part = slice(start, start + chunk)
+        key = rows.a[part].astype(np.int64)
+        key *= size
+        key += rows.b[part]
+        weight = None if rows.weight is None else rows.weight[part]
+        totals += np.bincount(key, weight, size * size)
+        # Outcome less share, written so that a share of all but 1 costs no digits.
+        y, out = rows.y[part], residuals[part]
+        np.multiply(y, against.take(key), out=out)
+        out -= (1.0 - y) * share.take(key)
+        if weight is not None:
+            out *= weight
+    square = totals.reshape(size, size)
+    return square + square.T, residuals
+
+
+def _scatter(rows: Comparisons, residuals: Vector, clustered: bool) -> tuple[Matrix, int]:
+    """Sum over units of score times score (n, n), and the number of units with any weight."""
+    size = len(rows.models)
+    counted = slice(None) if rows.weight is None else rows.weight > 0.0
+    if not clustered or rows.cluster is None:
+        key = rows.a.astype(np.int64) * size + rows.b
+        square = np.bincount(key, residuals * residuals, size * size).reshape(size, size)
+        square = square + square.T
+        return np.diag(square.sum(axis=1)) - square, len(rows.y[counted])
+    group, count = grouped(rows.cluster[counted], len(residuals))
+    told = residuals[counted]
+    return products(group, count, rows.a[counted], told, rows.b[counted], -told, size), count
+
+
+def largest_score(residuals: Vector, y: Vector, weight: Vector | None) -> float:
+    """The most that a row's residual (rows,) is the difference of, to which its rounding is relative.
+
+    A heavy win that was expected is all but no residual and has all but no rounding; a heavy tie has it in full.
+    """
+    if weight is None:
+        return 1.0
+    return float((np.abs(residuals) + 2.0 * weight * np.minimum(y, 1.0 - y)).max(initial=0.0))
+
+
+def blank_without_scatter(names: Sequence[str], matrix: Matrix, reach: Vector) -> str | None:
+    """NaN, in place, where a covariance (n, n) is that of scores that do not scatter at all: 0 would be a lie.
+
+    `reach` (n,) is how far a row of the `largest_score` moves each estimate, NaN for what was held. Returns the reason,
+    with the `names` it is about, or None.
+    """
+    silent = np.diagonal(matrix) <= _NO_SCATTER * reach**2
+    if not silent.any():
+        return None
+    matrix[silent, :] = np.nan
+    matrix[:, silent] = np.nan
+    named = [names[code] for code in np.flatnonzero(silent).tolist()]
+    shown = ", ".join(named[:5]) + (f" and {len(named) - 5} more" if len(named) > 5 else "")
+    return f"outcomes do not scatter between units, so that no error can be told: {shown}"
+
+
+def few_clusters(units: int, models: int, errors: str) -> str | None:
+    """What to say of errors from so few clusters that they cannot be relied on; None where there is nothing to say."""
+    if errors != "cluster":
+        return None
+    if units <= models:
+        return f"{units} clusters for {models} models: some differences between several models come out with no error"
+    if units < FEW_CLUSTERS:
+        return f"only {units} clusters: intervals may be too narrow"
+    return None
+
+
+def _spread(
+    data: Comparisons, rated: NDArray[np.intp], inner: Matrix, degrees: float, errors: str, units: int, why: str | None
+) -> Covariance:
+    """Back to all models, with NaN for those without an estimate."""
+    size = len(data.models)
+    if len(rated) == size:
+        return Covariance(inner, degrees, errors, units, why)
+    matrix = np.full((size, size), np.nan)
+    matrix[np.ix_(rated, rated)] = inner
+    return Covariance(matrix, degrees, errors, units, why)

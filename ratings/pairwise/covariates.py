@@ -1,0 +1,262 @@
+"""Bradley-Terry ratings with covariates: what is left of a model's strength once length, style or position is paid for.
+
+P(A beats B) = sigma(R_A - R_B + w . x), x of A less B. Covariates are never centred: a row read from B's side must be
+the same row with its sign turned, and a centred column is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse import csc_array
+
+from venire.arena.errors import InputError
+from venire.ratings.data.clusters import grouped, products
+from venire.ratings.data.comparisons import Comparisons
+from venire.ratings.data.correlations import kendall
+from venire.ratings.data.distributions import student
+from venire.ratings.data.result import Ratings
+from venire.ratings.pairwise.bradley_terry import bradley_terry
+from venire.ratings.pairwise.covariance import Errors, blank_without_scatter, largest_score
+from venire.ratings.pairwise.regression import Design, design, gauge, largest, maximise, outer, residuals, totals
+
+__all__ = ["CovariateRatings", "covariates", "position"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CovariateRatings:
+    """Ratings with covariates beside those without, on the same rows.
+
+    `coefficients` (k,) are in logits a unit of their column, `covariance` (k, k) is theirs; NaN is a column left out,
+    and `ratings.diagnostics["left_out"]` says why. Its `own_information` is, for each column, the share of what it says
+    that neither the models nor other columns say as well: near 0, ratings and coefficient can hardly be told apart.
+    `kendall` is tau-b between the two orders of models: 1 where the
+    covariates change no place.
+    """
+
+    ratings: Ratings
+    plain: Ratings
+    names: tuple[str, ...]
+    coefficients: NDArray[np.float64]
+    covariance: NDArray[np.float64] | None
+    log_likelihood: float
+    plain_log_likelihood: float
+    kendall: float
+
+    @property
+    def se(self) -> NDArray[np.float64]:
+        """Standard errors (k,) of the coefficients; NaN where none is known."""
+        if self.covariance is None:
+            return np.full(len(self.names), np.nan)
+        return np.asarray(np.sqrt(np.diagonal(self.covariance)))
+
+    def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Lower and upper bound (k,) of the coefficients. Raises InputError for a level."""
+        half = self.ratings.quantile(level) * self.se
+        return self.coefficients - half, self.coefficients + half
+
+    @property
+    def p_values(self) -> NDArray[np.float64]:
+        """Two-sided p values (k,) of the coefficients against 0; NaN where no error is known."""
+        return np.asarray(2.0 * student.sf(np.abs(self.coefficients) / self.se, self.ratings.degrees))
+
+
+def position(swapped: ArrayLike) -> NDArray[np.float64]:
+    """The covariate for the order shown, (rows,): +1 where A stood first, -1 where B did (`swapped`)."""
+    return np.where(np.asarray(swapped, dtype=np.bool_), -1.0, 1.0)
+
+
+def covariates(
+    data: Comparisons, x: ArrayLike, names: Sequence[str], *, ridge: float = 0.0, errors: Errors | None = None
+) -> CovariateRatings:
+    """Maximum-likelihood ratings with the columns x (rows, k) of A less B, named by `names`; Remeli and Hardt 2026.
+
+    `ridge` is lambda in lambda / 2 |R|^2; coefficients are not held back. `errors` None is "cluster" where the data
+    has clusters, else "sandwich". A column of zeros is left out, its coefficient NaN: no other figure depends on it.
+    Raises `InputError` for columns that follow from others or from the models, since which one to leave out changes
+    what the rest mean; `SeparatedError` where the models have no common estimate, `CovariateSeparatedError` where
+    the coefficients have none, and `NotConvergedError`.
+    """
+    table, labels = _table(x, names, len(data)), tuple(names)
+    if not (np.isfinite(ridge) and ridge >= 0.0):
+        raise InputError(f"ridge is {ridge}; give a finite number, 0 or more")
+    used = np.ones(len(data), dtype=np.bool_) if data.weight is None else data.weight > 0.0
+    if not used.all():
+        data, table = data.select(used), table[used]
+    kind = _kind(errors, data)
+    kept = np.flatnonzero(largest(table))
+    if len(kept) < len(labels):
+        table = table[:, kept]
+    plain = bradley_terry(data, ridge=ridge, errors=kind)
+    full = _fit(data, table, tuple(labels[column] for column in kept), ridge, kind)
+    missing = {labels[column]: "it is 0 in every row" for column in range(len(labels)) if column not in set(kept)}
+    size, coefficients = len(data.models), np.full(len(labels), np.nan)
+    coefficients[kept] = full.point[size:]
+    return CovariateRatings(
+        ratings=_ratings(data, full, kind, missing),
+        plain=plain,
+        names=labels,
+        coefficients=coefficients,
+        covariance=None if full.covariance is None else _widened(full.covariance[size:, size:], kept, len(labels)),
+        log_likelihood=full.log_likelihood,
+        plain_log_likelihood=float(plain.diagnostics["log_likelihood"]),
+        kendall=_kendall(plain.logits, full.point[:size]),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fit:
+    """One fit over all models; those that never played are NaN."""
+
+    point: NDArray[np.float64]
+    covariance: NDArray[np.float64] | None
+    degrees: float
+    log_likelihood: float
+    iterations: int
+    gradient: float
+    absent: NDArray[np.intp]
+    no_errors: str | None
+    own: dict[str, float]
+
+
+def _fit(data: Comparisons, x: NDArray[np.float64], names: tuple[str, ...], ridge: float, kind: Errors) -> _Fit:
+    played = np.bincount(data.a, minlength=len(data.models)) + np.bincount(data.b, minlength=len(data.models)) > 0
+    present = np.flatnonzero(played)
+    size, k = len(present), x.shape[1]
+    if not size:
+        raise InputError("there is no comparison with a weight above 0: nothing can be rated")
+    codes = (np.cumsum(played) - 1).astype(np.int32)
+    rows = design(size, codes[data.a], codes[data.b], np.ascontiguousarray(x), data.y, data.weight)
+    penalty = np.concatenate([np.full(size, ridge), np.zeros(k)])
+    point, information, iterations = maximise(rows, names, penalty)
+    surprise, likelihood = residuals(rows, point)
+    slope = totals(rows, surprise) - penalty * point
+    fixed = gauge(information, size)
+    fixed[np.diag_indices_from(fixed)] += penalty
+    inverse = cho_solve(cho_factor(fixed, lower=True), np.eye(len(fixed)))
+    own = 1.0 / (np.diagonal(inverse) * np.diagonal(fixed))[size:]
+    labels = [*(data.models[code] for code in present), *names]
+    covariance, degrees, reason = _covariance(rows, data, labels, inverse, surprise, kind)
+    kept = np.concatenate([present, len(data.models) + np.arange(k)])
+    everything = len(data.models) + k
+    wide = np.full(everything, np.nan)
+    wide[kept] = point
+    return _Fit(
+        point=wide,
+        covariance=None if covariance is None else _widened(covariance, kept, everything),
+        degrees=degrees,
+        log_likelihood=likelihood,
+        iterations=iterations,
+        gradient=float(np.abs(slope).max()) / data.total,
+        absent=np.flatnonzero(~played),
+        no_errors=reason,
+        own=dict(zip(names, own.tolist(), strict=True)),
+    )
+
+
+def _covariance(
+    rows: Design,
+    data: Comparisons,
+    labels: Sequence[str],
+    inverse: NDArray[np.float64],
+    surprise: NDArray[np.float64],
+    kind: Errors,
+) -> tuple[NDArray[np.float64] | None, float, str | None]:
+    """Covariance of ratings (mean 0) and coefficients, its degrees of freedom, and why there is none."""
+    if kind == "none":
+        return None, np.inf, None
+    if kind == "hessian":
+        # The common shift was held by the gauge alone: it has no error.
+        common = inverse[:, : rows.size].mean(axis=1)[:, None]
+        return inverse - np.where(np.arange(len(inverse)) < rows.size, common, 0.0), np.inf, None
+    if kind == "sandwich" or data.cluster is None:
+        count, middle = len(data), outer(rows, surprise * surprise)
+    else:
+        count, middle = _cluster_middle(rows, data.cluster, surprise)
+    if count < 2:
+        unit = "comparison" if kind == "sandwich" else "cluster"
+        return None, np.inf, f"there is one {unit} only: nothing shows how much another would differ"
+    covariance = inverse @ middle @ inverse * (count / (count - 1.0))
+    score = largest_score(surprise, rows.y, rows.weight)
+    reach = np.diagonal(inverse) * score * np.concatenate([np.ones(rows.size), rows.reach])
+    return covariance, count - 1.0, blank_without_scatter(labels, covariance, reach)
+
+
+def _cluster_middle(
+    rows: Design, cluster: NDArray[np.int32], surprise: NDArray[np.float64]
+) -> tuple[int, NDArray[np.float64]]:
+    """How many clusters have rows, and the sum over them of the outer product of their summed scores."""
+    group, count = grouped(cluster, len(surprise))
+    columns = np.zeros((count, rows.x.shape[1]))
+    for block in rows.blocks() if columns.size else ():
+        sums = csc_array((surprise[block], group[block], np.arange(len(group[block]) + 1)), (count, len(group[block])))
+        columns += np.asarray(sums @ rows.x[block])
+    return count, products(group, count, rows.a, surprise, rows.b, -surprise, rows.size, columns)
+
+
+def _ratings(data: Comparisons, fit: _Fit, kind: Errors, left_out: dict[str, str]) -> Ratings:
+    size = len(data.models)
+    notes: dict[str, Any] = {
+        "log_likelihood": fit.log_likelihood,
+        "iterations": fit.iterations,
+        "gradient": fit.gradient,
+        "no_estimate": {data.models[code]: "it has no comparison with a weight above 0" for code in fit.absent},
+        "left_out": left_out,
+        "own_information": fit.own,
+    }
+    if fit.no_errors:
+        notes["errors_reason"] = fit.no_errors
+    return Ratings(
+        method="bradley-terry with covariates",
+        models=data.models,
+        logits=fit.point[:size],
+        battles=data.played,
+        covariance=None if fit.covariance is None else fit.covariance[:size, :size],
+        errors="none" if fit.covariance is None else kind,
+        degrees=fit.degrees,
+        diagnostics=notes,
+    )
+
+
+def _table(x: ArrayLike, names: Sequence[str], rows: int) -> NDArray[np.float64]:
+    table = np.asarray(x, dtype=np.float64)
+    if table.ndim != 2 or table.shape != (rows, len(names)):
+        raise InputError(f"x has shape {table.shape}; give {rows} rows and one column for each of {len(names)} names")
+    if len(set(names)) != len(names):
+        raise InputError("names: a covariate is listed twice; give every column its own name")
+    if not np.isfinite(largest(table)).all():
+        wrong = ~np.isfinite(table)
+        row, column = (int(place[0]) for place in np.nonzero(wrong))
+        raise InputError(f"covariate {names[column]}, row {row}: {table[row, column]} is not possible: give a number")
+    return table
+
+
+def _kind(errors: Errors | None, data: Comparisons) -> Errors:
+    kind: Errors = errors if errors is not None else "sandwich" if data.cluster is None else "cluster"
+    if kind not in get_args(Errors):
+        raise InputError(f"errors is {kind!r}; choose one of {', '.join(get_args(Errors))}")
+    if kind == "cluster" and data.cluster is None:
+        raise InputError("errors is 'cluster', but the comparisons name no cluster; name them, or choose 'sandwich'")
+    if kind == "hessian" and bool(((data.y != 0.0) & (data.y != 1.0)).any()):
+        raise InputError("errors is 'hessian', which holds for outcomes 0 and 1 alone; choose 'sandwich' or 'cluster'")
+    return kind
+
+
+def _widened(covariance: NDArray[np.float64], kept: NDArray[np.intp], size: int) -> NDArray[np.float64]:
+    wide = np.full((size, size), np.nan)
+    wide[np.ix_(kept, kept)] = covariance
+    return wide
+
+
+def _kendall(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
+    """Tau-b of two sets of logits (n,), where equal means equal but for rounding."""
+    known = np.isfinite(before) & np.isfinite(after)
+    first, second = np.round(before[known], 10), np.round(after[known], 10)
+    if len(set(first.tolist())) < 2 or len(set(second.tolist())) < 2:
+        return float("nan")
+    return float(kendall(first[None], second)[0])

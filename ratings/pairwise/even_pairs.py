@@ -1,0 +1,259 @@
+"""Ratings as if every pair had been judged equally often, whatever pairs a policy chose to ask about.
+
+No judge is a Bradley-Terry judge. Where its curve is another, ratings that weigh pairs as they were asked stretch or
+shrink with the choice: near pairs say one slope, wide ones another. Here a curve with room for that is fitted first,
+
+    P(i beats j) = l / 2 + (1 - l) Phi((r_i - r_j) / 1.702),
+
+where l is the share of verdicts that do not hang on the gap (instructions that are tied whoever answers; slips), and
+Phi the normal curve of many small causes (Thurstone, "A Law of Comparative Judgment", 1927). Then what it expects of
+every pair, asked or not, is rated by Bradley-Terry with all pairs weighing alike ("standardisation" of a regression).
+With pairs asked evenly this changes hardly anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.special import ndtr
+
+from venire.ratings.data.clusters import grouped, products
+from venire.ratings.data.comparisons import Comparisons
+from venire.ratings.data.result import Ratings
+from venire.ratings.pairwise.bradley_terry import NotConvergedError, bradley_terry_wins
+from venire.ratings.pairwise.covariance import blank_without_scatter, few_clusters, largest_score
+from venire.ratings.pairwise.information import inverse_laplacian
+from venire.ratings.pairwise.wins import WinCounts, win_counts
+
+__all__ = ["EvenPairs", "even_pairs"]
+
+SCALE = 1.702
+"""Logits in one deviation of the normal curve that is nearest to the logistic one."""
+
+VERDICTS_WITHOUT_LAPSE = 1.0
+"""What is added: one verdict that did hang on the gap. It keeps a lapse that nothing tells of at 0."""
+
+PRIOR_SD = 10.0
+"""Logits: holds ratings that have no end, of who lost by lapses alone; what pairs are expected to say hardly moves."""
+
+_BEGIN = 0.02
+_MOST = 0.9
+_STEPS = 300
+_HALVINGS = 40
+_CLOSE = 1e-16
+"""Twice what a step could still add to the log-likelihood: ratings are then within 1e-8 of their errors."""
+_ROUNDING = 1e-12
+"""A step that adds a smaller share of the log-likelihood is taken unseen: the sum would not show it."""
+_LEAST = 1e-12
+"""The least probability that is told from none."""
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EvenPairs:
+    """`ratings` with their clustered covariance; `floor` (n, n) is what the fitted curve alone makes of it.
+
+    `lapse` is the share of verdicts that do not hang on the gap, `curve` (n,) the ratings on the curve that was fitted.
+    """
+
+    ratings: Ratings
+    floor: Matrix
+    lapse: float
+    curve: Vector
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fit:
+    """The curve at its maximum: ratings (n,), lapse, and the information (n + 1, n + 1) of both with the prior's."""
+
+    logits: Vector
+    lapse: float
+    information: Matrix
+    value: float
+    steps: int
+
+
+def even_pairs(data: Comparisons) -> EvenPairs:
+    """Rate the models of `data`, which chains of wins must join both ways; docs/design/stopping.md.
+
+    Errors are clustered where the data has clusters, else by row, with the lapse's own counted in. Raises
+    `SeparatedError` as Bradley-Terry does, and `NotConvergedError`.
+    """
+    counts = win_counts(data)
+    plain = bradley_terry_wins(counts)
+    known = np.isfinite(plain.logits)
+    part = counts if known.all() else counts.only(known)
+    fit = _fitted(part, plain.logits[known])
+    even, moves = _standardised(part.models, fit)
+    bread = moves @ _inverse(fit.information)
+    found = _covariance(data, known, fit, bread, bread @ moves.T)
+    size = len(counts.models)
+    logits, curve, floor = np.full(size, np.nan), np.full(size, np.nan), np.full((size, size), np.nan)
+    logits[known], curve[known] = even, fit.logits
+    floor[np.ix_(known, known)] = bread @ moves.T
+    matrix, degrees, notes = found
+    ratings = Ratings(
+        method="even-pairs",
+        models=counts.models,
+        logits=logits,
+        battles=plain.battles,
+        covariance=matrix,
+        errors="sandwich" if data.cluster is None else "cluster",
+        degrees=degrees,
+        diagnostics={**_kept(plain), "log_likelihood": fit.value, "iterations": fit.steps, "lapse": fit.lapse, **notes},
+    )
+    return EvenPairs(ratings, floor, fit.lapse, curve)
+
+
+def _kept(plain: Ratings) -> dict[str, object]:
+    """What the plain fit noted that holds for this one as well."""
+    return {key: value for key, value in plain.diagnostics.items() if key in ("pairs", "components", "no_estimate")}
+
+
+def _curve(gap: Vector | Matrix, lapse: float) -> tuple[Matrix, Matrix, Matrix]:
+    """Probabilities of gaps in logits, of any shape, and their slopes in the gap and in the lapse."""
+    share = ndtr(gap / SCALE)
+    density = np.exp(-0.5 * (gap / SCALE) ** 2) / (np.sqrt(2.0 * np.pi) * SCALE)
+    return (
+        np.clip(0.5 * lapse + (1.0 - lapse) * share, _LEAST, 1.0 - _LEAST),
+        np.asarray((1.0 - lapse) * density),
+        np.asarray(0.5 - share),
+    )
+
+
+def _fitted(counts: WinCounts, start: Vector) -> _Fit:
+    """Newton's method, or Fisher's scoring where the surface does not bend down, with steps halved until they climb.
+
+    A lapse of 0 stays there while the slope says that it should be less.
+    """
+    logits, lapse = start - start.mean(), _BEGIN
+    value = _value(counts, logits, lapse)
+    for number in range(_STEPS):
+        gradient, expected, seen = _local(counts, logits, lapse)
+        if lapse == 0.0 and gradient[-1] <= 0.0:
+            gradient[-1] = 0.0
+            for matrix in (seen, bent := expected.copy()):
+                matrix[-1, :-1], matrix[:-1, -1], matrix[-1, -1] = 0.0, 0.0, expected[-1, -1]
+        else:
+            bent = expected
+        try:
+            step = _inverse(seen) @ gradient
+        except NotConvergedError:
+            step = _inverse(bent) @ gradient
+        ahead = float(gradient @ step)
+        if ahead <= _CLOSE:
+            return _Fit(logits, lapse, expected, value, number)
+        for scale in 0.5 ** np.arange(_HALVINGS):
+            there = logits + scale * step[:-1]
+            at = min(max(lapse + float(scale * step[-1]), 0.0), _MOST)
+            reached = _value(counts, there, at)
+            if reached > value or ahead < _ROUNDING * abs(value):
+                break
+        else:
+            raise NotConvergedError("no step along the information of the curve led any higher")
+        logits, lapse, value = there, at, reached
+    raise NotConvergedError(f"the curve of pairs was not at its maximum after {_STEPS} steps")
+
+
+def _value(counts: WinCounts, logits: Vector, lapse: float) -> float:
+    share, _, _ = _curve(logits[counts.first] - logits[counts.second], lapse)
+    told = float(counts.won @ np.log(share) + counts.lost @ np.log1p(-share))
+    return told + VERDICTS_WITHOUT_LAPSE * float(np.log1p(-lapse)) - 0.5 * float(logits @ logits) / PRIOR_SD**2
+
+
+def _local(counts: WinCounts, logits: Vector, lapse: float) -> tuple[Vector, Matrix, Matrix]:
+    """Gradient (n + 1,) in ratings and lapse, and their information (n + 1, n + 1): expected, and as it was seen."""
+    size, first, second = len(logits), counts.first, counts.second
+    gap = logits[first] - logits[second]
+    share, slope, fall = _curve(gap, lapse)
+    spread, total = share * (1.0 - share), counts.won + counts.lost
+    told = (counts.won - total * share) / spread
+    gradient = np.append(
+        np.bincount(first, told * slope, size) - np.bincount(second, told * slope, size) - logits / PRIOR_SD**2,
+        told @ fall - VERDICTS_WITHOUT_LAPSE / (1.0 - lapse),
+    )
+    bend = -told * slope * gap / SCALE**2
+    seen = counts.won / share**2 + counts.lost / (1.0 - share) ** 2
+    expected = _information(counts, lapse, total / spread, slope, fall)
+    observed = _information(counts, lapse, seen, slope, fall, bend, -told * slope / (1.0 - lapse))
+    return gradient, expected, observed
+
+
+def _information(
+    counts: WinCounts,
+    lapse: float,
+    weight: Vector,
+    slope: Vector,
+    fall: Vector,
+    bend: Vector | float = 0.0,
+    cross: Vector | float = 0.0,
+) -> Matrix:
+    """Products of slopes, each pair by its `weight`, less what the curve bends by; the prior's added."""
+    size, first, second = len(counts.models), counts.first, counts.second
+    coupling, across = weight * slope**2 - bend, weight * slope * fall - cross
+    matrix = np.zeros((size + 1, size + 1))
+    np.add.at(matrix, (first, second), -coupling)
+    np.add.at(matrix, (second, first), -coupling)
+    place = np.arange(size)
+    matrix[place, place] = -matrix[:size, :size].sum(axis=1) + 1.0 / PRIOR_SD**2
+    matrix[:size, size] = np.bincount(first, across, size) - np.bincount(second, across, size)
+    matrix[size, :size] = matrix[:size, size]
+    matrix[size, size] = weight @ fall**2 + VERDICTS_WITHOUT_LAPSE / (1.0 - lapse) ** 2
+    return matrix
+
+
+def _inverse(information: Matrix) -> Matrix:
+    """The inverse of a positive definite matrix, scaled to ones on the diagonal. Raises `NotConvergedError`."""
+    if not bool(np.all(np.diagonal(information) > 0.0)):
+        raise NotConvergedError("the information of the curve is singular in double precision")
+    scale = 1.0 / np.sqrt(np.diagonal(information))
+    try:
+        factor = cho_factor(information * scale[:, None] * scale[None, :], lower=True)
+    except LinAlgError as error:
+        raise NotConvergedError("the information of the curve is singular in double precision") from error
+    return np.asarray(cho_solve(factor, np.diag(scale)) * scale[:, None])
+
+
+def _standardised(models: tuple[str, ...], fit: _Fit) -> tuple[Vector, Matrix]:
+    """Bradley-Terry ratings (n,) of all pairs alike, and how they move (n, n + 1) with those of the curve."""
+    share, slope, fall = _curve(fit.logits[:, None] - fit.logits[None, :], fit.lapse)
+    for matrix in (share, slope):
+        np.fill_diagonal(matrix, 0.0)
+    even = bradley_terry_wins(share, models, start=fit.logits).logits
+    weight = np.exp(-np.abs(even[:, None] - even[None, :]))
+    weight /= (1.0 + weight) ** 2
+    np.fill_diagonal(weight, 0.0)
+    free = np.ones(len(even), dtype=np.bool_)
+    inverse = inverse_laplacian(weight, weight >= 0.0, ridge=0.0, free=free, models=models)
+    pulls = np.hstack([np.diag(slope.sum(axis=1)) - slope, fall.sum(axis=1, keepdims=True)])
+    return even, inverse @ pulls
+
+
+def _covariance(
+    data: Comparisons, known: NDArray[np.bool_], fit: _Fit, bread: Matrix, floor: Matrix
+) -> tuple[Matrix, float, dict[str, object]]:
+    """Covariance (n, n) by clusters, its degrees of freedom, and what there is to say of it."""
+    place = np.cumsum(known) - 1
+    rows = data if data.weight is None else data.select(data.weight > 0.0)
+    a, b = (place[code].astype(np.int32) for code in (rows.a, rows.b))
+    weight = np.ones(len(rows)) if rows.weight is None else rows.weight
+    share, slope, fall = _curve(fit.logits[a] - fit.logits[b], fit.lapse)
+    told = weight * (rows.y - share) / (share * (1.0 - share))
+    unit, units = grouped(rows.cluster, len(rows))
+    names = tuple(name for name, there in zip(data.models, known.tolist(), strict=True) if there)
+    matrix, errors = np.full((len(known), len(known)), np.nan), "sandwich" if rows.cluster is None else "cluster"
+    if units < 2:
+        return matrix, np.nan, {"clusters": units, "errors_reason": "errors cannot be told from one unit"}
+    lapses = np.bincount(unit, told * fall, units).astype(np.float64)[:, None]
+    meat = products(unit, units, a, told * slope, b, -told * slope, len(names), columns=lapses)
+    inner = bread @ meat @ bread.T * (units / (units - 1))
+    largest = largest_score(weight * (rows.y - share), rows.y, rows.weight)
+    reason = blank_without_scatter(names, inner, np.diagonal(floor) * largest)
+    matrix[np.ix_(known, known)] = 0.5 * (inner + inner.T)
+    reason = reason or few_clusters(units, len(names), errors)
+    return matrix, float(units - 1), {"clusters": units, "errors_reason": reason}

@@ -1,0 +1,144 @@
+"""Whether ratings exist: found from the graph of wins before fitting, never by an optimiser that ran away.
+
+A finite maximum exists exactly when wins lead from every model to every other (Ford 1957). Models that are held at
+known ratings cannot run away from one another, so for this question they count as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from graphlib import TopologicalSorter
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import connected_components
+
+from venire.arena.errors import VenireError
+from venire.ratings.pairwise.wins import WinCounts
+
+__all__ = [
+    "SeparatedError",
+    "groups_of",
+    "strong_groups",
+    "tie_parameter_exists",
+    "weak_components",
+]
+
+
+class SeparatedError(VenireError):
+    """No finite estimate exists; `groups` holds the names of the models that can be rated together, strongest first."""
+
+    def __init__(self, groups: tuple[tuple[str, ...], ...]) -> None:
+        shown = "; ".join(_few(group) for group in groups[:5]) + ("; ..." if len(groups) > 5 else "")
+        super().__init__(
+            f"the models fall into {len(groups)} groups without wins both ways between them: {shown}; "
+            "rate each group apart, or judge more battles between them"
+        )
+        self.groups = groups
+
+
+def strong_groups(wins: NDArray[np.float64]) -> list[NDArray[np.intp]]:
+    """Sets of models that can be rated together (strong components of the beat graph), from pair counts (n, n).
+
+    Each holds ascending positions. A group that only ever beats another comes before it; where wins say nothing,
+    the larger comes first, then the one with the smaller position.
+    """
+    winner, loser = np.nonzero(wins)
+    return _ordered_groups(len(wins), winner, loser)
+
+
+def groups_of(counts: WinCounts, fixed: NDArray[np.bool_] | None = None) -> list[NDArray[np.intp]]:
+    """The same from `WinCounts`; the models marked in `fixed` (n,) are held and so belong to one group."""
+    up, down = counts.won > 0.0, counts.lost > 0.0
+    if _plainly_joined(counts, up & down):
+        return [np.arange(len(counts.models))]
+    winner = np.concatenate([counts.first[up], counts.second[down]])
+    loser = np.concatenate([counts.second[up], counts.first[down]])
+    if fixed is not None and np.count_nonzero(fixed) > 1:
+        held = np.flatnonzero(fixed)
+        winner, loser = np.concatenate([winner, held]), np.concatenate([loser, np.roll(held, 1)])
+    return _ordered_groups(len(counts.models), winner, loser)
+
+
+def weak_components(counts: WinCounts) -> int:
+    """How many sets of models were never compared with one another."""
+    if _plainly_joined(counts, np.ones(len(counts.first), dtype=np.bool_)):
+        return 1
+    return int(connected_components(_edges(len(counts.models), counts.first, counts.second), directed=False)[0])
+
+
+def tie_parameter_exists(
+    counts: WinCounts,
+    won: NDArray[np.float64],
+    lost: NDArray[np.float64],
+    tied: NDArray[np.float64],
+    *,
+    ridged: bool,
+    fixed: NDArray[np.bool_] | None = None,
+) -> bool:
+    """Whether ties as an outcome have a finite parameter, where the ratings themselves exist and there is a tie.
+
+    They have none when ratings exist in which each win is by a step or more and each tie within a step: all of them
+    stretched, with the tie parameter, fit ever better. That is a set of bounds on differences, which can be met exactly
+    when no cycle has more wins than ties. Wins that contradict one another are such a cycle at once. Models marked in
+    `fixed` (n,) cannot be stretched apart: they stand at one height. A ridge holds the ratings, so any win is enough.
+    """
+    size, up, down = len(counts.models), won > 0.0, lost > 0.0
+    winner = np.concatenate([counts.first[up], counts.second[down]])
+    loser = np.concatenate([counts.second[up], counts.first[down]])
+    if ridged or not len(winner):
+        return len(winner) > 0
+    if connected_components(_edges(size, winner, loser), directed=True, connection="strong")[0] < size:
+        return True
+    tie = tied > 0.0
+    held = np.zeros(0, dtype=np.intp) if fixed is None else np.flatnonzero(fixed)
+    above = np.concatenate([winner, counts.first[tie], counts.second[tie], held])
+    below = np.concatenate([loser, counts.second[tie], counts.first[tie], np.roll(held, 1)])
+    step = np.repeat([1, -1, 0], [len(winner), len(above) - len(winner) - len(held), len(held)])
+    height = np.zeros(size, dtype=np.int64)
+    for _ in range(size):
+        raised = height.copy()
+        np.maximum.at(raised, above, height[below] + step)
+        if np.array_equal(raised, height):
+            return False
+        height = raised
+    return True
+
+
+def _plainly_joined(counts: WinCounts, both: NDArray[np.bool_]) -> bool:
+    """Whether a few steps along pairs marked in `both` lead to every model: so it is on well connected boards."""
+    reached = np.zeros(len(counts.models), dtype=np.bool_)
+    reached[:1] = True
+    for _ in range(4):
+        across = both & (reached[counts.first] != reached[counts.second])
+        reached[counts.first[across]] = reached[counts.second[across]] = True
+        if reached.all():
+            return True
+    return False
+
+
+def _ordered_groups(size: int, winner: NDArray[np.intp], loser: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+    count, part = connected_components(_edges(size, winner, loser), directed=True, connection="strong")
+    if count <= 1:
+        return [np.arange(size)] if size else []
+    members = np.split(np.argsort(part, kind="stable"), np.cumsum(np.bincount(part, minlength=count))[:-1])
+    beats: TopologicalSorter[int] = TopologicalSorter(dict.fromkeys(range(count), ()))
+    between = part[winner] != part[loser]
+    for above, below in {*zip(part[winner[between]].tolist(), part[loser[between]].tolist(), strict=True)}:
+        beats.add(below, above)
+    beats.prepare()
+    order: list[int] = []
+    while beats.is_active():
+        ready = sorted(beats.get_ready(), key=lambda label: (-len(members[label]), members[label][0]))
+        order.extend(ready)
+        beats.done(*ready)
+    return [members[label] for label in order]
+
+
+def _edges(size: int, start: NDArray[np.intp], end: NDArray[np.intp]) -> csr_array:
+    return coo_array((np.ones(len(start)), (start, end)), shape=(size, size)).tocsr()
+
+
+def _few(group: Sequence[str]) -> str:
+    return ", ".join(group[:5]) + (f" and {len(group) - 5} more" if len(group) > 5 else "")

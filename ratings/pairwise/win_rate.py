@@ -1,0 +1,222 @@
+"""Win rates: the share of battles won, raw, with opponents of equal weight, or against one baseline.
+
+Source: Remeli and Hardt 2026.
+
+They need no model of strength and no connected graph, and they depend on whom a model happened to meet: a raw rate
+is as good as its opponents are weak. Equal weight for each opponent mends unequal numbers, not unlike opponents.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from venire.arena.errors import InputError
+from venire.ratings.data.clusters import grouped, products
+from venire.ratings.data.comparisons import Comparisons
+from venire.ratings.data.result import Ratings
+
+__all__ = ["BaselineRates", "WinRates", "against_baseline", "mean_and_error", "win_rate", "win_rate_balanced"]
+
+_NO_SCATTER = 1e-20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WinRates:
+    """Win rates (n,) from 0 to 1, a tie counting half, with their covariance (n, n); NaN where nothing is known.
+
+    A model of one cluster, or whose outcomes do not scatter between clusters, has no error rather than one of 0.
+    `ratings.score` is `rate`; its logits are the log odds of the rate, less their mean, and NaN for a rate of 0 or 1.
+    """
+
+    ratings: Ratings
+    rate: NDArray[np.float64]
+    covariance: NDArray[np.float64]
+
+    @property
+    def se(self) -> NDArray[np.float64]:
+        """Standard errors (n,) of the rates."""
+        return np.asarray(np.sqrt(np.diagonal(self.covariance)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BaselineRates:
+    """Win rates (n,) of `models` against one baseline, their standard errors, and the weight of their battles."""
+
+    baseline: str
+    models: tuple[str, ...]
+    rate: NDArray[np.float64]
+    se: NDArray[np.float64]
+    battles: NDArray[np.float64]
+
+
+def win_rate(data: Comparisons) -> WinRates:
+    """Each model's share of its battles, by weight, with errors clustered by `data.cluster` (None: by row)."""
+    weight = _weight(data)
+    size = len(data.models)
+    played = _by_model(data.a, weight, data.b, weight, size)
+    return _rates(data, "win-rate", played[data.a], played[data.b])
+
+
+def win_rate_balanced(data: Comparisons) -> WinRates:
+    """The mean over a model's opponents of its share against each, with errors clustered as in `win_rate`.
+
+    With one row alone against some opponent the error says nothing of that opponent: more rows are the remedy.
+    """
+    weight, size = _weight(data), len(data.models)
+    pair = data.a.astype(np.int64) * size + data.b
+    met = np.bincount(pair, weight, size * size).reshape(size, size)
+    met = met + met.T
+    opponents = np.count_nonzero(met, axis=1)
+    together = met[data.a, data.b]
+    return _rates(data, "win-rate-balanced", together * opponents[data.a], together * opponents[data.b])
+
+
+def against_baseline(data: Comparisons, baseline: str) -> BaselineRates:
+    """Each model's share against `baseline` alone, as AlpacaEval counts: the mean of outcomes and its error.
+
+    The error is that of a mean of clusters (an instruction asked once: sd over the root of n, with n - 1). Raises
+    `InputError` where the baseline is not among the models.
+    """
+    if baseline not in data.models:
+        raise InputError(f"baseline {baseline} is not among the models; choose one of {', '.join(data.models[:8])}")
+    code = data.models.index(baseline)
+    rows = ((data.a == code) | (data.b == code)) & (_weight(data) > 0.0)
+    y = np.where(data.b == code, data.y, 1.0 - data.y)[rows]
+    other, weight = np.where(data.b == code, data.a, data.b)[rows], _weight(data)[rows]
+    cluster = None if data.cluster is None else data.cluster[rows]
+    met = np.unique(other)
+    found = [
+        mean_and_error(y[own], weight[own], None if cluster is None else cluster[own])
+        for own in (other == one for one in met)
+    ]
+    return BaselineRates(
+        baseline=baseline,
+        models=tuple(data.models[one] for one in met.tolist()),
+        rate=np.array([mean for mean, _ in found]),
+        se=np.array([se for _, se in found]),
+        battles=np.bincount(other, weight, len(data.models))[met],
+    )
+
+
+def mean_and_error(
+    values: ArrayLike, weight: ArrayLike | None = None, cluster: NDArray[np.int32] | None = None
+) -> tuple[float, float]:
+    """The mean of values (n,), by weight, and its standard error with n - 1; clusters are drawn as a whole.
+
+    NaN for a mean of nothing, and for the error of a mean of one. Values of no weight are as if they were not there.
+    """
+    data = np.asarray(values, dtype=np.float64)
+    size = np.ones(len(data)) if weight is None else np.asarray(weight, dtype=np.float64)
+    total = float(size.sum())
+    if total == 0.0:
+        return float("nan"), float("nan")
+    used = size > 0.0
+    data, size = data[used], size[used]
+    mean = float(data @ size) / total
+    group, count = grouped(None if cluster is None else cluster[used], len(data))
+    if count < 2:
+        return mean, float("nan")
+    lean = np.bincount(group, size * (data - mean), count)
+    return mean, float(np.sqrt(lean @ lean * (count / (count - 1.0)))) / total
+
+
+def _rates(data: Comparisons, method: str, share_a: NDArray[np.float64], share_b: NDArray[np.float64]) -> WinRates:
+    """Rates in which a row counts its weight over share_a (rows,) for A and over share_b for B."""
+    weight, size = _weight(data), len(data.models)
+    used = weight > 0.0
+    a, b, y = data.a[used], data.b[used], data.y[used]
+    for_a, for_b = weight[used] / share_a[used], weight[used] / share_b[used]
+    counted = _by_model(a, for_a, b, for_b, size)
+    rate = np.where(counted > 0.0, _by_model(a, for_a * y, b, for_b * (1.0 - y), size), np.nan)
+    centre_a, centre_b = _centres(data, method, rate, used)
+    group, count = grouped(None if data.cluster is None else data.cluster[used], len(y))
+    covariance = products(group, count, a, for_a * (y - centre_a), b, for_b * (1.0 - y - centre_b), size)
+    units = _units(group, count, a, b, size)
+    # Each model by the number of its own clusters, so that one which met few is not held to be known too well.
+    factor = np.sqrt(np.where(units > 1, units / np.maximum(units - 1.0, 1.0), np.nan))
+    silent = np.diagonal(covariance) <= _NO_SCATTER
+    factor[silent] = np.nan
+    covariance = covariance * factor * factor[:, None]
+    played = _by_model(data.a, weight, data.b, weight, size)
+    return WinRates(_ratings(data, method, rate, covariance, units, played), rate, covariance)
+
+
+def _centres(
+    data: Comparisons, method: str, rate: NDArray[np.float64], used: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What each row is compared with, for A and for B: the model's rate, or its share against that opponent."""
+    a, b = data.a[used], data.b[used]
+    if method == "win-rate":
+        return rate[a], rate[b]
+    size, weight = len(data.models), _weight(data)[used]
+    won = np.bincount(a.astype(np.int64) * size + b, weight * data.y[used], size * size)
+    won += np.bincount(b.astype(np.int64) * size + a, weight * (1.0 - data.y[used]), size * size)
+    table = won.reshape(size, size)
+    share = table[a, b] / (table[a, b] + table[b, a])
+    return share, 1.0 - share
+
+
+def _ratings(
+    data: Comparisons,
+    method: str,
+    rate: NDArray[np.float64],
+    covariance: NDArray[np.float64],
+    units: NDArray[np.int64],
+    played: NDArray[np.float64],
+) -> Ratings:
+    inside = (rate > 0.0) & (rate < 1.0)
+    kept = np.flatnonzero(inside)
+    logits, spread = np.full(len(rate), np.nan), np.full_like(covariance, np.nan)
+    if len(kept):
+        odds = np.log(rate[kept]) - np.log1p(-rate[kept])
+        logits[kept] = odds - odds.mean()
+        slope = 1.0 / (rate[kept] * (1.0 - rate[kept]))
+        centre = (np.eye(len(kept)) - 1.0 / len(kept)) * slope
+        spread[np.ix_(kept, kept)] = centre @ covariance[np.ix_(kept, kept)] @ centre.T
+    unknown = [data.models[code] for code in kept if np.isnan(covariance[code, code])]
+    shown = ", ".join(unknown[:5]) + (f" and {len(unknown) - 5} more" if len(unknown) > 5 else "")
+    reasons = {
+        data.models[code]: "it has no comparison with a weight above 0"
+        if np.isnan(rate[code])
+        else f"a win rate of {rate[code]:g} has infinite log odds"
+        for code in np.flatnonzero(~inside)
+    }
+    return Ratings(
+        method=method,
+        models=data.models,
+        logits=logits,
+        battles=played,
+        covariance=spread,
+        errors="sandwich" if data.cluster is None else "cluster",
+        degrees=float(max(units[kept].min() - 1, 1)) if len(kept) else np.inf,
+        score=rate,
+        unit="win rate",
+        diagnostics={
+            "no_estimate": reasons,
+            "errors_reason": f"no rating has an error, since all are against the mean and that of {shown} cannot be "
+            "told: one cluster, or outcomes that do not scatter"
+            if unknown
+            else None,
+        },
+    )
+
+
+def _units(
+    group: NDArray[np.int32], count: int, a: NDArray[np.int32], b: NDArray[np.int32], size: int
+) -> NDArray[np.int64]:
+    """How many clusters each model (n,) stands in."""
+    key = np.unique(np.concatenate([a.astype(np.int64) * count + group, b.astype(np.int64) * count + group]))
+    return np.bincount(key // max(count, 1), minlength=size)
+
+
+def _by_model(
+    a: NDArray[np.int32], of_a: NDArray[np.float64], b: NDArray[np.int32], of_b: NDArray[np.float64], size: int
+) -> NDArray[np.float64]:
+    return np.asarray(np.bincount(a, of_a, size) + np.bincount(b, of_b, size), dtype=np.float64)
+
+
+def _weight(data: Comparisons) -> NDArray[np.float64]:
+    return np.ones(len(data)) if data.weight is None else data.weight

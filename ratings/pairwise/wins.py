@@ -1,0 +1,238 @@
+"""Pair counts: how often, by weight, each of two models beat the other.
+
+The Bradley-Terry likelihood is linear in the outcome, so these counts are all that a fit needs: one pass over the
+comparisons, after which the cost depends on the number of distinct pairs alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from venire.arena.errors import InputError
+from venire.ratings.data.comparisons import Comparisons
+
+__all__ = ["WinCounts", "count_matrix", "win_counts"]
+
+_CHUNK = 1 << 16
+"""Rows counted at a time: their keys and weights stay in the processor's cache."""
+
+_CELLS = 1 << 22
+"""The largest table (models, models) that is always counted as such; beyond it pairs are sorted where that is less."""
+
+_CACHED = 1 << 15
+"""The largest table whose wins, ties and losses are counted side by side: three whole numbers a cell stay in cache."""
+
+_MOST = 1 << 26
+"""Rows below which a count and twice as many half wins, shifted above it, are one exact number of double precision."""
+
+_LITTLE = 0.01
+"""The share of a model's comparisons by which its wins and losses are drawn together in a first guess."""
+
+_FAR = 8.0
+"""Logits between the strongest and the weakest beyond which a first guess is none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WinCounts:
+    """One entry a pair that met: `first` < `second` are positions in `models`, sorted.
+
+    `won` is the weight by which the first beat the second and `lost` that by which it lost, a tie being half of each.
+    """
+
+    models: tuple[str, ...]
+    first: NDArray[np.intp]
+    second: NDArray[np.intp]
+    won: NDArray[np.float64]
+    lost: NDArray[np.float64]
+
+    @property
+    def played(self) -> NDArray[np.float64]:
+        """The weight of each model's comparisons (models,)."""
+        size, weight = len(self.models), self.won + self.lost
+        return _sums(self.first, weight, size) + _sums(self.second, weight, size)
+
+    @property
+    def total(self) -> float:
+        """The weight of all comparisons."""
+        return float(self.won.sum() + self.lost.sum())
+
+    def guess(self) -> NDArray[np.float64]:
+        """Ratings in logits (models,) to start from: the log odds of each model's share of wins, drawn in a little.
+
+        They spare Newton's method about two steps. Where they lie far apart they are no guide, and are 0 instead.
+        """
+        size = len(self.models)
+        won = _sums(self.first, self.won, size) + _sums(self.second, self.lost, size)
+        lost = _sums(self.first, self.lost, size) + _sums(self.second, self.won, size)
+        little = _LITTLE * (won + lost)
+        odds = np.divide(won + little, lost + little, out=np.ones(size), where=little > 0.0)
+        logits = np.asarray(np.log(odds))
+        return logits if not size or np.ptp(logits) < _FAR else np.zeros(size)
+
+    def matrix(self) -> NDArray[np.float64]:
+        """The counts as a matrix (models, models): entry [i, j] is the weight by which i beat j."""
+        wins = np.zeros((len(self.models), len(self.models)))
+        wins[self.first, self.second], wins[self.second, self.first] = self.won, self.lost
+        return wins
+
+    def only(self, kept: NDArray[np.bool_]) -> WinCounts:
+        """The counts among the models marked (models,), which keep their order."""
+        place = np.cumsum(kept) - 1
+        inside = kept[self.first] & kept[self.second]
+        return WinCounts(
+            models=tuple(name for name, stays in zip(self.models, kept.tolist(), strict=True) if stays),
+            first=place[self.first[inside]],
+            second=place[self.second[inside]],
+            won=self.won[inside],
+            lost=self.lost[inside],
+        )
+
+
+def win_counts(data: Comparisons) -> WinCounts:
+    """Pair counts of comparisons; those of weight zero leave no pair behind."""
+    size = len(data.models)
+    cells = size * size
+    if cells <= max(_CELLS, 2 * len(data)):
+        up, down = _count_cells(data, size)
+        return _pairs(data.models, up.reshape(size, size) + down.reshape(size, size).T)
+    low, high = np.minimum(data.a, data.b), np.maximum(data.a, data.b)
+    keys, pair = np.unique(low.astype(np.int64) * size + high, return_inverse=True)
+    ahead, behind, rest = data.a < data.b, data.a > data.b, 1.0 - data.y
+    won = _sums(pair, _times(np.where(ahead, data.y, rest), data.weight), len(keys))
+    lost = _sums(pair, _times(np.where(behind, data.y, rest), data.weight), len(keys))
+    met = (won > 0.0) | (lost > 0.0)
+    keys = keys[met]
+    return WinCounts(data.models, keys // size, keys % size, won[met], lost[met])
+
+
+def count_matrix(wins: ArrayLike, models: Sequence[str]) -> WinCounts:
+    """Pair counts from a matrix (models, models) whose entry [i, j] is the weight by which i beat j.
+
+    Raises `InputError` for another shape, for an entry that is negative or not finite, and for one on the diagonal.
+    """
+    matrix, names = np.asarray(wins, dtype=np.float64), tuple(models)
+    if matrix.shape != (len(names), len(names)):
+        raise InputError(f"wins has shape {matrix.shape}; for {len(names)} models give ({len(names)}, {len(names)})")
+    wrong = ~((matrix >= 0.0) & np.isfinite(matrix))
+    np.fill_diagonal(wrong, np.diagonal(matrix) != 0.0)
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0].tolist()
+        what = "a model does not meet itself" if row == column else "give a finite weight, 0 or more"
+        raise InputError(f"wins[{row}, {column}] is {matrix[row, column]}: {what}")
+    return _pairs(names, matrix)
+
+
+def _pairs(models: tuple[str, ...], wins: NDArray[np.float64]) -> WinCounts:
+    met = wins > 0.0
+    met |= met.T
+    cells = np.flatnonzero(np.triu(met, 1))
+    first, second = np.divmod(cells, max(len(models), 1))
+    return WinCounts(models, first, second, wins.ravel()[cells], wins.ravel()[second * len(models) + first])
+
+
+def _count_cells(data: Comparisons, size: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The weight by which the model in A won and lost, for each cell (A, B) of a flat table.
+
+    Wins, ties and losses without weights are counted in whole numbers; other shares are summed. Losses are summed on
+    their own: taken from the total they would leave rounding where there was no loss at all.
+    """
+    cells = size * size
+    won: NDArray[np.float64] | None = None
+    lost: NDArray[np.float64] | None = None
+    whole: NDArray[Any] | None = None
+    count = _count_packed if cells > _CACHED and len(data) < _MOST else _count_outcomes
+    block = max(_CHUNK, 4 * cells)
+    keys = np.empty(min(block, len(data)), dtype=np.int64)
+    for rows in _chunks(0, len(data), block):
+        key = keys[: rows.stop - rows.start]
+        if data.weight is None and (counted := count(data, rows, size, key)) is not None:
+            whole = _added(whole, counted)
+            continue
+        np.multiply(data.a[rows], size, out=key, dtype=np.int64)
+        key += data.b[rows]
+        y, weight = data.y[rows], None if data.weight is None else data.weight[rows]
+        won = _added(won, _sums(key, _times(y, weight), cells))
+        lost = _added(lost, _sums(key, _times(1.0 - y, weight), cells))
+    if whole is not None:
+        more = _unpacked(whole) if count is _count_packed else _halved(whole)
+        won, lost = _added(won, more[0]), _added(lost, more[1])
+    return np.zeros(cells) if won is None else won, np.zeros(cells) if lost is None else lost
+
+
+def _count_outcomes(data: Comparisons, rows: slice, size: int, keys: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    """Losses, ties and wins of each cell (3 * cells,), or None where there is another share; `keys` is overwritten."""
+    narrow = np.int32 if 3 * size * size < 1 << 31 else np.int64
+    for part in _chunks(rows.start, rows.stop, _CHUNK):
+        doubled = data.y[part] + data.y[part]
+        halves = doubled.astype(narrow)
+        if not bool((halves == doubled).all()):
+            return None
+        key = _cell(data, part, size, narrow)
+        key *= 3
+        key += halves
+        keys[part.start - rows.start : part.stop - rows.start] = key
+    return np.bincount(keys, minlength=3 * size * size)
+
+
+def _halved(counts: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    losses, ties, victories = counts.reshape(-1, 3).T
+    half = 0.5 * ties
+    return victories + half, losses + half
+
+
+def _count_packed(data: Comparisons, rows: slice, size: int, keys: NDArray[np.int64]) -> NDArray[np.float64] | None:
+    """Rows of each cell plus `_MOST` times its half wins (cells,), exact in one number; None for another share.
+
+    A table beyond the cache costs by its size, and this one is a third of that of `_count_outcomes`.
+    """
+    packed = np.empty(len(keys))
+    narrow = np.int32 if size * size < 1 << 31 else np.int64
+    for part in _chunks(rows.start, rows.stop, _CHUNK):
+        place = slice(part.start - rows.start, part.stop - rows.start)
+        doubled = np.add(data.y[part], data.y[part], out=packed[place])
+        if not bool((np.rint(doubled) == doubled).all()):
+            return None
+        doubled *= _MOST
+        doubled += 1.0
+        keys[place] = _cell(data, part, size, narrow)
+    return _sums(keys, packed, size * size)
+
+
+def _unpacked(packed: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    won = np.floor(packed * (1.0 / _MOST))
+    lost = packed - _MOST * won
+    won *= 0.5
+    lost -= won
+    return won, lost
+
+
+def _cell(data: Comparisons, rows: slice, size: int, dtype: Any) -> NDArray[Any]:
+    key = np.multiply(data.a[rows], size, dtype=dtype)
+    key += data.b[rows]
+    return key
+
+
+def _added(sums: NDArray[Any] | None, more: NDArray[Any]) -> NDArray[Any]:
+    """The sum of both, in the memory of the first; large tables are best not filled with zeros before they are."""
+    if sums is None:
+        return more
+    sums += more
+    return sums
+
+
+def _chunks(start: int, stop: int, size: int) -> Iterator[slice]:
+    for place in range(start, stop, size):
+        yield slice(place, min(place + size, stop))
+
+
+def _times(share: NDArray[np.float64], weight: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    return share if weight is None else share * weight
+
+
+def _sums(code: NDArray[Any], weight: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+    return np.asarray(np.bincount(code, weight, size), dtype=np.float64)

@@ -1,0 +1,348 @@
+"""How far judges lean towards models of their own, beyond what the sharpness of each explains.
+
+Its own are the model that a judge is, or all of its family. A sharp judge puts a strong model, its own too, further
+ahead than a dull judge does: the plain difference between what it says of its own and what others say is then no
+favour. Here all verdicts are fitted at once, each judge k with a slope and with odds for its own:
+
+    log odds of A = slope_k * (R_A - R_B) + odds_k * ([A is k's own] - [B is k's own])
+
+This is am-ELO's model (*am-ELO: A Stable Framework for Arena-based LLM Evaluation*, arXiv 2505.03475) with one more
+figure a judge. Ratings are held at mean 0 and slopes at mean 1, which changes neither probabilities nor odds. Slopes
+have a normal prior about 1 with a standard deviation of 1: some hundred verdicts of a judge outweigh it, and between
+few models, where slopes can hardly be told apart, it keeps them from running away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.sparse import csr_array
+from scipy.special import expit, log_expit
+
+from venire.ratings.data.clusters import grouped
+from venire.ratings.data.distributions import student
+from venire.ratings.data.judgments import Judgments
+from venire.ratings.data.names import code_integers
+from venire.ratings.pairwise.bradley_terry import SeparatedError, bradley_terry
+from venire.ratings.pairwise.solvers import NotConvergedError
+
+__all__ = ["OwnOdds", "own_odds"]
+
+_STEPS = 100
+_SETTLED = 1e-9
+_COLLINEAR = 1e-9
+"""The least share of what the verdicts say of a figure that must be its own."""
+
+_UNTOLD = "its favour cannot be told from slopes and ratings: there are too few judges, or models"
+_FAR = 15.0
+"""Log odds beyond which a figure is on its way to infinity: no one is that sure of anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnOdds:
+    """Log odds by which a judge favours its own: above 0, it does; below, it favours others.
+
+    `lo` to `hi` is Student's interval over instructions. `slope` is how sharply it judges, the mean of all slopes being
+    1 (of several judges with one figure, their mean). What cannot be had is None, and `reason` says why.
+    """
+
+    value: float | None = None
+    se: float | None = None
+    lo: float | None = None
+    hi: float | None = None
+    slope: float | None = None
+    reason: str | None = None
+
+    @property
+    def favours_own(self) -> bool | None:
+        """True where the whole interval is above 0, False where it is below; None: it cannot be told."""
+        if self.lo is None or self.hi is None:
+            return None
+        return True if self.lo > 0.0 else False if self.hi < 0.0 else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Rows of the regression: models, outcome and weight, the slope's number, and whose own odds stand on which side.
+
+    `odds` is a number below `owners`, `side` 1 where A alone is the judge's own, -1 where B alone is, else 0.
+    """
+
+    models: int
+    slopes: int
+    owners: int
+    a: NDArray[np.int64]
+    b: NDArray[np.int64]
+    y: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    slope: NDArray[np.int64]
+    odds: NDArray[np.int64]
+    side: NDArray[np.float64]
+
+    @property
+    def size(self) -> int:
+        """How many figures there are: ratings, slopes, odds, one after another."""
+        return self.models + self.slopes + self.owners
+
+    def logits(self, point: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The log odds of A (rows,) at a point (size,)."""
+        slope = point[self.models + self.slope]
+        own = point[self.models + self.slopes + self.odds]
+        return np.asarray(slope * (point[self.a] - point[self.b]) + own * self.side, dtype=np.float64)
+
+    def jacobian(self, point: NDArray[np.float64]) -> csr_array:
+        """How the log odds move with each figure (rows, size)."""
+        rows, slope = np.arange(len(self.a)), point[self.models + self.slope]
+        columns = (self.a, self.b, self.models + self.slope, self.models + self.slopes + self.odds)
+        values = (slope, -slope, point[self.a] - point[self.b], self.side)
+        at = np.tile(rows, 4), np.concatenate(columns)
+        return csr_array((np.concatenate(values), at), shape=(len(rows), self.size))
+
+
+def own_odds(
+    given: Judgments, own: NDArray[np.bool_], *, together: NDArray[np.int64] | None = None, level: float = 0.95
+) -> Mapping[int, OwnOdds]:
+    """The odds of each judge for its `own` (judges, models), by its number, for judges that have any.
+
+    Judges of one number in `together` (judges,) have one figure, such as those that are one model; unless told each has
+    one. Judges without models of their own share one slope. A judge whose verdicts on its own all say the same has no
+    finite figure, nor one whose own no judge of other models judged; these verdicts are then left out, so that they
+    move nobody else's.
+    """
+    whose = np.where(own.any(axis=1), np.arange(len(own)) if together is None else together, -1)
+    found = {code: OwnOdds() for code in np.unique(whose[whose >= 0]).tolist()}
+    try:
+        logits = bradley_terry(given.comparisons(), errors="none").logits
+    except NotConvergedError as error:
+        return dict.fromkeys(found, OwnOdds(reason=str(error)))
+    except SeparatedError:
+        return dict.fromkeys(found, OwnOdds(reason="the models have no common ratings: no chain of wins joins them"))
+    kept = np.ones(len(given), dtype=np.bool_) if given.weight is None else given.weight > 0.0
+    side = _side(given, own)
+    concerned = np.flatnonzero(kept & (side != 0.0))
+    for_own = np.where(side[concerned] > 0.0, given.y[concerned], 1.0 - given.y[concerned])
+    met = _met(given.select(kept))
+    for code in found:
+        mine = whose[given.judge[concerned]] == code
+        if why := _without_figure(for_own[mine], _judged_by_others(met, own, whose == code)):
+            found[code] = OwnOdds(reason=why)
+            kept[concerned[mine]] = False
+    part = given.select(kept)
+    owners = [code for code, one in found.items() if one.reason is None]
+    if not owners or not len(part):
+        return found
+    rows, there = _rows(part, side[kept], whose, owners)
+    try:
+        cells = _counted(rows)
+        point = _climb(cells, logits[there])
+        errors, units = _errors(part, rows, cells, point)
+    except NotConvergedError as error:
+        return {code: one if one.reason else OwnOdds(reason=str(error)) for code, one in found.items()}
+    slopes = _slopes(part, whose, rows, point)
+    for number, code in enumerate(owners):
+        value = float(point[rows.models + rows.slopes + number])
+        found[code] = _told(value, errors[number], units, level, slopes.get(code))
+    return found
+
+
+def _side(given: Judgments, own: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """1 where A alone is the judge's own, -1 where B alone is, else 0 (rows,)."""
+    return own[given.judge, given.model_a].astype(np.float64) - own[given.judge, given.model_b]
+
+
+def _met(given: Judgments) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Each judge with each pair that it judged, once."""
+    judges, models = len(given.judges), len(given.models)
+    code = (given.model_a.astype(np.int64) * models + given.model_b) * judges + given.judge
+    found = code_integers(code)[0]
+    return found % judges, found // judges // models, found // judges % models
+
+
+def _judged_by_others(
+    met: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+    own: NDArray[np.bool_],
+    mine: NDArray[np.bool_],
+) -> bool:
+    """Whether a judge to whom none of the models of these judges are its own saw one of them against another model."""
+    judge, a, b = met
+    kin: NDArray[np.bool_] = np.any(own[mine], axis=0)
+    strangers: NDArray[np.bool_] = ~np.any(own[:, kin], axis=1)
+    return bool((strangers[judge] & (kin[a] != kin[b])).any())
+
+
+def _without_figure(for_own: NDArray[np.float64], judged: bool) -> str | None:
+    """Why its verdicts on its own (outcomes for these) have no figure; `judged`: by others."""
+    if not len(for_own):
+        return "it did not judge its own"
+    if not judged:
+        return "no judge of other models judged its own"
+    for outcome, word in ((1.0, "wins"), (0.0, "losses")):
+        if np.all(for_own == outcome):
+            return f"all of its verdicts on its own are {word}: no finite figure exists"
+    return None
+
+
+def _told(value: float, se: float, units: int, level: float, slope: float | None) -> OwnOdds:
+    if units < 2:
+        return OwnOdds(value, slope=slope, reason="all verdicts are of one instruction: its error is not known")
+    half = float(student.ppf(0.5 + level / 2.0, units - 1)) * se
+    return OwnOdds(value, se, value - half, value + half, slope)
+
+
+def _rows(
+    given: Judgments, side: NDArray[np.float64], whose: NDArray[np.int64], owners: list[int]
+) -> tuple[Rows, NDArray[np.int64]]:
+    """The rows, and the models that they are about; slopes of judges without models of their own are one."""
+    present = np.flatnonzero(np.bincount(given.judge, minlength=len(whose)) > 0)
+    _, number = np.unique(np.where(whose >= 0, np.arange(len(whose)), len(whose))[present], return_inverse=True)
+    of_judge = np.zeros(len(whose), dtype=np.int64)
+    of_judge[present] = number
+    there, codes = np.unique(np.concatenate([given.model_a, given.model_b]), return_inverse=True)
+    numbers = {code: place for place, code in enumerate(owners)}
+    odds = np.array([numbers.get(code, -1) for code in whose.tolist()], dtype=np.int64)[given.judge]
+    return Rows(
+        models=len(there),
+        slopes=int(number.max(initial=0)) + 1,
+        owners=len(owners),
+        a=codes[: len(given)].astype(np.int64),
+        b=codes[len(given) :].astype(np.int64),
+        y=given.y,
+        weight=np.ones(len(given)) if given.weight is None else given.weight,
+        slope=of_judge[given.judge],
+        odds=np.maximum(odds, 0),
+        side=np.where(odds >= 0, side, 0.0),
+    ), there.astype(np.int64)
+
+
+def _counted(rows: Rows) -> Rows:
+    """The same likelihood from as few rows as there are slopes and pairs, which say whose odds are where."""
+    found, cell = code_integers((rows.slope * rows.models + rows.a) * rows.models + rows.b)
+    first = np.empty(len(found), dtype=np.intp)
+    first[cell] = np.arange(len(cell))
+    weight = np.bincount(cell, rows.weight).astype(np.float64)
+    y = np.bincount(cell, rows.weight * rows.y) / weight
+    columns = {name: getattr(rows, name)[first] for name in ("a", "b", "slope", "odds", "side")}
+    return replace(rows, y=y, weight=weight, **columns)
+
+
+def log_likelihood(point: NDArray[np.float64], rows: Rows) -> float:
+    """Of ratings, slopes and odds, one after another (size,), with the prior, held at means that change nothing."""
+    logit = rows.logits(point)
+    fit = float(rows.weight @ (rows.y * log_expit(logit) + (1.0 - rows.y) * log_expit(-logit)))
+    shift, scale = _held(point, rows)
+    away = point[rows.models : rows.models + rows.slopes] - 1.0
+    return fit - 0.5 * float(away @ away) - 0.5 * float(rows.weight.sum()) * (shift * shift + scale * scale)
+
+
+def _held(point: NDArray[np.float64], rows: Rows) -> tuple[float, float]:
+    """How far the mean rating is from 0, and the mean slope from 1."""
+    return float(point[: rows.models].mean()), float(point[rows.models : rows.models + rows.slopes].mean()) - 1.0
+
+
+def derivatives(point: NDArray[np.float64], rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Gradient (size,) of `log_likelihood`, and minus its Hessian (size, size)."""
+    share, jacobian = expit(rows.logits(point)), rows.jacobian(point)
+    surprise, total = rows.weight * (rows.y - share), float(rows.weight.sum())
+    gradient = np.asarray(jacobian.T @ surprise, dtype=np.float64)
+    spread = rows.weight * share * (1.0 - share)
+    table = np.asarray((jacobian.T @ (jacobian.multiply(spread[:, None]).tocsr())).toarray(), dtype=np.float64)
+    # A rating and a slope are multiplied, so that their common bend is not told by the first derivatives.
+    bend = np.bincount(rows.a * rows.slopes + rows.slope, surprise, rows.models * rows.slopes)
+    bend -= np.bincount(rows.b * rows.slopes + rows.slope, surprise, rows.models * rows.slopes)
+    ratings, slopes = slice(0, rows.models), slice(rows.models, rows.models + rows.slopes)
+    table[ratings, slopes] -= bend.reshape(rows.models, rows.slopes)
+    table[slopes, ratings] -= bend.reshape(rows.models, rows.slopes).T
+    gradient[slopes] -= point[slopes] - 1.0
+    table[slopes, slopes] += np.eye(rows.slopes)
+    for part, away, size in zip((ratings, slopes), _held(point, rows), (rows.models, rows.slopes), strict=True):
+        gradient[part] -= total * away / size
+        table[part, part] += total / size**2
+    return gradient, table
+
+
+def _climb(cells: Rows, logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The maximum (size,) by Newton's method, damped where the likelihood is not concave; from Bradley-Terry's ratings.
+
+    Raises `NotConvergedError` where there is none to be found.
+    """
+    point = np.concatenate([logits, np.ones(cells.slopes), np.zeros(cells.owners)])
+    here, damping = log_likelihood(point, cells), 0.0
+    for _ in range(_STEPS):
+        gradient, table = derivatives(point, cells)
+        scale = np.diagonal(table).copy()
+        try:
+            step = cho_solve(cho_factor(table + np.diag(damping * np.maximum(scale, 1e-12))), gradient)
+        except LinAlgError:
+            damping = max(10.0 * damping, 1e-4)
+            continue
+        there = log_likelihood(point + step, cells)
+        if there < here - 1e-12 * (1.0 + abs(here)):
+            damping = max(10.0 * damping, 1e-4)
+            continue
+        if damping == 0.0 and np.all(np.abs(step) <= _SETTLED * (1.0 + np.abs(point))):
+            return point + step
+        point, here, damping = point + step, there, 0.0 if damping <= 1e-4 else 0.1 * damping
+        if np.abs(point[cells.models :]).max() > _FAR:
+            break
+    raise NotConvergedError(
+        "a judge's verdicts follow the ratings, or its own odds, without exception: no finite figure"
+    )
+
+
+def _errors(given: Judgments, rows: Rows, cells: Rows, point: NDArray[np.float64]) -> tuple[list[float], int]:
+    """Standard errors of the odds, robust to what verdicts on one instruction share; and how many instructions.
+
+    Raises `NotConvergedError` where odds cannot be told from slopes and ratings.
+    """
+    _, table = derivatives(point, cells)
+    first = rows.models + rows.slopes
+    scale = 1.0 / np.sqrt(np.diagonal(table))
+    try:
+        inverse = scale[:, None] * cho_solve(cho_factor(table * np.outer(scale, scale)), np.diag(scale)[:, first:])
+    except LinAlgError:
+        raise NotConvergedError(_UNTOLD) from None
+    alone = 1.0 / (np.diagonal(inverse[first:]) * np.diagonal(table)[first:])
+    if alone.min() < _COLLINEAR:
+        raise NotConvergedError(_UNTOLD)
+    group, units = grouped(given.instruction if given.instructions else None, len(given))
+    influence = _influences(rows, point, inverse, group, units)
+    return np.sqrt((influence**2).sum(axis=0) * units / max(units - 1, 1)).tolist(), units
+
+
+_DENSE = 1 << 24
+"""Sums of instructions and figures that are kept at once (128 MB)."""
+
+
+def _influences(
+    rows: Rows, point: NDArray[np.float64], inverse: NDArray[np.float64], group: NDArray[np.int32], units: int
+) -> NDArray[np.float64]:
+    """How far each instruction moves each of the odds (units, owners)."""
+    surprise = rows.weight * (rows.y - expit(rows.logits(point)))
+    if units * rows.size > _DENSE:
+        jacobian = rows.jacobian(point)
+        moves = [np.bincount(group, surprise * (jacobian @ column), units) for column in inverse.T]
+        return np.stack(moves, axis=1)
+    pull = point[rows.models + rows.slope] * surprise
+    place = group.astype(np.int64) * rows.size
+    parts = (
+        (rows.a, pull),
+        (rows.b, -pull),
+        (rows.models + rows.slope, surprise * (point[rows.a] - point[rows.b])),
+        (rows.models + rows.slopes + rows.odds, surprise * rows.side),
+    )
+    scores = sum(np.bincount(place + column, value, units * rows.size) for column, value in parts)
+    return np.asarray(np.asarray(scores).reshape(units, rows.size) @ inverse, dtype=np.float64)
+
+
+def _slopes(given: Judgments, whose: NDArray[np.int64], rows: Rows, point: NDArray[np.float64]) -> dict[int, float]:
+    """The slope of each figure's judge, of several their mean."""
+    judges, first = np.unique(given.judge, return_index=True)
+    found: dict[int, list[float]] = {}
+    for judge, number in zip(judges.tolist(), rows.slope[first].tolist(), strict=True):
+        if whose[judge] >= 0:
+            found.setdefault(int(whose[judge]), []).append(float(point[rows.models + number]))
+    return {code: sum(values) / len(values) for code, values in found.items()}

@@ -1,0 +1,147 @@
+"""Whether peers together agree better with people than the best of them alone, and what shorter ballots cost.
+
+Source: *LLMs Judge Themselves: A Game-Theoretic Framework for Human-Aligned Evaluation*, arXiv 2510.15746.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venire.arena.ballots import Ballots
+from venire.ratings.agreement.agreement import Agreement, agreement
+from venire.ratings.agreement.coefficient import Coefficient, coefficient_of, resample
+from venire.ratings.agreement.micro_macro import MicroMacro, medians, micro_macro
+from venire.ratings.data.ballots import ballots_of, truncated
+from venire.ratings.data.judgments import Judgments
+from venire.ratings.data.order import Order
+from venire.ratings.peers.micro_orders import Aggregate, by_judge, order_by, orders_by_instruction
+from venire.ratings.voting.kemeny import kemeny_young
+
+__all__ = ["PeerAgreement", "Truncation", "peer_agreement", "truncation"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PeerAgreement:
+    """Agreement with people: of peers `together`, one order an instruction, and of the positions of each of `judges`.
+
+    `order` is made of all votes at once and `overall` its agreement with the ratings. `best_judge` has the highest
+    median of all, and `lead` is how far the median of all together is above it, with an interval over instructions:
+    the best is chosen by the same data, so that the lead is rather too small. Both are None without such a judge.
+    """
+
+    together: MicroMacro
+    judges: Mapping[str, MicroMacro]
+    order: Order
+    overall: Agreement
+    best_judge: str | None
+    lead: Coefficient | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Truncation:
+    """Ballots that rank the `best` alone: agreement then, and the share of it that is lost.
+
+    `micro_loss` is one less the ratio of the medians of Pearson, with an interval over instructions, `macro_loss` that
+    of the macro Pearson: 0 is no loss, below 0 a gain. None where whole ballots do not agree with people at all.
+    """
+
+    best: int
+    agreement: MicroMacro
+    micro_loss: Coefficient
+    macro_loss: float | None
+
+
+def peer_agreement(
+    given: Judgments | Ballots,
+    reference: Mapping[str, float],
+    aggregate: Aggregate = kemeny_young,
+    *,
+    level: float = 0.95,
+    replicates: int = 1000,
+    seed: int = 0,
+) -> PeerAgreement:
+    """Hold what peers say against one rating a model: together by `aggregate` and each alone.
+
+    A judge of pairs has positions where it judged all pairs of an instruction. Raises `InputError` as `micro_macro`.
+    """
+
+    def held(positions: NDArray[np.float64]) -> MicroMacro:
+        return micro_macro(positions, given.models, reference, level=level, replicates=replicates, seed=seed)
+
+    together, order = held(orders_by_instruction(aggregate, given)), order_by(aggregate, given)
+    judges = {name: held(table) for name, table in by_judge(given).items()}
+    medians_by = {name: one.micro_pearson.value for name, one in judges.items()}
+    ranked = sorted((-value, name) for name, value in medians_by.items() if value is not None)
+    best = ranked[0][1] if ranked else None
+    found = {name: -place for name, place in zip(order.models, order.position.tolist(), strict=True) if place == place}
+    return PeerAgreement(
+        together=together,
+        judges=judges,
+        order=order,
+        overall=_without_error(agreement(found, reference, level=level)),
+        best_judge=best,
+        lead=None if best is None else _lead(together, judges[best], level, replicates, seed),
+    )
+
+
+def _without_error(found: Agreement) -> Agreement:
+    """Positions are no Elo points: only correlations mean anything."""
+    intervals = {name: interval for name, interval in found.intervals.items() if name != "mae"}
+    return replace(found, mae=None, intervals=intervals)
+
+
+def _lead(together: MicroMacro, alone: MicroMacro, level: float, replicates: int, seed: int) -> Coefficient:
+    def ahead(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        return medians(together.pearson, weights) - medians(alone.pearson, weights)
+
+    size = len(together.pearson)
+    (value,) = ahead(np.ones((1, size)))
+    found = resample(ahead, size, level=level, replicates=replicates, seed=seed)
+    return coefficient_of("lead of the median", float(value), size, found, level=level, undefined="no median to lead")
+
+
+def truncation(
+    given: Judgments | Ballots,
+    reference: Mapping[str, float],
+    best: Sequence[int],
+    aggregate: Aggregate = kemeny_young,
+    *,
+    level: float = 0.95,
+    replicates: int = 1000,
+    seed: int = 0,
+) -> tuple[Truncation, ...]:
+    """The agreement of ballots cut to the `best` so many, against that of whole ones; what is cut is tied below.
+
+    Judgments of pairs become ballots first. Raises `InputError` where there are none, for a number below 1, and as
+    `micro_macro` does.
+    """
+    whole = ballots_of(given) if isinstance(given, Judgments) else given
+
+    def held(ballots: Ballots) -> MicroMacro:
+        positions = orders_by_instruction(aggregate, ballots)
+        return micro_macro(positions, ballots.models, reference, level=level, replicates=replicates, seed=seed)
+
+    full = held(whole)
+    found = []
+    for number in best:
+        cut = held(truncated(whole, number))
+        loss = _loss(full.pearson, cut.pearson, level, replicates, seed)
+        macro = full.macro_pearson.value, cut.macro_pearson.value
+        lost = None if macro[0] is None or macro[1] is None or macro[0] <= 0.0 else 1.0 - macro[1] / macro[0]
+        found.append(Truncation(number, cut, loss, lost))
+    return tuple(found)
+
+
+def _loss(full: NDArray[np.float64], cut: NDArray[np.float64], level: float, replicates: int, seed: int) -> Coefficient:
+    def lost(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        before, after = medians(full, weights), medians(cut, weights)
+        return np.where(before > 0.0, 1.0 - after / np.where(before > 0.0, before, 1.0), np.nan)
+
+    (value,) = lost(np.ones((1, len(full))))
+    drawn = resample(lost, len(full), level=level, replicates=replicates, seed=seed)
+    why = "whole ballots do not agree with the reference"
+    return coefficient_of("loss of the median", float(value), len(full), drawn, level=level, undefined=why)

@@ -1,0 +1,301 @@
+"""Models that judge each other: what each says of itself, what the others say of it, and what that changes.
+
+Source: *LLMs Judge Themselves: A Game-Theoretic Framework for Human-Aligned Evaluation*, arXiv 2510.15746.
+
+Differences are of positions (1 is the best) or of points lost: below 0 a model stands better by its own verdicts. Log
+odds (`own_odds`) are towards itself: above 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venire.arena.ballots import Ballots
+from venire.arena.errors import InputError
+from venire.ratings.data.ballots import ballots_of, paired
+from venire.ratings.data.checks import check_level, finite
+from venire.ratings.data.distributions import student
+from venire.ratings.data.judgments import Judgments
+from venire.ratings.data.merging import combine, merge_orders
+from venire.ratings.data.order import Order
+from venire.ratings.data.own_models import model_of_judge, own_models
+from venire.ratings.peers.micro_orders import (
+    Aggregate,
+    Placings,
+    complete,
+    order_by,
+    orders_by_instruction,
+    placings,
+    self_free,
+)
+from venire.ratings.peers.own_odds import OwnOdds, own_odds
+from venire.ratings.voting.kemeny import kemeny_young
+
+__all__ = ["MOST_MOVED", "Gap", "PeerRow", "SelfPreference", "self_preference"]
+
+MOST_MOVED = 0.5
+"""Positions that own verdicts may move a model without a warning (the paper's convention)."""
+
+Unit = Literal["positions", "share of points lost"]
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A mean difference over `instructions`, with its standard error over them and Student's interval.
+
+    None where it cannot be had: the value without an instruction, its error with fewer than two, or with so few that
+    they are all alike by chance.
+    """
+
+    value: float | None
+    se: float | None
+    lo: float | None
+    hi: float | None
+    instructions: int
+
+
+@dataclass(frozen=True, slots=True)
+class PeerRow:
+    """One model that judges: `self_evaluation` by its `judges`, `peer_evaluation` by all others, and `gap`, the first
+    less the second, where both are known. A gap below 0 may be favour, or a sharp judge's view of a strong model (or a
+    dull judge's of a weak one); `odds` are the favour beyond that.
+
+    `sie` is its position in the order of all verdicts, `sfe` in that without what judges said of themselves, and
+    `moved` the first less the second. `moved_micro` is the same in orders of single instructions, on average.
+    """
+
+    model: str
+    judges: tuple[str, ...]
+    self_evaluation: float | None
+    peer_evaluation: float | None
+    gap: Gap
+    odds: OwnOdds
+    sie: float | None
+    sfe: float | None
+    moved: float | None
+    moved_micro: Gap | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SelfPreference:
+    """The models that judge, by name; `unit` is what `self_evaluation`, `peer_evaluation` and `gap` are counted in.
+
+    `left_out` counts what a judge said on an instruction that is not in the gaps: pairs were missing, or models that
+    other judges were shown. `inclusive` and `free` are the orders behind `sie` and `sfe`.
+    """
+
+    models: tuple[PeerRow, ...]
+    unit: Unit
+    level: float
+    left_out: int
+    inclusive: Order
+    free: Order
+    warnings: tuple[str, ...]
+
+
+def self_preference(
+    given: Judgments | Ballots,
+    aggregate: Aggregate = kemeny_young,
+    *,
+    peers: Mapping[str, str] | None = None,
+    unit: Unit | None = None,
+    micro: bool = True,
+    level: float = 0.95,
+) -> SelfPreference:
+    """Measure what models that judge say of themselves against what the others say.
+
+    `aggregate` makes one order of votes, by Kemeny-Young unless told; `micro` asks for it instruction by instruction
+    too. `peers` says which model a judge of another name is. Judgments of pairs become positions by the points that a
+    judge gave on an instruction; where more than half of these lack pairs, the unit is the share of points lost, over
+    pairs of (instruction, opponent) that the model itself and others judged. Raises `InputError` where no judge is a
+    model, and for positions that no judgment gives.
+    """
+    check_level(level)
+    own = model_of_judge(given.judges, given.models, peers or {})
+    if not (own >= 0).any():
+        raise InputError("no judge is one of the models: name who is whom in peers, judge by judge")
+    if unit not in (None, *get_args(Unit)):
+        raise InputError(f"unit is {unit!r}; choose one of {', '.join(get_args(Unit))}")
+    counted, differences, left_out = _differences(given, own, unit)
+    free = self_free(given, peers or {})
+    inclusive, without = order_by(aggregate, given), order_by(aggregate, free)
+    single = _apart(orders_by_instruction(aggregate, given), orders_by_instruction(aggregate, free)) if micro else None
+    pairs = merge_orders(paired(given)) if isinstance(given, Ballots) else given
+    odds = _odds(pairs, peers or {}, level)
+    rows = []
+    for code, said in differences.items():
+        judges = tuple(name for name, model in zip(given.judges, own, strict=True) if model == code)
+        moved = None if single is None else _gap(single[:, code], level)
+        name = given.models[code]
+        rows.append(_row(name, judges, said, odds[name], (inclusive, without), moved, level))
+    rows.sort(key=lambda row: row.model)
+    return SelfPreference(
+        models=tuple(rows),
+        unit=counted,
+        level=level,
+        left_out=left_out,
+        inclusive=inclusive,
+        free=without,
+        warnings=(*_warnings(rows), *_unproved(inclusive, without)),
+    )
+
+
+def _odds(pairs: Judgments, peers: Mapping[str, str], level: float) -> dict[str, OwnOdds]:
+    """The odds of each model that judges for itself, by its name; judges that are one model have one figure."""
+    names = pairs.judges, pairs.models, peers
+    found = own_odds(pairs, own_models(*names), together=model_of_judge(*names), level=level)
+    return {pairs.models[code]: one for code, one in found.items()}
+
+
+_Difference = tuple[float | None, float | None, NDArray[np.float64]]
+"""What a model says of itself, what others say, and the difference on each instruction."""
+
+
+def _row(
+    model: str,
+    judges: tuple[str, ...],
+    said: _Difference,
+    odds: OwnOdds,
+    orders: tuple[Order, Order],
+    moved_micro: Gap | None,
+    level: float,
+) -> PeerRow:
+    inclusive, free = orders
+    code = inclusive.models.index(model)
+    own_mean, peer_mean, each = said
+    return PeerRow(
+        model=model,
+        judges=judges,
+        self_evaluation=own_mean,
+        peer_evaluation=peer_mean,
+        gap=_gap(each, level),
+        odds=odds,
+        sie=finite(inclusive.position[code]),
+        sfe=finite(free.position[code]),
+        moved=finite(_apart(inclusive.position, free.position)[code]),
+        moved_micro=moved_micro,
+    )
+
+
+def _differences(
+    given: Judgments | Ballots, own: NDArray[np.int64], unit: Unit | None
+) -> tuple[Unit, Mapping[int, _Difference], int]:
+    models = np.unique(own[own >= 0]).tolist()
+    if isinstance(given, Ballots):
+        if unit == "share of points lost":
+            raise InputError("ballots have positions and no points; leave unit out")
+        said, without = given, 0
+    else:
+        whole, without, groups = complete(given)
+        if unit == "share of points lost" or (unit is None and 2 * without > groups):
+            return "share of points lost", {code: _by_points(given, own, code) for code in models}, 0
+        said = whole if whole is not None else ballots_of(given)  # which says why there are none
+    seen, left_out = _alike(placings(said))
+    return "positions", {code: _by_positions(seen, own, code) for code in models}, without + left_out
+
+
+def _alike(seen: Placings) -> tuple[Placings, int]:
+    """Without the rows that lack a model which their instruction has elsewhere: positions out of fewer are others."""
+    there, group = np.isfinite(seen.position), seen.instruction + 1
+    every = np.zeros((int(group.max(initial=0)) + 1, there.shape[1]), dtype=np.bool_)
+    np.logical_or.at(every, group, there)
+    kept = np.all(there == every[group], axis=1)
+    alike = Placings(seen.judge[kept], seen.instruction[kept], seen.position[kept], seen.weight[kept])
+    return alike, int(np.count_nonzero(~kept))
+
+
+def _by_positions(seen: Placings, own: NDArray[np.int64], code: int) -> _Difference:
+    rows = np.isfinite(seen.position[:, code])
+    itself = own[seen.judge[rows]] == code
+    return _paired(itself, seen.instruction[rows] + 1, seen.position[rows, code], seen.weight[rows])
+
+
+def _by_points(given: Judgments, own: NDArray[np.int64], code: int) -> _Difference:
+    """Shares of points lost against each opponent on each instruction, by the model itself and by others."""
+    rows = np.flatnonzero((given.model_a == code) | (given.model_b == code))
+    first = given.model_a[rows] == code
+    lost = np.where(first, 1.0 - given.y[rows], given.y[rows])
+    opponent = np.where(first, given.model_b[rows], given.model_a[rows])
+    weight = np.ones(len(rows)) if given.weight is None else given.weight[rows]
+    itself = own[given.judge[rows]] == code
+    _, where, cell = np.unique(combine(given.instruction[rows] + 1, opponent), return_index=True, return_inverse=True)
+    mine, others = (_means(cell[part], lost[part], weight[part], len(where)) for part in (itself, ~itself))
+    both = np.isfinite(mine) & np.isfinite(others)
+    group = given.instruction[rows][where][both] + 1
+    size = int(group.max(initial=0)) + 1
+    ours, theirs = (_means(group, side[both], np.ones(len(group)), size) for side in (mine, others))
+    return _mean(ours), _mean(theirs), ours - theirs
+
+
+def _paired(
+    itself: NDArray[np.bool_], group: NDArray[np.int32], value: NDArray[np.float64], weight: NDArray[np.float64]
+) -> _Difference:
+    """Means over instructions that have both, and their difference on each."""
+    size = int(group.max(initial=0)) + 1
+    ours, theirs = (_means(group[part], value[part], weight[part], size) for part in (itself, ~itself))
+    both = np.isfinite(ours) & np.isfinite(theirs)
+    return _mean(ours[both]), _mean(theirs[both]), (ours - theirs)[both]
+
+
+def _means(
+    group: NDArray[np.int32] | NDArray[np.intp], value: NDArray[np.float64], weight: NDArray[np.float64], size: int
+) -> NDArray[np.float64]:
+    """The weighted mean of each group (size,); NaN for one without weight."""
+    total = np.bincount(group, weight, size)
+    sums = np.bincount(group, weight * value, size)
+    return np.where(total > 0.0, sums / np.where(total > 0.0, total, 1.0), np.nan)
+
+
+def _mean(values: NDArray[np.float64]) -> float | None:
+    there = values[np.isfinite(values)]
+    return float(there.mean()) if len(there) else None
+
+
+def _gap(differences: NDArray[np.float64], level: float) -> Gap:
+    there = differences[np.isfinite(differences)]
+    count = len(there)
+    if count < 2:
+        return Gap(_mean(there), None, None, None, count)
+    value, se = float(there.mean()), float(there.std(ddof=1)) / math.sqrt(count)
+    if se == 0.0 and 2.0 * 0.5**count > 1.0 - level:  # so few may be alike by chance, as a test of signs would say
+        return Gap(value, None, None, None, count)
+    half = float(student.ppf(0.5 + level / 2.0, count - 1)) * se
+    return Gap(value, se, value - half, value + half, count)
+
+
+def _apart(inclusive: NDArray[np.float64], free: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Positions with own verdicts less those without (..., models), NaN where the two orders have not the same models.
+
+    A place among fewer models is another place.
+    """
+    alike = (np.isfinite(inclusive) == np.isfinite(free)).all(axis=-1, keepdims=True)
+    return np.where(alike, inclusive - free, np.nan)
+
+
+def _warnings(rows: list[PeerRow]) -> list[str]:
+    said = []
+    for row in rows:
+        micro = None if row.moved_micro is None else row.moved_micro.value
+        for moved, where in ((row.moved, "in the order of all verdicts"), (micro, "on an average instruction")):
+            if moved is not None and abs(moved) > MOST_MOVED:
+                way = "better" if moved < 0.0 else "worse"
+                said.append(
+                    f"{row.model} stands {abs(moved):.2f} positions {way} {where} with the verdicts of models on "
+                    f"themselves than without: more than {MOST_MOVED:g}"
+                )
+    return said
+
+
+def _unproved(inclusive: Order, free: Order) -> list[str]:
+    """Only of a method that searches for the order of least cost does it mean anything that none was proved."""
+    if inclusive.method != "kemeny" or (inclusive.proved and free.proved):
+        return []
+    return [
+        "the order of all verdicts is the best found, not proved to be the best there is: sie and sfe may be others"
+    ]

@@ -1,0 +1,1 @@
+"""Soft-Elo: calibrated probabilities, conformal intervals, and a scale of people."""

@@ -1,0 +1,127 @@
+"""From a judge's scale to people's: a line through models that both know, and an interval for what it leaves open.
+
+Ratings by a judge are stretched or shrunk against those of people, and stand around another mean. Models that people
+rated (anchors) are placed anew just as the new model was, with as many battles chosen alike; how far the line through
+all other anchors misses each of them says how far it may miss the new one (leave-one-out, then split conformal).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from venire.arena.errors import InputError
+from venire.ratings.soft_elo.conformal import Conformal, split_conformal
+from venire.ratings.soft_elo.leave_one_out import stretch
+
+__all__ = ["HumanScale", "Rule", "human_scale"]
+
+Rule = Literal["offset", "line"]
+"""Offset: people's points are the judge's, shifted. Line: stretched by one constant about the anchors' mean as well."""
+
+_LEAST_FOR_A_LINE = 4
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HumanScale:
+    """What people would say of a new model, in their Elo points: `elo`, and `low` to `high` with chance 1 - alpha.
+
+    `rule` was chosen as the one with the smaller mean error over anchors that were left out; `errors` has that of each
+    rule that could be tried. `slope` are people's points per point of the judge. `residual` (anchors,) is human less
+    judge of each anchor by the line through the others. `interval` tells what the interval rests on.
+    """
+
+    elo: float
+    low: float
+    high: float
+    rule: Rule
+    slope: float
+    errors: Mapping[str, float]
+    residual: Vector
+    interval: Conformal
+    warnings: tuple[str, ...]
+
+
+def human_scale(
+    judge: ArrayLike,
+    se: ArrayLike,
+    human: ArrayLike,
+    elo: float,
+    elo_se: float,
+    *,
+    alpha: float = 0.1,
+    rule: Rule | None = None,
+    family: str | None = None,
+    families: Sequence[str] | None = None,
+) -> HumanScale:
+    """Put a model that the judge rates at `elo` (with error `elo_se`) on people's scale. All in Elo points.
+
+    `judge` and `se` (anchors,) are ratings and errors of the anchors, each placed as the new model was, `human`
+    (anchors,) what people gave them. `rule` None takes the better of both by leave-one-out. `family` and `families`
+    (anchors,) are for a warning alone. The interval is infinite with too few anchors, and where the error of the model
+    alone is not known. Raises `InputError`.
+    """
+    x, errors, y = (np.asarray(one, dtype=np.float64) for one in (judge, se, human))
+    if x.ndim != 1 or not x.shape == y.shape == errors.shape or not len(x):
+        raise InputError(f"judge, se and human have shapes {x.shape}, {errors.shape}, {y.shape}: one of each an anchor")
+    if not (np.isfinite(x).all() and np.isfinite(y).all() and np.isfinite(elo)):
+        raise InputError("judge, human and elo: give finite numbers; leave out anchors that are not rated by both")
+    tried = _tried(x, y)
+    missed: dict[str, float] = {name: float(np.abs(left).mean()) for name, left in tried.items() if len(left)}
+    chosen: Rule = rule or ("line" if missed.get("line", np.inf) < missed.get("offset", np.inf) else "offset")
+    if chosen not in tried:
+        raise InputError(
+            f"rule is {chosen!r}; choose one of {', '.join(tried)}: a line takes {_LEAST_FOR_A_LINE} anchors"
+        )
+    residual = tried[chosen]
+    slope = _slope(x, y, chosen)
+    point = float(y.mean() + slope * (elo - x.mean()))
+    fitted = y.mean() + slope * (x - x.mean())
+    known = len(residual) > 0 and bool(np.isfinite(errors).all())
+    found = split_conformal(
+        residual,
+        abs(slope) * errors if known else 0.0,
+        [point],
+        abs(slope) * elo_se if np.isfinite(elo_se) else 0.0,
+        alpha=alpha,
+        calibration_elo=fitted if len(residual) else None,
+        family=None if family is None else [family],
+        calibration_family=families,
+    )
+    said = tuple(one.removeprefix("model 0: ") for one in found.warnings)
+    if slope <= 0.0:
+        said += ("by these anchors the judge does not rate as people do, or the other way round: the line falls",)
+    if known and not np.isfinite(elo_se):
+        found = replace(found, low=np.array([-np.inf]), high=np.array([np.inf]), expected=None)
+        said += ("its error is not known, and those of the anchors are: its interval has no end",)
+    return HumanScale(
+        point, float(found.low[0]), float(found.high[0]), chosen, slope, missed, residual,
+        replace(found, warnings=said), said,
+    )  # fmt: skip
+
+
+def _tried(x: Vector, y: Vector) -> dict[Rule, Vector]:
+    """By rule, human less judge (anchors,) of each anchor by what the others say; empty where there is no other."""
+    if len(x) < 2:
+        return {"offset": np.empty(0)}
+    rules = get_args(Rule) if len(x) >= _LEAST_FOR_A_LINE else ("offset",)
+    return {rule: _left_out(x, y, rule) for rule in rules}
+
+
+def _left_out(x: Vector, y: Vector, rule: Rule) -> Vector:
+    found = np.empty(len(x))
+    for code in range(len(x)):
+        keep = np.arange(len(x)) != code
+        ahead, behind = x[keep], y[keep]
+        found[code] = y[code] - behind.mean() - _slope(ahead, behind, rule) * (x[code] - ahead.mean())
+    return found
+
+
+def _slope(x: Vector, y: Vector, rule: Rule) -> float:
+    return stretch(y - y.mean(), x - x.mean()) if rule == "line" else 1.0

@@ -1,0 +1,150 @@
+"""Soft-Elo: Bradley-Terry on the probability that people would side with a judge, learnt from some labels of people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from venire.arena.errors import InputError
+from venire.ratings.data.comparisons import Comparisons
+from venire.ratings.data.result import Ratings
+from venire.ratings.pairwise.bradley_terry import bradley_terry
+from venire.ratings.pairwise.covariance import Errors
+from venire.ratings.soft_elo.beta import Beta, HumanTies, ScoreGrid, beta_of, label_column, score_column, score_grid
+from venire.ratings.soft_elo.placing import clipped, with_targets
+from venire.ratings.soft_elo.reliability import Reliability, reliability_of
+
+__all__ = ["RIDGE", "SoftElo", "hard_elo", "human_elo", "soft_elo"]
+
+RIDGE = 0.01
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SoftElo:
+    """Ratings on probabilities, and how far they may be believed.
+
+    `targets` (rows,) is sigma(beta * score) for A, NaN where the judge gave no score. `beta` is what turned scores into
+    them, `n_fit` how many labels of people found it, `ece` the expected calibration error. `warnings` belong beside
+    the ratings.
+    """
+
+    ratings: Ratings
+    beta: float
+    n_fit: int
+    ece: float
+    fit: Beta
+    reliability: Reliability
+    targets: NDArray[np.float64]
+    warnings: tuple[str, ...] = ()
+
+
+def hard_elo(
+    data: Comparisons,
+    *,
+    ridge: float = RIDGE,
+    anchors: Mapping[str, float] | None = None,
+    errors: Errors | None = None,
+    parity: bool = False,
+) -> Ratings:
+    """Bradley-Terry on the verdicts of a judge, a tie as half a win, with a ridge that keeps every rating finite.
+
+    `ridge` is lambda in lambda / 2 |R|^2 on the summed likelihood; `anchors` and `errors` are as in `bradley_terry`.
+    `parity` clips outcomes to [1e-6, 1 - 1e-6] as the
+    method's authors do, which moves ratings by thousandths of a point. Raises `InputError` and `NotConvergedError`.
+    """
+    return _rated("hard-elo", data, data.y, ridge, parity, anchors, errors)
+
+
+def human_elo(
+    data: Comparisons,
+    human: ArrayLike,
+    *,
+    ridge: float = RIDGE,
+    anchors: Mapping[str, float] | None = None,
+    errors: Errors | None = None,
+    parity: bool = False,
+) -> Ratings:
+    """The same on what people said: `human` (rows,) is 1, 0.5 or 0 for A, NaN where nobody was asked."""
+    return _rated("human-elo", data, label_column(human, len(data)), ridge, parity, anchors, errors)
+
+
+def soft_elo(
+    data: Comparisons,
+    score: ArrayLike,
+    human: ArrayLike,
+    *,
+    ridge: float = RIDGE,
+    anchors: Mapping[str, float] | None = None,
+    errors: Errors | None = None,
+    ties: HumanTies = "drop",
+    beta: float | None = None,
+    parity: bool = False,
+) -> SoftElo:
+    """Fit beta to labels of people, replace each verdict by sigma(beta * score), and rate on these; the Soft-Elo paper.
+
+    `data.y` holds the verdicts of the judge, `score` (rows,) its scores of A less B averaged over both orders, `human`
+    (rows,) what people said: 1, 0.5 or 0 for A. NaN in either is unknown; every row with a score is rated, whether
+    people saw it or not. `ties` says what a tie of people is to beta. `beta` given: no label is needed. `anchors` and
+    `errors` are as in `bradley_terry`; errors take beta as known. Raises `InputError` where no row has a score or beta
+    cannot be found.
+    """
+    scores, labels = score_column(score, len(data)), label_column(human, len(data))
+    known = ~np.isnan(scores)
+    if not known.any():
+        raise InputError("score: no row has one; give the judge's score of A less that of B")
+    kept = with_targets(data, np.where(known, data.y, np.nan))
+    scores, labels = scores[known], labels[known]
+    grid = score_grid(scores)
+    fit = _beta(grid, labels, kept, ties, beta)
+    targets = grid.probabilities(fit.beta)
+    trust = reliability_of(grid, labels, fit.beta, y=kept.y, weight=kept.weight)
+    warnings = (*fit.warnings, *trust.warnings)
+    said = {
+        "beta": fit.beta,
+        "beta_se": fit.se,
+        "n_fit": fit.n_fit,
+        "ece": trust.ece,
+        "without_score": len(data) - len(kept),
+        "warnings": list(warnings),
+    }
+    found = _rated("soft-elo", kept, targets, ridge, parity, anchors, errors)
+    spread = np.full(len(data), np.nan)
+    spread[known] = targets
+    ratings = replace(found, diagnostics={**found.diagnostics, **said})
+    return SoftElo(ratings, fit.beta, fit.n_fit, trust.ece, fit, trust, spread, warnings)
+
+
+def _beta(
+    grid: ScoreGrid, labels: NDArray[np.float64], data: Comparisons, ties: HumanTies, given: float | None
+) -> Beta:
+    """Beta from labels, or the one given. Raises `InputError` where that is no number."""
+    if given is None:
+        fit = beta_of(grid, labels, weight=data.weight, cluster=data.cluster, ties=ties)
+    else:
+        if np.isnan(given):
+            raise InputError("beta is nan; give a number above 0, or none to fit it")
+        against = (f"beta is {given:g}: the scores of this judge count for nothing, or against themselves",)
+        said = ("beta was given, not fitted", *(against if given <= 0.0 else ()))
+        fit = Beta(float(given), np.nan, 0, np.nan, 0, ties, said)
+    if np.isnan(fit.beta):
+        raise InputError(f"{'; '.join(fit.warnings)}: give labels of people in `human`, or `beta` itself")
+    return fit
+
+
+def _rated(
+    method: str,
+    data: Comparisons,
+    targets: NDArray[np.float64],
+    ridge: float,
+    parity: bool,
+    anchors: Mapping[str, float] | None,
+    errors: Errors | None,
+) -> Ratings:
+    if not (ridge > 0.0 and np.isfinite(ridge)):
+        raise InputError(f"ridge is {ridge}; give a number above 0, such as {RIDGE}, or use bradley_terry")
+    known = with_targets(data, clipped(targets, parity))
+    found = bradley_terry(known, ridge=ridge, anchors=anchors, errors=errors if len(known) else "none")
+    return replace(found, method=method, diagnostics={**found.diagnostics, "ridge": ridge, "parity": parity})

@@ -1,0 +1,123 @@
+"""Kemeny-Young: the order of models that contradicts the least weight of pairwise votes, exact wherever that is said.
+
+Peyton Young and Arthur Levenglick, A consistent extension of Condorcet's election principle (1978). A ballot's order of
+least cost is a median of the ballots. Finding one is hard in general, and quick for what voters produce: the order
+falls into blocks (`kemeny_blocks`), small ones are solved over all their orders at once (`kemeny_subsets`), large ones
+by linear programs (`kemeny_program`).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venire.arena.errors import InputError
+from venire.ratings.data.order import Order, Votes, contradicted, pair_bound
+from venire.ratings.pairwise.existence import strong_groups
+from venire.ratings.voting.kemeny_blocks import Excess, blocks, excess
+from venire.ratings.voting.kemeny_program import Known, least_order
+from venire.ratings.voting.kemeny_subsets import LARGEST, optima
+
+__all__ = ["kemeny_young"]
+
+Codes = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Block:
+    """A solved block of n models: an order (n,), mean places (n,) from 1, its excess, a bound, and how many orders."""
+
+    order: Codes
+    position: NDArray[np.float64]
+    cost: float
+    bound: float
+    count: int | None
+
+
+def kemeny_young(votes: Votes, *, seconds: float = 60.0, clock: Callable[[], float] = time.monotonic) -> Order:
+    """The order of models that contradicts the least weight of votes.
+
+    Where several orders cost the same, `position` is a model's mean place over all of them, and `order` is one of
+    them. Both are known for blocks (models that no majority tells apart from outside) of up to 18 models; for a larger
+    one `position` is the place in the order found and `optimal_orders` is None. After `seconds` by the `clock` the best
+    order met is returned with what no order can go below; `proved` says whether the two meet. Models without votes
+    have no position. Raises `InputError` for votes that are not finite and at least 0, and for no time.
+    """
+    _check(votes, seconds)
+    until = clock() + seconds
+    named = np.array(sorted(range(len(votes.models)), key=lambda code: votes.models[code]), dtype=np.intp)
+    weight = votes.weight[np.ix_(named, named)].astype(np.float64)
+    np.fill_diagonal(weight, 0.0)
+    heard = weight.any(axis=0) | weight.any(axis=1)
+    there, position = np.flatnonzero(heard), np.full(len(named), np.nan)
+    table = excess(weight[np.ix_(there, there)], votes.tolerance)
+    order: list[int] = []
+    solved: list[_Block] = []
+    for codes in blocks(table.table):
+        block = _solved(table.among(codes), lambda: until - clock())
+        position[named[there[codes]]] = len(order) + block.position
+        order.extend(there[codes[block.order]].tolist())
+        solved.append(block)
+    order += np.flatnonzero(~heard).tolist()
+    cost = contradicted(weight, order)
+    open_gap = sum(block.cost - block.bound for block in solved) * table.scale
+    proved = all(block.cost - block.bound <= table.tolerance for block in solved)
+    counts = [block.count for block in solved]
+    return Order(
+        method="kemeny",
+        models=votes.models,
+        order=tuple(votes.models[named[code]] for code in order),
+        position=position,
+        cost=cost,
+        lower_bound=cost if proved else max(cost - open_gap, pair_bound(weight)),
+        proved=proved,
+        optimal_orders=None if None in counts else math.prod(count for count in counts if count is not None),
+    )
+
+
+def _check(votes: Votes, seconds: float) -> None:
+    size, weight = len(votes.models), np.asarray(votes.weight)
+    if weight.shape != (size, size):
+        raise InputError(f"weight has shape {weight.shape}; give a row and a column for each of {size} models")
+    wrong = ~(np.isfinite(weight) & (weight >= 0.0))
+    np.fill_diagonal(wrong, False)
+    if wrong.any():
+        first, second = np.argwhere(wrong)[0]
+        pair = f"{votes.models[first]} over {votes.models[second]}"
+        raise InputError(f"weight of {pair} is {weight[first, second]}; give a finite weight, 0 or more")
+    if not seconds > 0.0:
+        raise InputError(f"seconds is {seconds}; give a time above 0")
+
+
+def _solved(block: Excess, left: Callable[[], float]) -> _Block:
+    size = len(block.table)
+    if not block.table.any():
+        return _Block(np.arange(size), np.full(size, (size + 1) / 2.0), 0.0, 0.0, math.factorial(size))
+    if size <= LARGEST:
+        found = optima(block)
+        return _Block(found.order, found.position, found.cost, found.cost, found.count)
+    order = _joined(block, left)
+    position = np.empty(size)
+    position[order.order] = np.arange(1.0, size + 1.0)
+    return _Block(order.order, position, order.cost, order.bound, None)
+
+
+def _joined(block: Excess, left: Callable[[], float]) -> Known:
+    """One best order of a large block: sets that majorities lead out of and never back into need not be mixed."""
+    order: list[int] = []
+    cost = bound = 0.0
+    for codes in strong_groups(block.table):
+        part = block.among(codes)
+        if len(codes) <= LARGEST:
+            exact = optima(part)
+            found = Known(exact.order, exact.cost, exact.cost)
+        else:
+            found = least_order(part, left)
+        order.extend(codes[found.order].tolist())
+        cost, bound = cost + found.cost, bound + found.bound
+    return Known(np.array(order, dtype=np.intp), cost, bound)

@@ -1,0 +1,192 @@
+"""The order of least cost of a large block, by linear programs with rows added as they are missed, and a proof.
+
+One number a pair says whether the model with the smaller code stands above. Numbers 0 and 1 are an order exactly when
+no three models stand in a circle; of these rows few matter, and only those that a solution misses are added. What the
+dual of a program without whole numbers shows is a bound for all orders, and often the cost of the best order known.
+Where it is not, HiGHS is asked for numbers 0 and 1 that cost less than the best order known: none is a proof too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from venire.ratings.voting.kemeny_blocks import Excess, excess_of
+from venire.ratings.voting.kemeny_search import improved, searched, started
+
+__all__ = ["Known", "least_order"]
+
+_ROWS = 64
+"""Rows added at a time for each model, those that are missed most first."""
+
+_ROWS_OF_ONE = 1000
+_MISSED = 1e-6
+_NONE = 2
+"""What HiGHS says of a program without a solution."""
+
+_STARTS = 200
+_SEARCHING = 0.1
+"""The share of the time left that goes into looking for better orders before whole numbers are asked for."""
+
+_ROUNDING = 1e-14
+_DOUBT = 1e-10
+"""What a bound is taken to be off by, as a share of all that could be paid: one summed here, and one told by HiGHS."""
+
+Vector = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Known:
+    """The best order known (n,), the excess `cost` that it pays, and the `bound` below which no order can go."""
+
+    order: Codes
+    cost: float
+    bound: float
+
+
+def least_order(block: Excess, left: Callable[[], float]) -> Known:
+    """An order of least cost, or the best met when no seconds are `left`; the bound says which.
+
+    The search for orders draws from a fixed seed, so equal blocks have equal orders unless time cuts one short.
+    """
+
+    def late() -> bool:
+        return left() <= 0.0
+
+    program = _Program(block)
+    program.offer(improved(block, started(block), late))
+    _relaxed(program, left)
+    if not program.proved and not late():
+        until = left() * (1.0 - _SEARCHING)
+        program.offer(searched(block, program.order, _STARTS, lambda: left() <= until))
+    while not program.proved and not late() and _whole(program, left):
+        pass
+    return Known(program.order, program.cost, program.bound)
+
+
+class _Program:
+    """The rows added so far, the best order met and the best bound shown."""
+
+    def __init__(self, block: Excess) -> None:
+        size = len(block.table)
+        self.block = block
+        self.above, self.under = np.triu_indices(size, 1)
+        self.pair = np.zeros((size, size), dtype=np.intp)
+        self.pair[self.above, self.under] = self.pair[self.under, self.above] = np.arange(len(self.above))
+        paid = block.table[self.above, self.under]
+        self.price, self.base = block.table[self.under, self.above] - paid, float(paid.sum())
+        self.circles = np.zeros((0, 3), dtype=np.intp)
+        self.order, self.cost, self.bound = np.arange(size), math.inf, 0.0
+
+    @property
+    def proved(self) -> bool:
+        return self.cost - self.bound <= self.block.tolerance
+
+    def offer(self, order: Codes) -> None:
+        """Keep an order that costs less than the best met so far."""
+        paid = excess_of(self.block.table, order)
+        if paid < self.cost:
+            self.order, self.cost = order, paid
+
+    def shown(self, bound: float, doubt: float) -> None:
+        """Take note of a bound; where costs are whole it holds for the next whole number too."""
+        sure = bound - doubt * float(self.block.table.sum())
+        self.bound = max(self.bound, float(math.ceil(sure - _MISSED)) if self.block.whole else sure)
+
+    def read(self, x: Vector, late: Callable[[], bool]) -> bool:
+        """Offer the order that a solution (pairs,) comes nearest to, and add rows that it misses; whether any."""
+        size = len(self.block.table)
+        stands = np.zeros((size, size))
+        stands[self.above, self.under], stands[self.under, self.above] = x, 1.0 - x
+        nearest = np.argsort(-stands.sum(axis=1), kind="stable")
+        self.offer(improved(self.block, nearest, late))
+        circles = _missed(stands, late)
+        self.circles = np.concatenate([self.circles, circles])
+        return len(circles) > 0
+
+    def below(self, multipliers: Vector) -> float:
+        """What no order goes below, by multipliers of the rows: true whatever they are, so no solver is believed."""
+        rows, most = self.rows()
+        held = np.minimum(multipliers, 0.0)
+        return self.base + float(most @ held) + float(np.minimum(self.price - rows.T @ held, 0.0).sum())
+
+    def rows(self) -> tuple[csr_array, Vector]:
+        """Each circle i over j over k over i as a row: at most two of the three."""
+        start, end = self.circles, np.roll(self.circles, -1, axis=1)
+        signs = np.where(start < end, 1.0, -1.0)
+        at = np.repeat(np.arange(len(start)), 3), self.pair[start, end].ravel()
+        shape = (len(start), len(self.price))
+        return csr_array((signs.ravel(), at), shape=shape), 2.0 - (start > end).sum(axis=1)
+
+
+def _missed(stands: Vector, late: Callable[[], bool]) -> Codes:
+    """Circles of three (circles, 3), each from its smallest code on, of which a solution has more than two thirds."""
+    most, found = _ROWS * len(stands), []
+    for first in range(len(stands) - 2):
+        if late():
+            return np.zeros((0, 3), dtype=np.intp)
+        rest = slice(first + 1, None)
+        total = stands[first, rest, None] + stands[rest, rest] + stands[rest, first]
+        np.fill_diagonal(total, 0.0)
+        second, third = np.nonzero(total > 2.0 + _MISSED)
+        by = total[second, third]
+        worst = np.argsort(-by, kind="stable")[:_ROWS_OF_ONE]
+        found.append(np.column_stack([by, np.full(len(by), first), second + first + 1, third + first + 1])[worst])
+    table = np.concatenate(found)
+    return table[np.argsort(-table[:, 0], kind="stable")[:most], 1:].astype(np.intp)
+
+
+def _relaxed(program: _Program, left: Callable[[], float]) -> None:
+    """Solve without whole numbers until no circle is missed, an order meets the bound, or time is up."""
+    from scipy.optimize import linprog  # slow to import: see `distributions`
+
+    def late() -> bool:
+        return left() <= 0.0
+
+    x = (program.price < 0.0).astype(np.float64)
+    while not program.proved and program.read(x, late) and not program.proved and not late():
+        rows, most = program.rows()
+        sparse: Any = rows  # the stubs of linprog know dense tables alone
+        found = linprog(
+            program.price,
+            A_ub=sparse,
+            b_ub=most,
+            bounds=(0.0, 1.0),
+            method="highs-ds",
+            options={"time_limit": max(left(), 0.0)},
+        )
+        if found.status != 0 or found.x is None:
+            return
+        program.shown(program.below(found.ineqlin.marginals), _ROUNDING)
+        x = found.x
+
+
+def _whole(program: _Program, left: Callable[[], float]) -> bool:
+    """Ask for whole numbers that cost less than the best order met; whether asking again could tell more."""
+    from scipy.optimize import Bounds, LinearConstraint, milp  # slow to import: see `distributions`
+
+    rows, most = program.rows()
+    step = program.block.tolerance * (1.0 if program.block.whole else 0.5)
+    less = LinearConstraint(program.price[None, :], -np.inf, program.cost - step - program.base)
+    found = milp(
+        program.price,
+        constraints=[LinearConstraint(rows, -np.inf, most), less],
+        integrality=np.ones(len(program.price), dtype=np.int64),
+        bounds=Bounds(0.0, 1.0),
+        options={"time_limit": max(left(), 0.0), "mip_rel_gap": 0.0},
+    )
+    if found.status == _NONE:
+        program.shown(program.cost if program.block.whole else program.cost - step, _DOUBT)
+        return False
+    if found.mip_dual_bound is not None and math.isfinite(found.mip_dual_bound):
+        program.shown(min(program.base + float(found.mip_dual_bound), program.cost), _DOUBT)
+    if found.x is None:
+        return False
+    return program.read(np.rint(found.x), lambda: left() <= 0.0) and found.status == 0

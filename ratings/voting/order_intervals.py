@@ -1,0 +1,87 @@
+"""How sure an order is: the same method on rows drawn again, whole clusters where the table has any."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venire.ratings.data.comparisons import Comparisons
+from venire.ratings.data.order import Order
+from venire.ratings.inference.intervals import of_draws, row_draws
+
+__all__ = ["OrderDraws", "OrderRefit", "Places", "redrawn_positions"]
+
+OrderRefit = Callable[[NDArray[np.intp]], Order]
+"""The order by some rows of the table, by position; a row may be there several times."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Places:
+    """What draws say of the places of n models, 0 or NaN for a model that has none.
+
+    `lo` and `hi` (n,) are the percentile interval of a model's place, rounded outwards. `tier` (n,): going down the
+    order, a tier begins with each model that stands below the first of the tier before beyond the draws' interval of
+    their difference. `best` (n,) is the share of draws with the model on top, shared among equals.
+    """
+
+    lo: NDArray[np.int64]
+    hi: NDArray[np.int64]
+    tier: NDArray[np.int64]
+    best: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OrderDraws:
+    """Places by drawn rows: `position` (replicates, n), a row of NaN where the method could not place every model.
+
+    `point` (n,) are the places by all rows, `unit` and `units` what was drawn and how many of it there are.
+    """
+
+    point: NDArray[np.float64]
+    position: NDArray[np.float64]
+    unit: str
+    units: int
+
+    @property
+    def without_estimate(self) -> int:
+        """Draws in which some model had no votes, or the method gave no order; they are left out."""
+        return len(self.position) - len(self._found)
+
+    @property
+    def _found(self) -> NDArray[np.float64]:
+        return self.position[np.isfinite(self.position).any(axis=1)]
+
+    def places(self, level: float) -> Places:
+        """Intervals, tiers and chances to be best; nothing is known of one cluster, or without a draw."""
+        size, known = len(self.point), np.flatnonzero(np.isfinite(self.point))
+        lo, hi, tier = (np.zeros(size, dtype=np.int64) for _ in range(3))
+        best = np.full(size, np.nan)
+        found, tail = self._found[:, known], (1.0 - level) / 2.0
+        if len(found) and self.units > 1:
+            lo[known] = np.floor(np.quantile(found, tail, axis=0, method="lower") + 1e-9)
+            hi[known] = np.ceil(np.quantile(found, 1.0 - tail, axis=0, method="higher") - 1e-9)
+            first = found <= found.min(axis=1, keepdims=True) + 1e-9
+            best[known] = (first / first.sum(axis=1, keepdims=True)).mean(axis=0)
+            tier[known] = _tiers(self.point[known], found, tail)
+        return Places(lo, hi, tier, best)
+
+
+def redrawn_positions(data: Comparisons, refit: OrderRefit, order: Order, *, replicates: int, seed: int) -> OrderDraws:
+    """Draw rows again and put the models in order by each draw, as `intervals.redrawn` does for ratings."""
+    drawn = row_draws(data, replicates=replicates, seed=seed)
+    position = of_draws(drawn, lambda rows: refit(rows).position, order.position, replicates)
+    return OrderDraws(order.position, position, drawn.unit, drawn.units)
+
+
+def _tiers(point: NDArray[np.float64], found: NDArray[np.float64], tail: float) -> NDArray[np.int64]:
+    tier = np.zeros(len(point), dtype=np.int64)
+    order = np.lexsort((np.arange(len(point)), np.round(point, 9)))
+    first, number = order[0], 1
+    for code in order:
+        if np.quantile(found[:, code] - found[:, first], tail, method="lower") > 1e-9:
+            first, number = code, number + 1
+        tier[code] = number
+    return tier

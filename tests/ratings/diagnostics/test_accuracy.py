@@ -1,0 +1,109 @@
+"""Verdicts beside right and wrong answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from venire.arena.errors import InputError
+from venire.ratings.data.comparisons import comparisons
+from venire.ratings.diagnostics.accuracy import PAIR_KINDS, direct_accuracy, pair_kinds, preference_shift, rate_by_kind
+from venire.ratings.pairwise.bradley_terry import bradley_terry
+
+
+def test_kinds_of_pairs() -> None:
+    kinds = pair_kinds([1, 0, 1, 0, -1, 1, -1], [0, 1, 1, 0, 1, -1, -1])
+    assert [PAIR_KINDS[kind] for kind in kinds] == [
+        *["discriminative"] * 2,
+        *["non-discriminative"] * 2,
+        *["unattempted"] * 3,
+    ]
+
+
+def test_each_kind_is_rated_on_its_own_rows() -> None:
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 3, 600)
+    b = (a + rng.integers(1, 3, 600)) % 3
+    right = np.array([0.3, 0.5, 0.7])
+    grade_a, grade_b = (rng.random(600) < right[a]).astype(int), (rng.random(600) < right[b]).astype(int)
+    y = np.where(grade_a == grade_b, rng.random(600) < 0.5, grade_a > grade_b).astype(float)
+    data = comparisons(a, b, y, cluster=np.arange(600) // 6)
+    found = rate_by_kind(data, grade_a, grade_b)
+    assert [one.kind for one in found] == ["all", *PAIR_KINDS]
+    everything, discriminative, alike, silent = found
+    assert everything.rows == discriminative.rows + alike.rows == 600
+    assert discriminative.share == discriminative.rows / 600
+    rows = grade_a != grade_b
+    assert discriminative.ratings is not None
+    assert discriminative.ratings.logits == pytest.approx(bradley_terry(data.select(rows)).logits)
+    assert np.all(np.diff(discriminative.ratings.logits) > 0.5)
+    assert alike.ratings is not None
+    assert np.ptp(alike.ratings.logits) < 0.7
+    assert (silent.rows, silent.ratings, silent.why) == (0, None, "there is no such pair")
+
+
+def test_a_kind_without_a_common_estimate_says_why() -> None:
+    data = comparisons([0, 0, 1], [1, 1, 0], [1, 1, 0.5])
+    found = rate_by_kind(data, [1, 1, 1], [0, 0, 1])
+    assert found[0].ratings is not None
+    assert found[1].ratings is None
+    assert "2 groups" in str(found[1].why)
+
+
+def test_direct_accuracy_is_among_the_attempted() -> None:
+    found = direct_accuracy(["b", "a", "a", "a", "a", "b"], [-1, 1, 0, -1, 1, -1])
+    assert found.models == ("a", "b")
+    assert found.accuracy[0] == pytest.approx(2 / 3)
+    assert found.se[0] == pytest.approx(np.std([1, 0, 1], ddof=1) / np.sqrt(3))
+    assert np.isnan(found.accuracy[1])
+    assert np.isnan(found.se[1])
+    assert found.attempted.tolist() == [3, 0]
+    assert found.graded.tolist() == [4, 2]
+
+
+def test_the_published_effect_of_an_echo() -> None:
+    """500 pairs: P(A) 0.29 with the echo on A, 0.81 on B; published -0.52 with 95 % from -0.57 to -0.46."""
+    found = preference_shift(145, 500, 405, 500)
+    assert found.shift == pytest.approx(-0.52)
+    assert (found.lo, found.hi) == pytest.approx((-0.57, -0.46), abs=0.005)
+
+
+def test_newcombe_interval() -> None:
+    """Newcombe 1998, table II: 56/70 less 48/80 gives 0.0524 to 0.3339; 10/10 less 0/20 gives 0.6791 to 1."""
+    first, last = preference_shift(56, 70, 48, 80), preference_shift(10, 10, 0, 20)
+    assert (first.lo, first.hi) == pytest.approx((0.0524, 0.3339), abs=5e-5)
+    assert (last.lo, last.hi) == pytest.approx((0.6791, 1.0), abs=5e-5)
+    back = preference_shift(48, 80, 56, 70)
+    assert (back.shift, back.lo, back.hi) == pytest.approx((-first.shift, -first.hi, -first.lo))
+    wide = preference_shift(56, 70, 48, 80, level=0.99)
+    assert wide.lo < first.lo < first.hi < wide.hi
+
+
+def test_the_interval_covers_the_truth() -> None:
+    """95 % intervals over 4,000 draws of 30 and 40 pairs at 0.9 and 0.6."""
+    rng = np.random.default_rng(0)
+    draws = [
+        preference_shift(a, 30, b, 40)
+        for a, b in zip(rng.binomial(30, 0.9, 4000), rng.binomial(40, 0.6, 4000), strict=True)
+    ]
+    assert np.mean([one.lo <= 0.3 <= one.hi for one in draws]) == pytest.approx(0.95, abs=0.015)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: pair_kinds([1, 2], [0, 0]), "grade_a, row 1: 2 is not a grade: give 1 correct"),
+        (lambda: pair_kinds([1], [0, 0]), "grade_a has 1 rows, grade_b 2"),
+        (lambda: rate_by_kind(comparisons([0], [1], [1]), [1, 1], [0, 0]), "2 grades of A and 1 comparisons"),
+        (lambda: direct_accuracy(["a"], [1, 0]), "model has 1 rows, grade 2"),
+        (lambda: direct_accuracy(["a"], ["A"]), "grade, row 0: A is not a grade"),
+        (lambda: preference_shift(3, 2, 1, 2), "3 of 2 is not possible"),
+        (lambda: preference_shift(0, 0, 1, 2), "0 of 0 is not possible"),
+        (lambda: preference_shift(1, 2, 1, 2, level=95), "level is 95"),
+    ],
+)
+def test_bad_input_is_named(call: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        call()

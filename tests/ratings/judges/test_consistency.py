@@ -1,0 +1,413 @@
+"""Consistency of judges, against hand-made cases and against the formula written out in plain loops."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from venire.arena.battles import Battles
+from venire.arena.errors import InputError
+from venire.ratings.data.merging import merge_orders
+from venire.ratings.judges.consistency import JudgeConsistency, consistency
+from venire.ratings.judges.matchup_shares import dense_codes
+
+Table = Callable[..., Battles]
+
+
+def only(battles: Battles, **options: Any) -> JudgeConsistency:
+    found = consistency(battles, **options)
+    assert len(found.judges) == 1
+    return found.judges[0]
+
+
+def test_one_matchup_by_hand(table: Table) -> None:
+    """u is 1 (both orders agree), 0.75 (a win and a tie) and 0.5 (a flip): p = 0.75, decisive (1 + 1 + 0.5) / 3."""
+    rows = [
+        ("a", "b", "first", "j", "x"),
+        ("b", "a", "second", "j", "x"),
+        ("a", "b", "tie", "j", "y"),
+        ("b", "a", "second", "j", "y"),
+        ("a", "b", "first", "j", "z"),
+        ("b", "a", "first", "j", "z"),
+    ]
+    found = only(table(rows))
+    assert found.consistency == pytest.approx(1 - 4 * 0.75 * 0.25)
+    assert found.decisive == pytest.approx(1 - 4 * (5 / 6) * (1 / 6))
+    assert (found.ties, found.flips, found.first) == pytest.approx((1 / 6, 1 / 3, 3 / 5))
+    assert (found.verdicts, found.matchups, found.readable) == (6, 1, 1.0)
+
+
+def test_repeats_are_averaged_within_an_order_before_the_orders_are(table: Table) -> None:
+    """Three repeats one way and one the other weigh the same: u = (2/3 + 0) / 2."""
+    rows = [("a", "b", verdict, "j", "x", n) for n, verdict in enumerate(["first", "first", "second"])]
+    found = only(table([*rows, ("b", "a", "first", "j", "x", 0)]))
+    assert found.consistency == pytest.approx(1 - 4 * (1 / 3) * (2 / 3))
+
+
+def test_instructions_weigh_the_same_whatever_was_readable(table: Table) -> None:
+    rows = [("a", "b", "first", "j", "x"), ("b", "a", None, "j", "x"), ("a", "b", "second", "j", "y")]
+    found = only(table([*rows, ("b", "a", "first", "j", "y")]))
+    assert found.consistency == pytest.approx(0.0)
+    assert found.readable == pytest.approx(0.75)
+    assert found.flips == 0.0
+
+
+def test_matchups_weigh_the_same_whatever_their_size(table: Table) -> None:
+    rows = [("a", "b", "first", "j", item) for item in "pqrstu"] + [("a", "c", "tie", "j", "p")]
+    assert only(table(rows)).consistency == pytest.approx(0.5)
+    assert only(table(rows)).decisive == pytest.approx(1.0)
+    assert only(table(rows)).decisive_matchups == 1
+
+
+def test_a_judge_of_ties_alone_is_inconsistent_and_has_no_decisive_score(table: Table) -> None:
+    found = only(table([("a", "b", "tie", "j", item) for item in "xyz"]))
+    assert (found.consistency, found.decisive, found.first, found.ties) == (0.0, None, None, 1.0)
+    assert (found.decisive_lo, found.decisive_hi) == (None, None)
+
+
+def test_a_judge_nobody_could_read_has_no_score(table: Table) -> None:
+    found = only(table([("a", "b", None), ("b", "a", None)]))
+    assert (found.consistency, found.readable, found.ties, found.verdicts) == (None, 0.0, None, 0)
+
+
+def test_without_orders_there_is_no_first_place_and_no_flip(table: Table) -> None:
+    found = only(table([("a", "b", "first", "j", "x"), ("b", "a", "second", "j", "y")], ordered=False))
+    assert (found.consistency, found.first, found.flips) == (1.0, None, None)
+
+
+def test_without_instructions_verdicts_are_averaged(table: Table) -> None:
+    rows = [("a", "b", "first")] * 3 + [("a", "b", "second")]
+    found = consistency(table(rows, named=False))
+    assert found.judges[0].consistency == pytest.approx(1 - 4 * 0.75 * 0.25)
+    assert (found.drawn, found.units) == ("battle", 4)
+
+
+def test_own_family_is_left_out_unless_wanted(table: Table) -> None:
+    rows = [("a", "b", "first"), ("a", "c", "tie"), ("b", "c", None)]
+    families = {"a": "f", "b": "g", "c": "g"}
+    kept = only(table(rows), families=families, judge_families={"j": "f"})
+    assert (kept.consistency, kept.own_family, kept.readable) == (None, 2, 0.0)
+    everything = only(table(rows), families=families, judge_families={"j": "f"}, own_family=True)
+    assert (everything.consistency, everything.own_family) == (0.5, 0)
+    stranger = only(table(rows), families=families, judge_families={"j": "h"})
+    assert (stranger.consistency, stranger.own_family) == (0.5, 0)
+
+
+def test_a_judge_that_is_a_contestant_has_its_own_family(table: Table) -> None:
+    rows = [("a", "b", "first", "a", "x"), ("b", "c", "tie", "a", "x")]
+    assert only(table(rows), families={"a": "f"}).own_family == 1
+    assert only(table(rows)).own_family == 0
+
+
+verdicts = st.sampled_from(["first", "second", "tie", None])
+showings = st.tuples(
+    st.sampled_from([(x, y) for x in "abc" for y in "abc" if x != y]),
+    st.sampled_from("jk"),
+    st.sampled_from("xyz"),
+    st.integers(0, 1),
+)
+tables = st.dictionaries(showings, verdicts, min_size=1, max_size=60).map(
+    lambda found: [(*models, verdict, *rest) for (models, *rest), verdict in found.items()]
+)
+
+
+def in_loops(rows: list[tuple[Any, ...]], judge: str, ties: bool) -> dict[Any, dict[str, float]]:
+    """A's share by matchup and instruction, as a person reads the definition."""
+    shown: dict[Any, list[float]] = defaultdict(list)
+    for first, second, verdict, who, item, *_ in rows:
+        if who == judge and verdict is not None and (ties or verdict != "tie"):
+            a, b = sorted((first, second))
+            value = {"first": 1.0, "tie": 0.5, "second": 0.0}[verdict]
+            shown[(a, b), item, first == a].append(value if first == a else 1.0 - value)
+    orders: dict[Any, list[float]] = defaultdict(list)
+    for (pair, item, _), values in shown.items():
+        orders[pair, item].append(sum(values) / len(values))
+    matchups: dict[Any, dict[str, float]] = defaultdict(dict)
+    for (pair, item), values in orders.items():
+        matchups[pair][item] = sum(values) / len(values)
+    return matchups
+
+
+def plainly(matchups: list[list[float]]) -> float | None:
+    shares = [sum(values) / len(values) for values in matchups if values]
+    return 1 - 4 * sum(p * (1 - p) for p in shares) / len(shares) if shares else None
+
+
+def unbiased(matchups: list[list[float]]) -> float | None:
+    """1 - 4 * mean (p (1 - p) + v), v the squared error of p, over matchups with two instructions or more."""
+    spreads = []
+    for values in matchups:
+        if (k := len(values)) > 1:
+            p = sum(values) / k
+            spreads.append(p * (1 - p) + sum((u - p) ** 2 for u in values) / (k * (k - 1)))
+    return 1 - 4 * sum(spreads) / len(spreads) if spreads else None
+
+
+@settings(deadline=None, max_examples=100)
+@given(rows=tables, data=st.data())
+def test_figures_and_intervals_are_those_of_the_definition(
+    table: Table, rows: list[tuple[Any, ...]], data: st.DataObject
+) -> None:
+    found = consistency(table(data.draw(st.permutations(rows))), replicates=25, seed=4)
+    assert found == consistency(table(rows), replicates=25, seed=4)
+    items = sorted({row[4] for row in rows if row[2] is not None})
+    draws = np.random.default_rng(4).multinomial(len(items), [1 / len(items)] * len(items), 25) if items else []
+    for row in found.judges:
+        for ties, score, lo, hi in (
+            (True, row.consistency, row.consistency_lo, row.consistency_hi),
+            (False, row.decisive, row.decisive_lo, row.decisive_hi),
+        ):
+            seen = list(in_loops(rows, row.judge, ties).values())
+            assert score == pytest.approx(plainly([list(m.values()) for m in seen]), abs=1e-12)
+            assert score is None or -1e-12 <= score <= 1 + 1e-12
+            several = [m for m in seen if len(m) > 1]
+            centre = unbiased([list(m.values()) for m in several])
+            if ties:
+                assert row.corrected == pytest.approx(centre, abs=1e-9)
+            drawn = [
+                unbiased(
+                    [
+                        [m[i] for i, times in zip(items, draw, strict=True) if i in m for _ in range(times)]
+                        for m in several
+                    ]
+                )
+                for draw in draws
+            ]
+            known = [value for value in drawn if value is not None]
+            if len(known) > 1:
+                truth = plainly([list(m.values()) for m in several])
+                assert centre is not None
+                assert truth is not None
+                bounds = np.clip(centre - (np.quantile(known, [0.975, 0.025]) - truth), 0, 1)
+                assert (lo, hi) == pytest.approx(tuple(bounds), abs=1e-9)
+            else:
+                assert (lo, hi) == (None, None)
+
+
+def test_all_judges_see_the_same_drawn_instructions(table: Table) -> None:
+    """Differences between judges mean something only on the same draws."""
+    rows = [("a", "b", ("first", "second")[n % 3 == 0], judge, f"i{n}") for n in range(12) for judge in ("j", "k")]
+    first, second = consistency(table([*rows, ("a", "c", "tie", "k", "i0")])).judges
+    alone = only(table([row for row in rows if row[3] == "j"]))
+    assert (first.consistency_lo, first.consistency_hi) == (alone.consistency_lo, alone.consistency_hi)
+    assert (first.decisive_lo, first.decisive_hi) == (second.decisive_lo, second.decisive_hi)
+    assert first.decisive_lo != first.decisive_hi
+
+
+def test_one_instruction_allows_no_interval(table: Table) -> None:
+    found = only(table([("a", "b", "first"), ("b", "a", "first"), ("a", "c", "first")]))
+    assert found.consistency == pytest.approx(0.5)
+    assert found.consistency_lo is None
+
+
+def test_flips_counted_here_are_those_of_the_judgments(table: Table) -> None:
+    battles = table([("a", "b", "first"), ("b", "a", "first"), ("a", "c", "tie"), ("c", "a", "first")])
+    assert only(battles).flips == merge_orders(battles).flips / 2
+
+
+def wide(judges: str = "jk", items: int = 12, seed: int = 0) -> list[tuple[Any, ...]]:
+    """Verdicts of judges on all pairs of four models in both orders; every later judge is more of a coin."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for place, judge in enumerate(judges):
+        for x, y in ((x, y) for x in "abcd" for y in "abcd" if x != y):
+            for item in range(items):
+                chance = 1 / (1 + np.exp(-(2.0 - place) * (ord(y) - ord(x))))
+                verdict = "tie" if rng.random() < 0.15 else "first" if rng.random() < chance else "second"
+                rows.append((x, y, verdict, judge, f"i{item:02}"))
+    return rows
+
+
+def test_the_corrected_figure_is_right_on_average_whatever_the_number_of_instructions(table: Table) -> None:
+    """A coin: plain consistency is 1 / (2k) on average with two orders of k instructions, corrected is 0."""
+    rng = np.random.default_rng(5)
+    for k in (2, 5):
+        plain, corrected = [], []
+        for _ in range(60):
+            rows = [
+                (x, y, ("first", "second")[int(rng.integers(2))], "j", f"i{item}")
+                for item in range(k)
+                for a, b in ((f"m{n}", f"n{n}") for n in range(15))
+                for x, y in ((a, b), (b, a))
+            ]
+            found = only(table(rows), replicates=0)
+            plain.append(found.consistency)
+            corrected.append(found.corrected)
+        assert np.mean(np.array(plain, dtype=float)) == pytest.approx(1 / (2 * k), abs=0.03)
+        assert np.mean(np.array(corrected, dtype=float)) == pytest.approx(0.0, abs=0.03)
+
+
+def test_single_battles_are_taken_on_their_own(table: Table) -> None:
+    """Unit battle: u is 1, 0.75 and 0.5, so that the mean of u (1 - u) is (0 + 3/16 + 1/4) / 3."""
+    rows = [
+        ("a", "b", "first", "j", "x"),
+        ("b", "a", "second", "j", "x"),
+        ("a", "b", "tie", "j", "y"),
+        ("b", "a", "second", "j", "y"),
+        ("a", "b", "first", "j", "z"),
+        ("b", "a", "first", "j", "z"),
+    ]
+    found = only(table(rows), unit="battle")
+    assert found.consistency == pytest.approx(1 - 4 * (3 / 16 + 1 / 4) / 3)
+    assert (found.corrected, found.matchups) == (None, 1)
+    assert found.consistency_lo is not None
+    assert found.consistency_hi is not None
+    assert found.consistency_lo <= found.consistency <= found.consistency_hi
+
+
+@pytest.mark.parametrize(("weights", "power"), [("gap", 1), ("gap-squared", 2)])
+def test_matchups_are_weighed_by_their_gap(table: Table, weights: Any, power: int) -> None:
+    elo = {"a": 1200.0, "b": 1100.0, "c": 1050.0, "d": 900.0}
+    rows = wide("j")
+    found = only(table(rows), weights=weights, elo=elo, replicates=0)
+    above = below = 0.0
+    for (a, b), values in in_loops(rows, "j", ties=True).items():
+        weight, p = abs(elo[a] - elo[b]) ** power, sum(values.values()) / len(values)
+        above, below = above + weight * p * (1 - p), below + weight
+    assert found.consistency == pytest.approx(1 - 4 * above / below)
+
+
+def test_the_optimal_weight_is_that_of_the_definition(table: Table) -> None:
+    """n * gap / (2 pbar - 1), pbar with all judges; matchups that the judges decide against the gap are left out."""
+    elo = {"a": 1200.0, "b": 1100.0, "c": 1110.0, "d": 900.0}
+    rows = [row for row in wide("jk") if row[3] == "k" or row[4] < ("i03" if "d" in row[:2] else "i06")]
+    found = consistency(table(rows), weights="optimal", elo=elo, replicates=0).judges[0]
+    mine, others = in_loops(rows, "j", ties=True), in_loops(rows, "k", ties=True)
+    above = below = 0.0
+    used = 0
+    for (a, b), values in mine.items():
+        pooled = [*values.values(), *others[a, b].values()]
+        lean, gap = 2 * sum(pooled) / len(pooled) - 1, (elo[a] - elo[b]) * np.log(10) / 400
+        if lean * gap > 0:
+            weight, p = len(values) * gap / lean, sum(values.values()) / len(values)
+            above, below, used = above + weight * p * (1 - p), below + weight, used + 1
+    assert found.consistency == pytest.approx(1 - 4 * above / below)
+    assert (found.matchups, used) == (5, 5)
+
+
+def test_matchups_whose_gap_nobody_knows_have_no_weight(table: Table) -> None:
+    found = only(table(wide("j")), weights="gap", elo={"a": 1100.0, "b": 1000.0}, replicates=0)
+    assert found.matchups == 1
+    assert only(table(wide("j")), weights="gap", replicates=0).consistency is None
+
+
+def test_matchups_are_drawn_with_all_their_verdicts(table: Table) -> None:
+    rows = wide("j")
+    found = consistency(table(rows), interval="matchups", replicates=300, seed=2)
+    assert (found.drawn, found.units) == ("matchup", 6)
+    spreads = []
+    for values in in_loops(rows, "j", ties=True).values():
+        u = np.array(list(values.values()))
+        spreads.append(u.mean() * (1 - u.mean()) + u.var(ddof=1) / len(u))
+    scores = 1 - 4 * np.array(spreads)
+    drawn = np.random.default_rng(2).multinomial(6, [1 / 6] * 6, 300) @ scores / 6
+    row = found.judges[0]
+    assert row.corrected == pytest.approx(scores.mean())
+    bounds = 2 * scores.mean() - np.quantile(drawn, [0.975, 0.025])
+    assert (row.corrected_lo, row.corrected_hi) == pytest.approx(tuple(bounds))
+
+
+def test_a_difference_of_judges_is_surer_than_their_own_figures(table: Table) -> None:
+    """Both judges rest on the same instructions: what an instruction does to both cancels in their difference."""
+    rng = np.random.default_rng(1)
+    clear = rng.random(40) < 0.6
+    rows = []
+    for item in range(40):
+        for judge in "jk":
+            for x, y in (("a", "b"), ("b", "a"), ("a", "c"), ("c", "a"), ("b", "c"), ("c", "b")):
+                right = clear[item] or rng.random() < 0.5
+                rows.append((x, y, "first" if right == (x < y) else "second", judge, f"i{item}"))
+    found = consistency(table(rows), replicates=400)
+    first, second = found.judges
+    assert first.consistency is not None
+    assert second.consistency is not None
+    point, lo, hi = found.difference("j", "k")
+    assert point == pytest.approx(first.consistency - second.consistency)
+    assert lo < point < hi
+    widths = [(row.corrected_hi or 0.0) - (row.corrected_lo or 0.0) for row in found.judges]
+    assert hi - lo < 0.8 * np.hypot(*widths)
+    back = found.difference("k", "j")
+    assert back == pytest.approx((-point, -hi, -lo))
+    assert found.difference("j", "j") == (0.0, 0.0, 0.0)
+    with pytest.raises(InputError, match="level is 95"):
+        found.difference("j", "k", level=95)
+    narrow = found.difference("j", "k", "decisive", level=0.5)
+    assert narrow[2] - narrow[1] < hi - lo
+
+
+def test_a_figure_above_its_interval_says_why(table: Table) -> None:
+    """One or two instructions a matchup: nearly every matchup looks decided, and the interval knows better."""
+    rng = np.random.default_rng(0)
+    rows = [
+        (f"m{n}", f"n{n}", ("first", "second")[int(rng.integers(2))], "j", f"i{item}")
+        for n in range(100)
+        for item in rng.choice(19, size=2, replace=False)
+    ]
+    found = only(table(rows))
+    assert found.consistency is not None
+    assert found.consistency_hi is not None
+    assert found.consistency > 0.3 > found.consistency_hi
+    assert found.note is not None
+    assert "lean high" in found.note
+    assert only(table(wide("j", items=40))).note is None
+
+
+def test_a_slope_at_its_ceiling_is_noted(table: Table) -> None:
+    rows = [(x, y, "first" if x < y else "second", "j", f"i{n}") for n in range(5) for x, y in (("a", "b"), ("b", "a"))]
+    found = only(table(rows), elo={"a": 1100.0, "b": 1000.0})
+    assert (found.discrimination_ml, found.discrimination_ml_se) == (None, None)
+    assert found.discrimination is not None
+    assert found.note is not None
+    assert "ceiling" in found.note
+    floor = only(table(rows), elo={"a": 1000.0, "b": 1100.0})
+    assert "floor" in str(floor.note)
+
+
+def test_outcomes_take_the_place_of_labels(table: Table) -> None:
+    battles = table([("a", "b", "first", "j", "x"), ("a", "b", "first", "j", "y")], ordered=False)
+    stated = replace(battles, outcome=np.array([0.7, 1.0]))
+    assert only(stated).consistency == pytest.approx(1 - 4 * 0.85 * 0.15)
+
+
+def test_two_verdicts_on_one_showing_are_refused(table: Table) -> None:
+    with pytest.raises(InputError, match="give each its own repeat number"):
+        consistency(table([("a", "b", "first", "j", "x"), ("a", "b", "second", "j", "x")]))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"unit": "pair"}, "unit is 'pair'; choose one of matchup, battle"),
+        ({"interval": "rows"}, "interval is 'rows'; choose one of instructions, matchups"),
+        ({"weights": "much"}, "weights is 'much'; choose one of even"),
+        ({"level": 95}, "level is 95; give a share"),
+        ({"replicates": -1}, "replicates is -1"),
+        ({"seed": -1, "interval": "matchups"}, "seed is -1"),
+    ],
+)
+def test_unknown_words_are_refused(table: Table, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        consistency(table([("a", "b", "first")]), **options)
+
+
+@pytest.mark.parametrize(
+    ("judge", "score", "words"), [("x", "decisive", "no judge 'x'"), ("j", "ties", "score is 'ties'")]
+)
+def test_differences_of_what_is_not_there_are_refused(table: Table, judge: str, score: str, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        consistency(table([("a", "b", "first")])).difference("j", judge, score)
+
+
+def test_dense_and_sparse_codes_agree() -> None:
+    key = np.random.default_rng(0).integers(0, 10**6, 500)
+    few, found = dense_codes(key, 10**6)
+    many, same = dense_codes(key, 10**12)
+    assert few.tolist() == many.tolist()
+    assert found.tolist() == same.tolist()

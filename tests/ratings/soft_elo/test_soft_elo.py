@@ -1,0 +1,150 @@
+"""Soft-Elo, hard-Elo and the ratings of people are the ridged optimum, and match the recorded battles' figures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.special import expit, log_expit
+
+from venire.arena.errors import InputError
+from venire.ratings.data.comparisons import Comparisons, comparisons
+from venire.ratings.data.scale import to_elo
+from venire.ratings.soft_elo.soft_elo import hard_elo, human_elo, soft_elo
+
+
+def by_rows(data: Comparisons, y: Any, ridge: float) -> Any:
+    """The way of the method's authors: L-BFGS over every row."""
+    size = len(data.models)
+
+    def objective(ratings: Any) -> tuple[float, Any]:
+        gap = ratings[data.a] - ratings[data.b]
+        excess = expit(gap) - y
+        value = -np.sum(y * log_expit(gap) + (1 - y) * log_expit(-gap)) + ridge / 2 * ratings @ ratings
+        return value, np.bincount(data.a, excess, size) - np.bincount(data.b, excess, size) + ridge * ratings
+
+    found = minimize(objective, np.zeros(size), jac=True, method="L-BFGS-B", options={"ftol": 1e-15, "gtol": 1e-9})
+    return to_elo(found.x)
+
+
+def simulated(rows: int, models: int, seed: int = 0, beta: float = 0.5) -> tuple[Comparisons, Any, Any, Any]:
+    """Battles, scores whose calibrated probability has slope `beta`, labels of people, true logits."""
+    rng = np.random.default_rng(seed)
+    truth = np.linspace(-1.2, 1.2, models)
+    a = rng.integers(0, models, rows)
+    b = (a + rng.integers(1, models, rows)) % models
+    gap = truth[a] - truth[b]
+    human = (rng.random(rows) < expit(gap)).astype(float)
+    score = np.round(gap / beta * 12) / 12
+    return comparisons(a, b, np.where(score > 0, 1.0, np.where(score < 0, 0.0, 0.5))), score, human, truth
+
+
+def test_recorded_battles_give_the_figures_of_their_description(arena_sample: dict[str, Any]) -> None:
+    data, score, human = arena_sample["data"], arena_sample["score"], arena_sample["human"]
+    people, hard, soft = human_elo(data, human), hard_elo(data), soft_elo(data, score, human)
+    assert dict(zip(people.models, people.elo, strict=True))["gpt-4o-2024-05-13"] == pytest.approx(1145.64, abs=0.01)
+    assert np.abs(hard.elo - people.elo).mean() == pytest.approx(53.79, abs=0.01)
+    assert np.abs(soft.ratings.elo - people.elo).mean() == pytest.approx(17.03, abs=0.01)
+    assert soft.ratings.elo == pytest.approx(by_rows(data, soft.targets, 0.01), abs=1e-3)
+    assert soft.ece == pytest.approx(0.059874, abs=1e-6)
+    assert soft.warnings == ()
+    said = soft.ratings.diagnostics
+    assert (said["beta"], said["n_fit"], said["ece"]) == (soft.beta, soft.n_fit, soft.ece)
+    assert (soft.beta, soft.n_fit) == (pytest.approx(0.652204, abs=1e-6), 639)
+
+
+def test_parity_with_the_authors_moves_ratings_by_thousandths(arena_sample: dict[str, Any]) -> None:
+    data = arena_sample["data"]
+    plain, clipped = hard_elo(data).elo, hard_elo(data, parity=True).elo
+    assert clipped == pytest.approx(by_rows(data, np.clip(data.y, 1e-6, 1 - 1e-6), 0.01), abs=1e-3)
+    assert 0.0 < np.abs(plain - clipped).max() < 0.01
+
+
+def test_soft_targets_recover_people_s_scale_where_hard_ones_stretch_it() -> None:
+    data, score, human, truth = simulated(40_000, 8)
+    soft, hard = soft_elo(data, score, human), hard_elo(data)
+    assert np.abs(soft.ratings.elo - to_elo(truth)).max() < 15.0
+    assert np.abs(hard.elo - to_elo(truth)).max() > 200.0
+
+
+@given(seed=st.integers(0, 2**32 - 1), known=st.floats(0.2, 1.0))
+@settings(max_examples=30, deadline=None)
+def test_row_order_model_order_sides_and_copies_change_nothing(seed: int, known: float) -> None:
+    data, score, human, _ = simulated(80, 4, seed % 1000)
+    rng = np.random.default_rng(seed)
+    human = np.where(rng.random(80) < known, human, np.nan)
+    score = score + rng.normal(0, 1, 80)
+    expected = soft_elo(data, score, human).ratings.elo
+    order, names = rng.permutation(80), rng.permutation(4)
+    back = np.argsort(names).astype(np.int32)
+    shuffled = replace(data, a=back[data.a[order]], b=back[data.b[order]], y=data.y[order])
+    assert soft_elo(shuffled, score[order], human[order]).ratings.elo == pytest.approx(expected[names], abs=1e-6)
+    swapped = replace(data, a=data.b, b=data.a, y=1 - data.y)
+    assert soft_elo(swapped, -score, 1 - human).ratings.elo == pytest.approx(expected, abs=1e-6)
+    twice = replace(data, a=np.tile(data.a, 2), b=np.tile(data.b, 2), y=np.tile(data.y, 2), weight=np.full(160, 0.5))
+    assert soft_elo(twice, np.tile(score, 2), np.tile(human, 2)).ratings.elo == pytest.approx(expected, abs=1e-6)
+
+
+def test_rows_without_a_score_are_left_out_and_counted() -> None:
+    data, score, human, _ = simulated(300, 4)
+    gone = score.copy()
+    gone[:100] = np.nan
+    found = soft_elo(data, gone, human)
+    kept = comparisons(data.a[100:], data.b[100:], data.y[100:], models=data.models)
+    assert found.ratings.elo == pytest.approx(soft_elo(kept, score[100:], human[100:]).ratings.elo, abs=1e-9)
+    assert found.ratings.diagnostics["without_score"] == 100
+    assert np.isnan(found.targets[:100]).all()
+
+
+def test_a_given_beta_needs_no_label() -> None:
+    data, score, human, _ = simulated(300, 4)
+    fitted = soft_elo(data, score, human)
+    given_beta = soft_elo(data, score, np.full(300, np.nan), beta=fitted.beta)
+    assert given_beta.ratings.elo == pytest.approx(fitted.ratings.elo, abs=1e-9)
+    assert "beta was given, not fitted" in given_beta.warnings
+
+
+def test_labels_that_always_side_with_the_scores_are_said_and_rated_as_hard() -> None:
+    data, score, _, _ = simulated(300, 4)
+    found = soft_elo(data, score, data.y)
+    assert "no finite optimum" in found.warnings[0]
+    assert found.ratings.elo == pytest.approx(hard_elo(data).elo, abs=1e-9)
+
+
+@pytest.mark.parametrize("weight", [1e-9, 1.0, 1e12])
+def test_two_models_and_one_battle_have_finite_ratings(weight: float) -> None:
+    data = comparisons(["x"], ["y"], [1.0], weight=[weight])
+    found = hard_elo(data)
+    gap = (found.logits[0] - found.logits[1]) / 2
+    assert gap * 0.01 == pytest.approx(weight * expit(-2 * gap), rel=1e-6)
+
+
+def test_all_ties_are_all_equal_and_a_model_without_battles_has_no_rating() -> None:
+    data = comparisons(["x", "y"], ["y", "z"], [0.5, 0.5], models=["x", "y", "z", "idle"])
+    assert hard_elo(data).elo[:3] == pytest.approx([1000.0] * 3, abs=1e-9)
+    assert np.isnan(hard_elo(data).logits[3])
+
+
+def test_bad_input_is_named() -> None:
+    data, score, human, _ = simulated(10, 3)
+    with pytest.raises(InputError, match="ridge is 0"):
+        hard_elo(data, ridge=0.0)
+    with pytest.raises(InputError, match="no row has one"):
+        soft_elo(data, np.full(10, np.nan), human)
+    with pytest.raises(InputError, match="labels of people"):
+        soft_elo(data, score, np.full(10, np.nan))
+    with pytest.raises(InputError, match="the comparisons have 10 rows"):
+        soft_elo(data, score[:9], human)
+    with pytest.raises(InputError, match="beta is nan"):
+        soft_elo(data, score, human, beta=np.nan)
+
+
+def test_a_given_beta_that_turns_scores_about_is_said() -> None:
+    data, score, human, _ = simulated(10, 3)
+    assert any("against themselves" in said for said in soft_elo(data, score, human, beta=-1.0).warnings)
+    assert not any("against themselves" in said for said in soft_elo(data, score, human, beta=1.0).warnings)

@@ -174,12 +174,12 @@ def test_what_is_left_of_100_000_trials_is_found_in_less_than_168_mb(
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @linux
-def test_a_million_trials_are_planned_in_less_than_300_mb_and_resumed_in_less_than_200(
+def test_a_million_trials_are_planned_in_less_than_300_mb_and_resumed_in_less_than_212(
     path: Path, in_process: Callable[..., subprocess.Popen[str]]
 ) -> None:
     planning, resuming = _resumed(path, 1_000_000, in_process)
     assert planning < 300
-    assert resuming < 200
+    assert resuming < 212  # of which 12 are the library that calls are sent by
 
 
 def test_shedding_on_a_full_disk_is_no_error(house: Any) -> None:

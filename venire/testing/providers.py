@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from venire.arena.errors import CallError, Fault, TransientError
@@ -145,8 +145,10 @@ async def _serving() -> AsyncIterator[_Server]:
         try:
             await found.serve(reader, writer)
         finally:
-            open_now.discard(task)
             writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
+            open_now.discard(task)
 
     server = await asyncio.start_server(accept, "127.0.0.1", 0)
     host, port = server.sockets[0].getsockname()
@@ -155,6 +157,7 @@ async def _serving() -> AsyncIterator[_Server]:
         yield found
     finally:
         server.close()
+        await asyncio.sleep(0)  # a task that is cancelled before it began would leave its connection open
         for task in list(open_now):
             task.cancel()
         await asyncio.gather(*open_now, return_exceptions=True)

@@ -36,6 +36,7 @@ async def listening(serve: Serve, tls: ssl.SSLContext | None = None) -> AsyncIte
         yield f"{host}:{port}"
     finally:
         server.close()
+        await asyncio.sleep(0)  # a task that is cancelled before it began would leave its connection open
         left = list(under_way)
         for task in left:
             task.cancel()

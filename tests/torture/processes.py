@@ -83,6 +83,9 @@ def _in_child(body: Callable[[], object], parent: int, out: Path | None, err: Pa
         body()
         code = 0
     except SystemExit as end:
+        with contextlib.suppress(KeyboardInterrupt):  # a signal that comes now comes after the product has ended
+            code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException:
         traceback.print_exc()

@@ -41,6 +41,8 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         self._own = {name: EntryPoint(name, reference, self.group) for name, reference in own.items()}
         self._loaded: dict[str, Entry] = {}
         self._registered: dict[str, Entry] = {}
+        self.changes = 0
+        """How often parts were registered or taken away: what is derived from all parts may be kept until then."""
 
     def __getitem__(self, name: str) -> Entry:
         """The part of that name. Raises KeyError for an unknown name, InputError for one that cannot be loaded."""
@@ -69,10 +71,12 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         if name in self:
             raise InputError(f"there is a {self.kind} {name!r} of {self.package(name)} already: choose another name")
         self._registered[name] = self._checked(name, "this process", part)
+        self.changes += 1
 
     def unregister(self, name: str) -> None:
         """Take a part away that was added by `register`. Raises KeyError for any other."""
         del self._registered[name]
+        self.changes += 1
 
     def find(self, name: str) -> Entry:
         """The part of that name, for a name that a user wrote. Raises InputError that lists what there is."""

@@ -129,7 +129,7 @@ def _respondent_problems(place: Place, judge: Mapping[str, Any]) -> Iterator[Pro
 
 
 def _option_problems(place: Place, judge: Mapping[str, Any]) -> Iterator[Problem]:
-    """The table of a protocol's own options has none that a judge of any protocol is told otherwise."""
+    """The table of a protocol's own options holds no key that belongs to the judge itself."""
     options = judge.get("options")
     for name in options if isinstance(options, dict) else ():
         if name in JudgeTable.model_fields:

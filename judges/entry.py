@@ -84,7 +84,7 @@ class ProtocolEntry:
     rehearse: str | Callable[..., Any] | None = None
     """How a simulated judge replies: a function of `simulation.rehearsal`, or a reference to it; None: it cannot be."""
     number: int = OTHERS
-    """Ours in the store's table of trials, never used again; those of other packages are told apart by name alone."""
+    """Ours in the store's table of trials, never used again; protocols of other packages are distinguished by name."""
 
     def digests(self, options: Mapping[str, str] | None = None) -> tuple[bytes, ...]:
         """Digests of the prompt texts that a judge with these options is sent, part of a respondent's key."""

@@ -1,7 +1,8 @@
-"""What a chat request asks for, told from its own words: the text outside the fences of the question.
+"""The protocol of a chat request, recognised by its own words: the text outside the fences of the question.
 
-Nothing is sent for the simulator's sake, and prompts may be a user's own. What a reader needs in order to read a reply
-must stand in any prompt of its protocol, and that is what is looked for here.
+Nothing is sent for the simulator's sake. A question that was made from the prompt of a registered protocol, also of
+another package, is of that protocol. Prompts may be a user's own: what a reader needs in order to read a reply must
+stand in any prompt of its protocol, and that is what is looked for then.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ _TURN = re.compile(r"^Turn \d+, (?:user|assistant)", re.MULTILINE)
 _LABEL = re.compile(r"^Answer \w+:$", re.MULTILINE)
 _NUMBERED = re.compile(r"^\W*[0-9]+[.)]\s", re.MULTILINE)
 _ONE_OR_TWO = tuple(re.compile(rf"(?<![\w.]){digit}(?!\w|\.[0-9])") for digit in "12")
-_VARIABLE = re.compile(r"\$\w+|\$\{\w+\}")
 _BEST = re.compile(r"\b(?:best|exactly|top) ([0-9]+)\b")
 
 
@@ -37,18 +37,19 @@ def recognise(ask: Ask) -> Asked:
     """The protocol of a request and what it shows; two stages where nothing says otherwise."""
     if not ask.texts:
         return Asked("two-stage" if ask.question.startswith(_openings()) else "generate", ())
-    protocol, best = _by_words(ask.words, ask.top_logprobs > 0)
+    protocol, best = _by_words(ask.words, ask.top_logprobs > 0, PROTOCOLS.changes)
     return Asked(protocol, ask.texts, best)
 
 
 @lru_cache(maxsize=64)
-def _by_words(outside: str, listed: bool) -> tuple[str, int | None]:
+def _by_words(outside: str, listed: bool, changes: int) -> tuple[str, int | None]:
     """The protocol that a question's own words ask for, which are the same in all of a judge's questions.
 
-    `listed` says whether log-probabilities are asked for. With it how many are to be ranked, where not all are.
+    With it how many are to be ranked, where not all are. `listed` says whether log-probabilities are asked for,
+    `changes` how often the registry of protocols has changed.
     """
     words = _LABEL.sub("", _TURN.sub("", outside))
-    protocol = _of_template(outside) or _protocol(words, words.casefold(), listed)
+    protocol = _of_template(outside, changes) or _protocol(words, words.casefold(), listed)
     best = _BEST.search(words) if protocol == "listwise" else None
     return protocol, int(best[1]) if best else None
 
@@ -69,21 +70,22 @@ def _protocol(words: str, lower: str, listed: bool) -> str:
     return "two-stage"
 
 
-def _of_template(outside: str) -> str | None:
+def _of_template(outside: str, changes: int) -> str | None:
     """The protocol whose own prompt a question was made from; of several that fit the one with most words."""
     words = " ".join(outside.split())
-    return next((protocol for pattern, protocol in _templates() if pattern.fullmatch(words)), None)
+    return next((protocol for pattern, protocol in _templates(changes) if pattern.fullmatch(words)), None)
 
 
-@cache
-def _templates() -> tuple[tuple[re.Pattern[str], str], ...]:
+@lru_cache(maxsize=1)
+def _templates(changes: int) -> tuple[tuple[re.Pattern[str], str], ...]:
     """What the words of each protocol's own questions look like, those with most words first."""
     found = []
     for protocol, entry in PROTOCOLS.items():
         for name in entry.prompts if entry.rehearse is not None else ():
             template = prompts.load(entry.folder, name)
             if template.get_identifiers():
-                parts = [" ".join(part.split()) for part in _VARIABLE.split(template.template)]
+                text = template.substitute(dict.fromkeys(template.get_identifiers(), "\0"))
+                parts = [" ".join(part.split()) for part in text.split("\0")]
                 found.append((len("".join(parts)), r"\s?.*?\s?".join(map(re.escape, parts)), protocol))
     return tuple((re.compile(pattern), protocol) for _, pattern, protocol in sorted(found, key=lambda one: -one[0]))
 

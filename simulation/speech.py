@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import lru_cache
 
 from venire.judges import PROTOCOLS
 from venire.simulation.answers import AnswerKey
@@ -23,11 +23,12 @@ def answer_to(ask: Ask, answer_key: AnswerKey) -> JudgeReply:
     Raises `InputError` for a model that is not simulated.
     """
     asked = recognise(ask)
-    return _rehearsal(asked.protocol)(ask, asked, answer_key)
+    return _rehearsal(asked.protocol, PROTOCOLS.changes)(ask, asked, answer_key)
 
 
-@cache
-def _rehearsal(protocol: str) -> Rehearse:
+@lru_cache(maxsize=64)
+def _rehearsal(protocol: str, changes: int) -> Rehearse:
+    """What the entry refers to, looked up once while the registry does not change."""
     found: Rehearse | None = PROTOCOLS[protocol].rehearsal
     assert found is not None  # nothing else is recognised
     return found

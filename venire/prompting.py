@@ -83,9 +83,7 @@ def prompt_sources(wanted: str) -> dict[str, str]:
     """
     protocol, slash, name = wanted.partition("/")
     protocol = protocol.replace("_", "-")
-    if protocol not in PROTOCOLS:
-        raise InputError(f"there is no protocol {protocol!r}; there is: {', '.join(PROTOCOLS)}")
-    entry = PROTOCOLS[protocol]
+    entry = PROTOCOLS.find(protocol)
     if not entry.prompts:
         raise InputError(f"protocol {protocol!r} has no prompt of its own")
     name = name.removesuffix(".txt")

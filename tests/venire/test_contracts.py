@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import doctest
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,13 +18,19 @@ import pytest
 
 from venire.arena.errors import Fault
 from venire.arena.planning import Pick
-from venire.arena.records import Preference, Reply
+from venire.arena.records import Preference, Reply, Shape
 from venire.arena.registry import FORMATS, METHODS, POLICIES, PROTOCOLS, PROVIDERS, Registry
-from venire.judges.entry import OTHERS, Example
+from venire.judges.asking import make_request, outcome_of, user
+from venire.judges.dressing import dress
+from venire.judges.entry import OTHERS, Example, ProtocolEntry
+from venire.judges.prompts import choose
 from venire.judges.providers.faults import failure
 from venire.judges.providers.openai import OpenAIProvider
+from venire.judges.showing import show_completion, show_instruction
+from venire.simulation.rehearsal import pairwise
 from venire.testing import check_format, check_method, check_policy, check_protocol, check_provider
 
+SIGNS = ("1", "-1")
 Add = Callable[[Registry[Any], Any], str]
 
 
@@ -73,9 +84,34 @@ def test_every_method_of_ours_keeps_the_contract(name: str) -> None:
     check_method(name)
 
 
-@pytest.mark.parametrize("name", [name for name in PROVIDERS if name != "litellm"])  # see tests/judges/providers
+@pytest.mark.parametrize("name", [name for name in PROVIDERS if name != "litellm"])
 def test_every_provider_of_ours_keeps_the_contract(name: str) -> None:
     check_provider(name, BODIES[name])
+
+
+def test_litellm_keeps_the_contract_in_a_process_of_its_own() -> None:
+    """Its import warns of what tests take for errors."""
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); from tests.venire.test_contracts import openai_body; "
+        "from venire.testing import check_provider; check_provider('litellm', openai_body, model='openai/judge')"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(Path(__file__).parents[2])], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("module", ["arena.registry", "judges.entry", "judges.providers.entry", "simulation.rehearsal"])
+def test_examples_of_entries_are_true(module: str) -> None:
+    found = doctest.testmod(import_module(f"venire.{module}"))
+    assert found.attempted > 0
+    assert found.failed == 0
+
+
+@pytest.mark.parametrize("check", [check_format, check_method, check_policy, check_protocol, check_provider])
+def test_examples_of_contracts_are_true(check: Any) -> None:
+    runner = doctest.DocTestRunner(verbose=False)
+    (example,) = doctest.DocTestFinder().find(check, globs=vars(import_module(check.__module__)))
+    assert runner.run(example).attempted > 0
+    assert runner.failures == 0
 
 
 @pytest.mark.parametrize("name", [name for name in FORMATS if FORMATS[name].read is None and FORMATS[name].write])
@@ -183,3 +219,36 @@ def test_a_provider_that_does_not_keep_it_is_told_what(add: Add, broken: str, sa
 
     with pytest.raises(AssertionError, match=says):
         check_provider(add(PROVIDERS, replace(PROVIDERS["openai"], open=open_it)), openai_body)
+
+
+def test_a_protocol_that_is_registered_after_others_were_rehearsed_is_known(
+    add: Add, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_protocol("five-point")
+    folder = tmp_path / "own_prompts" / "texts"
+    folder.mkdir(parents=True)
+    (folder.parent / "__init__.py").touch()
+    (folder / "question.txt").write_text("a header\n---\n1 or 2? $instruction $first $second", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def talk(trial: Any, material: Any, options: Any) -> Any:
+        question = choose("own_prompts:texts", "question", options).substitute(
+            instruction=show_instruction(material),
+            first=show_completion(material, 0),
+            second=show_completion(material, 1),
+        )
+        reply = yield make_request(trial, options, (user(question),))
+        return outcome_of(
+            reply, lambda said: (Preference(int(said.text)), "sign", True) if said.text in SIGNS else None
+        )
+
+    entry = ProtocolEntry(
+        shape=Shape.PAIR,
+        talk=dress(talk),
+        prompts=("question",),
+        folder="own_prompts:texts",
+        expects=(1,),
+        examples=(Example(("1",), Preference(1)),),
+        rehearse=pairwise(lambda verdict: "1" if verdict.z > 0 else "-1"),
+    )
+    check_protocol(add(PROTOCOLS, entry))

@@ -18,7 +18,7 @@ from venire.ratings.data.merging import Judgments, merge_orders
 from venire.ratings.inference.options import Options
 from venire.ratings.judges.consistency import Consistency, JudgeConsistency, consistency
 from venire.ratings.judges.elo_from_consistency import Score, elo_from_consistency
-from venire.ratings.methods.methods import heard, merged, rate
+from venire.ratings.methods.methods import merged, rate, select_verdicts
 from venire.ratings.pairwise.apart import Rated, largest, unrated
 from venire.reports.peers import peer_facts
 
@@ -148,7 +148,7 @@ def build(
             "agreement": _agreement_json(met, origin, rated),
             "agreement_reason": met.reason,
             **_judges_by_elo(judges, judge_elo or {}, origin),
-            **peer_facts(judgments, heard(battles, told).ballots, battles.peers, told.level),
+            **peer_facts(judgments, select_verdicts(battles, told).ballots, battles.peers, told.level),
         },
     )
 
@@ -223,7 +223,7 @@ def _judge_figures(rated: Rated, judges: Sequence[str]) -> dict[str, dict[str, f
 def _counts(battles: Battles, judgments: Judgments, rated: Rated, options: Options) -> dict[str, Any]:
     """What ratings are made from: judgments, or verdicts where a method takes a flip as two; flips either way."""
     flips_as = rated.diagnostics.get("flips_as", options.flips)
-    rows = merge_orders(heard(battles, options), "none") if flips_as == "two verdicts" else judgments
+    rows = merge_orders(select_verdicts(battles, options), "none") if flips_as == "two verdicts" else judgments
     return {
         "merge": rows.merge if rows.merged else "none",
         "flips_as": flips_as,
@@ -239,10 +239,10 @@ def _counts(battles: Battles, judgments: Judgments, rated: Rated, options: Optio
 
 
 def _voices(battles: Battles, options: Options) -> dict[str, Any]:
-    """What was not heard, and what counts more or less than one; nothing where every verdict counts once."""
+    """Verdicts that were left out, and what counts more or less than one; nothing where every verdict counts once."""
     found: dict[str, Any] = {}
     if options.own_votes == "exclude":
-        kept = heard(battles, replace(options, judge_weights={}))
+        kept = select_verdicts(battles, replace(options, judge_weights={}))
         found["own_left_out"] = len(battles.status) - len(kept.status)
     if options.judge_weights:
         found["judge_weights"] = dict(sorted(options.judge_weights.items()))

@@ -35,7 +35,7 @@ from venire.ratings.data.merging import merge_orders, select
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.design.placement import fit_board, place_among
-from venire.ratings.inference.any_time import LEAST_CLUSTERS, any_time_interval
+from venire.ratings.inference.any_time import MIN_CLUSTERS, any_time_interval
 from venire.ratings.judges.planning_habits import planning_habits
 from venire.ratings.soft_elo.conformal import conformal_rank
 from venire.storage import frames, imports, plans
@@ -317,7 +317,7 @@ def _model_look(
         ELO_MEAN + POINTS_PER_LOGIT * one for one in (logit, logit - half, logit + half, float(low[0]), float(high[0]))
     )
     row = ModelLook(model, elo, POINTS_PER_LOGIT * se, low_at, high_at, low_any, high_any, battles)
-    return row, POINTS_PER_LOGIT * half if clusters >= LEAST_CLUSTERS else None
+    return row, POINTS_PER_LOGIT * half if clusters >= MIN_CLUSTERS else None
 
 
 def _enough(stop: StopSettings, model: str, battles: int, half: float | None) -> str | None:

@@ -24,7 +24,7 @@ from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.distributions import student
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.scale import ELO_MEAN, POINTS_PER_LOGIT
-from venire.ratings.inference.any_time import LEAST_CLUSTERS, any_time_interval
+from venire.ratings.inference.any_time import MIN_CLUSTERS, any_time_interval
 from venire.ratings.inference.contrasts import difference
 from venire.ratings.inference.ranking import RankInterval, rank_interval
 from venire.ratings.pairwise.bradley_terry import SeparatedError, bradley_terry
@@ -333,9 +333,9 @@ def _warnings(model: str, own: _Own, lopsided: str | None, board: Ratings) -> tu
     if lopsided is not None:
         end = "upper" if lopsided == "won" else "lower"
         said.append(f"{model} {lopsided} every judgment: its rating has no {end} bound, and is pulled to the mean")
-    if own.clusters < LEAST_CLUSTERS:
+    if own.clusters < MIN_CLUSTERS:
         said.append(
-            f"{model} was judged on {own.clusters} instructions: with fewer than {LEAST_CLUSTERS} "
+            f"{model} was judged on {own.clusters} instructions: with fewer than {MIN_CLUSTERS} "
             "its error is uncertain itself"
         )
     unrated = int((~np.isfinite(board.logits)).sum()) - 1

@@ -28,7 +28,7 @@ from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.merging import combine, merge_orders
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.scale import ELO_MEAN, POINTS_PER_LOGIT
-from venire.ratings.inference.any_time import LEAST_CLUSTERS, PAIR_SCALE, any_time_interval, stopping_half_width
+from venire.ratings.inference.any_time import MIN_CLUSTERS, PAIR_SCALE, any_time_interval, stopping_half_width
 from venire.ratings.inference.spread import spread
 from venire.ratings.pairwise.apart import among
 from venire.ratings.pairwise.bradley_terry import NotConvergedError, bradley_terry, bradley_terry_wins
@@ -246,7 +246,7 @@ def _undecided(
     for rule, first in ([("top", stop.top)] if stop.top is not None else []) + rules:
         asked = (better < first) & (worse >= first) if rule == "top" else better < first
         pairs = better[asked], worse[asked]
-        open_ = _open(gap[pairs], se[pairs], stop) if clusters >= LEAST_CLUSTERS else len(pairs[0])
+        open_ = _open(gap[pairs], se[pairs], stop) if clusters >= MIN_CLUSTERS else len(pairs[0])
         found[rule] = open_, tuple(data.models[code] for code in order[:first].tolist())
     return found
 
@@ -323,7 +323,7 @@ def _warnings(seen: Evidence, now: _Standing) -> tuple[str, ...]:
     if now.reason is not None:
         return (now.reason,)
     known, met, few = np.isfinite(now.logits), seen.battles > 0, seen.battles < LEAST_BATTLES
-    many = ~few & (now.clusters >= LEAST_CLUSTERS)
+    many = ~few & (now.clusters >= MIN_CLUSTERS)
     said = (
         ("not judged yet", ~met),
         ("no rating yet, as no chain of wins joins them with the others both ways", met & ~known),
@@ -335,9 +335,9 @@ def _warnings(seen: Evidence, now: _Standing) -> tuple[str, ...]:
         for what, which in said
         if which.any()
     ]
-    if 0 < now.clusters < LEAST_CLUSTERS:
+    if 0 < now.clusters < MIN_CLUSTERS:
         on = "1 instruction" if now.clusters == 1 else f"{now.clusters} instructions"
-        told.append(f"on {on}; with fewer than {LEAST_CLUSTERS} nothing stops by what is known")
+        told.append(f"on {on}; with fewer than {MIN_CLUSTERS} nothing stops by what is known")
     return tuple(told)
 
 

@@ -22,7 +22,7 @@ from venire.ratings.inference.contrasts import difference
 from venire.ratings.inference.spread import spread
 
 __all__ = [
-    "LEAST_CLUSTERS",
+    "MIN_CLUSTERS",
     "PAIR_SCALE",
     "Decision",
     "TopK",
@@ -39,7 +39,7 @@ SCALE = 0.5
 
 PAIR_SCALE = SCALE * 2.0**0.5
 
-LEAST_CLUSTERS = 20
+MIN_CLUSTERS = 20
 """With fewer instructions the clustered error itself is too uncertain to stop by."""
 
 MOST_LOOKS = 10
@@ -175,7 +175,7 @@ def stopping_half_width(se: ArrayLike, model_se: ArrayLike, clusters: int, *, le
     """
     check_level(level)
     errors = np.maximum(np.asarray(se, dtype=np.float64), np.asarray(model_se, dtype=np.float64))
-    if clusters < LEAST_CLUSTERS:
+    if clusters < MIN_CLUSTERS:
         return np.full(errors.shape, np.inf)
     return np.asarray(np.where(np.isnan(errors), np.inf, student.ppf(0.5 + level / 2.0, clusters - 1) * errors))
 

@@ -28,7 +28,7 @@ __all__ = [
     "STABLE_ARENA",
     "by_am_elo",
     "by_stable_arena",
-    "heard_rows",
+    "rows_to_fit",
     "with_abilities",
 ]
 
@@ -39,7 +39,7 @@ def by_am_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated
     With habits one row is a verdict, so that flips count as the two verdicts that they are. Raises `InputError` for a
     habit that the table cannot show, and as `am_elo` does.
     """
-    data, first, more = heard_rows(battles, judgments, options)
+    data, first, more = rows_to_fit(battles, judgments, options)
     try:
         found = _fit(data, first, options, errors_for(data, options))
     except NotConvergedError as error:
@@ -52,7 +52,7 @@ def by_am_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated
     return with_abilities(found, data, options, refit=refit, more=more)
 
 
-def heard_rows(
+def rows_to_fit(
     battles: Battles, judgments: Judgments, options: Options
 ) -> tuple[Comparisons, NDArray[np.float64] | None, dict[str, Any]]:
     """Rows to fit abilities from, the order shown where it is fitted, and what to say of them.
@@ -118,7 +118,7 @@ def by_stable_arena(battles: Battles, judgments: Judgments, options: Options) ->
     Without any judge that may stay no model is rated, with the reason. Bootstrap draws choose judges anew. Raises
     `InputError` as `by_am_elo` does.
     """
-    data, first, more = heard_rows(battles, judgments, options)
+    data, first, more = rows_to_fit(battles, judgments, options)
     # Errors are found even where replicates will take their place: they tell whether the sign is decided.
     kind = errors_for(data, replace(options, replicates=0))
     try:

@@ -20,7 +20,7 @@ from venire.ratings.inference.options import Options, spoken
 from venire.ratings.methods.method import Method
 from venire.ratings.pairwise.apart import Rated
 
-__all__ = ["METHODS", "Method", "heard", "merged", "missing", "rate", "untaken"]
+__all__ = ["METHODS", "Method", "merged", "missing", "rate", "select_verdicts", "untaken"]
 
 
 _MOST = frozenset({"merge", "flips", "seed", "level", "replicates", "anchors", "own_votes", "judge_weights"})
@@ -31,18 +31,18 @@ _COLUMNS = {
 
 
 def merged(battles: Battles, options: Options) -> Judgments:
-    """The judgments that an option's merge and treatment of flips make of the verdicts that are heard.
+    """The judgments that an option's merge and treatment of flips make of the selected verdicts.
 
-    Raises as `heard` and `merge_orders` do.
+    Raises as `select_verdicts` and `merge_orders` do.
     """
-    return merge_orders(heard(battles, options), options.merge, flips=options.flips)
+    return merge_orders(select_verdicts(battles, options), options.merge, flips=options.flips)
 
 
-def heard(battles: Battles, options: Options) -> Battles:
-    """The verdicts, and the ballots behind them, that options let a method hear, with the weights that they give.
+def select_verdicts(battles: Battles, options: Options) -> Battles:
+    """The verdicts, and the ballots behind them, that options select for a method, with the weights that they give.
 
-    A judge of weight 0 is not heard at all. Raises `InputError` for the weight of a judge that is not there, and where
-    judges are not to be heard on themselves and none of them is a model.
+    Those of a judge of weight 0 are left out. Raises `InputError` for the weight of a judge that is not there, and
+    where judges' own votes are excluded and none of them is a model.
     """
     if options.own_votes == "exclude":
         battles = _without_own(battles)
@@ -88,8 +88,8 @@ def missing(battles: Battles, method: str, options: Options | None = None) -> st
 def untaken(method: str, options: Options) -> tuple[str, ...]:
     """Options that were changed and mean nothing to a method."""
     chosen = METHODS[method]
-    heard = (chosen.takes | _MOST) - chosen.ignores
-    return tuple(name for name in options.changed() if name not in heard)
+    accepted = (chosen.takes | _MOST) - chosen.ignores
+    return tuple(name for name in options.changed() if name not in accepted)
 
 
 def rate(battles: Battles, method: str, options: Options) -> Rated:
@@ -106,8 +106,8 @@ def rate(battles: Battles, method: str, options: Options) -> Rated:
         raise InputError(f"{method} needs {lacking}")
     if strange := sorted(set(options.anchors) - set(battles.models)):
         raise InputError(f"there is no model {strange[0]!r} to anchor; there are: {', '.join(battles.models[:20])}")
-    told = heard(battles, options)
-    return chosen.run(told, merge_orders(told, options.merge, flips=options.flips), options)
+    selected = select_verdicts(battles, options)
+    return chosen.run(selected, merge_orders(selected, options.merge, flips=options.flips), options)
 
 
 METHODS: Registry[Method] = registry.METHODS

@@ -14,7 +14,7 @@ from venire.arena.errors import InputError
 from venire.ratings.data.ballots import ballots, paired
 from venire.ratings.data.merging import select
 from venire.ratings.inference.options import Options
-from venire.ratings.methods.methods import METHODS, heard, merged, rate, untaken
+from venire.ratings.methods.methods import METHODS, merged, rate, select_verdicts, untaken
 
 Table = Callable[..., Battles]
 
@@ -100,13 +100,13 @@ def test_ballots_of_a_judge_of_weight_three_are_three_of_them(method: str) -> No
 def test_weights_multiply_those_of_rows_and_ballots_and_nought_is_silence() -> None:
     columns = (["x", "x", "y", "y"], ["i"] * 4, ["a", "b", "a", "b"], [1, 2, 2, 1])
     battles = paired(ballots(*columns, weight=[2.0, 2.0, 5.0, 5.0]))
-    found = heard(battles, Options(judge_weights={"x": 3.0}))
+    found = select_verdicts(battles, Options(judge_weights={"x": 3.0}))
     assert found.weight is not None
     assert found.weight.tolist() == [6, 5]
     assert found.ballots is not None
     assert found.ballots.weight is not None
     assert found.ballots.weight.tolist() == [6, 5]
-    silent = heard(battles, Options(judge_weights={"x": 0.0}))
+    silent = select_verdicts(battles, Options(judge_weights={"x": 0.0}))
     assert (len(silent.label), silent.judges) == (1, ("x", "y"))
     assert silent.ballots is not None
     assert silent.ballots.judge.tolist() == [1]
@@ -116,15 +116,15 @@ def test_judges_are_not_heard_on_themselves_under_either_name(table: Table) -> N
     rows = [("a", "b", "first", "a"), ("b", "c", "first", "a"), ("a", "b", "first", "z"), ("a", "c", "tie", "z")]
     battles = table(rows)
     exclude = Options(own_votes="exclude")
-    assert len(heard(battles, Options()).label) == 4
-    assert len(heard(battles, exclude).label) == 3
-    assert len(heard(replace(battles, peers={"z": "b"}), exclude).label) == 2
+    assert len(select_verdicts(battles, Options()).label) == 4
+    assert len(select_verdicts(battles, exclude).label) == 3
+    assert len(select_verdicts(replace(battles, peers={"z": "b"}), exclude).label) == 2
     assert len(merged(battles, exclude)) == 3
 
 
 def test_the_ballots_of_judges_lose_what_they_say_of_themselves() -> None:
     battles = paired(ballots(["a", "a", "a", "z", "z", "z"], None, ["a", "b", "c"] * 2, [1, 2, 3, 3, 2, 1]))
-    found = heard(battles, Options(own_votes="exclude"))
+    found = select_verdicts(battles, Options(own_votes="exclude"))
     assert found.ballots is not None
     np.testing.assert_array_equal(found.ballots.rank, [[np.nan, 1, 2], [3, 2, 1]])
     assert len(found.label) == 4
@@ -139,4 +139,4 @@ def test_the_ballots_of_judges_lose_what_they_say_of_themselves() -> None:
 )
 def test_what_cannot_be_left_out_or_weighed_is_refused(table: Table, options: Options, why: str) -> None:
     with pytest.raises(InputError, match=why):
-        heard(table([("a", "b", "first")]), options)
+        select_verdicts(table([("a", "b", "first")]), options)

@@ -212,19 +212,19 @@ METHODS: Registry[Any] = Registry(
 
 FORMATS: Registry[Any] = Registry(
     "format",
-    "venire.storage.formats.entry:Format",
+    "venire.storage.transfer.formats.entry:Format",
     {
-        "alpaca-eval": "venire.storage.formats.alpaca_eval:ALPACA_EVAL",
-        "arena-hard": "venire.storage.formats.arena_hard:ARENA_HARD",
-        "mt-bench": "venire.storage.formats.mt_bench:MT_BENCH",
-        "chatbot-arena": "venire.storage.formats.chatbot_arena:CHATBOT_ARENA",
-        "soft-elo": "venire.storage.formats.soft_elo:SOFT_ELO",
-        "am-elo": "venire.storage.formats.am_elo:AM_ELO",
-        "llm-comparator": "venire.storage.formats.llm_comparator:LLM_COMPARATOR",
-        "preferences": "venire.storage.formats.preferences:PREFERENCES",
-        "preferences-messages": "venire.storage.formats.preferences:MESSAGES",
+        "alpaca-eval": "venire.storage.transfer.formats.alpaca_eval:ALPACA_EVAL",
+        "arena-hard": "venire.storage.transfer.formats.arena_hard:ARENA_HARD",
+        "mt-bench": "venire.storage.transfer.formats.mt_bench:MT_BENCH",
+        "chatbot-arena": "venire.storage.transfer.formats.chatbot_arena:CHATBOT_ARENA",
+        "soft-elo": "venire.storage.transfer.formats.soft_elo:SOFT_ELO",
+        "am-elo": "venire.storage.transfer.formats.am_elo:AM_ELO",
+        "llm-comparator": "venire.storage.transfer.formats.llm_comparator:LLM_COMPARATOR",
+        "preferences": "venire.storage.transfer.formats.preferences:PREFERENCES",
+        "preferences-messages": "venire.storage.transfer.formats.preferences:MESSAGES",
     },
 )
-"""File formats of other tools, by the name used on the command line: `venire.storage.formats.entry.Format`."""
+"""File formats of other tools, by the name used on the command line: `venire.storage.transfer.formats.entry.Format`."""
 
 REGISTRIES = (PROTOCOLS, PROVIDERS, POLICIES, METHODS, FORMATS)

@@ -24,8 +24,8 @@ from venire.judges.providers.openai import OpenAIProvider
 from venire.orchestrator.lanes.limits import Gate, Turn
 from venire.orchestrator.lanes.windows import Load, Slice
 from venire.session import Session
-from venire.storage.journal import Journal
-from venire.storage.writer import Writer
+from venire.storage.store.journal import Journal
+from venire.storage.store.writer import Writer
 
 
 def _pass(gate: Gate, load: Load) -> Turn:

@@ -76,7 +76,7 @@ def engine(folder: Path, seconds: float, warm_up: float, loop: str) -> dict[str,
     from venire.configs.loading import load_campaign
     from venire.orchestrator import feed
     from venire.session import Session
-    from venire.storage.store import Store
+    from venire.storage.store.store import Store
 
     lags: list[tuple[float, float]] = []
     work: dict[str, list[tuple[float, float]]] = {"commit": [], "checkpoint": [], "load": []}

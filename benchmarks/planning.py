@@ -31,8 +31,8 @@ from venire.arena.planning import Estimates, Look
 from venire.arena.records import Completion, Instruction
 from venire.orchestrator.plan import plan_campaign
 from venire.orchestrator.rounds import Rounds
-from venire.storage import imports
-from venire.storage.store import open_store
+from venire.storage.store.store import open_store
+from venire.storage.transfer import importing
 
 MODELS, INSTRUCTIONS, BATTLES = 200, 1_000, 1_000
 
@@ -69,9 +69,9 @@ def main(rounds: int) -> None:
     judge = JudgeSettings("judge", "judge", "binary", {"max_tokens": "50", "repair": "1"}, lane, Price(10**9, 10**9))
     phases = (PhaseSettings("information", "plan", round=BATTLES),)
     with tempfile.TemporaryDirectory() as folder, open_store(Path(folder) / "s.duckdb") as store:
-        imports.add(store, [Instruction(name, (f"Question {name}?",)) for name in names])
+        importing.add(store, [Instruction(name, (f"Question {name}?",)) for name in names])
         texts = (Completion(m, i, f"{m} {i} " + "x" * int(rng.integers(400))) for m in models for i in names)
-        imports.add(store, texts)
+        importing.add(store, texts)
         asked = Campaign(
             "c",
             1,

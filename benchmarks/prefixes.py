@@ -23,9 +23,9 @@ from venire.arena.campaigns import Price
 from venire.configs.loading import load_campaign
 from venire.session import Session, answer_key
 from venire.simulation.server import JudgeServer, serve_in_thread
-from venire.storage import plans
-from venire.storage.standing import Left
-from venire.storage.store import Store
+from venire.storage.plans import plans
+from venire.storage.plans.trial_states import Left
+from venire.storage.store.store import Store
 
 _JUDGES = ("gpt-4-0613", "claude-3-opus")
 _WORDS = (

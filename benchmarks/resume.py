@@ -33,8 +33,9 @@ def resume(folder: Path) -> dict[str, Any]:
     from venire import session  # what a run imports
     from venire.configs.loading import load_campaign
     from venire.orchestrator.plan import plan_campaign
-    from venire.storage import frames, plans
-    from venire.storage.store import open_store
+    from venire.storage.plans import plans
+    from venire.storage.read import frames
+    from venire.storage.store.store import open_store
 
     imported = memory("VmRSS")
     assert session

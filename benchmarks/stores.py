@@ -14,9 +14,9 @@ import numpy as np
 
 from venire.configs.loading import load_campaign
 from venire.orchestrator.plan import plan_campaign
-from venire.storage import imports
-from venire.storage.formats.tables import Kind
-from venire.storage.store import Store, open_store
+from venire.storage.store.store import Store, open_store
+from venire.storage.transfer import importing
+from venire.storage.transfer.formats.tables import Kind
 
 __all__ = ["CAMPAIGN", "make", "readdress", "settle", "settled_first", "shapes"]
 
@@ -89,7 +89,7 @@ def make(folder: Path, trials: int, base_url: str = "http://127.0.0.1:9/v1", con
     campaign = load_campaign(folder / CAMPAIGN)
     with open_store(campaign.store) as store:
         for kind in _KINDS:
-            imports.add_file(store, folder / f"{kind}.jsonl", kind, {})
+            importing.add_file(store, folder / f"{kind}.jsonl", kind, {})
         assert plan_campaign(store, campaign).trials == trials
         with store.commit() as commit:
             commit.run("insert_reading", parser="bench", now=store.clock.wall())

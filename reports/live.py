@@ -34,7 +34,7 @@ from aiohttp import web
 from venire.arena.errors import InputError, VenireError
 from venire.reports.pulse import Pulse
 from venire.reports.sockets import LONGEST_PATH, PROCESS_FOLDERS, socket_path
-from venire.storage.selecting import Selected
+from venire.storage.read.selecting import Selected
 
 __all__ = ["Answers", "serve"]
 

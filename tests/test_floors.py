@@ -53,15 +53,18 @@ ASYNC_HOMES = (
     "venire/",
 )
 STANDARD_ONLY = "arena/"
-RATINGS = (
-    ("data",),
-    ("pairwise",),
-    ("inference",),
-    ("voting", "agreement", "soft_elo", "am_elo", "diagnostics"),
-    ("judges", "design", "peers"),
-    ("methods",),
-)
-"""Packages of the ratings room, the lowest first; each imports those of lower rows alone, for types as well."""
+PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
+    "storage": (("store",), ("plans",), ("read",), ("care",), ("transfer",)),
+    "ratings": (
+        ("data",),
+        ("pairwise",),
+        ("inference",),
+        ("voting", "agreement", "soft_elo", "am_elo", "diagnostics"),
+        ("judges", "design", "peers"),
+        ("methods",),
+    ),
+}
+"""Packages of a room, the lowest first; each imports those of lower rows alone, for types as well."""
 SLOW = ("litellm", "scipy.optimize", "scipy.stats")
 """Imported in the function that needs it: each takes the better part of a second or more of every command's start."""
 
@@ -146,48 +149,52 @@ def test_every_file_keeps_to_its_floor() -> None:
     assert [fault for path, source in files.items() for fault in violations(path, source)] == []
 
 
-def climbs(files: dict[str, str]) -> list[str]:
-    """Imports within the ratings room that go sideways or upwards, and modules outside of its packages."""
-    row = {package: number for number, packages in enumerate(RATINGS) for package in packages}
+def climbs(room: str, files: dict[str, str]) -> list[str]:
+    """Imports within a room that go sideways or upwards, and modules outside of its packages."""
+    row = {package: number for number, packages in enumerate(PACKAGES[room]) for package in packages}
     found = []
     for path, source in files.items():
-        room, *inner = path.removesuffix(".py").split("/")
-        if room != "ratings" or inner == ["__init__"]:
+        top, *inner = path.removesuffix(".py").split("/")
+        if top != room or inner == ["__init__"]:
             continue
-        if len(inner) != 2 or inner[0] not in row:
+        if inner[0] not in row:
             found.append(f"{path}: in none of the packages")
             continue
         for line, name, _ in imports(ast.parse(source)):
             parts = name.split(".")
-            if parts[:2] == ["venire", "ratings"] and parts[2] != inner[0] and row.get(parts[2], 99) >= row[inner[0]]:
+            if parts[:2] == ["venire", room] and parts[2] != inner[0] and row.get(parts[2], 99) >= row[inner[0]]:
                 found.append(f"{path}:{line}: {inner[0]} imports {name}, which is not below it")
     return found
 
 
-def test_packages_of_ratings_have_an_order() -> None:
-    assert climbs(dict(house())) == []
+@pytest.mark.parametrize("room", PACKAGES)
+def test_packages_of_a_room_have_an_order(room: str) -> None:
+    assert climbs(room, dict(house())) == []
+
+
+def test_an_import_against_the_order_of_packages_is_seen() -> None:
     below = "from venire.ratings.data.scale import ELO_MEAN"
-    assert climbs({"ratings/voting/kemeny.py": below}) == []
+    assert climbs("ratings", {"ratings/voting/kemeny.py": below}) == []
     for line in ("from venire.ratings.agreement.kappa import kappa", "from venire.ratings import bradley_terry"):
-        assert len(climbs({"ratings/voting/kemeny.py": line})) == 1
-    assert climbs({"ratings/kemeny.py": below}) == ["ratings/kemeny.py: in none of the packages"]
+        assert len(climbs("ratings", {"ratings/voting/kemeny.py": line})) == 1
+    assert climbs("ratings", {"ratings/kemeny.py": below}) == ["ratings/kemeny.py: in none of the packages"]
 
 
 PLANTED = [
     ("arena/keys.py", "import numpy"),
     ("arena/keys.py", "import orjson"),
-    ("arena/keys.py", "from venire.storage.store import Store"),
+    ("arena/keys.py", "from venire.storage.store.store import Store"),
     ("configs/schema.py", "from venire.judges import PROTOCOLS"),
-    ("judges/two_stage.py", "from venire.storage.store import Store"),
+    ("judges/two_stage.py", "from venire.storage.store.store import Store"),
     ("judges/two_stage.py", "async def parse() -> None: ..."),
     ("judges/two_stage.py", "import aiohttp"),
     ("judges/providers/openai.py", "from aiohttp import web"),
     ("judges/providers/openai.py", "from ry import Client"),
     ("judges/providers/connections.py", "import aiohttp"),
-    ("storage/store.py", "from venire.ratings import scale"),
-    ("storage/store.py", "async def write() -> None: ..."),
-    ("storage/store.py", "import tenacity"),
-    ("ratings/data/scale.py", "from venire.storage.store import Store"),
+    ("storage/store/store.py", "from venire.ratings import scale"),
+    ("storage/store/store.py", "async def write() -> None: ..."),
+    ("storage/store/store.py", "import tenacity"),
+    ("ratings/data/scale.py", "from venire.storage.store.store import Store"),
     ("ratings/data/scale.py", "def f() -> None:\n    import duckdb"),
     ("ratings/data/scale.py", "from scipy.stats import norm"),
     ("ratings/data/scale.py", "from scipy import optimize"),
@@ -203,19 +210,19 @@ PLANTED = [
     ("reports/board.py", "async def f() -> None: ..."),
     ("reports/live.py", "import duckdb"),
     ("venire/attach.py", "import aiohttp"),
-    ("simulation/judge.py", "from venire.storage.store import Store"),
+    ("simulation/judge.py", "from venire.storage.store.store import Store"),
     ("simulation/judge.py", "from venire.orchestrator.first_round import design"),
     ("simulation/judge.py", "async def f() -> None: ..."),
     ("judges/two_stage.py", "from venire.simulation.judge import simulate"),
     ("judges/two_stage.py", "import pydantic"),
     ("judges/two_stage.py", "import asyncio_throttle"),
-    ("storage/store.py", "import typer"),
-    ("storage/store.py", "from storage.sql import query"),
+    ("storage/store/store.py", "import typer"),
+    ("storage/store/store.py", "from storage.sql import query"),
     ("venire/session.py", "import judges"),
     ("venire/session.py", "import duckdb"),
-    ("storage/store.py", "import venire"),
-    ("storage/store.py", "from . import sql"),
-    ("storage/store.py", "from importlib import import_module\nimport_module('venire.ratings')"),
+    ("storage/store/store.py", "import venire"),
+    ("storage/store/store.py", "from . import sql"),
+    ("storage/store/store.py", "from importlib import import_module\nimport_module('venire.ratings')"),
     ("orchestrator/plan.py", "import uvloop"),
 ]
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from venire.rating import rate
     from venire.reports.board import Board
     from venire.session import Embedded, Session
-    from venire.storage.store import Store, open_store
+    from venire.storage.store.store import Store, open_store
 
 __all__ = [
     "Board",
@@ -44,12 +44,12 @@ _HOMES = {
     "Ending": "venire.orchestrator.ending",
     "InputError": "venire.arena.errors",
     "Session": "venire.session",
-    "Store": "venire.storage.store",
+    "Store": "venire.storage.store.store",
     "StoreError": "venire.arena.errors",
     "VenireError": "venire.arena.errors",
     "audit": "venire.auditing",
     "load_campaign": "venire.configs.loading",
-    "open_store": "venire.storage.store",
+    "open_store": "venire.storage.store.store",
     "rate": "venire.rating",
 }
 

@@ -21,7 +21,8 @@ from venire.orchestrator.policies import POLICIES
 from venire.orchestrator.rounds import in_rounds
 from venire.orchestrator.state import Field, state_of
 from venire.session import Session
-from venire.storage import frames, plans
+from venire.storage.plans import plans
+from venire.storage.read import frames
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,8 +8,8 @@ from dataclasses import replace
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.ratings.data.style import STYLE_NAMES, same_family, style_covariates
-from venire.storage import frames
-from venire.storage.store import Store
+from venire.storage.read import frames
+from venire.storage.store.store import Store
 
 __all__ = ["FAMILY", "battles_with_covariates"]
 

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 from venire.arena.errors import InputError, StoreHeldError
 from venire.reports.sockets import LONGEST_PATH, PROCESS_FOLDERS, socket_path
 from venire.standing import status_json
-from venire.storage.selecting import Selected
-from venire.storage.store import Store, open_store
+from venire.storage.read.selecting import Selected
+from venire.storage.store.store import Store, open_store
 
 __all__ = ["Owner", "SilentOwnerError", "look", "standing"]
 

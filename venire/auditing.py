@@ -17,9 +17,9 @@ from venire.ratings.methods.methods import merged
 from venire.reports.audit import CHECKS, Audit
 from venire.reports.audit import audit as audit_case
 from venire.reports.finding import Case
-from venire.storage import frames
-from venire.storage.formats.judged import BothBad
-from venire.storage.store import open_store
+from venire.storage.read import frames
+from venire.storage.store.store import open_store
+from venire.storage.transfer.formats.judged import BothBad
 
 __all__ = ["audit", "audited", "case_of"]
 

@@ -9,9 +9,9 @@ from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import GENERATE
 from venire.ratings.data.ballots import Unranked, paired
-from venire.storage import frames
-from venire.storage.formats.ballots import has_ballots, read_ballots
-from venire.storage.store import Store
+from venire.storage.read import frames
+from venire.storage.store.store import Store
+from venire.storage.transfer.formats.ballots import has_ballots, read_ballots
 
 __all__ = ["BALLOTS", "campaign_ballots", "file_ballots", "left_out", "peers_of"]
 

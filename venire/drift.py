@@ -9,8 +9,8 @@ from typing import Any
 from rich.console import Console
 
 from venire.screen import plain
-from venire.storage.drift import served
-from venire.storage.store import Store
+from venire.storage.read.served_models import served
+from venire.storage.store.store import Store
 
 __all__ = ["drift_json", "show_drift"]
 

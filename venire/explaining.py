@@ -20,7 +20,7 @@ from venire.ratings.data.scale import POINTS_PER_LOGIT
 from venire.ratings.design.optimal_design import optimal_design
 from venire.screen import money, plain, tabulate
 from venire.session import Session
-from venire.storage import looks, plans
+from venire.storage.plans import interim, plans
 from venire.widths import PlanWidths
 
 __all__ = ["Limit", "Reason", "explain_json", "limit_of", "reasons", "show_reasons"]
@@ -79,7 +79,7 @@ def _reasons(session: Session) -> Iterator[Reason]:
         return
     answers = plans.catalogue(session.store, models)
     field = Field(session.store, session.campaign, models, instructions, answers, {}, session.prices)
-    seen = dict(looks.read(session.store, planned.id))
+    seen = dict(interim.read(session.store, planned.id))
     for one in planned.rounds:
         before = [seen[number] for number in sorted(seen) if number < one.number]
         errors = {told.model: told.se for told in before[-1].models} if before else {}

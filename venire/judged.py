@@ -8,8 +8,8 @@ from typing import Any
 from rich.console import Console
 
 from venire.screen import money, plain, tabulate
-from venire.storage.judged import Judged, judged
-from venire.storage.store import Store
+from venire.storage.read.readability import Judged, judged
+from venire.storage.store.store import Store
 
 __all__ = ["LEAST_READABLE", "judged_json", "show_judged"]
 

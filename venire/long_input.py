@@ -10,8 +10,8 @@ from rich.console import Console
 
 from venire.arena.records import UNSENT
 from venire.screen import plain
-from venire.storage.fitting import long_input
-from venire.storage.store import Store
+from venire.storage.read.long_input import long_input
+from venire.storage.store.store import Store
 
 if TYPE_CHECKING:
     from venire.orchestrator.fitting import LongForecast  # and the engine, which no look at a store needs

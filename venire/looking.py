@@ -13,9 +13,9 @@ from venire.arena.campaigns import StopSettings
 from venire.arena.planning import Look, ModelLook
 from venire.reports.wording import counted, few
 from venire.screen import money, plain, tabulate
-from venire.storage import plans
-from venire.storage.looks import read
-from venire.storage.store import Store
+from venire.storage.plans import plans
+from venire.storage.plans.interim import read
+from venire.storage.store.store import Store
 
 __all__ = [
     "LEAST_INSTRUCTIONS",

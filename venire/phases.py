@@ -17,8 +17,8 @@ from venire.orchestrator.policies import POLICIES
 from venire.orchestrator.rounds import Rounds, in_rounds
 from venire.reports.wording import counted
 from venire.screen import plain
-from venire.storage import frames
-from venire.storage.store import Store
+from venire.storage.read import frames
+from venire.storage.store.store import Store
 
 __all__ = ["phases_json", "rounds_of", "show_phases"]
 

@@ -18,7 +18,7 @@ from venire.orchestrator.pilot import pilot_trials
 from venire.screen import money, plain, progress
 from venire.session import Session
 from venire.standing import failed_steps, failure_reasons, failure_summary, show_failed
-from venire.storage.frames import progress as progress_of
+from venire.storage.read.frames import progress as progress_of
 
 __all__ = ["run_pilot"]
 

@@ -19,8 +19,8 @@ from venire.ratings.design.placement import PlacedElo, Placement, place_model
 from venire.ratings.judges.planning_habits import planning_habits
 from venire.ratings.soft_elo.human_scale import HumanScale, human_scale
 from venire.screen import money, plain, tabulate
-from venire.storage import frames
-from venire.storage.store import Store
+from venire.storage.read import frames
+from venire.storage.store.store import Store
 
 __all__ = ["Placed", "expected_half", "place_result", "placed_json", "show_placed"]
 

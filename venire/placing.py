@@ -38,8 +38,10 @@ from venire.ratings.design.placement import fit_board, place_among
 from venire.ratings.inference.any_time import MIN_CLUSTERS, any_time_interval
 from venire.ratings.judges.planning_habits import planning_habits
 from venire.ratings.soft_elo.conformal import conformal_rank
-from venire.storage import frames, imports, plans
-from venire.storage.store import Store, open_store
+from venire.storage.plans import plans
+from venire.storage.read import frames
+from venire.storage.store.store import Store, open_store
+from venire.storage.transfer import importing
 
 __all__ = ["Board", "PlaceSettings", "PlacingSteerer", "Prepared", "prepare"]
 
@@ -101,7 +103,7 @@ def prepare(settings: PlaceSettings) -> Prepared:
     _check(settings)
     with open_store(settings.store, create=False) as store:
         if settings.completions is not None:
-            imports.add_file(store, settings.completions, "completions", {})
+            importing.add_file(store, settings.completions, "completions", {})
         row = choose_campaign(store, settings.campaign)
         known = plans.find_campaign(store, row.name)
         assert known is not None  # it was chosen among those that are there
@@ -160,7 +162,7 @@ def _board(store: Store, row: frames.CampaignRow, judges: tuple[str, ...]) -> Bo
 
 def _opponents(store: Store, settings: PlaceSettings, board: Board) -> tuple[str, ...]:
     """The board's rated models that share instructions with the new one. Raises InputError naming what is missing."""
-    there = {one.model for one in imports.contestants(store)}
+    there = {one.model for one in importing.contestants(store)}
     model = settings.model
     if model not in there:
         known = model in board.judgments.models or model in frames.elos(store)

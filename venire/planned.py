@@ -23,8 +23,8 @@ from venire.reports.wording import counted, few
 from venire.screen import money, plain
 from venire.session import Session
 from venire.standing import show_recovered, told_paid
-from venire.storage import frames
-from venire.storage.recovery import recovered
+from venire.storage.read import frames
+from venire.storage.store.recovery import recovered
 
 __all__ = ["plan_json", "show_plan"]
 

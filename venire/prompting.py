@@ -18,9 +18,9 @@ from venire.judges import PROTOCOLS, ProtocolEntry
 from venire.judges.prompts import OVERRIDE, choose, header, load, source
 from venire.orchestrator.plan import respondents
 from venire.screen import plain
-from venire.storage import plans
-from venire.storage.prompts import AskedAs, asked_as, prompt_texts
-from venire.storage.store import Store, open_store
+from venire.storage.plans import plans
+from venire.storage.read.prompts import AskedAs, asked_as, prompt_texts
+from venire.storage.store.store import Store, open_store
 
 __all__ = [
     "Difference",

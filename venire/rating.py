@@ -20,11 +20,12 @@ from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import METHODS, untaken
 from venire.reports.board import Board, build
 from venire.reports.comparison import Comparison, compare
-from venire.storage import frames, plans
-from venire.storage.formats import TABLE, read_verdicts
-from venire.storage.formats.battles import read_battles
-from venire.storage.formats.judged import BothBad, Judged
-from venire.storage.store import Store, open_store
+from venire.storage.plans import plans
+from venire.storage.read import frames
+from venire.storage.store.store import Store, open_store
+from venire.storage.transfer.formats import TABLE, read_verdicts
+from venire.storage.transfer.formats.battles import read_battles
+from venire.storage.transfer.formats.judged import BothBad, Judged
 
 DEFAULT_METHOD = "bradley-terry"
 _CHOSEN = (
@@ -48,7 +49,7 @@ class Source:
 
     `mapping` is from our column names to the files', `where` keeps rows by column and value, `cluster` names the column
     whose rows share their noise ("none": no column). `origin` says where a file's verdicts come from, recorded unless
-    told; a store knows by itself. `form` is the files' format (`storage.formats`), guessed from their columns unless
+    told; a store knows by itself. `form` is the files' format (`storage.transfer.formats`), guessed from columns unless
     told; `both_bad` is what a verdict that both are bad counts as, and `baseline` whom all models met where the files
     do not say. `reference` is a file of ratings known before, in place of those that a store has. `unranked` is what a
     model without a row on a ballot is (`ratings.ballots`).

@@ -18,7 +18,7 @@ from venire.arena.records import Status
 from venire.judges.parsing.choosing import Candidate, candidates, choose
 from venire.judges.parsing.dialects import DIALECTS, Dialect, Reading, Verdict, read, read_all
 from venire.screen import plain, tabulate
-from venire.storage.formats.annotated import Annotated, open_annotated
+from venire.storage.transfer.formats.annotated import Annotated, open_annotated
 
 __all__ = ["Told", "listing", "parse_table", "show", "show_listing"]
 

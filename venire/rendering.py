@@ -21,10 +21,10 @@ from venire.orchestrator.trial import stage
 from venire.prompting import lines_of
 from venire.screen import plain
 from venire.session import Session
-from venire.storage import plans
-from venire.storage.plans import Pending
-from venire.storage.prompts import asked_as, find_trial
-from venire.storage.store import Store, open_store
+from venire.storage.plans import plans
+from venire.storage.plans.plans import Pending
+from venire.storage.read.prompts import asked_as, find_trial
+from venire.storage.store.store import Store, open_store
 
 __all__ = ["Rendered", "render", "show_rendered"]
 

@@ -15,9 +15,9 @@ from venire.arena.records import Status
 from venire.orchestrator.reparse import Reread, reparse
 from venire.rating import choose_campaign
 from venire.screen import console, plain, tabulate
-from venire.storage import frames
-from venire.storage.readings import Example
-from venire.storage.store import open_store
+from venire.storage.read import frames
+from venire.storage.read.readings import Example
+from venire.storage.store.store import open_store
 
 __all__ = ["Told", "read_again", "show_told"]
 

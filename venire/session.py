@@ -45,11 +45,13 @@ from venire.simulation.judge import parse_model
 from venire.simulation.rehearsal import check_rehearsal
 from venire.simulation.server import JudgeServer, serve_in_thread
 from venire.standing import status_json
-from venire.storage import frames, imports, plans
-from venire.storage.formats import tables
-from venire.storage.imports import Added
-from venire.storage.selecting import MOST_ROWS, Selected, select
-from venire.storage.store import Store, open_store
+from venire.storage.plans import plans
+from venire.storage.read import frames
+from venire.storage.read.selecting import MOST_ROWS, Selected, select
+from venire.storage.store.store import Store, open_store
+from venire.storage.transfer import importing
+from venire.storage.transfer.formats import tables
+from venire.storage.transfer.importing import Added
 
 if TYPE_CHECKING:
     from venire.reports.board import Board
@@ -271,7 +273,7 @@ class Session:
         """Judging before the contestants of the file were asked would leave them out without a word."""
         if self.asked == "contestant":
             return
-        there = {one.model for one in imports.contestants(self.store)}
+        there = {one.model for one in importing.contestants(self.store)}
         if left := [one.name for one in self.campaign.contestants if one.name not in there]:
             raise InputError(
                 f"{self.campaign.path}: contestant {left[0]!r} has no completions yet: ask it first with "
@@ -331,12 +333,12 @@ class Session:
             columns = (data.maps or {}).get(kind, {})
             if kind == "elo":
                 records = tables.read(path, kind, columns)
-                found[kind] = imports.add(self.store, records, change_ratings=amend or not asked)
+                found[kind] = importing.add(self.store, records, change_ratings=amend or not asked)
             else:
-                found[kind] = imports.add_file(self.store, path, kind, columns)
+                found[kind] = importing.add_file(self.store, path, kind, columns)
         ratings = [Rating(one.name, one.elo) for one in self.campaign.contestants if one.elo is not None]
-        imports.add(self.store, ratings, change_ratings=amend or not asked)
-        imports.set_families(self.store, data.families or {})
+        importing.add(self.store, ratings, change_ratings=amend or not asked)
+        importing.set_families(self.store, data.families or {})
         return found
 
 
@@ -358,7 +360,7 @@ def answer_key(campaign: Campaign, store: Store | None = None) -> AnswerKey:
             return answer_key(campaign, opened)
     if store is not None:
         elo: Mapping[str, float] = frames.elos(store)
-        rows = ((name, "\n\n".join(turns), model, text) for name, turns, model, text in imports.answer_key(store))
+        rows = ((name, "\n\n".join(turns), model, text) for name, turns, model, text in importing.answer_key(store))
     else:
         read = {kind: tables.read(path, kind, (data.maps or {}).get(kind, {})) for kind, path in _sources(data)}
         elo = {one.model: one.elo for one in read["elo"] if isinstance(one, Rating)}

@@ -27,8 +27,8 @@ from venire.screen import console, duration, money, plain, progress, retries, ta
 from venire.session import Embedded, Session
 from venire.spending import show_spending, spending_json
 from venire.standing import failed_steps, failure_reasons, failure_summary, show_failed
-from venire.storage import looks
-from venire.storage.judged import judged
+from venire.storage.plans import interim
+from venire.storage.read.readability import judged
 from venire.telemetry import told_run
 
 __all__ = [
@@ -109,7 +109,7 @@ def _show_board(out: Console, session: Session) -> None:
     from venire.leaderboard import show_board  # and scipy, 65 MB that no run needs before its end
 
     show_board(out, session.board())
-    known = looks.read(session.store, session.planned.id)
+    known = interim.read(session.store, session.planned.id)
     show_looks(out, known, verdicts=origins[0], first=session.planned.rounds[0].number)
 
 

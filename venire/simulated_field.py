@@ -14,8 +14,9 @@ from venire.arena.campaigns import Campaign
 from venire.arena.errors import InputError
 from venire.arena.records import Completion, Instruction, Rating
 from venire.ratings.data.distributions import norm
-from venire.storage import frames, imports
-from venire.storage.store import Store, open_store
+from venire.storage.read import frames
+from venire.storage.store.store import Store, open_store
+from venire.storage.transfer import importing
 
 __all__ = ["ELO", "INSTRUCTIONS", "Field", "fill", "made_up", "read_field"]
 
@@ -97,9 +98,9 @@ def fill(store: Store, field: Field, seed: int) -> None:
                 head = f"{model} {name}. "
                 yield Completion(model, name, (head + _FILLER * (length // len(_FILLER) + 1))[:length])
 
-    imports.add(store, (Instruction(name, (f"Instruction {name} of a made-up field.",)) for name in names))
-    imports.add(store, completions())
-    imports.add(store, [Rating(model, elo) for model, elo in field.elo.items()])
+    importing.add(store, (Instruction(name, (f"Instruction {name} of a made-up field.",)) for name in names))
+    importing.add(store, completions())
+    importing.add(store, [Rating(model, elo) for model, elo in field.elo.items()])
 
 
 def read_field(campaign: Campaign, path: Path) -> Field:
@@ -111,12 +112,12 @@ def read_field(campaign: Campaign, path: Path) -> Field:
     with open_store(path) as store:
         for kind, file in (("instructions", data.instructions), ("completions", data.completions)):
             if file is not None:
-                imports.add_file(
+                importing.add_file(
                     store, file, "instructions" if kind == "instructions" else "completions", _map(data.maps, kind)
                 )
         if data.elo is not None:
-            imports.add_file(store, data.elo, "elo", _map(data.maps, "elo"))
-        imports.add(store, [Rating(one.name, one.elo) for one in campaign.contestants if one.elo is not None])
+            importing.add_file(store, data.elo, "elo", _map(data.maps, "elo"))
+        importing.add(store, [Rating(one.name, one.elo) for one in campaign.contestants if one.elo is not None])
         return _field(campaign, store)
 
 
@@ -126,7 +127,7 @@ def _map(maps: Mapping[str, Mapping[str, str]] | None, kind: str) -> Mapping[str
 
 def _field(campaign: Campaign, store: Store) -> Field:
     known = frames.elos(store)
-    there = [one.model for one in imports.contestants(store)]
+    there = [one.model for one in importing.contestants(store)]
     named = [model for model in there if campaign.data.models is None or model in campaign.data.models]
     elo = {model: known[model] for model in named if model in known}
     if len(elo) < 2:
@@ -135,7 +136,7 @@ def _field(campaign: Campaign, store: Store) -> Field:
             "with completions have one: name tables in [data], or take a made-up field with --models 20"
         )
     lengths: dict[str, dict[str, int]] = {}
-    for instruction, _, model, text in imports.answer_key(store):
+    for instruction, _, model, text in importing.answer_key(store):
         if model in elo:
             lengths.setdefault(instruction, {})[model] = len(text)
     common = [row for row in lengths.values() if len(row) == len(elo)]

@@ -33,7 +33,7 @@ from venire.session import Embedded, Session
 from venire.simulated_field import INSTRUCTIONS, Field, fill, made_up, read_field
 from venire.simulated_figures import figures
 from venire.simulation.judge import parse_model
-from venire.storage.store import open_store
+from venire.storage.store.store import open_store
 from venire.variations import StandIn, Variation, campaign_of
 
 __all__ = ["Run", "Simulation", "field_of", "simulate"]

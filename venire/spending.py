@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from venire.screen import money
-from venire.storage import frames
-from venire.storage.store import Store
+from venire.storage.read import frames
+from venire.storage.store.store import Store
 
 if TYPE_CHECKING:
     from venire.session import Session

@@ -17,9 +17,9 @@ from venire.long_input import long_json, show_long
 from venire.looking import rounds_json, show_rounds
 from venire.screen import duration, money, plain
 from venire.spending import show_spending, spending_json
-from venire.storage import frames
-from venire.storage.recovery import Recovered, recovered
-from venire.storage.store import Store
+from venire.storage.read import frames
+from venire.storage.store.recovery import Recovered, recovered
+from venire.storage.store.store import Store
 
 __all__ = [
     "failed_steps",

@@ -8,8 +8,8 @@ from pathlib import Path
 from rich.console import Console
 
 from venire.screen import money, plain, tabulate
-from venire.storage.checking import Checked
-from venire.storage.merging import KINDS, Merged
+from venire.storage.care.checking import Checked
+from venire.storage.transfer.merging import KINDS, Merged
 
 __all__ = ["show_checked", "show_merged"]
 

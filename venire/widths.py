@@ -21,8 +21,8 @@ from venire.ratings.design.beliefs import Belief, belief
 from venire.ratings.design.design_effect import DEFAULT_EFFECT, DEFAULT_EFFECT_ONE_ORDER, DesignEffect, design_effect
 from venire.ratings.design.expected_widths import ExpectedWidths, expected_widths
 from venire.session import Session
-from venire.storage import frames
-from venire.storage.planned_battles import PlannedBattles, planned_battles
+from venire.storage.plans.planned_battles import PlannedBattles, planned_battles
+from venire.storage.read import frames
 
 __all__ = ["PlanWidths", "plan_widths"]
 

@@ -29,8 +29,8 @@ from venire.placing_run import place_and_show
 from venire.ratings.data.merging import merge_orders, select
 from venire.ratings.design.placement import place_model
 from venire.session import Embedded, Session
-from venire.storage import imports
-from venire.storage.store import open_store
+from venire.storage.store.store import open_store
+from venire.storage.transfer import importing
 
 _FILE = """
 name = "board"
@@ -53,15 +53,15 @@ _JUDGES = Embedded(speed=0.0, direct=True)
 def fill(field: Field, path: Path) -> None:
     """A store with the systems' texts: filler of the recorded lengths, for a simulated judge sees no more of them."""
     with open_store(path) as store:
-        imports.add(
+        importing.add(
             store,
             (
                 Instruction(name, (_text(name, int(size)),))
                 for name, size in zip(field.names, field.instructions.tolist(), strict=True)
             ),
         )
-        imports.add(store, _completions(field))
-        imports.add(store, [Rating(model, elo) for model, elo in zip(field.models, field.elo.tolist(), strict=True)])
+        importing.add(store, _completions(field))
+        importing.add(store, [Rating(model, elo) for model, elo in zip(field.models, field.elo.tolist(), strict=True)])
 
 
 def _completions(field: Field) -> Iterator[Completion]:

@@ -138,8 +138,8 @@ def consistency_of_store(battles: Battles) -> Call:
     """From the file of a settled campaign to every judge's consistency with its interval."""
     from venire.configs.loading import load_campaign
     from venire.ratings.judges.consistency import consistency
-    from venire.storage import frames
-    from venire.storage.store import open_store
+    from venire.storage.read import frames
+    from venire.storage.store.store import open_store
 
     campaign = load_campaign(battles.folder / "campaign.toml")
 

@@ -296,7 +296,7 @@ def _campaign(folder: Path, trials: int) -> None:
     sys.path.append(str(HERE.parent))
     import stores
 
-    from venire.storage import frames
+    from venire.storage.read import frames
 
     campaign = stores.load_campaign(stores.make(folder, trials))
     with stores.open_store(campaign.store) as store:

@@ -10,8 +10,8 @@ from venire.arena.clock import Clock
 from venire.judges.providers.base import Provider
 from venire.orchestrator.lanes.limits import Gate
 from venire.orchestrator.lanes.routes import route_name
-from venire.storage import plans
-from venire.storage.store import Store
+from venire.storage.plans import plans
+from venire.storage.store.store import Store
 
 __all__ = ["accepted_routes", "open_gates", "register_routes"]
 

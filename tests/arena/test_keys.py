@@ -41,8 +41,9 @@ from venire.arena.keys import (
 from venire.arena.records import Completion, Instruction, Origin, Rating, Respondent
 from venire.judges import PROTOCOLS
 from venire.orchestrator.plan import plan_campaign, respondents
-from venire.storage import imports, plans
-from venire.storage.store import open_store
+from venire.storage.plans import plans
+from venire.storage.store.store import open_store
+from venire.storage.transfer import importing
 
 TURNS = ("Name three rivers of Europe.", "Which is the longest? — bitte kurz")
 OPTIONS = {"temperature": "0.0", "max_tokens": "512", "repair": "1"}
@@ -333,12 +334,12 @@ def planned(folder: Path, records: Iterable[Instruction], one: JudgeSettings) ->
     folder.mkdir()
     asked = list(records)
     with open_store(folder / "c.duckdb") as store:
-        imports.add(store, asked)
-        imports.add(
+        importing.add(store, asked)
+        importing.add(
             store,
             [Completion(model, known.id, f"{model}: {known.turns}") for model in ("a", "b") for known in asked],
         )
-        imports.add(store, [Rating("a", 1000.0), Rating("b", 1100.0)])
+        importing.add(store, [Rating("a", 1000.0), Rating("b", 1100.0)])
         made = plan_campaign(store, campaign(one, root=folder))
         left = plans.pending(store, made.id)
         return {trial.key: trial.fences for trial in plans.load(store, left.trials)}

@@ -10,7 +10,7 @@ from typing import get_args
 from venire.arena.campaigns import Budget, Campaign, Limits, Price, StopSettings
 from venire.arena.records import Completion, Instruction, Rating
 from venire.configs.loading import load_campaign
-from venire.storage.formats.tables import Kind, read
+from venire.storage.transfer.formats.tables import Kind, read
 
 
 def started(folder: Path) -> Campaign:

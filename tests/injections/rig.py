@@ -14,7 +14,7 @@ from venire.configs.loading import load_campaign
 from venire.judges.suspicion import suspicious
 from venire.session import Session
 from venire.simulation.injections import Injection, load_injections
-from venire.storage import frames
+from venire.storage.read import frames
 
 __all__ = ["JUDGES", "Moved", "Row", "by_kind", "changed_attempts", "verdicts"]
 

@@ -12,7 +12,7 @@ from venire.ratings.agreement.agreement import agreement
 from venire.ratings.data.merging import Judgments, merge_orders, select
 from venire.ratings.judges.consistency import consistency
 from venire.ratings.pairwise.bradley_terry import bradley_terry
-from venire.storage.formats.battles import read_battles
+from venire.storage.transfer.formats.battles import read_battles
 
 
 def ratings(judgments: Judgments) -> dict[str, float]:

@@ -22,7 +22,7 @@ from venire.arena.errors import InputError, StoreError
 from venire.reports.live import Answers, serve
 from venire.reports.pulse import Pulse
 from venire.reports.sockets import socket_path
-from venire.storage.selecting import Selected
+from venire.storage.read.selecting import Selected
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 PATIENCE = 20.0

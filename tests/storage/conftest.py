@@ -23,8 +23,9 @@ from venire.arena.campaigns import (
 )
 from venire.arena.keys import respondent_key, trial_key
 from venire.arena.records import Battle, Completion, Instruction, Origin, PlannedTrial, Respondent
-from venire.storage import imports, plans
-from venire.storage.store import Store, open_store
+from venire.storage.plans import plans
+from venire.storage.store.store import Store, open_store
+from venire.storage.transfer import importing
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -37,8 +38,8 @@ class House:
 
     def fill(self, models: Sequence[str], instructions: Sequence[str]) -> None:
         """Every model answers every instruction, each answer a text of its own."""
-        imports.add(self.store, [Instruction(name, (f"What of {name}?",)) for name in instructions])
-        imports.add(self.store, [Completion(m, i, f"{m} says this of {i}") for m in models for i in instructions])
+        importing.add(self.store, [Instruction(name, (f"What of {name}?",)) for name in instructions])
+        importing.add(self.store, [Completion(m, i, f"{m} says this of {i}") for m in models for i in instructions])
 
     def register(self, judges: Sequence[str] = ("j",), *, name: str = "c", settings: str = "{}") -> dict[str, int]:
         """A campaign with judges of these names, each a model of its own; judge name to respondent number."""

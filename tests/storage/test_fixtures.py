@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import venire
-from venire.storage.sql import migrations
+from venire.storage.store.sql import migrations
 
 FIXTURES = Path(__file__).parent / "fixtures"
 RECORDS = sorted(FIXTURES.glob("schema-*.json"))

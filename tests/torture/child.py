@@ -22,17 +22,17 @@ from typing import Any
 import venire.orchestrator.budget
 import venire.orchestrator.recorder
 import venire.session
-import venire.storage.journal
-import venire.storage.plans
-import venire.storage.recovery
-import venire.storage.sql
-import venire.storage.store
-import venire.storage.writer
+import venire.storage.plans.plans
+import venire.storage.store.journal
+import venire.storage.store.recovery
+import venire.storage.store.sql
+import venire.storage.store.store
+import venire.storage.store.writer
 from tests.torture.marks import Marks
 from tests.torture.promises import Dump
 from venire.arena.clock import SystemClock
 from venire.judges.providers.openai import OpenAIProvider
-from venire.storage.store import Store
+from venire.storage.store.store import Store
 
 __all__ = ["BROKEN", "Settings", "run"]
 
@@ -64,11 +64,11 @@ def run(campaign: Path, settings: Settings, marks: Marks) -> None:
 
 
 def _mark(settings: Settings, marks: Marks) -> None:
-    assert venire.storage.store._LONG_LOG > _CHECKPOINT_BYTES
-    venire.storage.store._LONG_LOG = _CHECKPOINT_BYTES
+    assert venire.storage.store.store._LONG_LOG > _CHECKPOINT_BYTES
+    venire.storage.store.store._LONG_LOG = _CHECKPOINT_BYTES
     venire.session.SystemClock = functools.partial(_JumpingClock, marks)
-    venire.storage.plans.append_round = _marked(marks, "planning", venire.storage.plans.append_round)
-    venire.storage.store.recover = _marked(marks, "recovery", venire.storage.store.recover)
+    venire.storage.plans.plans.append_round = _marked(marks, "planning", venire.storage.plans.plans.append_round)
+    venire.storage.store.store.recover = _marked(marks, "recovery", venire.storage.store.store.recover)
     Store.checkpoint = _marked(marks, "checkpoint", Store.checkpoint)
     _mark_commits(marks)
     _mark_calls(marks)
@@ -202,12 +202,12 @@ def _announcement_skipped() -> None:
     def announce(self: Any, *words: Any, **named: Any) -> Any:
         return self._free.popleft()
 
-    venire.storage.journal.Journal.announce = announce
+    venire.storage.store.journal.Journal.announce = announce
 
 
 def _first_reply_wins_off() -> None:
     """Of several answered attempts the last sent is taken."""
-    queries = venire.storage.sql._queries()
+    queries = venire.storage.store.sql._queries()
     last = queries["replies"].replace("order by number, batch)", "order by number desc)")
     if last == queries["replies"]:
         raise ValueError("the query `replies` chooses in other words: this build breaks nothing")
@@ -229,23 +229,23 @@ def _reservation_released_twice() -> None:
 
 def _replies_dropped() -> None:
     """What a full disk keeps out of the store is not kept anywhere else."""
-    venire.storage.journal.Journal.spill = lambda *_: None
+    venire.storage.store.journal.Journal.spill = lambda *_: None
 
 
 def _recovered_again() -> None:
     """A start puts every announcement on record, those of calls that are there already too."""
-    venire.storage.recovery._unanswered = lambda store, left: list(left.announced)
+    venire.storage.store.recovery._unanswered = lambda store, left: list(left.announced)
 
 
 def _history_rewritten() -> None:
     """A start changes rows of earlier runs."""
-    real = venire.storage.store.recover
+    real = venire.storage.store.store.recover
 
     def recover(store: Store, **named: Any) -> Any:
         store.connection.execute("update attempt set latency_ms = 0")
         return real(store, **named)
 
-    venire.storage.store.recover = recover
+    venire.storage.store.store.recover = recover
 
 
 BROKEN: dict[str, Callable[[], None]] = {
@@ -288,7 +288,7 @@ def committed(store: Path, copy: Path) -> Dump | None:
 
 def put_duplicates(store: Path, message: str) -> int:
     """Beside every answered step of a trial without a verdict, an answer sent later that says something else."""
-    with venire.storage.store.open_store(store, create=False) as opened, opened.commit() as commit:
+    with venire.storage.store.store.open_store(store, create=False) as opened, opened.commit() as commit:
         written = opened.connection.execute(_DUPLICATES, {"message": message, "batch": commit.batch}).fetchall()
         commit.written += written[0][0]
         return int(written[0][0])

@@ -17,7 +17,7 @@ from venire.arena.clock import VirtualClock
 from venire.configs.loading import load_campaign
 from venire.session import Embedded, Session
 from venire.simulation.faults import Faults
-from venire.storage.store import Store
+from venire.storage.store.store import Store
 
 TIMES = {"sent_at", "latency_ms", "wait_ms", "batch"}
 """Columns that tell when something was, which the two ways may not have alike."""

@@ -14,11 +14,11 @@ import pytest
 
 import venire as product
 from venire.arena.errors import InputError
-from venire.storage.exporting import export
-from venire.storage.formats import FORMATS, with_writers
-from venire.storage.formats.writing import file_name
-from venire.storage.imports import add_texts, answer_key
-from venire.storage.store import open_store
+from venire.storage.store.store import open_store
+from venire.storage.transfer.exporting import export
+from venire.storage.transfer.formats import FORMATS, with_writers
+from venire.storage.transfer.formats.writing import file_name
+from venire.storage.transfer.importing import add_texts, answer_key
 from venire.testing import check_format
 
 Venire = Callable[..., Any]

@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 
 from venire.judged import show_judged
-from venire.storage.judged import Judged
-from venire.storage.store import open_store
+from venire.storage.read.readability import Judged
+from venire.storage.store.store import open_store
 
 Venire = Callable[..., Any]
 Write = Callable[..., Path]

@@ -13,8 +13,8 @@ import pytest
 from venire.configs.loading import load_campaign
 from venire.session import Session
 from venire.simulation.server import JudgeServer
-from venire.storage import plans
-from venire.storage.standing import Left
+from venire.storage.plans import plans
+from venire.storage.plans.trial_states import Left
 
 Write = Callable[..., Path]
 Serve = Callable[..., AbstractContextManager[JudgeServer]]

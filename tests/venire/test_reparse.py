@@ -24,7 +24,7 @@ import os, signal, sys
 from pathlib import Path
 from venire.judges import parsing
 from venire.rereading import read_again
-from venire.storage.store import Commit
+from venire.storage.store.store import Commit
 
 real = Commit.run
 

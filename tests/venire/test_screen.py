@@ -26,7 +26,7 @@ from venire.reports.board import build
 from venire.screen import money, plain, progress, tabulate, told_round
 from venire.session import Session
 from venire.show import show_next_steps
-from venire.storage.formats.battles import read_battles
+from venire.storage.transfer.formats.battles import read_battles
 
 Venire = Callable[..., Any]
 Write = Callable[..., Path]

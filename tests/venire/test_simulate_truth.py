@@ -14,8 +14,9 @@ from venire.long_run import Habit, known_slope, long_run, shares
 from venire.ratings.data.correlations import spearman
 from venire.simulated_field import ELO, fill, made_up
 from venire.simulation.judge import load_profiles, simulate
-from venire.storage import frames, imports
-from venire.storage.store import open_store
+from venire.storage.read import frames
+from venire.storage.store.store import open_store
+from venire.storage.transfer import importing
 
 CHARS = (1100, 800)
 
@@ -126,7 +127,7 @@ def test_lengths_of_a_made_up_field_are_drawn_by_its_seed(tmp_path: Path) -> Non
         with open_store(tmp_path / name) as store:
             fill(store, field, seed)
             assert frames.elos(store) == dict(field.elo)
-            return {(model, instruction): text for instruction, _, model, text in imports.answer_key(store)}
+            return {(model, instruction): text for instruction, _, model, text in importing.answer_key(store)}
 
     first, again, other = texts(1, "a.duckdb"), texts(1, "b.duckdb"), texts(2, "c.duckdb")
     assert first == again

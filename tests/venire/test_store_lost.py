@@ -14,8 +14,8 @@ import pytest
 
 from venire.configs.loading import load_campaign
 from venire.simulation.ledger import Entry
-from venire.storage.journal import journal_path
-from venire.storage.store import open_store
+from venire.storage.store.journal import journal_path
+from venire.storage.store.store import open_store
 
 Venire = Callable[..., Any]
 Serve = Callable[..., Any]
@@ -30,7 +30,7 @@ SMALL_DISK = """
 import resource, sys
 from venire import commands, session
 from venire.orchestrator import campaign, recorder
-from venire.storage import store
+from venire.storage.store import store
 recorder._LEAST_SPILL, store.LEAST_SLOTS = 1, 1000  # so that the log is the longest file
 session.Session.run.__kwdefaults__["group_rows"] = 40
 real, room = campaign._Run._round, int(sys.argv.pop())
@@ -219,7 +219,7 @@ def test_a_store_that_is_taken_away_after_the_last_call_is_noticed_too(
 
 OTHER = """
 import os, sys
-from venire.storage.store import open_store
+from venire.storage.store.store import open_store
 store = open_store(sys.argv[1])
 store.checkpoint()
 with store.commit() as commit:

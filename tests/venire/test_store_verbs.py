@@ -21,8 +21,8 @@ import pytest
 
 import venire as product
 from venire.arena.errors import Fault
-from venire.storage.journal import Journal
-from venire.storage.store import open_store
+from venire.storage.store.journal import Journal
+from venire.storage.store.store import open_store
 
 Venire = Callable[..., Any]
 FIXTURES = Path(__file__).resolve().parent.parent / "storage" / "fixtures"
@@ -142,7 +142,9 @@ def test_a_store_in_use_is_not_exported_and_its_owner_is_named(venire: Venire, k
 
 def test_arrow_without_pyarrow_says_how_to_get_it(venire: Venire, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = importlib.util.find_spec
-    monkeypatch.setattr("venire.storage.exporting.find_spec", lambda name: None if name == "pyarrow" else real(name))
+    monkeypatch.setattr(
+        "venire.storage.transfer.exporting.find_spec", lambda name: None if name == "pyarrow" else real(name)
+    )
     refused = venire("store", "export", kept, "-o", kept.parent / "out", "--format", "arrow")
     assert (refused.code, refused.out) == (2, "")
     assert "pip install 'venire[arrow]'" in refused.err

@@ -17,7 +17,7 @@ from venire.explaining import reasons
 from venire.orchestrator.ending import Ending
 from venire.ratings.design.beliefs import SLOPE
 from venire.session import Session
-from venire.storage.planned_battles import planned_battles
+from venire.storage.plans.planned_battles import planned_battles
 from venire.widths import PlanWidths, plan_widths
 
 Settle = Callable[..., Ending]

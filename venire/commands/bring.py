@@ -12,7 +12,7 @@ import typer.main
 from typer.core import TyperGroup
 
 if TYPE_CHECKING:
-    from venire.storage.formats.texts import Reader
+    from venire.storage.transfer.formats.texts import Reader
 
 __all__ = ["app"]
 
@@ -21,12 +21,12 @@ class _Formats(TyperGroup):
     """Has a command for each format of texts as well; formats are loaded when one of their commands is looked for."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        from venire.storage.formats import with_texts
+        from venire.storage.transfer.formats import with_texts
 
         return [*super().list_commands(ctx), *with_texts()]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        from venire.storage.formats import FORMATS
+        from venire.storage.transfer.formats import FORMATS
 
         found = super().get_command(ctx, cmd_name)
         if found is None and cmd_name in FORMATS and (read := FORMATS[cmd_name].read) is not None:
@@ -66,9 +66,9 @@ def table(
     """
     from venire.commands.options import column_map
     from venire.orchestrator.screening import screen
-    from venire.storage.formats import tables
-    from venire.storage.imports import add
-    from venire.storage.store import open_store
+    from venire.storage.store.store import open_store
+    from venire.storage.transfer.formats import tables
+    from venire.storage.transfer.importing import add
 
     records = tables.read(path, kind.value, column_map(mapping))
     with open_store(store) as opened:
@@ -101,8 +101,8 @@ def _texts(form: str, read: Reader, paths: list[Path], store: Path, as_json: boo
     from venire.commands.options import write_json
     from venire.orchestrator.screening import screen
     from venire.screen import plain
-    from venire.storage.imports import add_texts
-    from venire.storage.store import open_store
+    from venire.storage.store.store import open_store
+    from venire.storage.transfer.importing import add_texts
 
     for path in paths:
         next(read([path]), None)  # a file that is none of these makes no store

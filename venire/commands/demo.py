@@ -54,8 +54,8 @@ def demo(
 
 def _start_anew(campaign: Campaign) -> None:
     """Drop the store of a finished demo; an interrupted one goes on, and a store that holds anything else stays."""
-    from venire.storage import frames
-    from venire.storage.store import open_store
+    from venire.storage.read import frames
+    from venire.storage.store.store import open_store
 
     if not campaign.store.exists():
         return

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from venire.storage.selecting import Selected
+    from venire.storage.read.selecting import Selected
 
 __all__ = ["sql"]
 
@@ -37,8 +37,8 @@ def sql(
     from venire.attach import look
     from venire.commands.options import write_json
     from venire.screen import console
-    from venire.storage.selecting import MOST_ROWS, select
-    from venire.storage.sql import query as named
+    from venire.storage.read.selecting import MOST_ROWS, select
+    from venire.storage.store.sql import query as named
 
     if as_json and as_csv:
         raise InputError("choose --json or --csv")

@@ -42,7 +42,7 @@ def check(
 
     from venire.commands.options import write_json
     from venire.screen import console
-    from venire.storage.checking import check as look
+    from venire.storage.care.checking import check as look
 
     found = look(store, full=full)
     if as_json:
@@ -70,7 +70,7 @@ def backup(
     from venire.arena.errors import StoreHeldError
     from venire.attach import Owner
     from venire.commands.options import write_json
-    from venire.storage import maintenance
+    from venire.storage.care import maintenance
 
     try:
         made = maintenance.backup(store, out, force=force)
@@ -89,7 +89,7 @@ def accept_loss(store: Path = _STORE) -> None:
 
     Try to put the right files back first. Calls whose replies are gone count as paid, and are asked again."""
     from venire.screen import money
-    from venire.storage.store import open_store
+    from venire.storage.store.store import open_store
 
     with open_store(store, create=False, accept_loss=True) as opened:
         found = opened.recovered
@@ -110,7 +110,7 @@ def compact(store: Path = _STORE, as_json: bool = _JSON) -> None:
     from dataclasses import asdict
 
     from venire.commands.options import write_json
-    from venire.storage import maintenance
+    from venire.storage.care import maintenance
 
     if not as_json and store.is_file():
         typer.echo(f"{store}: {store.stat().st_size / 1e6:,.1f} MB; as much room is needed until it is done", err=True)
@@ -144,7 +144,7 @@ def export(
     from dataclasses import asdict
 
     from venire.commands.options import write_json
-    from venire.storage.exporting import export as write
+    from venire.storage.transfer.exporting import export as write
 
     made = write(store, out, form=form, campaign=campaign, tables=table, force=force, keep=keep.value)
     if as_json:
@@ -165,7 +165,7 @@ def merge(
 
     from venire.commands.options import write_json
     from venire.screen import console
-    from venire.storage.merging import merge as union
+    from venire.storage.transfer.merging import merge as union
 
     made = union(stores, out)
     if as_json:

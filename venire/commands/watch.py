@@ -17,7 +17,7 @@ def watch(
     from venire.attach import look
     from venire.screen import console
     from venire.standing import show_status, status_json
-    from venire.storage.store import Store
+    from venire.storage.store.store import Store
     from venire.watching import show_run
 
     screen = console()

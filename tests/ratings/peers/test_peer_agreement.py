@@ -17,7 +17,7 @@ from venire.ratings.data.merging import merge_orders
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.ratings.peers.micro_orders import by_judge, orders_by_instruction
 from venire.ratings.peers.peer_agreement import peer_agreement, truncation
-from venire.storage.formats.battles import read_battles
+from venire.storage.transfer.formats.battles import read_battles
 
 Make = Callable[..., Any]
 STRENGTH = (1.0, 0.5, 0.0, -0.5, -1.0)

@@ -18,7 +18,7 @@ from venire.ratings.voting.median_rank import median_rank
 from venire.ratings.voting.ranked_pairs import ranked_pairs
 from venire.ratings.voting.schulze import schulze
 from venire.ratings.voting.tallies import borda, copeland, minimax
-from venire.storage.formats.battles import read_battles
+from venire.storage.transfer.formats.battles import read_battles
 
 AGREED = ("gpt-4", "claude-v1", "vicuna-13b", "gpt-3.5-turbo", "bard")
 

@@ -1,9 +1,9 @@
 """A file format: a row with a question, two answers, who wrote them, and which side a rater chose."""
 
 from venire.arena.records import Completion, Instruction
-from venire.storage.formats import Format
-from venire.storage.formats.judged import Dialect
-from venire.storage.formats.texts import digest_id, rows
+from venire.storage.transfer.formats import Format
+from venire.storage.transfer.formats.judged import Dialect
+from venire.storage.transfer.formats.texts import digest_id, rows
 
 _CELLS = ("question", "left", "right", "left_model", "right_model")
 

@@ -1,0 +1,156 @@
+"""Whether a budget covers anything at all: one that does not is refused, not run into.
+
+A plan in rounds is cut to whole battles; any other is paid trial by trial, until a call is not covered any more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from venire.arena.campaigns import Campaign, JudgeSettings, Price
+from venire.arena.errors import InputError
+from venire.judges import PROTOCOLS
+from venire.orchestrator.budget import Account, Purse
+from venire.orchestrator.forecast import of_judge
+from venire.orchestrator.plan import PlannedCampaign, purses_of, respondents
+from venire.orchestrator.rounds import in_rounds
+from venire.orchestrator.state import pair_judges
+from venire.storage.plans import plans
+from venire.storage.plans.usage import on_record
+from venire.storage.read import frames
+from venire.storage.store.store import Store
+
+__all__ = ["refuse_uncovered"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Need:
+    """What a judge is expected to take, and the most that one call of it may come to; money in nano-dollars."""
+
+    judge: str
+    calls: int
+    money: int
+    tokens: int
+    call_money: int
+    call_tokens: int
+
+
+def refuse_uncovered(store: Store, campaign: Campaign, planned: PlannedCampaign, prices: Mapping[str, Price]) -> None:
+    """Raise InputError where nothing was asked yet and budgets cover no battle, or no trial, of any judge.
+
+    `prices` by judge name. Of each judge's trials the shortest is what has to be covered. A budget that was spent is
+    another matter: it ends a run, and nothing is lost.
+    """
+    if frames.accounts(store, planned.id).calls or frames.progress(store, planned.id).settled:
+        return
+    needs = {one.judge: one for one in _needs(store, planned, prices)}
+    together = set(pair_judges(campaign)) if in_rounds(campaign) else set()
+    groups = [[one] for name, one in needs.items() if name not in together]
+    if battle := [one for name, one in needs.items() if name in together]:
+        trials = 2 if campaign.plan.orders == "both" else 1
+        often = {one.name: trials * (one.repeats or campaign.plan.repeats) for one in campaign.judges}
+        groups.append([_times(one, often[one.judge]) for one in battle])
+    purses = purses_of(store, campaign, respondents(campaign))
+    poor = [_lacking(group, purses) for group in groups]
+    if not poor or any(one is None for one in poor):
+        return
+    account, asked = next(one for one in poor if one is not None)
+    what = "battle" if together & {one.judge for one in asked} else "trial"
+    raise InputError(f"{campaign.path}: {_told(account, asked, what)}")
+
+
+def _needs(store: Store, planned: PlannedCampaign, prices: Mapping[str, Price]) -> Iterator[_Need]:
+    """Of the shortest trial of each judge that has any."""
+    referenced = {number for number, judge in planned.judges.items() if PROTOCOLS[judge.protocol].needs_reference}
+    asked = [number for number, judge in planned.judges.items() if judge.recorded is None]
+    learnt = on_record(store, planned.id, asked, referenced)
+    for row in plans.forecast(store, planned.id, referenced):
+        judge, price = planned.judges[row.respondent], prices[planned.judges[row.respondent].name]
+        if judge.recorded is not None:
+            yield _Need(judge.name, 1, 0, 0, 0, 0)
+            continue
+        one = of_judge(judge, 1, row.shortest, learnt.get(row.respondent), price)
+        shown, longest = row.shortest + _prompt(judge), int(judge.options["max_tokens"])
+        dearest = max((route.price or price).cost(shown, longest) for route in judge.lane.routes)
+        tokens = one.input_tokens + one.output_tokens
+        yield _Need(judge.name, one.calls, one.expected, tokens, dearest, shown + longest)
+
+
+def _prompt(judge: JudgeSettings) -> int:
+    """Bytes of the longest prompt that every trial is sent; that of a repair is not."""
+    entry = PROTOCOLS[judge.protocol]
+    texts = entry.texts(judge.options)
+    sent = [text for name, (_, _, text) in zip(entry.prompts, texts, strict=True) if name != "repair"]
+    return max((len(text.encode()) for text in sent), default=0)
+
+
+def _times(one: _Need, trials: int) -> _Need:
+    return _Need(
+        one.judge, trials * one.calls, trials * one.money, trials * one.tokens, one.call_money, one.call_tokens
+    )
+
+
+def _lacking(group: Sequence[_Need], purses: Mapping[str, Purse]) -> tuple[Account, list[_Need]] | None:
+    """Whose limit keeps the last of some judges from asking, and who charges it; None where any of them can ask.
+
+    A judge that cannot pay leaves the others to go on, as in a run.
+    """
+    left, found = list(group), None
+    while left:
+        charged: dict[int, tuple[Account, list[_Need]]] = {}
+        for one in left:
+            for account in purses[one.judge].accounts:
+                charged.setdefault(id(account), (account, []))[1].append(one)
+        poor = next((one for one in charged.values() if _short_of(*one) is not None), None)
+        if poor is None:
+            return None
+        found, left = poor, [one for one in left if one not in poor[1]]
+    return found
+
+
+def _short_of(account: Account, asked: Sequence[_Need]) -> tuple[str, str] | None:
+    """A limit that does not cover what some judges take, and what that is; None where all do.
+
+    The last call is sent only where the limit covers its longest answer, on top of what the calls before it took.
+    """
+    limits, calls = account.limits, sum(one.calls for one in asked)
+    if limits.calls is not None and limits.calls < calls:
+        return _calls(limits.calls), _calls(calls)
+    before = (calls - 1) / calls
+    spent = sum(one.money for one in asked)
+    least = math.ceil(before * spent) + max(one.call_money for one in asked)
+    if limits.money is not None and limits.money < least:
+        return _dollars(limits.money), _taken(calls, f"about {_dollars(spent)}", _dollars(least))
+    used = sum(one.tokens for one in asked)
+    least = math.ceil(before * used) + max(one.call_tokens for one in asked)
+    if limits.tokens is not None and limits.tokens < least:
+        return f"{limits.tokens:,} tokens", _taken(calls, f"about {used:,} tokens", f"{least:,}")
+    return None
+
+
+def _taken(calls: int, expected: str, least: str) -> str:
+    return (
+        f"{_calls(calls)} and {expected} (a budget of {least}: a call is only sent where its longest answer is covered)"
+    )
+
+
+def _calls(number: int) -> str:
+    return "1 call" if number == 1 else f"{number:,} calls"
+
+
+def _dollars(nano: int) -> str:
+    """Rounded up: a limit of what is told should do."""
+    return f"${math.ceil(nano / 1e5) / 1e4:.4f}"
+
+
+def _told(account: Account, asked: Sequence[_Need], what: str) -> str:
+    short = _short_of(account, asked)
+    assert short is not None  # or it would not be poor
+    limit, needed = short
+    who = f"{len(asked)} judges" if len(asked) > 1 else repr(asked[0].judge)
+    return (
+        f"{account.whose} of {limit} does not cover one {what}, which takes {who} {needed}: raise it, or ask "
+        "cheaper models"
+    )

@@ -1,0 +1,203 @@
+"""From a design to its trials: what is shown to whom, in which order. A stream, since a plan may be long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import product
+from typing import Literal
+
+import numpy as np
+
+from venire.arena.keys import respondent_key, trial_key
+from venire.arena.records import Battle, Matchup, PlannedTrial, Respondent, Shape
+from venire.judges import PROTOCOLS
+from venire.judges.orientation import BOTH_ORDERS, arrange
+from venire.orchestrator.recorded import Recording, Replayed
+from venire.storage.plans.plans import Answers
+
+__all__ = ["Design", "LeftOut", "expand"]
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A model that is in the store and not in the campaign, and why."""
+
+    model: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """What a round of a plan is made of: matchups and instruction ids, and which are put together."""
+
+    matchups: tuple[Matchup, ...]
+    instructions: tuple[str, ...]
+    """Of the first round all that were drawn for the plan, of later ones those that battles are on."""
+    models: tuple[str, ...]
+    left_out: tuple[LeftOut, ...]
+    recorded: tuple[Replayed, ...] = ()
+    """What is taken of judgments on record, by judge."""
+    battles: tuple[tuple[int, int], ...] | None = None
+    """Places of a matchup and of its instruction; None: every matchup on every instruction."""
+    why: tuple[str, ...] = ()
+    """The reason for each battle, or for each matchup where these are crossed, in a word."""
+    gains: tuple[float | None, ...] = ()
+    """What each was ranked by; None: it was not."""
+    judges: tuple[str, ...] = ()
+    """Who is asked; none named: all of the campaign."""
+    phase: str = "plan"
+
+    @property
+    def size(self) -> int:
+        """How many battles these are, those with equal texts included."""
+        return len(self.matchups) * len(self.instructions) if self.battles is None else len(self.battles)
+
+    def matchups_on(self) -> Sequence[Sequence[Matchup]]:
+        """The matchups of each instruction, in the order chosen."""
+        if self.battles is None:
+            return [self.matchups] * len(self.instructions)
+        found: list[list[Matchup]] = [[] for _ in self.instructions]
+        for matchup, instruction in self.battles:
+            found[instruction].append(self.matchups[matchup])
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A respondent as its trials know it: its number, its key, the number of its protocol, how often it is asked."""
+
+    number: int
+    key: bytes
+    protocol: int
+    repeats: int
+    recording: Recording | None = None
+    """What it said elsewhere; None: it is asked."""
+
+
+def expand(
+    chosen: Design,
+    answers: Answers,
+    judges: Sequence[tuple[int, Respondent]],
+    repeats: Mapping[int, int],
+    equal_texts: list[int],
+    *,
+    seed: int = 0,
+    recorded: Mapping[int, Recording] = {},
+    orders: Literal["both", "random"] = "both",
+) -> Iterator[PlannedTrial]:
+    """The trials of a design as a stream, instruction by instruction; a battle is asked in both orders or a drawn one.
+
+    Within an instruction every battle comes once before any is repeated. Prompts of one instruction begin alike, and a
+    provider that caches prompts reads that again; a repeat, alike to its end, is found there only when it does not
+    leave together with the first (benchmarks/prefixes.py measures it).
+
+    `judges` are respondent numbers with their records, `repeats` says how often each is asked; `seed` draws the order
+    in which a list is shown, and that of a battle, which hangs on nothing else that is planned. Battles with equal
+    texts are left out and counted in `equal_texts[0]`. Of a respondent in `recorded` those trials are taken that are on
+    record, in the orders that are.
+    """
+    drawn = None if orders == "both" else seed
+    asked: dict[Shape, list[_Asked]] = {shape: [] for shape in Shape}
+    replayed: list[_Asked] = []
+    for number, one in judges:
+        entry = PROTOCOLS[one.protocol]
+        who = _Asked(number, respondent_key(one), entry.number, repeats[number], recorded.get(number))
+        (asked[entry.shape] if who.recording is None else replayed).append(who)
+    for name, matchups in zip(chosen.instructions, chosen.matchups_on(), strict=True):
+        for repeat in range(1, max(repeats.values()) + 1):
+            now = {shape: [one for one in those if one.repeats >= repeat] for shape, those in asked.items()}
+            yield from _answers(answers, name, repeat, now[Shape.NONE])
+            yield from _battles(matchups, answers, name, repeat, now[Shape.PAIR], equal_texts, drawn)
+            yield from _singles(chosen, answers, name, repeat, now[Shape.SINGLE])
+            yield from _lists(chosen, answers, name, repeat, now[Shape.LIST], seed)
+            yield from _replayed(matchups, answers, name, repeat, [one for one in replayed if one.repeats >= repeat])
+
+
+def _answers(answers: Answers, name: str, repeat: int, contestants: Sequence[_Asked]) -> Iterator[PlannedTrial]:
+    instruction, key = answers.instructions[name]
+    for one in contestants:
+        yield PlannedTrial(trial_key(one.key, key, (), repeat), one.protocol, one.number, instruction, (), repeat)
+
+
+def _battles(
+    matchups: Sequence[Matchup],
+    answers: Answers,
+    name: str,
+    repeat: int,
+    judges: Sequence[_Asked],
+    equal_texts: list[int],
+    drawn: int | None,
+) -> Iterator[PlannedTrial]:
+    """The orders of every battle on an instruction: both, or with a seed the one that it draws for each trial."""
+    instruction, key = answers.instructions[name]
+    for matchup in matchups if judges else ():
+        a, b = answers.completions[matchup.model_a, name], answers.completions[matchup.model_b, name]
+        if a.text == b.text:
+            equal_texts[0] += repeat == 1
+            continue
+        models = answers.models[matchup.model_a], answers.models[matchup.model_b]
+        for judge in judges:
+            for swapped in BOTH_ORDERS if drawn is None else (_drawn(judge, key, (a.key, b.key), repeat, drawn),):
+                first, second = arrange(a, b, swapped)
+                yield PlannedTrial(
+                    trial_key(judge.key, key, (first.key, second.key), repeat),
+                    judge.protocol,
+                    judge.number,
+                    instruction,
+                    (first.number, second.number),
+                    repeat,
+                    Battle(*models, swapped, matchup.gap),
+                )
+
+
+def _drawn(judge: _Asked, instruction: bytes, sides: tuple[bytes, bytes], repeat: int, seed: int) -> bool:
+    """Whether B is shown first: drawn by the seed from what the trial is, so that it stays whatever else is planned."""
+    asked = trial_key(judge.key, instruction, sides, repeat)
+    return blake2b(asked, digest_size=1, key=b"%d" % seed, person=b"venire-order-1").digest()[0] % 2 == 1
+
+
+def _singles(
+    chosen: Design, answers: Answers, name: str, repeat: int, judges: Sequence[_Asked]
+) -> Iterator[PlannedTrial]:
+    instruction, key = answers.instructions[name]
+    for model, judge in product(chosen.models, judges):
+        one = answers.completions[model, name]
+        digest = trial_key(judge.key, key, (one.key,), repeat)
+        yield PlannedTrial(digest, judge.protocol, judge.number, instruction, (one.number,), repeat)
+
+
+def _lists(
+    chosen: Design, answers: Answers, name: str, repeat: int, judges: Sequence[_Asked], seed: int
+) -> Iterator[PlannedTrial]:
+    """All completions of an instruction at once, in an order of its own for each judge and repeat."""
+    instruction, key = answers.instructions[name]
+    for judge in judges:
+        drawn = np.random.default_rng([seed, repeat, *judge.key, *key]).permutation(len(chosen.models))
+        shown = [answers.completions[chosen.models[n], name] for n in drawn]
+        digest = trial_key(judge.key, key, [one.key for one in shown], repeat)
+        numbers = tuple(one.number for one in shown)
+        yield PlannedTrial(digest, judge.protocol, judge.number, instruction, numbers, repeat)
+
+
+def _replayed(
+    matchups: Sequence[Matchup], answers: Answers, name: str, repeat: int, judges: Sequence[_Asked]
+) -> Iterator[PlannedTrial]:
+    """What is on record of an instruction, as it was shown; nothing is paid for it, so equal texts are kept."""
+    gaps = {(one.model_a, one.model_b): one.gap for one in matchups} if judges else {}
+    for judge in judges:
+        assert judge.recording is not None  # or it would be asked
+        for models in judge.recording.of(name, repeat, answers):
+            battle = None
+            if judge.recording.shape is Shape.PAIR:
+                pair = (min(models), max(models))
+                if pair not in gaps:
+                    continue
+                a, b = (answers.models[model] for model in pair)
+                battle = Battle(a, b, models != pair, gaps[pair])
+            instruction, key = answers.instructions[name]
+            shown = [answers.completions[model, name] for model in models]
+            digest = trial_key(judge.key, key, [one.key for one in shown], repeat)
+            numbers = tuple(one.number for one in shown)
+            yield PlannedTrial(digest, judge.protocol, judge.number, instruction, numbers, repeat, battle)

@@ -1,0 +1,259 @@
+"""Who is judged on what in the first round of a plan, and on which instructions all of it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from venire.arena.campaigns import Campaign, PhaseSettings, Price, StopSettings
+from venire.arena.errors import InputError
+from venire.arena.planning import Estimates, PlanState
+from venire.arena.records import GENERATE, RECORDED, Matchup
+from venire.judges import PROTOCOLS
+from venire.orchestrator.budget import Purse
+from venire.orchestrator.crossing import gap
+from venire.orchestrator.designs import battles_of, crossed_of
+from venire.orchestrator.expand import Design, LeftOut
+from venire.orchestrator.policies import POLICIES
+from venire.orchestrator.recorded import Recording, pairs, read_recordings, tell
+from venire.orchestrator.state import Field, pair_judges, payable, state_of
+from venire.storage.plans import plans
+from venire.storage.plans.plans import Answers
+from venire.storage.store.store import Store
+from venire.storage.transfer import importing
+
+__all__ = [
+    "asks_contestants",
+    "choose_first",
+    "crosses",
+    "design",
+    "has_rules",
+    "own_gaps",
+    "refuse_phases",
+    "select_models",
+    "wanted",
+]
+
+
+def select_models(campaign: Campaign, there: Sequence[importing.Contestant]) -> tuple[PlanState, tuple[LeftOut, ...]]:
+    """The contestants of a campaign with their Elo, and who was left out.
+
+    Raises InputError for a named model that is unknown or lacks what the policy needs, and for fewer than two.
+    """
+    known = {one.model: one for one in there}
+    policy = campaign.plan.phases[0].policy
+    needs_elo = policy != RECORDED and POLICIES[policy].needs_elo and pair_judges(campaign)
+    named = campaign.data.models
+    for model in named or ():
+        if model not in known:
+            raise InputError(
+                f"{campaign.path}: [data] models names {model!r}, which has no completions in the store; "
+                f"there are: {', '.join(sorted(known)) or 'none'}"
+            )
+        if needs_elo and known[model].elo is None:
+            raise InputError(
+                f"{campaign.path}: [data] models names {model!r}, which has no Elo, and policy "
+                f"{policy!r} needs one: import it, leave the model out, or use policy 'random'"
+            )
+    chosen = sorted(named if named is not None else known)
+    without = [model for model in chosen if needs_elo and known[model].elo is None]
+    left_out = tuple(LeftOut(model, "no Elo") for model in without)
+    models = tuple(model for model in chosen if model not in without)
+    if len(models) < 2:
+        raise InputError(
+            f"{campaign.path}: a campaign needs two models with completions"
+            f"{' and Elo' if needs_elo else ''}, and there are {len(models)}: import completions"
+            f"{' and Elo' if needs_elo else ''} (`venire import table PATH --kind ...`) or name files in [data]"
+        )
+    elo = {model: value for model in models if (value := known[model].elo) is not None}
+    return PlanState(models, elo), left_out
+
+
+def design(campaign: Campaign, state: PlanState, left_out: tuple[LeftOut, ...], answers: Answers) -> Design:
+    """Matchups by the campaign's first policy, where it crosses, and instructions drawn with the campaign's seed.
+
+    Raises InputError when the models have no instructions, or too few, in common.
+    """
+    rng = np.random.default_rng(campaign.seed)
+    drawn = _common(campaign, state.models, answers, rng)
+    phase = campaign.plan.phases[0]
+    if not pair_judges(campaign):
+        return Design((), drawn, state.models, left_out, phase=phase.name)
+    picks = POLICIES[phase.policy].choose(state, phase, phase.matchups or _pairs(state.models), rng)
+    return replace(crossed_of(picks, state.elo, drawn, state.models, phase.name), left_out=left_out)
+
+
+def _pairs(models: Sequence[str]) -> int:
+    return len(models) * (len(models) - 1) // 2
+
+
+def _common(campaign: Campaign, models: Sequence[str], answers: Answers, rng: np.random.Generator) -> tuple[str, ...]:
+    common = sorted(
+        name for name in answers.instructions if all((model, name) in answers.completions for model in models)
+    )
+    if not common:
+        raise InputError(
+            f"{campaign.path}: the {len(models)} models have no instruction in common that all of them answered: "
+            "name fewer models in [data] models or import the missing completions"
+        )
+    return _drawn(campaign, common, f"those answered by all {len(models)} models are only", rng)
+
+
+def crosses(policy: str) -> bool:
+    """Whether what a policy chooses is put to all instructions of a plan."""
+    return policy == RECORDED or POLICIES[policy].crossed
+
+
+def own_gaps(phase: PhaseSettings, models: Sequence[str], known: Mapping[str, float]) -> bool:
+    """Whether a later phase chooses by gaps that only verdicts tell: each judge's are then those of the others."""
+    return phase.policy != RECORDED and POLICIES[phase.policy].needs_elo and any(one not in known for one in models)
+
+
+def refuse_phases(campaign: Campaign, state: PlanState) -> None:
+    """Raise InputError for what would make a later phase impossible, before anything is paid for the first."""
+    for place, phase in enumerate(campaign.plan.phases):
+        told = f"{campaign.path}: [[plan.phase]] {phase.name!r}"
+        if phase.purpose == "place" and phase.place not in state.models:
+            there = ", ".join(sorted(state.models)[:8]) + (" ..." if len(state.models) > 8 else "")
+            raise InputError(f"{campaign.path}: place = {phase.place!r} is no model of this campaign: it has {there}")
+        if place and own_gaps(phase, state.models, state.elo) and len(pair_judges(campaign)) < 2:
+            without = next(name for name in state.models if name not in state.elo)
+            raise InputError(
+                f"{told}: policy {phase.policy!r} needs Elo, and {without!r} has none: it would come from verdicts, "
+                "and those of the only judge may not choose what that judge is asked: import Elo, add another judge, "
+                "or choose another policy"
+            )
+        if place and crosses(phase.policy):
+            elo = {name: float(n) for n, name in enumerate(state.models)}  # any will do to see what cannot be
+            number = phase.matchups or _pairs(state.models)
+            try:
+                POLICIES[phase.policy].choose(replace(state, elo=elo), phase, number, np.random.default_rng(0))
+            except InputError as error:
+                raise InputError(f"{told}: {error}") from None
+
+
+def wanted(campaign: Campaign, phase: PhaseSettings, planned: int = 0, judged: int = 0) -> int:
+    """How many battles the next round of a phase has, of which `planned` are planned, `judged` in the whole campaign.
+
+    What needs to see no verdict between is planned at once.
+    """
+    stop = campaign.plan.stop
+    left = None if phase.battles is None else phase.battles - planned
+    in_one = left is not None and not POLICIES[phase.policy].adaptive and not has_rules(stop)
+    number = phase.round if left is None else left if in_one else min(phase.round, left)
+    return number if stop.battles is None else min(number, max(1, stop.battles - judged))
+
+
+def has_rules(stop: StopSettings) -> bool:
+    """Whether any rule may end a campaign before its plan does."""
+    return stop.battles is not None or stop.half_width is not None or stop.top is not None or stop.ranks
+
+
+def _battles(
+    field: Field, elo: Mapping[str, float], purses: Mapping[str, Purse], estimates: Estimates | None
+) -> Design:
+    """The first battles by the campaign's first policy, at most as many as the budget pays for, but one at least."""
+    campaign = field.campaign
+    phase, rng = campaign.plan.phases[0], np.random.default_rng([campaign.seed, 1])
+    picks = POLICIES[phase.policy].choose(
+        state_of(field, elo=elo, estimates=estimates), phase, wanted(campaign, phase), rng
+    )
+    if not picks:
+        raise InputError(f"{campaign.path}: policy {phase.policy!r} finds no battle to ask: are all texts equal?")
+    count, _ = payable(field, picks, field.costs, purses)
+    return battles_of(picks[: max(1, count)], elo, field.instructions, field.models, phase.name)
+
+
+def asks_contestants(campaign: Campaign) -> bool:
+    return all(judge.protocol == GENERATE for judge in campaign.judges)
+
+
+def choose_first(
+    store: Store,
+    campaign: Campaign,
+    prices: Mapping[str, Price],
+    purses: Mapping[str, Purse],
+    estimates: Estimates | None = None,
+) -> tuple[Design, Answers, Mapping[str, Recording]]:
+    """What is asked: of judges about the completions that are there, of contestants all instructions that are drawn.
+
+    And the judgments on record by judge. `prices` and `purses` are by judge name, `estimates` what is known
+    before the first verdict. Raises InputError for whatever makes a plan impossible.
+    """
+    if asks_contestants(campaign):
+        asked = plans.asked(store)
+        if not asked.instructions:
+            raise InputError(f"{campaign.path}: no instructions to answer: name a table in [data] instructions")
+        drawn = _drawn(campaign, sorted(asked.instructions), "there are only", np.random.default_rng(campaign.seed))
+        names = tuple(judge.name for judge in campaign.judges)
+        return Design((), drawn, names, (), phase=campaign.plan.phases[0].name), asked, {}
+    recordings = read_recordings(campaign)
+    state, left_out = select_models(campaign, importing.contestants(store))
+    if pair_judges(campaign):
+        refuse_phases(campaign, state)
+    answers = plans.catalogue(store, state.models)
+    if campaign.plan.phases[0].policy == RECORDED:
+        chosen = _as_recorded(campaign, state, left_out, answers, recordings)
+    elif crosses(campaign.plan.phases[0].policy) or not pair_judges(campaign):
+        chosen = design(campaign, state, left_out, answers)
+    else:
+        drawn = _common(campaign, state.models, answers, np.random.default_rng(campaign.seed))
+        field = Field(store, campaign, state.models, drawn, answers, recordings, prices)
+        chosen = replace(_battles(field, state.elo, purses, estimates), left_out=left_out)
+    _refuse_without_reference(campaign, chosen, answers)
+    taken = [
+        tell(
+            recordings[one.name], chosen, answers, one.repeats or campaign.plan.repeats, campaign.plan.phases[0].policy
+        )
+        for one in campaign.judges
+        if one.name in recordings
+    ]
+    if len(taken) == len(campaign.judges) and not any(one.trials for one in taken):
+        raise InputError(
+            f"{campaign.path}: none of the {sum(one.rows for one in taken)} judgments on record is of completions, "
+            "matchups and repeats of this campaign: models and instructions need the same names in all tables"
+        )
+    return replace(chosen, recorded=tuple(taken)), answers, recordings
+
+
+def _as_recorded(
+    campaign: Campaign,
+    state: PlanState,
+    left_out: tuple[LeftOut, ...],
+    answers: Answers,
+    recordings: Mapping[str, Recording],
+) -> Design:
+    """What was judged elsewhere: every pair, on every instruction that is in the store."""
+    names = sorted({name for one in recordings.values() for name in one.texts} & answers.instructions.keys())
+    judged = {
+        model for one in recordings.values() for rows in one.texts.values() for shown, _ in rows for model in shown
+    }
+    models = tuple(model for model in state.models if model in judged)
+    without = tuple(LeftOut(model, "no judgment on record") for model in state.models if model not in judged)
+    drawn = _drawn(campaign, names, "those judged are only", np.random.default_rng(campaign.seed))
+    met = [pair for pair in sorted(pairs(recordings.values())) if set(pair) <= set(models)]
+    matchups = tuple(Matchup(*pair, gap(state, *pair)) for pair in met)
+    return Design(matchups, drawn, models, left_out + without, phase=campaign.plan.phases[0].name)
+
+
+def _refuse_without_reference(campaign: Campaign, chosen: Design, answers: Answers) -> None:
+    for judge in campaign.judges:
+        without = [name for name in chosen.instructions if name not in answers.referenced]
+        if PROTOCOLS[judge.protocol].needs_reference and without:
+            raise InputError(
+                f"{campaign.path}: judge {judge.name!r}: protocol {judge.protocol!r} needs reference answers, and "
+                f"{len(without)} of {len(chosen.instructions)} instructions have none ({without[0]!r} is the first): "
+                "add the column reference to the instructions, or use protocol 'direct'"
+            )
+
+
+def _drawn(campaign: Campaign, names: Sequence[str], only: str, rng: np.random.Generator) -> tuple[str, ...]:
+    """So many instructions as the campaign wants; all of them where it does not say. Raises InputError for too few."""
+    wanted = campaign.plan.instructions
+    if wanted is None:
+        return tuple(names)
+    if wanted > len(names):
+        raise InputError(f"{campaign.path}: [plan] instructions = {wanted}, and {only} {len(names)}")
+    return tuple(names[n] for n in rng.permutation(len(names))[:wanted])

@@ -1,0 +1,225 @@
+"""What policies may know: which battles there are, which were asked, what they cost and what verdicts say by now."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from venire.arena.campaigns import Budget, Campaign, Price
+from venire.arena.keys import respondent_key
+from venire.arena.planning import Estimates, JudgeHabit, Pick, PlanState
+from venire.arena.records import Shape
+from venire.judges import PROTOCOLS
+from venire.orchestrator.budget import Purse
+from venire.orchestrator.costs import Asked, JudgeCost, Lengths, affordable, judge_costs, lengths
+from venire.orchestrator.expand import Design
+from venire.orchestrator.recorded import Recording
+from venire.orchestrator.respondents import respondents
+from venire.storage.plans.judged_pairs import SettledPairs, settled_pairs
+from venire.storage.plans.plans import Answers
+from venire.storage.store.store import Store
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Field", "pair_judges", "payable", "state_of"]
+
+
+@dataclass(frozen=True)
+class Field:
+    """The models and instructions of a plan, with their completions: all that stays the same from round to round."""
+
+    store: Store
+    campaign: Campaign
+    models: tuple[str, ...]
+    instructions: tuple[str, ...]
+    answers: Answers
+    recordings: Mapping[str, Recording]
+    prices: Mapping[str, Price]
+
+    @cached_property
+    def lengths(self) -> Lengths:
+        """Characters of all texts."""
+        return lengths(self.store, self.answers, self.models, self.instructions)
+
+    @cached_property
+    def costs(self) -> tuple[JudgeCost, ...]:
+        """What each judge that is asked takes for a battle, as expected before any was."""
+        return judge_costs(self.campaign, self.prices)
+
+    @cached_property
+    def places(self) -> tuple[Mapping[str, int], Mapping[str, int]]:
+        """The codes of models and of instructions."""
+        return ({name: n for n, name in enumerate(self.models)}, {name: n for n, name in enumerate(self.instructions)})
+
+    @cached_property
+    def barred(self) -> NDArray[np.int32]:
+        """Battles (battles, 3) whose two texts are equal."""
+        found = []
+        for place, name in enumerate(self.instructions):
+            same: dict[int, list[int]] = {}
+            for code, model in enumerate(self.models):
+                same.setdefault(self.answers.completions[model, name].text, []).append(code)
+            found += [(a, b, place) for codes in same.values() for a, b in combinations(codes, 2)]
+        return _codes(found)
+
+    @cached_property
+    def only(self) -> NDArray[np.int32] | None:
+        """Battles (battles, 3) on record, where nobody is asked about pairs; else None."""
+        judges = pair_judges(self.campaign)
+        if any(name not in self.recordings for name in judges):
+            return None
+        models, instructions = self.places
+        found = {
+            (*sorted(models[one] for one in shown), instructions[name])
+            for judge in judges
+            for name, rows in self.recordings[judge].texts.items()
+            if name in instructions
+            for shown, _ in rows
+            if set(shown) <= models.keys()
+        }
+        return _codes(sorted(found))
+
+    def asked(self, designs: Iterable[Design], judges: Collection[str] = ()) -> NDArray[np.int32]:
+        """Battles (battles, 3) of some rounds, each once, in the order planned; with `judges`, theirs alone."""
+        models, instructions = self.places
+        barred = set(map(tuple, self.barred.tolist()))
+        found: dict[tuple[int, int, int], None] = {}
+        for design in designs:
+            if judges and design.judges and not set(judges) & set(design.judges):
+                continue
+            for name, matchups in zip(design.instructions, design.matchups_on(), strict=True):
+                place = instructions[name]
+                for one in matchups:
+                    found[models[one.model_a], models[one.model_b], place] = None
+        return _codes([battle for battle in found if battle not in barred])
+
+    def characters(self, cost: JudgeCost, battles: NDArray[np.int32]) -> NDArray[np.float64]:
+        """How much text each of some battles (battles, 3) shows a judge."""
+        told = self.lengths.referenced if cost.needs_reference else self.lengths.instructions
+        shown = self.lengths.completions
+        a, b, place = battles.T
+        return np.asarray(told[place] + shown[a, place] + shown[b, place])
+
+    def left(self, cost: JudgeCost, battles: NDArray[np.int32]) -> NDArray[np.float64]:
+        """The share (battles,) of the trials of some battles (battles, 3) that a judge has not settled yet."""
+        a, b, place = battles.T
+        settled = self._settled[cost.judge].of(self._numbers[a, place], self._numbers[b, place])
+        return np.asarray(1.0 - np.minimum(1.0, settled / cost.trials))
+
+    @cached_property
+    def _settled(self) -> Mapping[str, SettledPairs]:
+        """What was judged by each judge, in any campaign, when it was first asked for."""
+        known = {}
+        for judge, respondent in respondents(self.campaign):
+            rows = self.store.read("respondent_id", respondent_key=respondent_key(respondent))
+            known[judge.name] = rows[0][0] if rows else 0  # which is nobody's number
+        found = settled_pairs(self.store, set(known.values()))
+        return {name: found[number] for name, number in known.items()}
+
+    @cached_property
+    def _numbers(self) -> NDArray[np.int64]:
+        """The number (models, instructions) of each completion."""
+        answers = self.answers.completions
+        return np.array([[answers[model, name].number for name in self.instructions] for model in self.models])
+
+
+def payable(
+    field: Field, picks: Sequence[Pick], costs: Iterable[JudgeCost], purses: Mapping[str, Purse]
+) -> tuple[int, str]:
+    """How many of the first battles chosen the budgets cover at these costs, and whose does not cover more ("": all).
+
+    `purses` by judge name.
+    """
+    models, instructions = field.places
+    battles = _codes([(models[one.model_a], models[one.model_b], instructions[str(one.instruction)]) for one in picks])
+    asked = [(one, purses[one.judge]) for one in costs]
+    if all(account.limits == Budget() for _, purse in asked for account in purse.accounts):
+        return len(picks), ""
+    count, whose = affordable(
+        [Asked(one, purse, field.characters(one, battles), field.left(one, battles)) for one, purse in asked]
+    )
+    return (len(picks) if count is None else count), whose
+
+
+def pair_judges(campaign: Campaign) -> tuple[str, ...]:
+    """The judges of a campaign that are shown pairs, by name."""
+    return tuple(sorted(one.name for one in campaign.judges if PROTOCOLS[one.protocol].shape is Shape.PAIR))
+
+
+def state_of(
+    field: Field,
+    *,
+    elo: Mapping[str, float],
+    models: Sequence[str] | None = None,
+    asked: NDArray[np.int32] | None = None,
+    estimates: Estimates | None = None,
+    judges: Collection[str] = (),
+    costs: Sequence[JudgeCost] | None = None,
+) -> PlanState:
+    """What a policy may know of a field now.
+
+    `elo` are ratings in Elo points, `asked` (battles, 3) what was asked already, `estimates` what verdicts say (None:
+    nobody asked them), `judges` who will be asked (none named: all), `costs` what they take (None: as expected).
+    `models` are left alone where only some are to be matched: then codes are of these.
+    """
+    kept = np.arange(len(field.models)) if models is None else np.array([field.places[0][name] for name in models])
+    who = tuple(judges) or pair_judges(field.campaign)
+    habits = estimates.judges if estimates is not None else {}
+    logits, se = _ratings(field.models, estimates)
+    mine = [one for one in (field.costs if costs is None else costs) if one.judge in who]
+    fixed, shown = _prices(field, mine)
+    return PlanState(
+        tuple(field.models[code] for code in kept.tolist()),
+        {name: elo[name] for name in field.models if name in elo},
+        field.instructions,
+        None if logits is None else logits[kept],
+        None if se is None else se[kept],
+        None if asked is None else _recoded(asked, kept, len(field.models)),
+        _recoded(field.barred, kept, len(field.models)),
+        None if field.only is None else _recoded(field.only, kept, len(field.models)),
+        tuple(habits.get(name, JudgeHabit()) for name in who),
+        fixed,
+        None if shown is None else shown[kept],
+        frozenset() if estimates is None else estimates.held,
+    )
+
+
+def _ratings(
+    models: Sequence[str], estimates: Estimates | None
+) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
+    if estimates is None:
+        return None, None
+    known = {name: place for place, name in enumerate(estimates.models)}
+    logits, se = np.full(len(models), np.nan), np.full(len(models), np.nan)
+    for place, name in enumerate(models):
+        if name in known:
+            logits[place], se[place] = estimates.logits[known[name]], estimates.se[known[name]]
+    return logits, se
+
+
+def _prices(field: Field, costs: Sequence[JudgeCost]) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
+    """Nano-dollars of an instruction and of a completion, for all judges together; None where nothing costs."""
+    fixed = np.zeros(len(field.instructions))
+    for one in costs:
+        told = field.lengths.referenced if one.needs_reference else field.lengths.instructions
+        fixed += one.costs(told)
+    shown = field.lengths.completions * sum(one.nano_a_character for one in costs)
+    return (fixed, shown) if fixed.any() else (None, None)
+
+
+def _recoded(battles: NDArray[np.int32], kept: NDArray[np.int64], models: int) -> NDArray[np.int32]:
+    """Battles of the models kept, by their new codes."""
+    codes = np.full(models, -1, dtype=np.int32)
+    codes[kept] = np.arange(len(kept), dtype=np.int32)
+    found = np.column_stack([codes[battles[:, 0]], codes[battles[:, 1]], battles[:, 2]]).astype(np.int32)
+    return found[(found[:, :2] >= 0).all(axis=1)]
+
+
+def _codes(battles: Sequence[tuple[int, ...]]) -> NDArray[np.int32]:
+    return np.array(battles, dtype=np.int32).reshape(-1, 3)

@@ -1,0 +1,253 @@
+"""What is planned next, once all that was planned is judged: the rounds and phases of a plan, until enough is known.
+
+A round is a pure function of what the store holds. Its design is stored before its first call, so that a run that was
+interrupted goes on with the round as it stands and repeats no decision.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from venire.arena.battles import Battles
+from venire.arena.campaigns import Campaign, PhaseSettings, Price
+from venire.arena.planning import Estimates, Look, Steering
+from venire.arena.records import RECORDED
+from venire.orchestrator.budget import Purse
+from venire.orchestrator.costs import Asked, JudgeCost, affordable, learnt
+from venire.orchestrator.designs import battles_of, crossed_of
+from venire.orchestrator.expand import Design, LeftOut
+from venire.orchestrator.first_round import crosses, has_rules, own_gaps, wanted
+from venire.orchestrator.plan import PlannedCampaign, purses_of, respondents, write_round
+from venire.orchestrator.policies import POLICIES
+from venire.orchestrator.recorded import read_recordings
+from venire.orchestrator.state import Field, pair_judges, payable, state_of
+from venire.storage.plans import interim, plans
+from venire.storage.read import frames
+from venire.storage.store.store import Store
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Rounds", "in_rounds"]
+
+_POINTS = 400.0 / math.log(10.0)
+"""Elo points of a logit."""
+
+
+def in_rounds(campaign: Campaign) -> bool:
+    """Whether there may be more to plan than the first round."""
+    plan = campaign.plan
+    several = len(plan.phases) > 1 or has_rules(plan.stop) or not crosses(plan.phases[0].policy)
+    return bool(pair_judges(campaign)) and several
+
+
+class Rounds:
+    """Plans a campaign's rounds one after another: a call looks at it, keeps the look, and plans and stores one more.
+
+    At a call all trials planned so far are settled or failed, but for those of judges that cannot pay for them or
+    cannot be reached; rounds are planned for the latter all the same. `prices` are by judge name. No more is planned
+    when a rule stops the campaign, its plan is at its end, or no budget covers another battle.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        campaign: Campaign,
+        planned: PlannedCampaign,
+        steering: Steering,
+        prices: Mapping[str, Price],
+    ) -> None:
+        self.planned = planned
+        self.looked: tuple[int, Look] | None = None
+        self.stopped: str | None = None
+        self.short = False
+        self._store, self._campaign, self._steering, self._prices = store, campaign, steering, prices
+
+    def __call__(self) -> PlannedCampaign | None:
+        """The campaign with one round more, or None where no more is planned; `stopped` then says why."""
+        look, settled = self._look()
+        self.stopped, self.short = look.stop, False
+        chosen = self._choose(look) if look.stop is None else None
+        if chosen is None and self.stopped is None:
+            many = sum(one.design.size for one in self.planned.rounds)
+            self.stopped = f"all {many:,} battles of the plan are judged"
+            look = replace(look, stop=self.stopped)
+        self._keep(look, settled)
+        if chosen is None:
+            return None
+        self.planned = self._append(chosen)
+        return self.planned
+
+    def look(self) -> Look:
+        """What is known by now, kept in the store; no more is planned."""
+        look, settled = self._look()
+        self._keep(look, settled)
+        return look
+
+    def _keep(self, look: Look, settled: int) -> None:
+        """Keep a look, unless the last one that is kept saw the same and came to the same."""
+        number = self.planned.rounds[-1].number
+        self.looked = number, look
+        last = interim.last(self._store, self.planned.id)
+        if last is None or (*last[:2], last[2].stop) != (number, settled, look.stop):
+            interim.add(self._store, self.planned.id, number, look, settled)
+
+    def _look(self) -> tuple[Look, int]:
+        """A look at what is settled, and how many trials are. Made anew: since the last one rules may have changed."""
+        ((settled,),) = self._store.read("settled_in_plan", campaign=self.planned.id)
+        paid = frames.accounts(self._store, self.planned.id).nano
+        return self._steering.look(self._battles(), paid), settled
+
+    def _battles(self, without: Collection[str] = ()) -> Battles:
+        """The verdicts so far, those of some judges left out."""
+        found = frames.battles(self._store, self.planned.id)
+        return _without(found, without) if without else found
+
+    @cached_property
+    def _field(self) -> Field:
+        first = self.planned.rounds[0].design
+        answers = plans.catalogue(self._store, first.models)
+        recordings = read_recordings(self._campaign)
+        return Field(self._store, self._campaign, first.models, first.instructions, answers, recordings, self._prices)
+
+    def _choose(self, look: Look) -> Design | None:
+        """The design of the next round; None where nothing is left to ask, or, with `stopped` set, to be paid."""
+        known = frames.elos(self._store)
+        for place, phase in enumerate(self._campaign.plan.phases):
+            if phase.policy == RECORDED:
+                continue
+            own = place > 0 and own_gaps(phase, self._field.models, known)
+            groups = [(name,) for name in pair_judges(self._campaign)] if own else [()]
+            for group in sorted(groups, key=lambda group: self._done(phase, group)):
+                if self._is_done(phase, group):
+                    continue
+                if (found := self._round(phase, group, known, look)) is not None:
+                    self.stopped, self.short = None, False  # another than one that cannot pay
+                    return found
+            if self.stopped is not None:
+                return None
+        return None
+
+    def _done(self, phase: PhaseSettings, group: Sequence[str]) -> int:
+        """Battles planned in a phase so far, for some judges where each has its own."""
+        mine = [one.design for one in self.planned.rounds if one.phase == phase.name]
+        return sum(one.size for one in mine if not group or set(group) & set(one.judges))
+
+    def _is_done(self, phase: PhaseSettings, group: Sequence[str]) -> bool:
+        done = self._done(phase, group)
+        if crosses(phase.policy):
+            return done > 0
+        return phase.battles is not None and done >= phase.battles
+
+    def _round(
+        self, phase: PhaseSettings, group: Sequence[str], known: Mapping[str, float], look: Look
+    ) -> Design | None:
+        """A round of a phase, for all judges that can pay or for those of a group, by what the others say."""
+        policy, field = POLICIES[phase.policy], self._field
+        estimates = (
+            self._steering.estimate(self._battles(group))
+            if policy.adaptive or group or phase.purpose == "place"
+            else None
+        )
+        elo = _as_elo(estimates) if estimates is not None and group else known
+        models = tuple(name for name in field.models if name in elo) if group else field.models
+        if len(models) < 2:
+            return None
+        asked = field.asked((one.design for one in self.planned.rounds), group)
+        purses, names = self._purses(), tuple(group) or pair_judges(self._campaign)
+        costs, shown = self._costs(names, asked)
+        who, whose = _able(names, costs, shown, purses)
+        while who:
+            costs = [one for one in costs if one.judge in who]
+            expected = [one for one in field.costs if one.judge in who]
+            state = state_of(
+                field, elo=elo, models=models, asked=asked, estimates=estimates, judges=who, costs=expected
+            )
+            rng = np.random.default_rng([self._campaign.seed, len(self.planned.rounds) + 1])
+            if policy.crossed:
+                number = phase.matchups or len(models) * (len(models) - 1) // 2
+                picks = policy.choose(state, phase, number, rng)
+                return self._design(crossed_of(picks, elo, field.instructions, models, phase.name), who)
+            number = wanted(self._campaign, phase, self._done(phase, group), look.battles)
+            picks = policy.choose(state, phase, number, rng)
+            # as many as the budgets cover, so that none is left half judged
+            count, whose = payable(field, picks, costs, purses)
+            if count or not picks:
+                drawn = {one.instruction for one in picks[:count]}
+                on = [one for one in field.instructions if one in drawn]
+                return self._design(battles_of(picks[:count], elo, on, models, phase.name), who)
+            who = tuple(name for name in who if all(one.whose != whose for one in purses[name].accounts))
+        self.stopped = f"{whose} covers no further battle"
+        self.short = phase.battles is not None or crosses(phase.policy)
+        return None
+
+    def _design(self, design: Design, who: Sequence[str]) -> Design | None:
+        """A design for some judges, with who is left out of it; None where it has no battle."""
+        missing = [name for name in self._field.models if name not in design.models]
+        without = tuple(LeftOut(name, "no rating by the other judges") for name in missing)
+        everybody = len(who) == len(pair_judges(self._campaign))
+        return replace(design, left_out=without, judges=() if everybody else tuple(who)) if design.size else None
+
+    def _costs(self, names: Sequence[str], asked: NDArray[np.int32]) -> tuple[list[JudgeCost], Mapping[str, float]]:
+        """What a battle costs each of some judges, by what those before did, and how much text these showed it."""
+        costs = [one for one in self._field.costs if one.judge in names]
+        shown = {one.judge: float(self._field.characters(one, asked).mean()) for one in costs if len(asked)}
+        rows = self._store.read("paid_of_battles", campaign=self.planned.id)
+        return list(learnt(costs, shown, {name: (trials, nano) for name, trials, nano in rows})), shown
+
+    def _purses(self) -> Mapping[str, Purse]:
+        return purses_of(self._store, self._campaign, respondents(self._campaign))
+
+    def _append(self, design: Design) -> PlannedCampaign:
+        numbers = {judge.name: number for number, judge in self.planned.judges.items()}
+        before, field = self.planned, self._field
+        added = write_round(
+            self._store, self._campaign, before.id, numbers, design, field.answers, field.recordings, follows=True
+        )
+        return replace(
+            before,
+            trials=before.trials + added.trials,
+            equal_texts=before.equal_texts + added.equal_texts,
+            rounds=(*before.rounds, added),
+        )
+
+
+def _able(
+    names: Sequence[str], costs: Sequence[JudgeCost], shown: Mapping[str, float], purses: Mapping[str, Purse]
+) -> tuple[tuple[str, ...], str]:
+    """The judges that can pay for a battle such as those before, and whose limit the first that cannot has reached."""
+    poor = {}
+    for one in costs:
+        usual = np.array([shown.get(one.judge, 0.0)])
+        count, whose = affordable([Asked(one, purses[one.judge], usual, np.ones(1))])
+        if count == 0:
+            poor[one.judge] = whose
+    return tuple(name for name in names if name not in poor), next(iter(poor.values()), "")
+
+
+def _as_elo(estimates: Estimates) -> dict[str, float]:
+    """Ratings in Elo points, of the models that have one."""
+    told = zip(estimates.models, estimates.logits.tolist(), strict=True)
+    return {name: _POINTS * logit for name, logit in told if math.isfinite(logit)}
+
+
+def _without(battles: Battles, judges: Collection[str]) -> Battles:
+    """The verdicts of the other judges."""
+    kept = [place for place, name in enumerate(battles.judges) if name not in judges]
+    codes = np.full(len(battles.judges), -1, dtype=np.int32)
+    codes[kept] = np.arange(len(kept), dtype=np.int32)
+    rows = codes[battles.judge] >= 0
+    columns = ("model_a", "model_b", "instruction", "repeat", "swapped", "status", "label")
+    return replace(
+        battles,
+        judges=tuple(battles.judges[place] for place in kept),
+        judge=codes[battles.judge][rows],
+        score=None if battles.score is None else battles.score[rows],
+        **{name: getattr(battles, name)[rows] for name in columns},
+    )

@@ -1,0 +1,146 @@
+"""How a run is asked to end, and how it did."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from venire.arena.battles import Statistics
+from venire.arena.errors import Fault, StoreError
+from venire.storage.read import frames
+from venire.storage.store.recovery import rescue
+from venire.storage.store.store import Store
+
+__all__ = [
+    "GRACE_SECONDS",
+    "CampaignSummary",
+    "Ending",
+    "Stop",
+    "end_of",
+    "first_of",
+    "keep_end",
+    "rescued",
+    "seldom_collected",
+]
+
+GRACE_SECONDS = 30.0
+"""How long calls in flight may take after a request to stop."""
+
+
+class Ending(StrEnum):
+    """Why a run ended."""
+
+    COMPLETE = "complete"
+    FAILED_STEPS = "failed steps"
+    BUDGET = "budget reached"
+    INTERRUPTED = "interrupted"
+    LANE_CLOSED = "lane closed"
+
+
+def end_of(progress: frames.Progress, *, stopped: bool, planned_out: bool, out_of_budget: bool) -> Ending:
+    """Why a run ended: by how its campaign stands, and whether it was asked to stop.
+
+    `planned_out`: all of the plan is planned; `out_of_budget`: a judge's next call, or the next round, is not covered.
+    """
+    if progress.missing == 0 and planned_out:
+        if out_of_budget:
+            return Ending.BUDGET
+        return Ending.FAILED_STEPS if progress.failed else Ending.COMPLETE
+    if stopped:
+        return Ending.INTERRUPTED
+    return Ending.BUDGET if out_of_budget else Ending.LANE_CLOSED
+
+
+async def first_of(*events: asyncio.Event) -> None:
+    """Wait until one of some events is set."""
+    reasons = [asyncio.ensure_future(one.wait()) for one in events]
+    try:
+        await asyncio.wait(reasons, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for reason in reasons:
+            reason.cancel()
+
+
+def keep_end(store: Store, campaign: int, calls: int) -> None:
+    """Keep that a run ended by itself; of one that did not, the next start tells what it left."""
+    told = {"campaign": campaign, "kind": "run ended", "detail": json.dumps({"calls": calls})}
+    with store.commit() as commit:
+        commit.run("insert_event", now=store.clock.wall(), batch=commit.batch, **told)
+
+
+def rescued(store: Store, error: StoreError) -> StoreError:
+    """What to say of a store that is not in its place any more, after a copy of it was written beside."""
+    try:
+        copy = rescue(store)
+    except StoreError as failed:
+        return StoreError(
+            f"{error}. No more calls were sent. A copy of what the run had could not be made ({failed}); where the "
+            "store, its log and its journal were only moved, put them back together: nothing of them is lost"
+        )
+    return StoreError(
+        f"{error}. No more calls were sent. All that the run had, what was in flight included, is in {copy}: put "
+        f"that in the place of {store.path.name} and go on with the same command"
+    )
+
+
+_OBJECTS = 50_000
+"""New objects between two looks for garbage, where Python looks after 700."""
+
+
+@contextmanager
+def seldom_collected() -> Iterator[None]:
+    """Look for garbage in cycles less often: calls leave next to none, and looking took a tenth of their time."""
+    before = gc.get_threshold()
+    gc.set_threshold(_OBJECTS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+@dataclass(slots=True)
+class RouteCalls:
+    """The calls of one route in a run: how many ended in each class, seconds waited, nano-dollars.
+
+    `slowed` are the seconds in which rate-limit responses held it below what the campaign file allows.
+    """
+
+    ended: Counter[Fault] = field(default_factory=Counter)
+    waited: float = 0.0
+    cost: int = 0
+    slowed: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignSummary:
+    """How a run ended. Counters are of this run; `progress` is of the campaign; seconds of the run's clock."""
+
+    ending: Ending
+    statistics: Statistics
+    progress: frames.Progress
+    closed_lanes: Mapping[str, str]
+    """Lane name to why it closed."""
+    unaffordable: Mapping[str, str]
+    """Name of a judge whose next call a budget does not cover, to the sentence that says which."""
+    routes: Mapping[str, RouteCalls] = field(default_factory=dict)
+    """What went by each route in this run, by its name."""
+    stopped: str | None = None
+    """Why no more is planned, of a campaign that is planned in rounds."""
+
+
+class Stop:
+    """A way to stop a run from outside: once, what is in flight finishes; twice, it is given up."""
+
+    def __init__(self) -> None:
+        self.gently = asyncio.Event()
+        self.now = asyncio.Event()
+
+    def request(self) -> None:
+        """Ask to stop; a second time, at once."""
+        (self.now if self.gently.is_set() else self.gently).set()

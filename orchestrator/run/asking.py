@@ -1,0 +1,90 @@
+"""Asking one trial after another to its end: what came of each is recorded, counted and told."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping
+from functools import partial
+
+from venire.arena.campaigns import Campaign, JudgeSettings, Price
+from venire.arena.clock import Clock
+from venire.arena.errors import CallError, Fault
+from venire.arena.keys import respondent_key
+from venire.arena.records import Outcome, Reply, Request
+from venire.judges import PROTOCOLS
+from venire.judges.orientation import orient
+from venire.orchestrator.budget import Purse
+from venire.orchestrator.events import Events
+from venire.orchestrator.fitting import fitting
+from venire.orchestrator.lanes.calls import Step
+from venire.orchestrator.lanes.live import Lane
+from venire.orchestrator.lanes.routes import lane_name
+from venire.orchestrator.plan import respondents
+from venire.orchestrator.recorder import Recorder
+from venire.orchestrator.trial import VERDICT_FAULTS, settle, stage
+from venire.storage.plans.plans import Pending
+
+__all__ = ["Asking"]
+
+
+class Asking:
+    """Asks trials of a campaign; `purses` by respondent number. Counters are of the round that was begun last."""
+
+    def __init__(self, campaign: Campaign, purses: Mapping[int, Purse], clock: Clock, events: Events) -> None:
+        self._keys = {judge.name: respondent_key(one) for judge, one in respondents(campaign)}
+        self._purses, self._clock, self._events = purses, clock, events
+        self._recorder: Recorder | None = None
+        self.settled = self.failed = 0
+
+    def begin(self, recorder: Recorder) -> None:
+        """Record what comes of trials from now on with another recorder."""
+        self._recorder = recorder
+
+    def count_anew(self) -> None:
+        """Begin to count, with all that was asked so far in the store."""
+        self.settled = self.failed = 0
+
+    async def ask(self, pending: Pending, judge: JudgeSettings, lane: Lane, price: Price) -> None:
+        """Ask one trial to its end and record it: a verdict, or a failure."""
+        assert self._recorder is not None  # a round was begun
+        protocol = PROTOCOLS[judge.protocol].talk
+        trial, material = stage(pending, self._keys[judge.name], judge.protocol)
+        start, purse = self._clock.monotonic(), self._purses[pending.respondent]
+        steps: list[Step] = []
+
+        def ask(number: int, request: Request) -> Awaitable[Reply]:
+            attempts = pending.attempts.get(number, 0)
+            steps.append(Step(pending.id, pending.key, number, attempts, pending.instruction_number, judge.name))
+            return lane.ask(steps[-1], request, price, purse)
+
+        def cost() -> int:
+            return pending.cost + sum([step.cost for step in steps])
+
+        try:
+            outcome = await settle(protocol, trial, material, judge.options, pending.replies, ask, fitting(judge))
+        except CallError as error:
+            if error.fault not in VERDICT_FAULTS:
+                step, seconds = steps[-1].number, self._clock.monotonic() - start
+                lane.fail(error, partial(self._fail, pending, judge, step, error.fault, cost(), seconds))
+                return
+            outcome = Outcome(VERDICT_FAULTS[error.fault])
+        verdict = orient(pending.key, pending.swapped, outcome, flagged=pending.flagged)
+        self._recorder.verdict(pending.id, verdict, cost())
+        self.settled += 1
+        if self._events.active:
+            seconds = self._clock.monotonic() - start
+            self._tell_trial("trial.settled", pending, judge, cost(), seconds, status=outcome.status.name.lower())
+
+    def _fail(self, pending: Pending, judge: JudgeSettings, step: int, fault: Fault, cost: int, seconds: float) -> None:
+        """Put a trial on record as failed."""
+        assert self._recorder is not None
+        self._recorder.failure(pending.id, step, fault)
+        self.failed += 1
+        if self._events.active:
+            told = {"step": step, "fault": fault.name.lower()}
+            self._tell_trial("trial.failed", pending, judge, cost, seconds, **told)
+
+    def _tell_trial(
+        self, name: str, pending: Pending, judge: JudgeSettings, cost: int, seconds: float, **told: object
+    ) -> None:
+        about = {"trial": pending.id, "key": pending.key.hex(), "judge": judge.name, "lane": lane_name(judge.lane)}
+        self._events.emit(name, **about, cost_nano=cost, seconds=seconds, **told)

@@ -1,0 +1,430 @@
+"""Running a campaign: lanes of workers under one task group, until all is settled or there is a reason to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from venire.arena.battles import Statistics
+from venire.arena.campaigns import Campaign, Identity, LaneSettings, Price, RouteSettings
+from venire.arena.clock import Clock
+from venire.arena.errors import BudgetReachedError, StoreError
+from venire.judges.parsing import PARSER
+from venire.judges.providers.base import Provider
+from venire.orchestrator.asking import Asking
+from venire.orchestrator.budget import open_purses
+from venire.orchestrator.ending import (
+    GRACE_SECONDS,
+    CampaignSummary,
+    Ending,
+    Stop,
+    end_of,
+    first_of,
+    keep_end,
+    rescued,
+    seldom_collected,
+)
+from venire.orchestrator.events import Events
+from venire.orchestrator.feed import Feed
+from venire.orchestrator.following import Following, More, OnLook, beside
+from venire.orchestrator.lanes.accounts import accepted_routes, open_gates, register_routes
+from venire.orchestrator.lanes.calls import Tally
+from venire.orchestrator.lanes.limits import Gate
+from venire.orchestrator.lanes.live import Lane, LaneClosedError, StoppedError
+from venire.orchestrator.lanes.routes import Route, lane_name, route_name
+from venire.orchestrator.lanes.telling import Telling
+from venire.orchestrator.plan import PlannedCampaign, paid_so_far
+from venire.orchestrator.recorder import Recorder
+from venire.orchestrator.screening import screen
+from venire.orchestrator.state import pair_judges
+from venire.storage.plans import plans
+from venire.storage.read import frames
+from venire.storage.store.store import Store
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["run_campaign"]
+
+_TICK, _SIMULATED_TICK = 0.2, 10.0
+"""Seconds between two reports of progress; of a clock that jumps they are many in one of the machine's."""
+
+_UNPAID_SECONDS = 300.0
+"""How long trials that were begun may take to end once nobody can pay for a further one."""
+
+_Progress = Callable[[Statistics], None] | None
+
+
+async def run_campaign(
+    store: Store,
+    campaign: Campaign,
+    planned: PlannedCampaign,
+    providers: Mapping[Identity, Provider],
+    prices: Mapping[str, Price],
+    *,
+    clock: Clock,
+    stop: Stop | None = None,
+    progress: _Progress = None,
+    warn: Callable[[str], None] | None = None,
+    on_start: Callable[[Recorder], None] | None = None,
+    more: More | None = None,
+    on_look: OnLook | None = None,
+    events: Events | None = None,
+    group_rows: int = 500,
+    group_seconds: float = 0.1,
+    inline: bool = False,
+) -> CampaignSummary:
+    """Ask what is missing of a planned campaign; `providers` by route identity, `prices` by judge name.
+
+    Once all of it is settled or failed, `more` is asked in a thread for the campaign with a round more, `on_look` hears
+    what was seen, and the run goes on until there is none: limits, routes, budgets and counters are of the whole run.
+    `on_start` is handed each round's recorder before its first call, for whoever wants to hold the store. `inline`
+    reads and writes without threads: for a virtual clock, which does not wait for one.
+
+    Returns when everything is settled or there is a reason to stop; raises StoreError when the store fails, after what
+    was in flight has come in. Cancelled: as with a second request to stop.
+    """
+    events = events or Events(clock)
+    following = Following(more, events, on_look)
+    writing = {"group_rows": group_rows, "group_seconds": group_seconds, "inline": inline}
+    run = _Run(store, campaign, planned, clock, stop or Stop(), warn, events, following, on_start, writing)
+    with seldom_collected():
+        return await run.go(providers, prices, progress)
+
+
+def _most_in_flight(lane: LaneSettings) -> int:
+    return lane.concurrency * len(lane.routes)
+
+
+class _Run:
+    def __init__(
+        self,
+        store: Store,
+        campaign: Campaign,
+        planned: PlannedCampaign,
+        clock: Clock,
+        stop: Stop,
+        warn: Callable[[str], None] | None,
+        events: Events,
+        following: Following,
+        on_start: Callable[[Recorder], None] | None,
+        writing: Mapping[str, Any],
+    ) -> None:
+        self.store, self.campaign, self.clock, self.stop = store, campaign, clock, stop
+        self.following, self.on_start, self.writing = following, on_start, writing
+        self.warn = warn or (lambda sentence: None)
+        self.events = events
+        self.tally = Tally()
+        self.out_of_budget: dict[int, str] = {}
+        """Respondents whose next call a budget does not cover, and the sentence that says which."""
+        self.nobody_can_pay = asyncio.Event()
+        """No further trial of the round is begun; those that were are asked to their end, as far as can be paid."""
+        self.halt = asyncio.Event()
+        """No further call is sent."""
+        self.trouble = asyncio.Event()
+        """The store has failed, or is not in its place any more."""
+        self.broken: StoreError | None = None
+        self.issued: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
+        self.account, self.purses = open_purses(campaign, planned.judges, paid_so_far(store, planned.id))
+        self.asking = Asking(campaign, self.purses, clock, events)
+        self.before = self.account.money
+        screen(store)
+        with store.commit() as commit:
+            commit.run("insert_reading", parser=PARSER, now=clock.wall())
+        self.reading = store.rows("reading_id", parser=PARSER)[0][0]
+        self.numbers = register_routes(store, campaign)
+        self.accepted = accepted_routes(store)
+        self.start = clock.monotonic()
+        self.lanes: dict[tuple[Identity, ...], Lane] = {}
+        self.gates: Mapping[Identity, Gate] = {}
+        """By route; those of one account share one."""
+        self._adopt(planned)
+
+    def _adopt(self, planned: PlannedCampaign) -> None:
+        """Count from how a plan stands now, with all of it in the store."""
+        self.planned = planned
+        self.standing = frames.progress(self.store, planned.id)
+        self.asking.count_anew()
+
+    def _begin_round(self) -> None:
+        """Open the way to the store for what is missing of the plan."""
+        self.pending = plans.pending(self.store, self.planned.id).among(self.planned.only)
+        self.recorder = Recorder(
+            self.store,
+            self.planned.id,
+            self.reading,
+            **self.writing,
+            on_error=self._on_error,
+            strict=self.campaign.strict,
+            workers=sum({judge.lane.identity: _most_in_flight(judge.lane) for judge in self.campaign.judges}.values()),
+            # a reply that is asked for once more may have twice the tokens
+            bytes_a_row=max(4096, *(2 * 4 * int(judge.options["max_tokens"]) for judge in self.campaign.judges)),
+        )
+        self.asking.begin(self.recorder)
+        if self.on_start is not None:
+            self.on_start(self.recorder)
+
+    def _on_error(self, error: StoreError) -> None:
+        self.broken = self.broken or error
+        self.trouble.set()
+
+    async def go(
+        self, providers: Mapping[Identity, Provider], prices: Mapping[str, Price], progress: _Progress
+    ) -> CampaignSummary:
+        self.gates = open_gates(self.store, self.campaign, self.numbers, providers, self.clock)
+        try:
+            return await self._rounds(providers, prices, progress)
+        except StoreError as error:
+            self.broken = self.broken or error
+            raise
+        finally:
+            if self.broken is None:
+                keep_end(self.store, self.planned.id, self.tally.calls)
+
+    async def _rounds(
+        self, providers: Mapping[Identity, Provider], prices: Mapping[str, Price], progress: _Progress
+    ) -> CampaignSummary:
+        started = json.dumps({"missing": self.standing.missing})
+        while True:
+            self._begin_round()
+            if started:
+                self.recorder.event(self.clock.wall(), "run started", started)
+                started = ""
+            await self._round(self._open_lanes(providers), prices, progress)
+            if self._is_over():
+                break
+            if (planned := await beside(self._tick(progress), self.following.ask(self.planned))) is None:
+                break
+            self._adopt(planned)
+            if self.stop.gently.is_set():
+                break
+            self.halt.clear()
+            self.nobody_can_pay.clear()
+        summary = self._summary()
+        if summary.ending in (Ending.BUDGET, Ending.LANE_CLOSED) and not self.following.asked:
+            await beside(self._tick(progress), self.following.look(self.planned))
+        return summary
+
+    def _is_over(self) -> bool:
+        """Whether the run ends with this round: it was stopped, or nobody is left to go on to the next.
+
+        What a judge cannot pay for, or cannot be asked through a closed lane, stays unasked; the others go on without.
+        """
+        if self.stop.gently.is_set() or self.planned.only is not None or not self.following:
+            return True
+        done = self.standing.settled + self.asking.settled + self.standing.failed + self.asking.failed
+        if done == self.standing.planned:
+            return False
+        left = plans.pending(self.store, self.planned.id).respondents
+        judges = self.planned.judges
+        closed = {lane.settings.identity for lane in self.lanes.values() if lane.closed is not None}
+        silent = {number for number, judge in judges.items() if judge.lane.identity in closed}
+        unasked = silent | self.out_of_budget.keys()
+        others = {number for number, judge in judges.items() if judge.name in pair_judges(self.campaign)}
+        return bool(set(left.tolist()) - unasked) or not others - unasked
+
+    async def _round(
+        self, feeds: list[tuple[Feed, Lane, int]], prices: Mapping[str, Price], progress: _Progress
+    ) -> None:
+        """Ask what is missing, and have all of it in the store; raises StoreError where that could not be done."""
+        try:
+            await self._work(feeds, prices, progress)
+        finally:
+            self.halt.set()
+            for feed, _, _ in feeds:
+                await feed.close()
+            try:
+                await self.recorder.close()
+            except StoreError as error:
+                self.broken = error  # with what became of the rows
+            if (found := self.store.displaced()) is not None:
+                raise rescued(self.store, StoreError(found))
+            if self.broken is not None:
+                raise self.broken
+
+    def _open_lanes(self, providers: Mapping[Identity, Provider]) -> list[tuple[Feed, Lane, int]]:
+        """A feed for each judge that has something left, with the lane it goes through and its workers' number."""
+        feeds: list[tuple[Feed, Lane, int]] = []
+        self.issued = np.zeros(int(self.pending.trials.max(initial=0)) + 1, dtype=np.bool_)
+        by_lane: dict[tuple[Identity, ...], list[int]] = {}
+        for number in np.unique(self.pending.respondents).tolist():
+            by_lane.setdefault(self.planned.judges[number].lane.identity, []).append(number)
+        for identity, numbers in by_lane.items():
+            settings = self.planned.judges[numbers[0]].lane
+            if identity not in self.lanes:
+                self.lanes[identity] = self._open_lane(settings, providers)
+            lane = self.lanes[identity]
+            lane.begin(self.recorder)
+            left = self.pending.of(*numbers)
+            feed = Feed(self.store, left, self.out_of_budget, inline=self.writing["inline"])
+            feeds.append((feed, lane, min(settings.workers, len(left.trials))))
+        return feeds
+
+    def _open_lane(self, settings: LaneSettings, providers: Mapping[Identity, Provider]) -> Lane:
+        return Lane(
+            settings,
+            [self._open_route(way, providers) for way in settings.routes],
+            recorder=self.recorder,
+            clock=self.clock,
+            tally=self.tally,
+            stopping=self.halt,
+            telling=Telling(lane_name(settings), self.events, self.warn),
+            strict=self.campaign.strict,
+            others_at_work=lambda: any(not one.routes.is_down and one.at_work for one in self.lanes.values()),
+        )
+
+    def _open_route(self, way: RouteSettings, providers: Mapping[Identity, Provider]) -> Route:
+        number, gate = self.numbers[route_name(way)], self.gates[way.identity]
+        return Route(way, number, providers[way.identity], gate, self.clock, accepted=number in self.accepted)
+
+    async def _work(
+        self, feeds: list[tuple[Feed, Lane, int]], prices: Mapping[str, Price], progress: _Progress
+    ) -> None:
+        crew = asyncio.ensure_future(self._crew(feeds, prices))
+        stop_now = asyncio.ensure_future(self.stop.now.wait())
+        aside = (self._stop_gently(), self._end_unpaid(), self._tick(progress))
+        others = [asyncio.ensure_future(one) for one in aside]
+        try:
+            reasons: set[asyncio.Future[Any]] = {crew, stop_now}
+            await asyncio.wait(reasons, return_when=asyncio.FIRST_COMPLETED)
+            if crew.done():
+                await crew  # raises what a worker raised
+        finally:
+            for task in (crew, stop_now, *others):
+                task.cancel()
+            await asyncio.gather(crew, stop_now, *others, return_exceptions=True)
+        if progress is not None:
+            progress(self.statistics())
+
+    async def _crew(self, feeds: list[tuple[Feed, Lane, int]], prices: Mapping[str, Price]) -> None:
+        try:
+            async with asyncio.TaskGroup() as group:
+                for feed, lane, workers in feeds:
+                    start = partial(self._start_worker, group, feed, lane, prices)
+                    lane.hire = partial(self._hire, start, feed, lane)
+                    for _ in range(workers):
+                        start()
+        except* StoreError as errors:
+            raise errors.exceptions[0] from None
+        if not self.halt.is_set():
+            for _, lane, _ in feeds:
+                lane.decide_refusals()
+
+    def _start_worker(self, group: asyncio.TaskGroup, feed: Feed, lane: Lane, prices: Mapping[str, Price]) -> None:
+        worker = group.create_task(self._worker(feed, lane, prices))
+        lane.workers.add(worker)
+        worker.add_done_callback(partial(self._worker_done, lane))
+
+    def _worker_done(self, lane: Lane, worker: asyncio.Task[None]) -> None:
+        lane.workers.discard(worker)
+        if not worker.cancelled() and worker.exception() is not None:
+            self.halt.set()  # a task group that gives up cancels its tasks, but not one that is hired after that
+
+    def _hire(self, start: Callable[[], None], feed: Feed, lane: Lane) -> None:
+        """Let another worker take the place of one whose call waits to be repeated, where there is more to ask."""
+        if lane.wants_worker and not feed.empty and not self.halt.is_set() and not self.nobody_can_pay.is_set():
+            start()
+
+    async def _stop_gently(self) -> None:
+        await first_of(self.stop.gently, self.trouble)
+        self._halt()
+        await self.clock.sleep(GRACE_SECONDS)
+        self.stop.now.set()
+
+    async def _end_unpaid(self) -> None:
+        """Wait no longer than this for what was begun when nobody could pay for more: it may be held for hours."""
+        await self.nobody_can_pay.wait()
+        await self.clock.sleep(_UNPAID_SECONDS)
+        self._halt()
+
+    def _halt(self) -> None:
+        """Send nothing more; workers that wait for a turn or between attempts go home, the others finish their call."""
+        self.halt.set()
+        for lane in self.lanes.values():
+            lane.send_home()
+
+    async def _tick(self, progress: _Progress) -> None:
+        seconds = _SIMULATED_TICK if self.writing["inline"] else _TICK
+        while progress is not None:
+            progress(self.statistics())
+            for lane in self.lanes.values():
+                lane.tell_holds(seconds)
+            await self.clock.sleep(seconds)
+
+    async def _worker(self, feed: Feed, lane: Lane, prices: Mapping[str, Price]) -> None:
+        """Ask one trial after another, until there are none or there is a reason to stop."""
+        while not (self.halt.is_set() or self.nobody_can_pay.is_set()) and lane.closed is None:
+            if lane.spares(asyncio.current_task()):
+                return
+            try:
+                pending = await feed.take()
+            except StoreError as error:
+                self._on_error(error)  # what others have in flight comes in
+                return
+            if pending is None:
+                return
+            if pending.respondent in self.out_of_budget:
+                continue
+            if self.issued[pending.id]:
+                raise AssertionError(f"trial {pending.id} was handed out twice")
+            self.issued[pending.id] = True
+            judge = self.planned.judges[pending.respondent]
+            try:
+                await self.asking.ask(pending, judge, lane, prices[judge.name])
+            except (StoppedError, LaneClosedError):
+                return
+            except BudgetReachedError as error:
+                self._cannot_pay(pending.respondent, str(error))
+
+    def _cannot_pay(self, respondent: int, why: str) -> None:
+        """A judge asks no more; the others go on with what they can pay."""
+        if respondent not in self.out_of_budget:
+            name = self.planned.judges[respondent].name
+            self.warn(f"judge {name!r} asks no more: {why}")
+            if self.events.active:
+                self.events.emit("judge.unaffordable", judge=name, why=why)
+            self.out_of_budget[respondent] = why
+            if set(np.unique(self.pending.respondents).tolist()) <= self.out_of_budget.keys():
+                if self.events.active:
+                    self.events.emit("budget.reached", why=why)
+                self.nobody_can_pay.set()
+
+    def statistics(self) -> Statistics:
+        """The counters of this run, frozen."""
+        gates = set(self.gates.values())
+        return Statistics(
+            planned=self.standing.planned,
+            settled=self.standing.settled + self.asking.settled,
+            failed=self.standing.failed + self.asking.failed,
+            calls=self.tally.calls,
+            answered=self.tally.answered,
+            retries=self.tally.retries,
+            in_flight=self.tally.in_flight,
+            waits=sum(gate.waits for gate in gates),
+            waited=sum(gate.waited for gate in gates),
+            spent=self.account.money - self.before,
+            elapsed=self.clock.monotonic() - self.start,
+            round=len(self.planned.rounds) if self.following else 0,
+            phase=self.planned.rounds[-1].phase if self.following else "",
+            slowed=tuple(dict.fromkeys(sentence for lane in self.lanes.values() for sentence in lane.slowed)),
+        )
+
+    def _summary(self) -> CampaignSummary:
+        closed = {lane_name(lane.settings): lane.closed for lane in self.lanes.values() if lane.closed is not None}
+        standing = frames.progress(self.store, self.planned.id)
+        only = self.planned.only  # a part of the plan may be what there is to ask
+        ending = end_of(
+            standing if only is None else frames.progress(self.store, self.planned.id, only),
+            stopped=self.stop.gently.is_set(),
+            planned_out=only is not None or not self.following or self.following.asked,
+            out_of_budget=bool(self.out_of_budget) or self.following.short,
+        )
+        unaffordable = {self.planned.judges[number].name: why for number, why in self.out_of_budget.items()}
+        return CampaignSummary(
+            ending, self.statistics(), standing, closed, unaffordable, self.tally.routes, self.following.stopped
+        )

@@ -1,0 +1,106 @@
+"""Reading the replies on record again with today's parsers: nobody is asked, and the earlier reading stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from venire.arena.errors import Fault, InputError
+from venire.arena.records import UNSENT, Outcome, Status, Verdict
+from venire.judges import PROTOCOLS, parsing
+from venire.judges.conversation import advance
+from venire.judges.orientation import orient
+from venire.orchestrator.recorder import verdict_columns
+from venire.orchestrator.screening import screen
+from venire.orchestrator.trial import UNSENT_OUTCOME, VERDICT_FAULTS, stage
+from venire.storage.plans.plans import Pending, load
+from venire.storage.read.readings import Asked, Comparison, Draft, ReadVerdict, last_faults
+from venire.storage.store.store import Store
+
+__all__ = ["Reread", "read_again", "reparse"]
+
+_CHUNK = 500
+_EXAMPLES = 10
+
+_UNASKED = Outcome(Status.UNREADABLE)
+"""A trial that would need another call: nobody is asked, so nothing was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reread:
+    """What reading again brought: how it compares with what was in force, and the number of the reading if kept."""
+
+    parser: str
+    comparison: Comparison
+    reading: int | None
+    """None where nothing was written: nothing changed, or nothing was to be written."""
+
+    @property
+    def changed(self) -> bool:
+        """Whether there is anything that the verdicts in force do not say already, the parser's name included."""
+        return self.comparison.same < self.comparison.verdicts or not self.comparison.by_this_parser
+
+
+def reparse(
+    store: Store,
+    campaigns: Sequence[int],
+    *,
+    write: bool = True,
+    progress: Callable[[int, int], None] = lambda done, of: None,
+) -> Reread:
+    """Read every verdict in force for some campaigns again, and append a reading where it differs from them.
+
+    `progress` hears of the verdicts read and of their number. Raises InputError for a judge whose protocol is not
+    known today, StoreError when the store fails; nothing is written then.
+    """
+    screen(store)
+    with Draft(store, campaigns) as draft:
+        respondents = _known(store, draft.respondents())
+        trials = draft.trials()
+        unsent = draft.unsent(UNSENT)
+        for start in range(0, len(trials), _CHUNK):
+            chunk = trials[start : start + _CHUNK]
+            faults = last_faults(store, chunk)
+            draft.add([_row(one, respondents[one.respondent], faults, unsent) for one in load(store, chunk)])
+            progress(start + len(chunk), len(trials))
+        found = Reread(parsing.PARSER, draft.compare(parsing.PARSER, examples=_EXAMPLES), None)
+        if not write or not found.changed:
+            return found
+        return Reread(found.parser, found.comparison, draft.keep(found.parser))
+
+
+def read_again(
+    pending: Pending, asked: Asked, faults: Mapping[tuple[int, int], int], unsent: Collection[int] = ()
+) -> tuple[Verdict, bool]:
+    """The verdict of a settled trial as its replies are read today, and whether one more step would be asked for it.
+
+    Of the replies on record the fewest are used that end the conversation. `faults` holds the fault of the last attempt
+    at (trial, step) where that brought no reply, `unsent` the trials whose next request was counted and not sent.
+    """
+    talk = PROTOCOLS[asked.protocol].talk
+    trial, material = stage(pending, asked.key, asked.protocol)
+    step = advance(talk, trial, material, asked.options, pending.replies)
+    if isinstance(step, Outcome):
+        return orient(pending.key, pending.swapped, step, flagged=pending.flagged), False
+    if pending.id in unsent:
+        return orient(pending.key, pending.swapped, UNSENT_OUTCOME, flagged=pending.flagged), False
+    fault = Fault(faults.get((pending.id, len(pending.replies) + 1), Fault.NONE))
+    if fault in VERDICT_FAULTS:
+        return orient(pending.key, pending.swapped, Outcome(VERDICT_FAULTS[fault]), flagged=pending.flagged), False
+    outcome = step.otherwise or _UNASKED
+    return orient(pending.key, pending.swapped, outcome, flagged=pending.flagged), step.otherwise is None
+
+
+def _row(pending: Pending, asked: Asked, faults: Mapping[tuple[int, int], int], unsent: Collection[int]) -> ReadVerdict:
+    verdict, unasked = read_again(pending, asked, faults, unsent)
+    return ReadVerdict._make((pending.id, *verdict_columns(verdict), unasked))
+
+
+def _known(store: Store, respondents: Mapping[int, Asked]) -> Mapping[int, Asked]:
+    for asked in respondents.values():
+        if asked.protocol not in PROTOCOLS:
+            raise InputError(
+                f"{store.path}: {asked.model} was asked by the protocol {asked.protocol!r}, which this Venire does not "
+                f"have (it has {', '.join(PROTOCOLS)}): read it again with the version that asked it"
+            )
+    return respondents

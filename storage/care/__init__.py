@@ -1,0 +1,1 @@
+"""Whole stores: checked, rewritten, copied, joined outside a campaign."""

@@ -1,0 +1,1 @@
+"""Campaigns and their plans in a store: what is planned, settled and left to ask."""

@@ -1,0 +1,356 @@
+"""Campaigns and their plans in a store: registering, writing a round as a stream, and finding what is left to ask."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from venire.arena.campaigns import Campaign, JudgeSettings
+from venire.arena.keys import respondent_key
+from venire.arena.records import GENERATE, Completion, Instruction, PlannedTrial, Reply, Respondent
+from venire.storage.plans.trial_states import Forecast, Left, forecast, pending
+from venire.storage.store.store import Row, Store
+from venire.storage.store.texts import Shown
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "Answers",
+    "Catalogued",
+    "Forecast",
+    "Known",
+    "Left",
+    "Pending",
+    "Round",
+    "answered",
+    "append_round",
+    "asked",
+    "catalogue",
+    "clear_failures",
+    "find_campaign",
+    "forecast",
+    "load",
+    "pending",
+    "register",
+    "rounds",
+    "sent_today",
+    "written_already",
+]
+
+_CHUNK = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A campaign as the store has it: its number, its file and settings when last accepted, and what was asked."""
+
+    id: int
+    text: str
+    settings: str
+    planned: bool
+    calls: int
+
+
+class Round(NamedTuple):
+    """A round of a plan in force: trials, battles left out because their texts are equal, the design as JSON."""
+
+    number: int
+    phase: str
+    policy: str
+    trials: int
+    equal_texts: int
+    planned_at: str
+    design: str
+
+
+class Catalogued(NamedTuple):
+    """A completion as the planner knows it: its number and key, and a hash of its text to find equal ones."""
+
+    number: int
+    key: bytes
+    text: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What the planner needs to know of the completions of some models."""
+
+    models: Mapping[str, int]
+    """Model name to its number."""
+    instructions: Mapping[str, tuple[int, bytes]]
+    """Instruction id to its number and key."""
+    completions: Mapping[tuple[str, str], Catalogued]
+    """By (model, instruction id)."""
+    referenced: frozenset[str] = frozenset()
+    """Instructions that have a reference answer."""
+
+
+_NO_ATTEMPTS: Mapping[int, int] = MappingProxyType({})
+
+
+class Pending(NamedTuple):
+    """A trial that is left to ask, with its material and what is on record for it.
+
+    `shown` are completions in the order shown; `fences` are that of the instruction and theirs. `swapped` is whether B
+    is shown first, None for what is no order of a battle.
+    """
+
+    id: int
+    key: bytes
+    respondent: int
+    swapped: bool | None
+    repeat: int
+    instruction: Instruction
+    instruction_number: int
+    shown: tuple[Completion, ...]
+    shown_keys: tuple[bytes, ...]
+    fences: tuple[str, ...]
+    replies: tuple[Reply, ...] = ()
+    attempts: Mapping[int, int] = _NO_ATTEMPTS
+    """Step to the number of its last attempt on record."""
+    cost: int = 0
+    """Nano-dollars already spent or reserved on it."""
+    flagged: bool = False
+    """Whether a completion shown is suspected of instructing the judge, as far as the store was screened."""
+
+
+def find_campaign(store: Store, name: str) -> Known | None:
+    """The campaign of that name, or None."""
+    found = store.rows("read_campaign", name=name)
+    if not found:
+        return None
+    number, text, settings, in_force = found[0]
+    spent = store.rows("spend", campaign=number)
+    return Known(number, text, settings, in_force is not None, spent[0][3] if spent else 0)
+
+
+def register(
+    store: Store,
+    campaign: Campaign,
+    judges: Sequence[tuple[JudgeSettings, Respondent]],
+    prompts: Iterable[tuple[str, bytes, str]],
+    *,
+    plan_stays: bool = False,
+) -> Mapping[str, int]:
+    """Write a campaign, its judges and their prompts (name, digest, text); returns judge name to respondent number.
+
+    A campaign that is there is brought to the settings given, and its plan put out of force when they differ,
+    unless `plan_stays`.
+    """
+    known = find_campaign(store, campaign.name)
+    numbers: dict[str, int] = {}
+    with store.commit() as commit:
+        fields = {"seed": campaign.seed, "text": campaign.text, "settings": campaign.settings}
+        if known is None:
+            commit.run("insert_campaign", name=campaign.name, now=store.clock.wall(), **fields)
+        elif known.settings != campaign.settings:
+            commit.run("update_campaign", campaign=known.id, plan_stays=plan_stays, **fields)
+        number = store.rows("read_campaign", name=campaign.name)[0][0]
+        commit.run("clear_judges", campaign=number)
+        for name, digest, text in prompts:
+            commit.run("insert_prompt", name=name, digest=digest, text=text)
+        for judge, respondent in judges:
+            key = respondent_key(respondent)
+            commit.run(
+                "insert_respondent",
+                model=respondent.model,
+                protocol=respondent.protocol,
+                options=json.dumps(dict(respondent.options), sort_keys=True),
+                respondent_key=key,
+                origin=respondent.origin.value,
+                role="contestant" if respondent.protocol == GENERATE else "judge",
+            )
+            numbers[judge.name] = store.rows("respondent_id", respondent_key=key)[0][0]
+            commit.run(
+                "insert_judge",
+                campaign=number,
+                respondent=numbers[judge.name],
+                name=judge.name,
+                elo=judge.elo,
+                family=judge.family,
+            )
+    return numbers
+
+
+def catalogue(store: Store, models: Sequence[str]) -> Answers:
+    """The first answers of the named models."""
+    numbers = {name: number for name, number, *_ in store.rows("models")}
+    instructions: dict[str, tuple[int, bytes]] = {}
+    completions: dict[tuple[str, str], Catalogued] = {}
+    referenced: set[str] = set()
+    rows = store.rows("catalogue", models=list(models))
+    for model, name, number, key, has_reference, completion, completion_key, text in rows:
+        instructions[name] = (number, bytes(key))
+        if has_reference:
+            referenced.add(name)
+        completions[model, name] = Catalogued(completion, bytes(completion_key), text)
+    known = {name: numbers[name] for name in models if name in numbers}
+    return Answers(known, instructions, completions, frozenset(referenced))
+
+
+def asked(store: Store) -> Answers:
+    """All instructions of a store, without their answers."""
+    return Answers({}, {name: (number, bytes(key)) for name, number, key in store.rows("instruction_keys")}, {})
+
+
+def append_round(
+    store: Store,
+    campaign: int,
+    trials: Iterator[PlannedTrial],
+    *,
+    policy: str,
+    seed: int,
+    equal_texts: list[int],
+    design: str = "{}",
+    phase: str | None = None,
+    follows: bool = False,
+) -> int:
+    """Write a round of the plan as a stream, in chunks of 10,000, and put it in force; returns its number of trials.
+
+    With `follows` the rounds in force stay so, and trials that one of them plans are left out and not counted.
+    Trials that the store knows keep their numbers. `equal_texts` is a counter of one entry that the stream fills,
+    `design` says as JSON what the round is made of. A round that was cut short earlier is dropped first.
+    """
+    with store.commit() as commit:
+        commit.run("drop_unfinished_round", campaign=campaign)
+    number = store.rows("next_round", campaign=campaign)[0][0]
+    count = handed = 0
+    while chunk := list(islice(trials, _CHUNK)):
+        with store.commit() as commit:
+            commit.run("stage_trials")
+            store_rows: list[Row] = [_trial_row(handed + n, trial) for n, trial in enumerate(chunk)]
+            appender = store.connection.appender("staged_trial")
+            appender.append_rows(store_rows)
+            appender.flush()
+            commit.run("insert_trials", last=store.rows("last_trial")[0][0], batch=commit.batch)
+            before = commit.written
+            into = "insert_following_plan" if follows else "insert_plan"
+            commit.run(into, campaign=campaign, round=number, batch=commit.batch)
+            count += commit.written - before
+        handed += len(chunk)
+    with store.commit() as commit:
+        commit.run(
+            "insert_round",
+            campaign=campaign,
+            number=number,
+            policy=policy,
+            seed=seed,
+            trials=count,
+            equal_texts=equal_texts[0],
+            design=design,
+            phase=phase,
+            now=store.clock.wall(),
+        )
+        if not follows:
+            commit.run("put_in_force", campaign=campaign, round=number)
+    if store.is_due():
+        store.checkpoint()
+    return count
+
+
+def clear_failures(store: Store, campaign: int) -> int:
+    """Let the failed steps of a campaign be tried again; returns how many."""
+    with store.commit() as commit:
+        commit.run("clear_failures", campaign=campaign, batch=commit.batch)
+        return commit.written
+
+
+def load(store: Store, trials: NDArray[np.int64]) -> list[Pending]:
+    """The trials of a chunk with texts and replies on record, in the order given; any thread may ask, one at a time."""
+    with store.loading:
+        return _load(store, trials)
+
+
+def _load(store: Store, trials: NDArray[np.int64]) -> list[Pending]:
+    bounds = {"low": int(trials.min()), "high": int(trials.max()), "ids": trials.tolist()}
+    rows = {row[0]: row for row in store.read("trials", **bounds)}
+    instructions = store.texts.instructions([row[5] for row in rows.values()])
+    completions = store.texts.completions([number for row in rows.values() for number in row[6]])
+    attempts: dict[int, dict[int, int]] = {}
+    costs: dict[int, int] = {}
+    answered: set[int] = set()
+    for trial, step, last, cost, answers in store.read("attempts", **bounds):
+        attempts.setdefault(trial, {})[step] = last
+        costs[trial] = costs.get(trial, 0) + cost
+        if answers:
+            answered.add(trial)
+    replies = _replies(store, sorted(answered))
+    found = []
+    for one in bounds["ids"]:
+        row = rows[one]
+        pending = _pending(row, instructions[row[5]], [completions[number] for number in row[6]])
+        if one in costs:
+            said = tuple(replies.get(one, ()))
+            pending = pending._replace(replies=said, attempts=attempts[one], cost=costs[one])
+        found.append(pending)
+    return found
+
+
+def _replies(store: Store, trials: list[int]) -> Mapping[int, list[Reply]]:
+    """The replies of trials in step order; most that are left to ask have none, and then no text is read."""
+    found: dict[int, list[Reply]] = {}
+    if trials:
+        for trial, step, *fields in store.read("replies", low=trials[0], high=trials[-1], ids=trials):
+            said = found.setdefault(trial, [])
+            if step == len(said) + 1:  # a gap means that an earlier step has no reply: what follows it is not used
+                text, finish, reasoning, tokens_in, tokens_out, logprobs = fields
+                told = {"input_tokens": tokens_in, "output_tokens": tokens_out, "logprobs": _logprobs(logprobs)}
+                said.append(Reply(text, finish, reasoning, **told))
+    return found
+
+
+def _logprobs(text: str | None) -> tuple[tuple[tuple[str, float], ...], ...]:
+    return tuple(tuple((token, p) for token, p in place) for place in json.loads(text)) if text else ()
+
+
+def _pending(row: Row, prompt: Shown[Instruction], shown: Sequence[Shown[Completion]]) -> Pending:
+    """A trial without what is on record for it."""
+    number, key, respondent, swapped, repeat, instruction, _ = row
+    texts, keys = tuple(one.what for one in shown), tuple(one.key for one in shown)
+    fences = (prompt.fence, *(one.fence for one in shown))
+    flagged = any(one.suspected for one in shown)
+    return Pending(
+        number, key, respondent, swapped, repeat, prompt.what, instruction, texts, keys, fences, flagged=flagged
+    )
+
+
+def _trial_row(ordinal: int, trial: PlannedTrial) -> Row:
+    battle = trial.battle
+    return (
+        ordinal,
+        trial.key,
+        trial.protocol,
+        trial.respondent,
+        trial.instruction,
+        *((battle.model_a, battle.model_b, battle.swapped) if battle is not None else (None, None, None)),
+        list(trial.shown),
+        trial.repeat,
+        None if battle is None else battle.gap,
+    )
+
+
+def sent_today(store: Store, lanes: Sequence[int]) -> list[tuple[float, int]]:
+    """Calls that left by some lanes in the last day: seconds ago, rounded down, and how many."""
+    return store.read("sent_lately", now=store.clock.wall(), lanes=list(lanes))
+
+
+def written_already(store: Store, campaign: int) -> list[tuple[str, str, int]]:
+    """Contestants of a campaign that have answers to what it would ask them: name, first instruction, how many."""
+    return store.read("written_already", campaign=campaign)
+
+
+def answered(store: Store, campaign: int) -> list[int]:
+    """Trials of a campaign in force whose replies are a contestant's own text that is no completion yet, by number."""
+    return [number for (number,) in store.read("answered", campaign=campaign)]
+
+
+def rounds(store: Store, campaign: int) -> tuple[Round, ...]:
+    """The rounds of the plan in force, in order."""
+    return tuple(Round(*row) for row in store.read("rounds", campaign=campaign))

@@ -1,0 +1,218 @@
+"""What of a plan is settled, failed or left to ask, in memory that hardly grows with the plan.
+
+A join of plan and verdicts holds both in hash tables: 100 bytes a trial and more. Trials are numbered without gaps, so
+here each state is one byte a trial, filled by ranges of rows. Views `planned` and `missing` of the schema say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from venire.storage.store.store import Store
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "Forecast",
+    "Left",
+    "PaidRow",
+    "Standing",
+    "by_number",
+    "forecast",
+    "paid",
+    "parts",
+    "pending",
+    "respondents",
+    "standing",
+]
+
+_AT_ONCE = 1 << 17
+_PAID = ("respondent", "calls", "nano", "tokens")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Standing:
+    """Which trials are planned, settled and failed: truth values by trial number; number 0 is no trial's.
+
+    A trial may be settled or failed without being planned here: other campaigns share it.
+    """
+
+    planned: NDArray[np.bool_]
+    settled: NDArray[np.bool_]
+    failed: NDArray[np.bool_]
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Trials that are still to be asked, by number."""
+        return self.planned & ~self.settled & ~self.failed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Left:
+    """Trials left to ask in plan order, by number, with the respondent that each is for."""
+
+    trials: NDArray[np.int64]
+    respondents: NDArray[np.int16]
+
+    def of(self, *respondents: int) -> Left:
+        """What is left for some respondents, in plan order."""
+        wanted = np.isin(self.respondents, respondents)
+        return Left(self.trials[wanted], self.respondents[wanted])
+
+    def among(self, trials: Collection[int] | None) -> Left:
+        """What is left of some trials, in plan order; None: of all."""
+        if trials is None:
+            return self
+        wanted = np.isin(self.trials, list(trials))
+        return Left(self.trials[wanted], self.respondents[wanted])
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """Trials left for one respondent, and the characters of the texts that they show: of all, and of the shortest."""
+
+    respondent: int
+    trials: int
+    characters: int
+    shortest: int
+
+
+@dataclass(frozen=True, slots=True)
+class PaidRow:
+    """What a campaign paid for one respondent: calls, nano-dollars, tokens; what is not known as it was reserved."""
+
+    respondent: int
+    model: str
+    calls: int
+    nano: int
+    tokens: int
+
+
+def paid(store: Store, campaign: int) -> tuple[PaidRow, ...]:
+    """What a campaign paid, by respondent."""
+    models: dict[int, str] = dict(store.read("respondent_models"))
+    ((last,),) = store.read("last_attempt")
+    found: dict[int, NDArray[np.int64]] = {}
+    for part in parts(store, "paid_between", last, campaign=campaign):
+        for respondent, *sums in zip(*(part[name].tolist() for name in _PAID), strict=True):
+            found[respondent] = found.get(respondent, 0) + np.array(sums, dtype=np.int64)
+    return tuple(PaidRow(number, models[number], *found[number].tolist()) for number in sorted(found))
+
+
+def standing(store: Store, campaign: int) -> Standing:
+    """How every trial of a campaign stands; safe in any thread while the writer is at work."""
+    return _Reader(store, campaign).standing()
+
+
+def respondents(store: Store, trials: int) -> NDArray[np.int16]:
+    """The respondent of every trial up to number `trials`, by trial number."""
+    found = np.zeros(trials + 1, dtype=np.int16)
+    for part in parts(store, "respondents_between", trials):
+        found[part["trial"]] = part["respondent"]
+    return found
+
+
+def pending(store: Store, campaign: int) -> Left:
+    """What is left to ask, in plan order."""
+    reader = _Reader(store, campaign)
+    left = ~reader.settled() & ~reader.failed()
+    places: list[NDArray[np.int64]] = []
+    parts: list[NDArray[np.int64]] = []
+    for part in reader.planned():
+        chosen = left[part["trial"]]
+        places.append(part["round"][chosen].astype(np.int64) << 40 | part["ordinal"][chosen])
+        parts.append(part["trial"][chosen])
+    trials = _joined(parts)
+    if not _ascending(places):  # rows may lie in another order than they were written in
+        trials = trials[np.argsort(_joined(places), kind="stable")]
+    places.clear()
+    return Left(trials, respondents(store, reader.trials)[trials])
+
+
+def _joined(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """One array of the parts, which are gone from the list then: both at once would be twice the memory."""
+    whole = np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+    parts.clear()
+    return whole
+
+
+def _ascending(parts: list[NDArray[np.int64]]) -> bool:
+    filled = [part for part in parts if len(part)]
+    within = all(bool(np.all(part[1:] > part[:-1])) for part in filled)
+    return within and all(before[-1] < after[0] for before, after in pairwise(filled))
+
+
+def forecast(
+    store: Store, campaign: int, referenced: Collection[int] = (), *, only: Collection[int] | None = None
+) -> tuple[Forecast, ...]:
+    """Trials left and their characters, by respondent; those in `referenced` are shown reference answers as well.
+
+    `only` are the trials that are counted; None: all.
+    """
+    missing = standing(store, campaign).missing
+    if only is not None:
+        missing[~np.isin(np.arange(len(missing)), list(only))] = False
+    asked, with_reference = (by_number(store, "instruction_lengths", of) for of in ("characters", "referenced"))
+    found: dict[int, tuple[int, int, int]] = {}
+    for part in parts(store, "shown_between", len(missing) - 1):
+        chosen = missing[part["trial"]]
+        column = {name: values[chosen] for name, values in part.items()}
+        for number in np.unique(column["respondent"]).tolist():
+            of = column["respondent"] == number
+            lengths = with_reference if number in referenced else asked
+            its = lengths[column["instruction"][of]] + column["shown"][of]
+            trials, characters, shortest = found.get(number, (0, 0, int(its[0])))
+            found[number] = trials + len(its), characters + int(its.sum()), min(shortest, int(its.min()))
+    return tuple(Forecast(number, *found[number]) for number in sorted(found))
+
+
+class _Reader:
+    """Reads of one campaign up to what was there at its construction: rows that come meanwhile are left out."""
+
+    def __init__(self, store: Store, campaign: int) -> None:
+        self._store = store
+        self._campaign = campaign
+        ((self.trials, self._last_plan, self._last_verdict),) = store.read("last_rows")
+
+    def standing(self) -> Standing:
+        planned = np.zeros(self.trials + 1, dtype=np.bool_)
+        for part in self.planned():
+            planned[part["trial"]] = True
+        return Standing(planned, self.settled(), self.failed())
+
+    def planned(self) -> Iterator[Mapping[str, NDArray[Any]]]:
+        return parts(self._store, "planned_between", self._last_plan, campaign=self._campaign)
+
+    def settled(self) -> NDArray[np.bool_]:
+        found = np.zeros(self.trials + 1, dtype=np.bool_)
+        for part in parts(self._store, "settled_between", self._last_verdict):
+            found[part["trial"]] = True
+        return found
+
+    def failed(self) -> NDArray[np.bool_]:
+        found = np.zeros(self.trials + 1, dtype=np.bool_)
+        trials = self._store.arrays("failed_trials")["trial"]
+        found[trials[trials <= self.trials]] = True
+        return found
+
+
+def parts(store: Store, name: str, last: int, **parameters: Any) -> Iterator[Mapping[str, NDArray[Any]]]:
+    """Columns of a named query by ranges of row or trial numbers up to `last`."""
+    for low in range(0, last + 1, _AT_ONCE):
+        columns = store.arrays(name, low=low, high=min(low + _AT_ONCE - 1, last), **parameters)
+        yield {column: np.ma.getdata(values) for column, values in columns.items()}
+        store.shed()
+
+
+def by_number(store: Store, name: str, column: str = "characters", **parameters: Any) -> NDArray[np.int64]:
+    """Lengths by number, from a column of a named query."""
+    columns = store.arrays(name, **parameters)
+    found = np.zeros(int(columns["id"].max(initial=0)) + 1, dtype=np.int64)
+    found[columns["id"]] = columns[column]
+    return found

@@ -1,0 +1,244 @@
+"""What the store hands to ratings and reports: verdicts as arrays, and the labels beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from venire.arena.ballots import Ballots
+from venire.arena.battles import Battles
+from venire.arena.records import Origin
+from venire.storage.plans.trial_states import Standing, respondents, standing
+from venire.storage.store.store import Store
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "Accounts",
+    "CampaignRow",
+    "JudgeRow",
+    "Progress",
+    "accounts",
+    "ballots",
+    "battles",
+    "battles_and_texts",
+    "battles_in_time",
+    "campaigns",
+    "elos",
+    "families",
+    "judge_progress",
+    "judges",
+    "progress",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignRow:
+    """A campaign of a store, by number and name."""
+
+    id: int
+    name: str
+    seed: int
+    started_at: str
+    planned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeRow:
+    """A judge of a campaign under its name there."""
+
+    name: str
+    respondent: int
+    model: str
+    protocol: str
+    origin: Origin
+    elo: float | None
+    family: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Trials in force: planned, settled, failed."""
+
+    planned: int
+    settled: int
+    failed: int
+
+    @property
+    def missing(self) -> int:
+        """Trials still to ask."""
+        return self.planned - self.settled - self.failed
+
+
+@dataclass(frozen=True, slots=True)
+class Accounts:
+    """What a campaign paid: nano-dollars in all, of it known and only reserved; calls, tokens, waits in ms."""
+
+    nano: int = 0
+    known: int = 0
+    unknown: int = 0
+    calls: int = 0
+    answered: int = 0
+    wait_ms: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+def campaigns(store: Store) -> tuple[CampaignRow, ...]:
+    """The campaigns of a store in the order they were started."""
+    return tuple(CampaignRow(*row) for row in store.read("campaigns"))
+
+
+def judges(store: Store, campaign: int) -> tuple[JudgeRow, ...]:
+    """The judges of a campaign, by name."""
+    return tuple(
+        JudgeRow(name, respondent, model, protocol, Origin(origin), elo, family)
+        for name, respondent, model, protocol, origin, elo, family in store.read("judges", campaign=campaign)
+    )
+
+
+def progress(store: Store, campaign: int, only: Collection[int] | None = None) -> Progress:
+    """How far a campaign is; `only` are the trials that are counted, None: all."""
+    states = _exclusive(standing(store, campaign))
+    if only is not None:
+        return Progress(*(int(np.count_nonzero(state[list(only)])) for state in states))
+    return Progress(*(int(np.count_nonzero(state)) for state in states))
+
+
+def judge_progress(store: Store, campaign: int) -> dict[str, Progress]:
+    """How far a campaign is with each of its judges, by name."""
+    states = _exclusive(standing(store, campaign))
+    judged_by = respondents(store, len(states[0]) - 1)
+    size = int(judged_by.max(initial=0)) + 1
+    planned, settled, failed = (np.bincount(judged_by[state], minlength=size).tolist() for state in states)
+    return {
+        row.name: Progress(planned[row.respondent], settled[row.respondent], failed[row.respondent])
+        for row in judges(store, campaign)
+        if row.respondent < size and planned[row.respondent]
+    }
+
+
+def _exclusive(now: Standing) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Planned, and of these settled, and failed without being settled."""
+    settled = now.planned & now.settled
+    return now.planned, settled, now.planned & now.failed & ~settled
+
+
+def accounts(store: Store, campaign: int) -> Accounts:
+    """What a campaign paid."""
+    rows = store.read("spend", campaign=campaign)
+    return Accounts(*rows[0]) if rows else Accounts()
+
+
+def elos(store: Store) -> dict[str, float]:
+    """Known ratings by model name, in Elo points."""
+    return {name: elo for name, _, elo, _ in store.read("models") if elo is not None}
+
+
+def families(store: Store) -> dict[str, str]:
+    """Known families by model name."""
+    return {name: family for name, _, _, family in store.read("models") if family is not None}
+
+
+def battles(store: Store, campaign: int) -> Battles:
+    """The verdicts of a campaign as arrays, names in alphabetical order so that no estimate depends on numbering."""
+    return _battles(store, campaign, store.arrays("battles", campaign=campaign))
+
+
+def battles_in_time(store: Store, campaign: int) -> tuple[Battles, NDArray[np.float64], int]:
+    """The same with when each verdict was given (seconds since 1970, NaN: not known), and how many are planned.
+
+    The covariate `length` is A's length in characters less B's, over both.
+    """
+    columns = store.arrays("battles_in_time", campaign=campaign)
+    seconds = np.ma.filled(np.ma.asarray(columns["told_at"], dtype=np.float64), np.nan)
+    found = replace(_battles(store, campaign, columns), features={"length": np.asarray(_plain(columns["length"]))})
+    return found, seconds, int(store.read("battles_planned", campaign=campaign)[0][0])
+
+
+def battles_and_texts(store: Store, campaign: int) -> tuple[Battles, list[str], list[str]]:
+    """The same with the texts of A and of B, one a verdict; a text that is shown often is held once."""
+    columns = store.arrays("battles", campaign=campaign)
+    texts: dict[int, str] = dict(store.read("battle_texts", campaign=campaign))
+    text_a, text_b = ([texts[one] for one in _plain(columns[f"completion_{side}"]).tolist()] for side in "ab")
+    return _battles(store, campaign, columns), text_a, text_b
+
+
+def ballots(store: Store, campaign: int) -> tuple[Ballots, NDArray[np.int8]]:
+    """What judges of several completions said in a campaign, names in alphabetical order, and each ballot's status.
+
+    A ballot that was not read ranks nothing. A model that was not shown is not on a ballot.
+    """
+    found = store.arrays("campaign_ballots", campaign=campaign)
+    columns = {name: _plain(column) for name, column in found.items()}
+    # Of a reply that was not read there are no places; 0 is a completion that was not ranked.
+    place = np.ma.filled(np.ma.asarray(found["place"], dtype=np.float64), 0.0)
+    _, first, ballot = np.unique(columns["trial"], return_index=True, return_inverse=True)
+    models, model = _encode(columns["model"], dict(store.read("model_names")))
+    heads = {name: column[first] for name, column in columns.items()}
+    judge_names, judge = _encode(heads["respondent"], {row.respondent: row.name for row in judges(store, campaign)})
+    instructions, instruction = _encode(heads["instruction"], dict(store.read("instruction_names")))
+    rank = np.full((len(first), len(models)), np.nan)
+    rank[ballot, model] = np.where(place > 0, place, np.inf)
+    order = np.lexsort([heads["repeat"], instruction, judge])
+    return Ballots(
+        models=models,
+        judges=judge_names,
+        instructions=instructions,
+        judge=judge[order],
+        instruction=instruction[order],
+        repeat=heads["repeat"][order].astype(np.int32),
+        rank=rank[order],
+    ), heads["status"][order].astype(np.int8)
+
+
+def _battles(store: Store, campaign: int, columns: Mapping[str, Any]) -> Battles:
+    model_names: dict[int, str] = dict(store.read("model_names"))
+    instruction_names: dict[int, str] = dict(store.read("instruction_names"))
+    judge_names = {row.respondent: row.name for row in judges(store, campaign)}
+    sides = np.concatenate([_plain(columns["model_a"]), _plain(columns["model_b"])])
+    models, model_codes = _encode(sides, model_names)
+    judge_list, judge_codes = _encode(_plain(columns["respondent"]), judge_names)
+    instructions, instruction_codes = _encode(_plain(columns["instruction"]), instruction_names)
+    half = len(model_codes) // 2
+    return Battles(
+        models=models,
+        judges=judge_list,
+        instructions=instructions,
+        model_a=model_codes[:half],
+        model_b=model_codes[half:],
+        judge=judge_codes,
+        instruction=instruction_codes,
+        repeat=_plain(columns["repeat"]).astype(np.int32),
+        swapped=_plain(columns["swapped"]).astype(np.bool_),
+        status=_plain(columns["status"]).astype(np.int8),
+        label=_plain(columns["label"]).astype(np.int8),
+        score=_scores(columns["score"]),
+    )
+
+
+def _scores(column: Any) -> NDArray[np.float64] | None:
+    """NaN where a verdict has no score; None where no verdict has one."""
+    scores = np.ma.filled(np.ma.asarray(column, dtype=np.float64), np.nan)
+    return None if bool(np.isnan(scores).all()) else np.asarray(scores)
+
+
+def _plain(column: Any) -> NDArray[Any]:
+    return np.ma.getdata(column)
+
+
+def _encode(numbers: NDArray[Any], names: Mapping[int, str]) -> tuple[tuple[str, ...], NDArray[np.int32]]:
+    """The names that occur, sorted, and each row's position among them.
+
+    Ids count from 1 without gaps, so that a table by id costs far less than sorting the rows.
+    """
+    occurs = np.zeros(int(numbers.max(initial=0)) + 1, dtype=np.bool_)
+    occurs[numbers] = True
+    ordered = sorted(np.flatnonzero(occurs).tolist(), key=names.__getitem__)
+    position = np.zeros(len(occurs), dtype=np.int32)
+    position[ordered] = np.arange(len(ordered), dtype=np.int32)
+    return tuple(names[number] for number in ordered), position[numbers]

@@ -1,0 +1,180 @@
+"""Another reading of the replies on record: put beside the verdicts in force, compared with them, kept whole or not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, NamedTuple
+
+import duckdb
+import numpy as np
+
+from venire.arena.errors import StoreError
+from venire.storage.store.sql import query
+from venire.storage.store.store import Store
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Asked", "Change", "Comparison", "Draft", "Example", "ReadVerdict", "last_faults"]
+
+Said = tuple[int, int | None, bool]
+"""Status and label of a verdict, as the store has them, and whether it is of a battle."""
+
+
+class ReadVerdict(NamedTuple):
+    """A verdict as it goes into the draft, columns as in the table `verdict`."""
+
+    trial: int
+    status: int
+    rule: str
+    label: int | None
+    score: float | None
+    criteria: list[float] | None
+    places: list[int] | None
+    answered: bool
+    flagged: bool
+    unasked: bool
+    """Whether today's protocol would ask a step that is not on record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How a respondent was asked."""
+
+    model: str
+    protocol: str
+    options: Mapping[str, str]
+    key: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """How many verdicts were one thing before and are another now."""
+
+    earlier: Said
+    now: Said
+    verdicts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One verdict that changed, with what was judged."""
+
+    judge: str
+    instruction: str
+    models: tuple[str, ...]
+    """In the order shown."""
+    repeat: int
+    earlier: Said
+    now: Said
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A reading beside the verdicts in force; `same` counts those equal in status, label, score and rule."""
+
+    verdicts: int
+    same: int
+    scores: int
+    """Verdicts of which nothing but the score differs, or the score and the rule."""
+    unasked: int
+    """Verdicts for which today's protocol would ask a step that is not on record."""
+    by_this_parser: bool
+    """Whether every verdict in force was read by the same parser."""
+    changes: tuple[Change, ...]
+    rules: tuple[tuple[str, str, int], ...]
+    """Rule before, rule now, number of verdicts."""
+    examples: tuple[Example, ...]
+
+
+class Draft:
+    """A reading under way, of the verdicts in force for some campaigns.
+
+    It grows in a temporary table outside the store's file, and goes into it in one transaction: a process that is
+    killed on the way leaves nothing of it behind.
+    """
+
+    def __init__(self, store: Store, campaigns: Sequence[int]) -> None:
+        self._store = store
+        self._campaigns = list(campaigns)
+        store.rows("stage_earlier", campaigns=self._campaigns)
+        store.rows("stage_verdicts")
+        self._appender = store.connection.appender("read_verdict")
+
+    def __enter__(self) -> Draft:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._appender.clear()
+        self._store.rows("drop_verdicts")
+        self._store.rows("drop_earlier")
+
+    def trials(self) -> NDArray[np.int64]:
+        """The trials to read, in ascending order: those that share row groups are together."""
+        with self._told():
+            columns = self._store.connection.execute(query("trials_to_read")).fetchnumpy()
+        return np.asarray(np.ma.getdata(columns["trial"]), dtype=np.int64)
+
+    def respondents(self) -> dict[int, Asked]:
+        """How the respondents of these trials were asked, by number."""
+        return {
+            number: Asked(model, protocol, json.loads(options), bytes(key))
+            for number, model, protocol, options, key in self._store.rows("respondents_to_read")
+        }
+
+    def unsent(self, rule: str) -> frozenset[int]:
+        """The trials that are too long by this rule: their request was counted and not sent, so no attempt says why."""
+        return frozenset(trial for (trial,) in self._store.rows("unsent", rule=rule))
+
+    def add(self, verdicts: list[ReadVerdict]) -> None:
+        """Put verdicts into the draft."""
+        with self._told():
+            self._appender.append_rows(verdicts)
+            self._appender.flush()
+
+    def compare(self, parser: str, *, examples: int) -> Comparison:
+        """The draft beside what is in force, with at most so many examples."""
+        rows = self._store.rows
+        verdicts, same, scores, unasked, by_this_parser = rows("reading_totals", parser=parser)[0]
+        found = rows("reading_examples", campaigns=self._campaigns, limit=examples)
+        return Comparison(
+            verdicts,
+            same,
+            scores,
+            unasked,
+            by_this_parser,
+            tuple(Change((a, b, of), (c, d, of), count) for of, a, b, c, d, count in rows("reading_changes")),
+            tuple((before, now, count) for before, now, count in rows("reading_rules")),
+            tuple(
+                Example(judge, instruction, tuple(models), repeat, (a, b, of), (c, d, of))
+                for judge, instruction, models, repeat, of, a, b, c, d in found
+            ),
+        )
+
+    def keep(self, parser: str) -> int:
+        """Append the draft to the store as a reading of its own, in force from now on; returns its number."""
+        with self._store.commit() as commit:
+            commit.run("append_reading", parser=parser, now=self._store.clock.wall())
+            number: int = self._store.rows("reading_id", parser=parser)[0][0]
+            commit.run("keep_reading", reading=number, batch=commit.batch)
+        return number
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except duckdb.Error as error:
+            reason = str(error).splitlines()[0]
+            raise StoreError(f"no room for another reading of the store {self._store.path}: {reason}") from error
+
+
+def last_faults(store: Store, trials: NDArray[np.int64]) -> dict[tuple[int, int], int]:
+    """(trial, step) to the fault of its last attempt, for the steps of a chunk whose last attempt brought no reply."""
+    bounds = {"low": int(trials.min()), "high": int(trials.max()), "ids": trials.tolist()}
+    return {(trial, step): fault for trial, step, fault in store.read("last_faults", **bounds)}

@@ -1,0 +1,113 @@
+"""DuckDB's connection to a store's file: its settings, its schema, its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from venire.arena.clock import Clock
+from venire.arena.errors import InputError
+from venire.storage.store.sql import migrations, query
+
+__all__ = ["MEMORY", "THREADS", "Row", "close", "connect", "fetch", "first_line", "migrate", "quoted", "rescued_paths"]
+
+MEMORY = "1GB"
+THREADS = 2
+"""What DuckDB may use: a group of rows with texts of megabytes is held whole."""
+
+_SHUT = ("set python_enable_replacements = false", "set enable_external_access = false")
+"""Once a store is attached no file and no variable is opened through its connection; DuckDB does not take this back.
+
+The one exception is the copy of a store that was taken away: it is made through this connection or not at all.
+"""
+
+
+_ENDINGS = ("", ".wal", ".wal.checkpoint", ".wal.recovery")
+"""Of the files that DuckDB makes of a database."""
+
+Row = tuple[Any, ...]
+
+
+def rescued_paths(store: Path) -> tuple[Path, ...]:
+    """Where a run writes what it holds of a store that was taken away under it: to the first that is free."""
+    return tuple(store.with_name(f"{store.name}.rescued{end}") for end in ("", *(f"-{n}" for n in range(2, 10))))
+
+
+def connect(path: Path) -> duckdb.DuckDBPyConnection:
+    """Attach a store's file as `venire`, made when it is not there. Raises InputError for what DuckDB does not take."""
+    connection = duckdb.connect(":memory:")
+    for setting in (
+        "set enable_progress_bar = false",
+        "set wal_autocheckpoint = '100GB'",
+        f"set memory_limit = '{MEMORY}'",
+        f"set threads = {THREADS}",
+        "set preserve_insertion_order = false",
+        "set TimeZone = 'UTC'",
+        "set max_temp_directory_size = '8GB'",  # a greedy query ends before the disk is full
+        f"set temp_directory = {quoted(path.absolute().with_name(path.name + '.tmp'))}",
+    ):
+        connection.execute(setting)
+    allowed = ", ".join(quoted(one.with_name(one.name + end)) for one in rescued_paths(path) for end in _ENDINGS)
+    try:
+        connection.execute(f"attach {quoted(path)} as venire (type duckdb, row_group_size 4096)")
+        connection.execute("use venire")
+        connection.execute(f"set allowed_paths = [{allowed}]")
+        for setting in _SHUT:
+            connection.execute(setting)
+    except duckdb.Error as error:
+        connection.close()
+        raise InputError(f"cannot open {path} as a store: {first_line(error)}") from error
+    return connection
+
+
+def close(connection: duckdb.DuckDBPyConnection, *, fold: bool) -> None:
+    """Close a connection; DuckDB would fold the log in by itself, ready or not."""
+    if not fold:
+        with suppress(duckdb.Error):  # it has given the connection up, and writes no more
+            connection.execute("pragma disable_checkpoint_on_shutdown")
+    connection.close()
+
+
+def migrate(connection: duckdb.DuckDBPyConnection, path: Path, clock: Clock) -> None:
+    """Bring a file to today's schema. Raises InputError for a file of something else and for a newer format."""
+    tables = {name for (name,) in fetch(connection, "tables", {})}
+    if tables and "store" not in tables:
+        raise InputError(f"{path} is a DuckDB file of something else: name another store")
+    found = fetch(connection, "read_store", {})[0][0] if tables else 0
+    newest = migrations()[-1][0]
+    if found > newest:
+        raise InputError(
+            f"the store {path} has format {found} and this Venire reads up to {newest}: install a newer Venire"
+        )
+    for number, name, text in migrations():
+        if number <= found:
+            continue
+        connection.begin()
+        connection.execute(text)
+        now = clock.wall()
+        if number == 1:
+            connection.execute(query("insert_store"), {"format": number, "version": version("venire"), "now": now})
+        connection.execute(query("update_format"), {"format": number})
+        connection.execute(query("insert_migration"), {"number": number, "name": name, "now": now})
+        connection.commit()
+
+
+def fetch(connection: duckdb.DuckDBPyConnection, name: str, parameters: Mapping[str, Any]) -> list[Row]:
+    """All rows of a named query."""
+    rows: list[Row] = connection.execute(query(name), dict(parameters)).fetchall()
+    return rows
+
+
+def quoted(path: Path) -> str:
+    """A path as a string of SQL."""
+    return "'" + str(path).replace("'", "''") + "'"
+
+
+def first_line(error: Exception) -> str:
+    """What DuckDB says, without its notes on where."""
+    return str(error).splitlines()[0]

@@ -1,0 +1,188 @@
+"""What a run that ended without notice left beside its store, brought into it at the next opening."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from venire.arena.errors import Fault, InputError, StoreError
+from venire.storage.store.connection import first_line, quoted, rescued_paths
+from venire.storage.store.journal import Announcement, LeftBehind, Rows, journal_path, read_journal
+from venire.storage.store.location import is_open_here, log_path
+
+if TYPE_CHECKING:
+    from venire.storage.store.store import Store
+
+__all__ = ["FAULT_COLUMN", "Recovered", "recover", "recovered", "rescue"]
+
+
+FAULT_COLUMN = 7
+"""Place of the column `fault` in a row of `attempt`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What the journal of the last run gave: replies that the store could not take then, calls without an answer.
+
+    `reserved` is what was set aside for the latter, in nano-dollars; `lost_commits` those that a damaged log took.
+    """
+
+    calls: int = 0
+    reserved: int = 0
+    replies: int = 0
+    lost_commits: int = 0
+
+
+class _TakenBack(Exception):
+    """A row that would have been taken."""
+
+
+def recover(store: Store, *, accept_loss: bool = False) -> Recovered:
+    """Bring what a run left in its journal into the store; the journal goes once all of it is in the file.
+
+    Each step is one commit that is known again when it was made already, so that a kill in here changes nothing.
+
+    Raises InputError when the journal is another store's, or knows of commits that the store no longer has, unless
+    `accept_loss` is true; StoreError when the store cannot be written.
+    """
+    left = read_journal(store.path)
+    if left is None:
+        journal_path(store.path).unlink(missing_ok=True)
+        return Recovered()
+    if left.store_id != store.constant:
+        raise InputError(
+            f"{journal_path(store.path)} belongs to another store than {store.path}: a run wrote to a store of that "
+            "name that is not there any more. Put that store back, or move the journal away"
+        )
+    gone = max(0, left.batch - store.batch)
+    if gone and not accept_loss:
+        raise InputError(_lost(store, left))
+    if gone:
+        store.batch = left.batch - 1  # numbers go on, so that what the journal holds keeps its places
+        _note(store, left, "commits lost", {"commits": gone, "rows": left.running - store.running})
+    try:
+        replies = _take_spilled(store, left)
+    except StoreError as error:
+        raise StoreError(
+            f"{error}. What the last run could not write is still kept in {journal_path(store.path)}: make room on the "
+            "disk and try again"
+        ) from error
+    lost = _unanswered(store, left)
+    found = Recovered(len(lost), sum(one.reserved for one in lost), replies, gone)
+    if lost:
+        with store.commit() as commit:
+            commit.append(store.appender("attempt"), [_attempt(one, left, commit.batch) for one in lost])
+    if found != Recovered():
+        facts = {"replies": found.replies, "calls": found.calls, "reserved": found.reserved}
+        _note(store, left, "recovered", facts)
+    if store.checkpoint():
+        journal_path(store.path).unlink(missing_ok=True)
+    return found
+
+
+def recovered(store: Store) -> Recovered:
+    """What was recovered since the last run that ended with notice, whichever command opened the store first."""
+    sums: Counter[str] = Counter()
+    for kind, detail in store.read("recovered"):
+        found = json.loads(detail)
+        sums.update({"lost_commits": found["commits"]} if kind == "commits lost" else found)
+    return Recovered(**sums)
+
+
+def _take_spilled(store: Store, left: LeftBehind) -> int:
+    """Write the rows that DuckDB could not take, each group under its own number; returns how many were replies."""
+    replies = refused = 0
+    for group in left.spilled:
+        kept: Rows = group.rows
+        try:
+            if group.batch > store.batch:  # else it was written after all, or by a recovery that was cut short
+                _write(store, group.rows)
+        except (duckdb.Error, ValueError):  # a row that no table takes must not keep the store closed for ever
+            kept = [row for row in group.rows if _fits(store, row)]
+            _write(store, kept)
+            refused += len(group.rows) - len(kept)
+        replies += sum(table == "attempt" and row[FAULT_COLUMN] == Fault.NONE for table, row in kept)
+    if refused:  # told last: each group has a number of its own, and this commit takes the next
+        _note(store, left, "rows refused", {"rows": refused})
+    return replies
+
+
+def _write(store: Store, rows: Rows) -> None:
+    with store.commit() as commit:
+        for name in dict.fromkeys(table for table, _ in rows):
+            commit.append(store.appender(name), [(*row, commit.batch) for table, row in rows if table == name])
+
+
+def _fits(store: Store, row: tuple[str, tuple[Any, ...]]) -> bool:
+    """Whether the table takes a row, tried and taken back."""
+    try:
+        with store.commit() as commit:
+            commit.append(store.appender(row[0]), [(*row[1], commit.batch)])
+            raise _TakenBack
+    except _TakenBack:
+        return True
+    except (duckdb.Error, ValueError):
+        return False
+
+
+def _unanswered(store: Store, left: LeftBehind) -> list[Announcement]:
+    known = {tuple(row) for row in store.rows("attempts_of", trials=sorted({one.trial for one in left.announced}))}
+    return [one for one in left.announced if (one.trial, one.step, one.number) not in known]
+
+
+def _attempt(one: Announcement, left: LeftBehind, batch: int) -> tuple[Any, ...]:
+    nothing = (None,) * 6
+    told = "announced, and the process ended before an answer was on disk"
+    head = (left.campaign, one.trial, one.step, one.number, one.lane, left.started_at, None, int(Fault.UNANSWERED))
+    return (
+        *(*head, None, told, *nothing, one.reserved, None),
+        *(None, None, b"", None, None, None, one.tokens, None, None, None, batch),
+    )
+
+
+def _note(store: Store, left: LeftBehind, kind: str, facts: dict[str, int]) -> None:
+    with store.commit() as commit:
+        now = store.clock.wall()
+        campaign, detail = left.campaign, json.dumps(facts)
+        commit.run("insert_event", now=now, campaign=campaign, kind=kind, detail=detail, batch=commit.batch)
+
+
+def _lost(store: Store, left: LeftBehind) -> str:
+    return (
+        f"the store {store.path} has lost its last {left.batch - store.batch} commits ({left.running - store.running} "
+        f"rows): the journal beside it knows of them. Its log {store.path}.wal was cut or removed, or an older copy "
+        "was put in its place. Put the right files back; or accept the loss with `venire store accept-loss "
+        f"{store.path}`: calls whose replies are gone then count as unanswered, and are asked again"
+    )
+
+
+def rescue(store: Store) -> Path:
+    """Write all that a store holds to `<store>.rescued`, after its own file was removed or replaced under the run.
+
+    The process still has the file, wherever its name is now. Its log is folded into it when that still lies at the old
+    place, where it would spoil the store that is there now. Raises StoreError when the copy cannot be written.
+    """
+    target = next((one for one in rescued_paths(store.path) if not one.exists()), None)
+    log = log_path(store.path)
+    if target is None:
+        raise StoreError(f"{rescued_paths(store.path)[-1]} and all before it are there already: nothing was written")
+    try:
+        store.connection.execute(f"attach {quoted(target)} as rescued (row_group_size 4096)")
+        store.connection.execute("copy from database venire to rescued")
+        store.connection.execute("detach rescued")
+    except duckdb.Error as error:
+        for end in ("", ".wal"):  # half a copy opens as a store too
+            target.with_name(target.name + end).unlink(missing_ok=True)
+        raise StoreError(f"{target} cannot be written: {first_line(error)}") from error
+    if store.is_elsewhere() and is_open_here(log):  # ours, so that DuckDB may remove it
+        try:
+            store.connection.execute("checkpoint")  # the file is whole again, wherever its name is now
+        except duckdb.Error:
+            log.unlink(missing_ok=True)
+    store.end_journal()
+    return target

@@ -1,0 +1,400 @@
+"""Opening a store, its identity and its commits; what is in it is read and written by the modules beside this one."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from uuid import UUID
+
+import duckdb
+
+from venire.arena.clock import Clock, SystemClock
+from venire.arena.errors import InputError, StoreError
+from venire.storage.store.connection import (
+    MEMORY,
+    THREADS,
+    Row,
+    close,
+    connect,
+    fetch,
+    first_line,
+    migrate,
+    rescued_paths,
+)
+from venire.storage.store.journal import LEAST_SLOTS, Journal, read_journal
+from venire.storage.store.location import Place, flush, log_path
+from venire.storage.store.locking import StoreLock
+from venire.storage.store.recovery import Recovered, recover
+from venire.storage.store.sql import query
+from venire.storage.store.texts import Texts
+
+__all__ = ["Commit", "Row", "Store", "open_store"]
+
+_LONG_LOG = 32 << 20
+"""Reading a log of 50 MB back takes 130 MB of memory after a kill; folding one in takes 5 to 8 ms a megabyte."""
+
+_SPARE_BYTES = 1 << 20
+"""What a checkpoint may need on the disk beside the size of the log."""
+
+_KEPT = "8MB"
+"""What `shed` leaves of the blocks that were read."""
+
+
+class Store:
+    """An open store and its one writing connection; made by `open_store`, closed by `close` or the end of a `with`."""
+
+    def __init__(self, path: Path, connection: duckdb.DuckDBPyConnection, lock: StoreLock, clock: Clock) -> None:
+        self.path = path
+        self.clock = clock
+        self.connection = connection
+        self.journal: Journal | None = None
+        """The journal of a run; None while no campaign runs."""
+        self._lock = lock
+        self._closed = False
+        self._failed: StoreError | None = None
+        self._log_is_open = False
+        """Whether DuckDB has its log open: it is opened by name, and that may be another store's by then."""
+        self.texts = Texts(self)
+        self.loading = threading.Lock()
+        """Held while a chunk of trials is read: several at once take their memory several times."""
+        self._door = threading.Lock()
+        self._inside = 0
+        """Reads and commits under way."""
+        self._place = Place.of(path)
+        self.batch, self.running, written = map(int, self.rows("last_batch")[0])
+        if self.running != written:
+            raise StoreError(
+                f"the store {path} has lost commits: its ledger counts {self.running} rows and lists {written}; "
+                "restore the file and its .wal from a backup"
+            )
+        self.recovered = Recovered()
+        """What the last run left when it ended without notice, or could not write to the store."""
+        self.constant = UUID(self.rows("read_store")[0][1]).bytes
+
+    def rows(self, name: str, /, **parameters: Any) -> list[Row]:
+        """All rows of a named query; for small results."""
+        try:
+            with self._at_work():
+                return fetch(self.connection, name, parameters)
+        except duckdb.Error as error:
+            raise StoreError(f"the store {self.path} cannot be read: {first_line(error)}") from error
+
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        """A connection of its own to the same file, for one thread; to be closed."""
+        cursor = self.connection.cursor()
+        cursor.execute("use venire")
+        return cursor
+
+    def read(self, name: str, /, **parameters: Any) -> list[Row]:
+        """All rows of a named query on a cursor of its own: safe in any thread while the writer is at work."""
+        try:
+            with self._at_work(), self.cursor() as cursor:
+                return fetch(cursor, name, parameters)
+        except duckdb.Error as error:
+            raise StoreError(f"the store {self.path} cannot be read: {first_line(error)}") from error
+
+    def arrays(self, name: str, /, **parameters: Any) -> Mapping[str, Any]:
+        """Columns of a named query as NumPy arrays, by name."""
+        with self._at_work(), self.cursor() as cursor:
+            try:
+                columns: Mapping[str, Any] = cursor.execute(query(name), parameters).fetchnumpy()
+            except duckdb.Error as error:
+                raise StoreError(f"the store {self.path} cannot be read: {first_line(error)}") from error
+            return columns
+
+    @contextmanager
+    def commit(self) -> Iterator[Commit]:
+        """One transaction with its line in the ledger; rolled back whole when anything in it raises.
+
+        Raises StoreError when DuckDB cannot write.
+        """
+        if self._failed is not None:
+            raise self._failed
+        if not self._log_is_open and self.is_elsewhere():
+            raise StoreError(f"the store {self.path} was taken away: its log cannot be begun")
+        with self._at_work(), self._transaction() as commit:
+            yield commit
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Commit]:
+        commit = Commit(self)
+        try:
+            self.connection.begin()
+            yield commit
+            self.running += commit.written
+            self.connection.execute(
+                query("insert_ledger"),
+                {"batch": commit.batch, "now": self.clock.wall(), "written": commit.written, "running": self.running},
+            )
+            self.connection.commit()
+        except BaseException as error:
+            self._roll_back()
+            self._read_ledger()
+            if isinstance(error, (duckdb.IOException, duckdb.TransactionException, duckdb.FatalException)):
+                raise StoreError(f"the store {self.path} cannot be written: {first_line(error)}") from error
+            raise
+        self.batch = commit.batch
+        self._log_is_open = True
+        if self.journal is not None:
+            self.journal.mark(self.batch, self.running)
+
+    def give_up(self, error: StoreError) -> None:
+        """Refuse every later commit: what follows is kept in the journal, under the numbers that come next."""
+        self._failed = error
+
+    def _read_ledger(self) -> None:
+        """Whether a commit that failed was made all the same, as far as DuckDB still tells."""
+        with suppress(StoreError):
+            self.batch, self.running, _ = map(int, self.rows("last_batch")[0])
+
+    def _roll_back(self) -> None:
+        try:
+            self.connection.rollback()
+        except (duckdb.TransactionException, duckdb.FatalException):
+            return  # DuckDB had ended the transaction by itself, or will do nothing more for this connection
+
+    def appender(self, table: str) -> duckdb.Appender:
+        """An appender whose rows have the table's columns in their order, but `batch` last."""
+        columns = [name for (name,) in self.rows("columns", table=table) if name != "batch"]
+        return self.connection.appender(table, columns=[*columns, "batch"])
+
+    def divide_work(self, *, among: int = THREADS) -> None:
+        """Let DuckDB divide a statement's work among so many threads.
+
+        Small groups are written with less work by one: to hand parts of it to another takes longer than they do.
+        """
+        with suppress(duckdb.Error):  # one that has given the connection up does no more work
+            self.connection.execute(f"set threads = {among}")
+
+    def begin_journal(self, campaign: int, *, workers: int = 0, spill_bytes: int = 1 << 20) -> Journal:
+        """Start the journal of a run of so many workers; it goes when the store is closed with all of it in the file.
+
+        What is in the log is folded in first: a file that has never been can be told from no store at all by nothing.
+        Raises StoreError when there is no room on the disk for that, or for the journal.
+        """
+        if self.journal is not None:
+            self.journal.close(remove=True)
+        if not self.checkpoint() and self._place.now() is None:
+            raise StoreError(
+                f"the disk of {self.path} has {self._free_bytes() / 1e6:,.0f} MB free, and "
+                f"{(self.log_bytes + _SPARE_BYTES) / 1e6:,.0f} MB are needed to fold its log in: make room, try again"
+            )
+        now, slots = self.clock.wall(), LEAST_SLOTS + 2 * workers
+        self.journal = Journal(self.path, self.constant, campaign, now, slots=slots, spill_bytes=spill_bytes)
+        self.journal.mark(self.batch, self.running)
+        with self.commit():
+            pass  # DuckDB opens its log by name at the first commit: while the name is ours
+        return self.journal
+
+    def end_journal(self) -> None:
+        """Remove the journal, unless it keeps what the store could not take."""
+        if self.journal is not None and self._failed is None:
+            self.journal.close(remove=True)
+            self.journal = None
+
+    def is_elsewhere(self) -> bool:
+        """Whether the path names another file than the one that was opened, or none."""
+        return self._place.now() is not None
+
+    def displaced(self) -> str | None:
+        """What became of the store's files where they are no longer those that were opened, else None.
+
+        Found by device and inode: opening the file would drop DuckDB's lock on it.
+        """
+        if (found := self._place.now()) is not None:
+            return f"the store {self.path} was {found} while a run wrote to it"
+        if self.journal is not None and not self.journal.in_place():
+            return f"{self.journal.path} was removed while a run announced its calls in it"
+        return None
+
+    def checkpoint(self) -> bool:
+        """Fold the write-ahead log into the file; True when that is done. Other writers wait, readers do not.
+
+        Not begun where it could fail half-way, after which DuckDB gives the connection up: without room on the disk, or
+        when the file is not ours any more (DuckDB removes the log by its name, and that may be another store's).
+        """
+        if self.is_elsewhere():
+            return False
+        log = self.log_bytes
+        if not log:
+            return True
+        if self._free_bytes() < log + _SPARE_BYTES:
+            return False
+        try:
+            with self._at_work():
+                self.connection.execute("checkpoint")
+                self._log_is_open = False
+        except duckdb.Error as error:
+            raise StoreError(f"the log of the store {self.path} cannot be folded in: {first_line(error)}") from error
+        return True
+
+    def is_due(self, *, busy: bool = False) -> bool:
+        """Whether the log is long enough to be folded in: 32 MB, four times that while rows are waiting.
+
+        Less where the disk is nearly full: a folded log takes a third of its space.
+        """
+        log = self.log_bytes
+        return log > _LONG_LOG * (4 if busy else 1) or (log > _SPARE_BYTES and log > self._free_bytes() // 4)
+
+    def _free_bytes(self) -> int:
+        return shutil.disk_usage(self.path.parent).free
+
+    @contextmanager
+    def _at_work(self) -> Iterator[None]:
+        with self._door:
+            self._inside += 1
+        try:
+            yield
+        finally:
+            with self._door:
+                self._inside -= 1
+
+    def shed(self) -> None:
+        """Give the memory of blocks that were read back to the system, unless somebody reads or writes just now.
+
+        DuckDB keeps every block up to its limit; a scan of a million trials leaves 50 MB that are not read again.
+        """
+        with self._door:  # whoever comes meanwhile would meet the low limit, so they wait these milliseconds
+            if self._inside:
+                return
+            try:
+                self.connection.execute(f"set memory_limit = '{_KEPT}'")
+            except duckdb.Error:
+                pass  # no room, in memory or on a full disk: as much as could go is gone
+            finally:
+                self.connection.execute(f"set memory_limit = '{MEMORY}'")
+
+    @property
+    def log_bytes(self) -> int:
+        """Size of the write-ahead log in bytes."""
+        try:
+            return log_path(self.path).stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    def close(self) -> None:
+        """Fold the log in, close the file and give up the lock; safe to call twice."""
+        if self._closed:
+            return
+        self._closed = True
+        folded = False
+        try:
+            folded = self.checkpoint()
+        except StoreError:
+            pass  # everything committed is in the log, and the next start reads it from there
+        finally:
+            close(self.connection, fold=folded)
+            if folded:
+                self.end_journal()
+            if self.journal is not None:
+                self.journal.close(remove=False)
+            self._lock.release()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Commit:
+    """A transaction under way: counts the rows that it writes."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.batch = store.batch + 1
+        self.written = 0
+
+    def run(self, name: str, /, **parameters: Any) -> None:
+        """A named statement that writes; the rows it changed are counted."""
+        result = self.store.connection.execute(query(name), parameters).fetchall()
+        if len(result) == 1 and len(result[0]) == 1 and isinstance(result[0][0], int):
+            self.written += result[0][0]
+
+    def append(self, appender: duckdb.Appender, rows: list[Row]) -> None:
+        """Rows through an appender, flushed at once."""
+        try:
+            appender.append_rows(rows)
+            appender.flush()
+        except BaseException:
+            appender.clear()
+            raise
+        self.written += len(rows)
+
+
+def open_store(
+    path: Path | str, *, create: bool = True, clock: Clock | None = None, accept_loss: bool = False
+) -> Store:
+    """Open a store, making the file when it is not there and `create` is true.
+
+    Migrations are applied, and what a run that ended without notice left in its journal is brought in.
+
+    Raises InputError for a file that is missing, is not a store, has a newer format, or has lost commits (unless
+    `accept_loss` is true); StoreHeldError when another process owns it.
+    """
+    path = Path(path)
+    if path.is_symlink():
+        path = path.resolve()  # lock and log lie beside the file itself
+    if "?" in str(path):
+        raise InputError(f"a store's path may hold no question mark, which DuckDB reads otherwise: {path}")
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: name a store in it")
+    clock = clock or SystemClock()
+    new = not path.exists()
+    if new:
+        _refuse_to_begin_anew(path)
+    if new and not create:
+        raise InputError(f"there is no store {path}: `venire run FILE` makes one")
+    if not path.parent.is_dir():
+        raise InputError(f"the folder {path.parent} of the store {path.name} does not exist: make it first")
+    lock = StoreLock.acquire(path)
+    try:
+        _clear_what_a_killed_owner_left(path)
+        read_journal(path)  # one that this version cannot read is refused before anything is migrated
+        connection = connect(path)
+        try:
+            try:
+                migrate(connection, path, clock)
+            except duckdb.Error as error:
+                raise InputError(f"{path} cannot be used as a store: {first_line(error)}") from error
+            if new:
+                flush(path.parent)
+            store = Store(path, connection, lock, clock)
+            store.recovered = recover(store, accept_loss=accept_loss)
+            return store
+        except BaseException:
+            close(connection, fold=False)
+            raise
+    except BaseException:
+        lock.release()
+        raise
+
+
+def _refuse_to_begin_anew(path: Path) -> None:
+    """A store that is gone, of which something is left, was paid for: to begin anew what is left is cleared away."""
+    rescued = next((one for one in reversed(rescued_paths(path)) if one.exists()), None)
+    if rescued is not None:
+        raise InputError(
+            f"there is no store {path}, but what a run had of it is in {rescued}: put that in its place (mv {rescued} "
+            f"{path}), or move it away to begin anew"
+        )
+    left = [one for one in (path.with_name(path.name + end) for end in (".journal", ".wal")) if one.exists()]
+    if left:
+        raise InputError(
+            f"there is no store {path}, but {' and '.join(map(str, left))} of one that was there: put the store back, "
+            "or remove what is left of it to begin anew"
+        )
+
+
+def _clear_what_a_killed_owner_left(path: Path) -> None:
+    """A socket that nobody serves, and what DuckDB could not hold in memory; the caller owns the store."""
+    with suppress(OSError):  # whatever else stands there is not ours
+        path.with_name(path.name + ".sock").unlink()
+    shutil.rmtree(path.with_name(path.name + ".tmp"), ignore_errors=True)

@@ -1,0 +1,92 @@
+"""Instructions and completions as trials show them: read once, and held while they are likely to be shown again.
+
+A completion is shown in both orders, in several matchups and to every judge, and DuckDB unpacks two thousand texts to
+find one. So what was used last stays in memory, up to a number of characters.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from venire.arena.keys import fence
+from venire.arena.records import Completion, Instruction
+from venire.storage.store.connection import Row
+
+if TYPE_CHECKING:
+    from venire.storage.store.store import Store
+
+__all__ = ["Shown", "Texts"]
+
+T = TypeVar("T", Instruction, Completion)
+
+_MOST = 16 << 20
+"""Characters of either kind that are held, but for those of the chunk at hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown(Generic[T]):
+    """A text with its key and the fence that sets it apart in a prompt."""
+
+    what: T
+    key: bytes
+    fence: str
+    characters: int
+    suspected: bool = False
+    """Whether the text tries to instruct its judge, as far as the store was screened."""
+
+
+class Texts:
+    """What trials of a store show. For one thread at a time."""
+
+    def __init__(self, store: Store, most: int = _MOST) -> None:
+        self._store = store
+        self._instructions: _Held[Instruction] = _Held(store, "instructions_shown", self._instruction, most)
+        self._completions: _Held[Completion] = _Held(store, "completions_shown", self._completion, most)
+
+    def instructions(self, numbers: Collection[int]) -> Mapping[int, Shown[Instruction]]:
+        """Instructions by their number in the store."""
+        return self._instructions.get(numbers)
+
+    def completions(self, numbers: Collection[int]) -> Mapping[int, Shown[Completion]]:
+        """Completions by their number in the store."""
+        return self._completions.get(numbers)
+
+    def _instruction(self, row: Row) -> Shown[Instruction]:
+        _, key, name, turns, reference, category = row
+        what = Instruction(name, tuple(json.loads(turns)), reference, category)
+        return self._shown(what, key, "\n\n".join(what.turns))
+
+    def _completion(self, row: Row) -> Shown[Completion]:
+        _, key, model, instruction, text, sample, variant, suspected = row
+        return self._shown(Completion(model, instruction, text, sample, variant), key, text, suspected)
+
+    def _shown(self, what: T, key: bytes, text: str, suspected: bool = False) -> Shown[T]:
+        return Shown(what, bytes(key), fence(text, self._store.constant), len(text), suspected)
+
+
+class _Held(Generic[T]):
+    """The texts of one kind, the last used at the end."""
+
+    def __init__(self, store: Store, query: str, make: Callable[[Row], Shown[T]], most: int) -> None:
+        self._store, self._query, self._most = store, query, most
+        self._make: Callable[[Row], Shown[T]] = make
+        self._held: OrderedDict[int, Shown[T]] = OrderedDict()
+        self._characters = 0
+
+    def get(self, numbers: Collection[int]) -> Mapping[int, Shown[T]]:
+        wanted = set(numbers)
+        missing = sorted(wanted - self._held.keys())
+        for row in self._store.read(self._query, ids=missing) if missing else ():
+            self._held[row[0]] = made = self._make(row)
+            self._characters += made.characters
+        for number in wanted:
+            self._held.move_to_end(number)
+        found = {number: self._held[number] for number in wanted}
+        while self._characters > self._most and self._held:
+            _, gone = self._held.popitem(last=False)
+            self._characters -= gone.characters
+        return found

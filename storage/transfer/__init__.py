@@ -1,0 +1,1 @@
+"""Data on its way into a store, out of it, and between stores."""

@@ -1,0 +1,99 @@
+"""File formats, one file each: how a user's data comes in and goes out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from venire.arena import registry
+from venire.arena.errors import InputError
+from venire.arena.registry import Registry
+from venire.storage.transfer.formats.entry import Format
+from venire.storage.transfer.formats.judged import Dialect, Judged, read_judged, told_apart
+from venire.storage.transfer.formats.source import open_table
+from venire.storage.transfer.formats.texts import Reader
+from venire.storage.transfer.formats.writing import Writer
+
+__all__ = ["FORMATS", "TABLE", "Format", "guess", "read_verdicts", "with_dialects", "with_texts", "with_writers"]
+
+FORMATS: Registry[Format] = registry.FORMATS
+"""Every format of other tools by name."""
+
+TABLE = "table"
+"""A table of battles with our own columns, or with others under `--map`; see `battles`."""
+
+
+def with_texts() -> dict[str, Reader]:
+    """Formats of prompts and answers, with what reads them."""
+    return {name: one.read for name, one in FORMATS.items() if one.read is not None}
+
+
+def with_dialects() -> dict[str, tuple[Dialect, ...]]:
+    """Formats of verdicts, with the dialects of each."""
+    return {name: one.dialects for name, one in FORMATS.items() if one.dialects}
+
+
+def with_writers() -> dict[str, Writer]:
+    """Formats that a store is written in."""
+    return {name: one.write for name, one in FORMATS.items() if one.write is not None}
+
+
+_PLAIN = frozenset({"model_a", "model_b", "winner"})
+_BOTH_BAD = ("tie (bothbad)", "both_bad", "bothbad")
+
+
+def guess(path: Path) -> str:
+    """The format of a file of verdicts by its columns; `TABLE` where they are those of no other.
+
+    A table of `model_a`, `model_b` and `winner` whose winners speak of both being bad is `chatbot-arena`. Raises
+    InputError for a file that cannot be read, and where it may be of several formats.
+    """
+    table = open_table(path)
+    try:
+        # What am-ELO and the plainest arena table look like, any table of battles does.
+        certain = [one for dialects in with_dialects().values() for one in dialects if _asked(one) - _PLAIN - {"judge"}]
+        found = sorted({one.format for one in told_apart(certain, table.columns)})
+        if len(found) > 1:
+            raise InputError(f"{path}: may be {' or '.join(found)}; say which with --format")
+        if found:
+            return found[0]
+        if table.columns.keys() >= _PLAIN:
+            words = table.execute(f"select distinct {table.label('winner')} from {{table}} limit 20").fetchall()
+            if {word for (word,) in words} & set(_BOTH_BAD):
+                return "chatbot-arena"
+        return TABLE
+    finally:
+        table.connection.close()
+
+
+def _asked(dialect: Dialect) -> set[str]:
+    return {dialect.columns[name][0] for name in dialect.needed} | dialect.signs
+
+
+def read_verdicts(
+    paths: Sequence[Path],
+    form: str | None,
+    *,
+    mapping: Mapping[str, str] = {},
+    baseline: str | None = None,
+    where: Mapping[str, str | Sequence[str]] = {},
+) -> Judged | None:
+    """Verdicts of files in a format with dialects, guessed from the first file where `form` is None; None for a table.
+
+    `mapping` is from our column names to the files'. `baseline` is whom the models met, where the files do not say so.
+    `where` keeps the rows that hold given values (`filtering.condition`).
+    Raises InputError as `guess` and `read_judged` do, and for a format that is not known.
+    """
+    known = with_dialects()
+    if form is not None and form not in known and form != TABLE:
+        raise InputError(f"no format {form!r}; there are: {', '.join([TABLE, 'ballots', *known])}")
+    # A mapping says what the columns are, so that nothing is left to guess.
+    chosen = form or (TABLE if mapping else guess(paths[0]))
+    if chosen == TABLE:
+        return None
+    if baseline is not None and not any(one.given for one in known[chosen]):
+        raise InputError(f"{paths[0]}: {chosen} names both models of each verdict: leave --baseline out")
+    constants = {} if baseline is None else {"model_b": baseline}
+    found = read_judged(paths, known[chosen], mapping=mapping, constants=constants, where=where)
+    return replace(found, guessed=form is None)

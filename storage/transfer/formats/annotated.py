@@ -1,0 +1,157 @@
+"""A user's table with columns added: all of it as it was, row by row, and what was found in one of its columns.
+
+The result is written beside its place and moved there when it is whole.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from venire.arena.errors import InputError
+from venire.storage.transfer.formats.source import Table, open_table
+
+__all__ = ["Annotated", "open_annotated"]
+
+_ROWS = 2000
+_TEXT: dict[str, Any] = {"encoding": "utf-8", "newline": ""}
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+_FORMS = {
+    ".jsonl": "format json, array false",
+    ".ndjson": "format json, array false",
+    ".json": "format json, array true",
+    ".parquet": "format parquet, compression zstd",
+}
+
+
+class Annotated:
+    """An open table of which one text column is read, and to which columns of text are added; close it when done."""
+
+    def __init__(self, table: Table, column: str) -> None:
+        self._table = table
+        self._column = column
+
+    def texts(self) -> Iterator[str | None]:
+        """The cells of the column in the table's order; an empty cell of CSV or TSV is None."""
+        with self._table.errors():
+            result = self._table.execute(f"select {self._table.text(self._column)} from {{table}}")
+            while rows := result.fetchmany(_ROWS):
+                yield from (row[0] for row in rows)
+
+    def add(self, columns: Mapping[str, Sequence[str | None]]) -> None:
+        """Keep new columns, a cell for each row in the table's order; raises InputError where a name is taken."""
+        taken = {name.casefold(): name for name in self._table.columns}
+        for name in columns:
+            if name.casefold() in taken:
+                raise InputError(
+                    f'{self._table.path}: has a column "{taken[name.casefold()]}" already; '
+                    f"choose other names for the new ones with --prefix, as in --prefix parsed_"
+                )
+        names = ", ".join(f"{_quoted(name)} varchar" for name in columns)
+        self._table.connection.execute(f"create temp table added ({names})")
+        cells = list(columns.values())
+        unnested = ", ".join("unnest(cast(? as varchar[]))" for _ in columns)
+        for at in range(0, len(cells[0]), _ROWS):
+            chunk = [list(cell[at : at + _ROWS]) for cell in cells]
+            self._table.connection.execute(f"insert into added select {unnested}", chunk)
+
+    def lines(self) -> Iterator[tuple[str | None, ...]]:
+        """Names, then rows, all cells as text; a cell without a value is None."""
+        added = [str(row[0]) for row in self._table.connection.execute("describe added").fetchall()]
+        yield (*self._table.columns, *added)
+        cells = [f"cast(t.{_quoted(name)} as varchar)" for name in self._names()]
+        with self._table.errors():
+            result = self._table.execute(
+                f"select {', '.join(cells)}, added.* from (select * from {{table}}) t positional join added"
+            )
+            while rows := result.fetchmany(_ROWS):
+                yield from rows
+
+    def write(self, path: Path) -> None:
+        """Write the table to a file whose name says its form; raises InputError where that cannot be done."""
+        extension, packed = _form(path)
+        partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+        try:
+            if extension in _DELIMITERS:
+                with gzip.open(partial, "wt", **_TEXT) if packed else partial.open("w", **_TEXT) as file:
+                    csv.writer(file, delimiter=_DELIMITERS[extension], lineterminator="\n").writerows(self.lines())
+            else:
+                self._copy(partial, path, _FORMS[extension] + (", compression gzip" if packed else ""))
+            os.replace(partial, path)
+        finally:
+            partial.unlink(missing_ok=True)
+
+    def _copy(self, partial: Path, path: Path, form: str) -> None:
+        folded = Counter(map(str.casefold, self._table.columns))
+        if twice := [name for name in self._table.columns if folded[name.casefold()] > 1]:
+            raise InputError(f"{path}: columns {' and '.join(twice)} differ by case only; write .csv or .tsv instead")
+        table = _as_json(self._table) if "format json" in form else self._table
+        shown = zip(self._names(), self._table.columns, strict=True)
+        cells = ", ".join(f"t.{_quoted(name)} as {_quoted(theirs)}" for name, theirs in shown)
+        place = str(partial.absolute()).replace("'", "''")
+        query = f"select {cells}, added.* from (select * from {table.reader}) t positional join added"
+        try:
+            table.connection.execute(f"copy ({query}) to '{place}' ({form})", list(table.parameters))
+        except duckdb.Error as error:
+            reason = str(error).partition("\n")[0].rpartition("Error: ")[2][:300]
+            raise InputError(f"{path}: cannot be written: {reason}") from None
+
+    def close(self) -> None:
+        """Close the table."""
+        self._table.connection.close()
+
+    def _names(self) -> Iterable[str]:
+        """How the reader calls the columns: cells of CSV by their position."""
+        return [f"c{at}" for at in range(len(self._table.columns))] if self._table.delimited else self._table.columns
+
+
+def open_annotated(path: Path, column: str, mapping: Mapping[str, str], out: Path | None) -> Annotated:
+    """Open a table of which `column`, or the file's name for it, is read.
+
+    Raises InputError for a file that cannot be read, a missing column, and an `out` that cannot be written there.
+    """
+    if out is not None:
+        _form(out)
+        if out.is_dir() or not out.absolute().parent.is_dir():
+            raise InputError(f"{out}: {'a folder, not a file' if out.is_dir() else 'its folder does not exist'}")
+        if not os.access(out.absolute().parent, os.W_OK):
+            raise InputError(f"{out}: its folder cannot be written to")
+    table = open_table(path)
+    try:
+        theirs = table.column(column, mapping)
+        table.text(theirs)
+    except InputError:
+        table.connection.close()
+        raise
+    return Annotated(table, theirs)
+
+
+def _form(path: Path) -> tuple[str, bool]:
+    """The extension of a file to write and whether it is packed; raises InputError for one that is not known."""
+    names = [suffix.lower() for suffix in path.suffixes]
+    packed = names[-1:] == [".gz"]
+    extension = "".join((names[:-1] if packed else names)[-1:])
+    known = [*_DELIMITERS, *_FORMS]
+    if extension not in known or (packed and extension == ".parquet"):
+        raise InputError(f"{path}: not a table by its name; accepted: {', '.join(known)}, the text forms also with .gz")
+    return extension, packed
+
+
+def _as_json(table: Table) -> Table:
+    """The same rows of a JSON file with each value as it stands there, so that a number stays a number."""
+    if not table.reader.startswith("read_json("):
+        return table
+    path, _, *rest = table.parameters
+    return replace(table, parameters=(path, dict.fromkeys(table.columns, "JSON"), *rest))
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

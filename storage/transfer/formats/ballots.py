@@ -1,0 +1,157 @@
+"""Ballots that were cast elsewhere, from a plain table, as arrays: one row a model on a ballot.
+
+Columns: `model` and `rank`, smaller being better; an empty rank is a model that was shown and not ranked. Optional are
+`judge`, `instruction_id`, `repeat` and `weight`, one figure a ballot. A ballot is what one judge said of one
+instruction in one repeat: without instructions each judge has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+
+from venire.arena.ballots import Ballots
+from venire.arena.errors import InputError
+from venire.storage.store.sql import query
+from venire.storage.transfer.formats.encoding import UNNAMED_JUDGE, plain_numbers
+from venire.storage.transfer.formats.filtering import condition
+from venire.storage.transfer.formats.source import Table, open_table
+
+__all__ = ["has_ballots", "read_ballots"]
+
+_NEEDED = ("model", "rank")
+_OPTIONAL = ("judge", "instruction_id", "repeat", "weight")
+_NAMES = ("model", "judge", "instruction_id")
+"""Columns of names; the others hold numbers."""
+
+_ACCEPTED = {
+    "rank": "a number above 0, 1 being the best, or nothing for a model that was shown and not ranked",
+    "repeat": "a whole number from 1 on",
+    "weight": "a number, 0 or more",
+}
+_PAIRS = frozenset({"winner", "verdict", "model_a", "model_b"})
+
+
+def has_ballots(path: Path, mapping: Mapping[str, str] = {}) -> bool:
+    """Whether a table holds ballots, by its columns: `model` and `rank`, as they are called there, and no winner.
+
+    Raises InputError for a file that cannot be read.
+    """
+    if "rank" in mapping:
+        return True
+    if set(mapping) & _PAIRS:
+        return False
+    with closing((table := open_table(path)).connection):
+        return _speaks(table.columns, table.respelt((*_NEEDED, *_PAIRS), mapping))
+
+
+def _speaks(columns: Iterable[str], mapping: Mapping[str, str]) -> bool:
+    there = {*columns, *mapping}
+    return {mapping.get(name, name) for name in _NEEDED} <= there and not there & _PAIRS
+
+
+def read_ballots(
+    path: Path,
+    mapping: Mapping[str, str] = {},
+    *,
+    where: Mapping[str, str | Sequence[str]] = {},
+    below: bool = True,
+) -> Ballots:
+    """Ballots of a table file, sorted by judge, instruction and repeat; `mapping` is from our column names to its own.
+
+    `where` keeps the rows that hold given values (`filtering.condition`). A model without a row on a ballot counts as
+    shown and not ranked where another ballot on the same instruction has it, unless it is the judge itself; without
+    `below` as not shown. Without a judge column all ballots are of the judge `UNNAMED_JUDGE`. Raises InputError that
+    names file, row (the first data row is 1) and value.
+    """
+    known = (*_NEEDED, *_OPTIONAL)
+    if unknown := sorted(set(mapping) - set(known)):
+        raise InputError(
+            f'{path}: --map names "{unknown[0]}", which is no column of ours for ballots; those are {", ".join(known)}'
+        )
+    with closing((table := open_table(path)).connection):
+        mapping = table.respelt(known, mapping)
+        theirs = {name: table.column(name, mapping) for name in _NEEDED}
+        theirs |= {name: table.column(name, mapping) for name in _OPTIONAL if {name} & {*mapping, *table.columns}}
+        _load(table, theirs, condition(table, where, mapping))
+        _refuse_bad_row(table, theirs)
+        return _encoded(table.connection, theirs, below)
+
+
+def _load(table: Table, theirs: Mapping[str, str], kept: tuple[str, list[list[str]]]) -> None:
+    """The table `entry` that is checked and encoded; the file is parsed once."""
+    cells = {name if name in _NAMES else f"{name}_cell": "null::varchar" for name in (*_NEEDED, *_OPTIONAL)}
+    for name, column in theirs.items():
+        cells[name if name in _NAMES else f"{name}_cell"] = (
+            table.label(column) if name in _NAMES else table.cell(column)
+        )
+    chosen = ", ".join(f"{cell} as {name}" for name, cell in cells.items())
+    given = f"select row_number() over () as row, {kept[0]} as kept, {chosen} from {table.reader}"
+    with table.errors():
+        table.connection.execute(
+            f"create temp table entry as with given as (select * exclude (kept) from ({given}) where kept) "
+            f"{query('ballot_entries')}",
+            [*kept[1], *table.parameters],
+        )
+
+
+def _refuse_bad_row(table: Table, theirs: Mapping[str, str]) -> None:
+    if found := table.connection.execute(query("ballot_bad_row"), {"there": list(theirs)}).fetchone():
+        row, place, cell = found
+        if place in _ACCEPTED:
+            problem = f'"{theirs[place]}" is "{(cell or "")[:60]}"; accepted: {_ACCEPTED[place]}'
+        else:
+            problem = f'"{theirs[place]}" is empty; fill it in or leave the row out'
+        raise InputError(f"{table.path}: row {row}: {problem}")
+    if found := table.connection.execute(query("ballot_twice")).fetchone():
+        model, first, again = found
+        raise InputError(
+            f'{table.path}: row {again}: "{theirs["model"]}" is "{model[:60]}", which stands on the same ballot in row '
+            f"{first}; a ballot is one judge, instruction_id and repeat: leave a row out, or number them in repeat"
+        )
+    if found := table.connection.execute(query("ballot_two_weights")).fetchone():
+        low, light, high, heavy = found
+        raise InputError(
+            f'{table.path}: row {max(low, high)}: "{theirs["weight"]}" is {heavy if high > low else light:g}, and '
+            f"{light if high > low else heavy:g} in row {min(low, high)} of the same ballot; a ballot has one weight"
+        )
+
+
+def _encoded(connection: duckdb.DuckDBPyConnection, theirs: Mapping[str, str], below: bool) -> Ballots:
+    models = _listed(connection, "model", "model")
+    judges = _listed(connection, "judge", "judge")
+    instructions = _listed(connection, "instruction", "instruction_id")
+    connection.execute(query("ballot_numbers"))
+    heads = connection.execute(query("ballot_heads")).fetchnumpy()
+    cells = connection.execute(query("ballot_ranks"), {"below": below}).fetchnumpy()
+    rank = np.full((len(heads["judge"]), len(models)), np.nan)
+    rank[_plain(cells["number"]), _plain(cells["model"])] = _plain(cells["rank"])
+    return Ballots(
+        models=models,
+        judges=judges or (UNNAMED_JUDGE,),
+        instructions=instructions,
+        judge=_plain(heads["judge"]).astype(np.int32),
+        instruction=_plain(heads["instruction"]).astype(np.int32),
+        repeat=_plain(heads["repeat"]).astype(np.int32),
+        rank=rank,
+        weight=plain_numbers(heads["weight"]) if "weight" in theirs else None,
+    )
+
+
+def _listed(connection: duckdb.DuckDBPyConnection, kind: str, column: str) -> tuple[str, ...]:
+    """The distinct names of a column in order, kept in a table with their places."""
+    connection.execute(
+        f"create temp table {kind}_names as select name, row_number() over (order by name) - 1 as code "
+        f"from (select distinct {column} as name from entry) where name is not null"
+    )
+    found = connection.execute(f"select name from {kind}_names order by code").fetchnumpy()
+    return tuple(found["name"].tolist())
+
+
+def _plain(column: Any) -> Any:
+    return np.ma.getdata(column)

@@ -1,0 +1,100 @@
+"""Preference pairs: a prompt, the answer that was chosen and the one that was rejected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePath
+
+import duckdb
+
+from venire.arena.records import Completion, Instruction
+from venire.storage.transfer.formats.entry import Format
+from venire.storage.transfer.formats.judged import Dialect
+from venire.storage.transfer.formats.texts import Record, Row, digest_id, messages, rows
+from venire.storage.transfer.formats.writing import Part
+
+__all__ = ["MESSAGES", "PREFERENCES"]
+
+DIALECTS = (
+    Dialect(
+        "preferences",
+        "judged_preferences",
+        {
+            "model_a": ("chosen_model", "chosen-model"),
+            "model_b": ("rejected_model", "rejected-model"),
+            "prompt": ("prompt",),
+            "judge": ("judge",),
+            "instruction_id": ("instruction_id",),
+        },
+        ("model_a", "model_b"),
+        "",
+        nested=frozenset({"prompt"}),
+        signs=frozenset({"chosen", "rejected"}),
+    ),
+)
+
+
+_CELLS = ("instruction_id", "category", "prompt", "chosen", "rejected")
+_SIDES = ("chosen", "rejected")
+
+
+def read(paths: Sequence[Path]) -> Iterator[Record]:
+    """Instructions and completions of pairs, texts or lists of messages; the prompt may stand within the answers.
+
+    The models are `chosen_model` and `rejected_model`, or `chosen` and `rejected` where the file does not name them. A
+    turn of the prompt that is not the user's begins with its role in brackets. Raises InputError that names file, row
+    and column.
+    """
+    models = tuple(name for side in _SIDES for name in (f"{side}_model", f"{side}-model"))
+    for path in paths:
+        for row in rows(path, (*_CELLS, *models)):
+            pair = [_answer(row, side) for side in _SIDES]
+            within = [prompt for prompt, _ in pair if prompt]
+            turns = _prompt(row) if "prompt" in row else within[0] if within else ()
+            if not turns:
+                raise row.error("there is no prompt, neither by itself nor within the answers")
+            if any(other != within[0] for other in within):
+                raise row.error("the answers follow different prompts; leave the row out")
+            name = row.cells.get("instruction_id") or digest_id(turns)
+            yield Instruction(name, turns, None, row.cells.get("category") or "")
+            for side, (_, text) in zip(_SIDES, pair, strict=True):
+                model = row.cells.get(f"{side}_model") or row.cells.get(f"{side}-model") or side
+                yield Completion(model, name, text)
+
+
+def _prompt(row: Row) -> tuple[str, ...]:
+    said = messages(row, "prompt")
+    return (row.text("prompt"),) if said is None else tuple(map(_turn, said))
+
+
+def _answer(row: Row, side: str) -> tuple[tuple[str, ...], str]:
+    """The prompt that stands before an answer, if any, and the answer."""
+    said = messages(row, side)
+    if said is None:
+        if side not in row:
+            raise row.error(f'"{side}" is missing or null; an empty text is allowed')
+        return (), row.cells[side] or ""
+    if not said or said[-1][0] != "assistant":
+        raise row.error(f'"{side}" does not end with a message of the assistant; leave the row out')
+    return tuple(map(_turn, said[:-1])), said[-1][1]
+
+
+def _turn(message: tuple[str, str]) -> str:
+    role, text = message
+    return text if role == "user" else f"[{role}]\n{text}"
+
+
+def parts(connection: duckdb.DuckDBPyConnection, keep: str) -> Iterator[Part]:
+    """Pairs as texts; `keep` says which judgments."""
+    yield Part(PurePath("preferences.jsonl"), "write_preferences", keep=keep)
+
+
+def message_parts(connection: duckdb.DuckDBPyConnection, keep: str) -> Iterator[Part]:
+    """The same as lists of messages."""
+    yield Part(PurePath("preferences.jsonl"), "write_preferences_messages", keep=keep)
+
+
+PREFERENCES = Format(
+    "Import preference pairs: prompt, chosen, rejected, texts or lists of messages.", read, DIALECTS, parts
+)
+MESSAGES = Format(write=message_parts)

@@ -1,0 +1,189 @@
+"""A table of battles becomes arrays, row by row as it stands there, or a row is named."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from venire.arena.battles import Battles
+from venire.arena.errors import InputError
+from venire.storage.transfer.formats.battles import UNNAMED_JUDGE, read_battles
+
+HEADER = "model_a,model_b,winner"
+
+
+def battles(path: Path, text: str, mapping: Mapping[str, str] = {}) -> Battles:
+    path.write_text(text, encoding="utf-8")
+    return read_battles(path, mapping)
+
+
+def named(found: Battles) -> list[tuple[str, str, int, int]]:
+    """Model A, model B, label and status of each row."""
+    rows = zip(found.model_a, found.model_b, found.label.tolist(), found.status.tolist(), strict=True)
+    return [(found.models[a], found.models[b], label, status) for a, b, label, status in rows]
+
+
+def test_every_winner_has_its_label_and_no_winner_is_unreadable(tmp_path: Path) -> None:
+    found = battles(tmp_path / "b.csv", f"{HEADER}\nz,a,model_a\na,z,model_b\nm,a,tie\na,m,\n")
+    assert found.models == ("a", "m", "z")
+    assert named(found) == [("z", "a", 1, 0), ("a", "z", -1, 0), ("m", "a", 0, 0), ("a", "m", 0, 1)]
+
+
+def test_what_the_table_does_not_know_is_said(tmp_path: Path) -> None:
+    found = battles(tmp_path / "b.csv", f"{HEADER}\nz,a,model_a\na,z,tie\n")
+    assert (found.judges, found.instructions, found.ordered) == ((UNNAMED_JUDGE,), (), False)
+    assert (found.judge.tolist(), found.instruction.tolist()) == ([0, 0], [-1, -1])
+    assert (found.repeat.tolist(), found.swapped.tolist()) == ([1, 1], [False, False])
+
+
+def test_arrays_have_the_types_of_the_record(tmp_path: Path) -> None:
+    found = battles(tmp_path / "b.csv", f"{HEADER},judge,instruction_id\nz,a,model_a,j,i\n")
+    for name in ("model_a", "model_b", "judge", "instruction", "repeat"):
+        assert getattr(found, name).dtype == np.int32
+    assert (found.status.dtype, found.label.dtype, found.swapped.dtype) == (np.int8, np.int8, np.bool_)
+
+
+def test_judges_and_instructions_are_sorted_by_name(tmp_path: Path) -> None:
+    text = f"{HEADER},judge,instruction_id\nz,a,tie,y,10\nz,a,tie,Z,9\nz,a,tie,é,10\n"
+    found = battles(tmp_path / "b.csv", text)
+    assert found.judges == ("Z", "y", "é")
+    assert found.instructions == ("10", "9")
+    assert found.judge.tolist() == [1, 0, 2]
+    assert found.instruction.tolist() == [0, 1, 0]
+
+
+names = st.text("ab_é猫'\" ", min_size=1, max_size=3)
+
+
+@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rows=st.lists(st.tuples(names, names, st.sampled_from([1, 0, -1, None])), min_size=1, max_size=30))
+def test_codes_lead_back_to_the_rows(tmp_path: Path, rows: list[tuple[str, str, int | None]]) -> None:
+    rows = [row for row in rows if row[0] != row[1]] or [("a", "b", 1)]
+    words = {1: "model_a", 0: "tie", -1: "model_b", None: None}
+    path = tmp_path / "b.parquet"
+    with duckdb.connect() as connection:
+        connection.execute("create table t (model_a varchar, model_b varchar, winner varchar)")
+        connection.executemany("insert into t values (?, ?, ?)", [(a, b, words[label]) for a, b, label in rows])
+        connection.table("t").write_parquet(str(path))
+    found = read_battles(path)
+    assert named(found) == [(a, b, label or 0, int(label is None)) for a, b, label in rows]
+    assert list(found.models) == sorted({name for a, b, _ in rows for name in (a, b)})
+
+
+@pytest.mark.parametrize("winner", ["Model_A", "tie (bothbad)", "c", "1", "first"])
+def test_another_winner_is_refused_with_its_row_and_value(tmp_path: Path, winner: str) -> None:
+    with pytest.raises(InputError, match=r"b\.csv: row 2: .*accepted: model_a, model_b, tie") as caught:
+        battles(tmp_path / "b.csv", f"{HEADER}\na,b,tie\na,b,{winner}\na,b,{winner}\n")
+    assert f'"winner" is "{winner}"' in str(caught.value)
+
+
+def test_numbers_in_place_of_winners_are_pointed_to_their_column(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"read with --map score=winner$"):
+        battles(tmp_path / "b.csv", f"{HEADER}\na,b,1\na,b,0.5\n")
+    assert battles(tmp_path / "b.csv", f"{HEADER}\na,b,1\na,b,0\n", {"score": "winner"}).label.tolist() == [1, -1]
+
+
+def test_a_model_that_meets_itself_is_refused_with_its_row(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match='row 2: "a" meets itself'):
+        battles(tmp_path / "b.csv", f"{HEADER}\na,b,tie\na,a,tie\n")
+
+
+@pytest.mark.parametrize(
+    ("row", "column"),
+    [(",b,tie,j,i", "model_a"), ("a,,tie,j,i", "model_b"), ("a,b,tie,,i", "judge"), ("a,b,,j,", "instruction_id")],
+)
+def test_an_empty_name_is_refused_with_its_row(tmp_path: Path, row: str, column: str) -> None:
+    with pytest.raises(InputError, match=f'row 2: "{column}" is empty'):
+        battles(tmp_path / "b.csv", f"{HEADER},judge,instruction_id\na,b,tie,j,i\n{row}\n")
+
+
+def test_a_missing_column_is_refused_with_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--map winner=human_winner"):
+        battles(tmp_path / "b.csv", "model_a,model_b,human_winner\na,b,tie\n")
+
+
+def test_a_mapping_of_a_column_that_is_not_ours_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r'"vote".*those are model_a, model_b, winner, judge, instruction_id'):
+        battles(tmp_path / "b.csv", f"{HEADER}\na,b,tie\n", {"vote": "winner"})
+
+
+def test_a_winner_may_be_called_by_the_files_own_column(tmp_path: Path) -> None:
+    mapping = {"model_a": "left", "model_b": "right"}
+    found = battles(tmp_path / "b.csv", "left,right,winner\na,b,left\na,b,right\na,b,model_a\na,b,tie\n", mapping)
+    assert found.label.tolist() == [1, -1, 1, 0]
+
+
+def test_columns_mapped_crosswise_swap_the_winners(tmp_path: Path) -> None:
+    mapping = {"model_a": "model_b", "model_b": "model_a"}
+    found = battles(tmp_path / "b.csv", f"{HEADER}\na,b,model_a\nb,c,model_b\n", mapping)
+    assert named(found) == [("b", "a", -1, 0), ("c", "b", 1, 0)]
+
+
+def test_the_recorded_votes_have_their_published_counts(shared_data: Path) -> None:
+    found = read_battles(shared_data / "softelo_sample/battles.parquet", {"winner": "human_winner"})
+    assert Counter(found.label.tolist()) == {1: 330, -1: 309, 0: 361}
+    assert len(found.models) == 14
+    mapping = {"model_a": "first", "model_b": "second", "winner": "verdict"}
+    mapping |= {"judge": "annotator", "instruction_id": "prompt_id"}
+    found = read_battles(shared_data / "llmfao/comparisons.parquet", mapping)
+    assert len(found.label) == 15_403
+    by_gpt4 = found.label[found.judge == found.judges.index("gpt-4")]
+    assert Counter(by_gpt4.tolist()) == {1: 1397, -1: 1700, 0: 139}
+
+
+def test_unreadable_recorded_verdicts_keep_their_rows(shared_data: Path) -> None:
+    mapping = {"model_a": "first", "model_b": "second", "winner": "verdict", "judge": "annotator"}
+    found = read_battles(shared_data / "pandalm/judgments.parquet", mapping)
+    assert (len(found.status), int(found.status.sum())) == (4995, 25)
+
+
+def test_battles_of_several_row_groups_are_read_within_seconds_in_their_order(tmp_path: Path) -> None:
+    path = tmp_path / "b.parquet"
+    query = (
+        "select 'a' || hash(range) % 100 as model_a, 'b' || hash(range + 7) % 100 as model_b, "
+        "case hash(range + 9) % 4 when 0 then 'model_a' when 1 then 'model_b' when 2 then 'tie' end as winner, "
+        "'j' || hash(range + 3) % 50 as judge, 'i' || range as instruction_id from range(300000)"
+    )
+    with duckdb.connect() as connection:
+        connection.sql(query).write_parquet(str(path))
+    started = time.perf_counter()
+    found = read_battles(path)
+    assert time.perf_counter() - started < 5
+    order = [int(found.instructions[code][1:]) for code in found.instruction[::997]]
+    assert order == list(range(0, 300_000, 997))
+    assert len(found.label) == 300_000
+
+
+def test_headers_of_a_spreadsheet_are_ours_in_other_letters(tmp_path: Path) -> None:
+    text = "Model A,Model_B,Winner,Judge,Instruction ID\nz,a,Model A,y,10\na,z,model_b,x,9\n"
+    found = battles(tmp_path / "b.csv", text)
+    assert named(found) == [("z", "a", 1, 0), ("a", "z", -1, 0)]
+    assert (found.judges, found.instructions) == (("x", "y"), ("10", "9"))
+    shown = battles(tmp_path / "c.csv", "First,Second,Verdict,Judge\nz,a,first,y\n")
+    assert shown.ordered
+    assert shown.judges == ("y",)
+    kept = read_battles(tmp_path / "b.csv", where={"judge": "x"})
+    assert named(kept) == [("a", "z", -1, 0)]
+
+
+def test_other_letters_never_stand_before_ours_or_a_mapping(tmp_path: Path) -> None:
+    found = battles(tmp_path / "b.csv", f"{HEADER},Winner,Judge,judge,First\nz,a,model_a,tie,n,y,?\n")
+    assert (named(found), found.judges) == ([("z", "a", 1, 0)], ("y",))
+    twice = battles(tmp_path / "c.csv", f"{HEADER},Judge,JUDGE\nz,a,model_a,n,y\n")
+    assert twice.judges == (UNNAMED_JUDGE,)
+    other = battles(tmp_path / "d.csv", f"{HEADER},Judge,who\nz,a,model_a,n,y\n", {"judge": "who"})
+    assert other.judges == ("y",)
+    share = battles(tmp_path / "e.csv", f"{HEADER},Score\nz,a,model_a,0\n")
+    assert named(share) == [("z", "a", 1, 0)]
+    lent = battles(tmp_path / "f.csv", f"{HEADER},Judge\nz,a,model_a,n\n", {"instruction_id": "Judge"})
+    assert (lent.judges, lent.instructions) == ((UNNAMED_JUDGE,), ("n",))
+    both = battles(tmp_path / "g.csv", f"{HEADER},First,Second,Verdict\nz,a,model_a,z,a,second\n")
+    assert (named(both), both.ordered) == ([("z", "a", 1, 0)], False)

@@ -74,7 +74,7 @@ def client(url: str, body: bytes, calls: int, seconds: float, warm_up: float, lo
 def engine(folder: Path, seconds: float, warm_up: float, loop: str) -> dict[str, Any]:
     """A session that goes on with a store; its own loop carries the heartbeat, and slow work beside it is noted."""
     from venire.configs.loading import load_campaign
-    from venire.orchestrator import feed
+    from venire.orchestrator.run import feed
     from venire.session import Session
     from venire.storage.store.store import Store
 

@@ -29,8 +29,8 @@ from venire.arena.campaigns import (
 )
 from venire.arena.planning import Estimates, Look
 from venire.arena.records import Completion, Instruction
-from venire.orchestrator.plan import plan_campaign
-from venire.orchestrator.rounds import Rounds
+from venire.orchestrator.planning.plan import plan_campaign
+from venire.orchestrator.planning.rounds import Rounds
 from venire.storage.store.store import open_store
 from venire.storage.transfer import importing
 

@@ -32,7 +32,7 @@ def resume(folder: Path) -> dict[str, Any]:
     """What a resumption does until its first trials are at hand, step by step; in a process of its own."""
     from venire import session  # what a run imports
     from venire.configs.loading import load_campaign
-    from venire.orchestrator.plan import plan_campaign
+    from venire.orchestrator.planning.plan import plan_campaign
     from venire.storage.plans import plans
     from venire.storage.read import frames
     from venire.storage.store.store import open_store

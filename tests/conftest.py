@@ -12,7 +12,7 @@ import pytest
 from ry import Client
 
 from venire.judges.providers import Endpoint, connections, sessions
-from venire.orchestrator.events import Events
+from venire.orchestrator.recording.events import Events
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from venire.arena.errors import InputError, StoreError, VenireError
     from venire.auditing import audit
     from venire.configs.loading import load_campaign
-    from venire.orchestrator.ending import CampaignSummary, Ending
+    from venire.orchestrator.recording.ending import CampaignSummary, Ending
     from venire.rating import rate
     from venire.reports.board import Board
     from venire.session import Embedded, Session
@@ -39,9 +39,9 @@ __all__ = [
 _HOMES = {
     "Board": "venire.reports.board",
     "Campaign": "venire.arena.campaigns",
-    "CampaignSummary": "venire.orchestrator.ending",
+    "CampaignSummary": "venire.orchestrator.recording.ending",
     "Embedded": "venire.session",
-    "Ending": "venire.orchestrator.ending",
+    "Ending": "venire.orchestrator.recording.ending",
     "InputError": "venire.arena.errors",
     "Session": "venire.session",
     "Store": "venire.storage.store.store",

@@ -16,10 +16,10 @@ from venire.arena.campaigns import PhaseSettings
 from venire.arena.errors import InputError
 from venire.arena.planning import Estimates, Pick
 from venire.arena.records import RECORDED
-from venire.orchestrator.first_round import crosses
+from venire.orchestrator.planning.first_round import crosses
+from venire.orchestrator.planning.plan_state import Field, state_of
+from venire.orchestrator.planning.rounds import in_rounds
 from venire.orchestrator.policies import POLICIES
-from venire.orchestrator.rounds import in_rounds
-from venire.orchestrator.state import Field, state_of
 from venire.session import Session
 from venire.storage.plans import plans
 from venire.storage.read import frames

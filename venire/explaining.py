@@ -13,9 +13,9 @@ from rich.console import Console
 from venire.arena.errors import InputError
 from venire.arena.planning import JudgeHabit
 from venire.arena.records import Matchup
-from venire.orchestrator.expand import Design
-from venire.orchestrator.plan import PlannedRound
-from venire.orchestrator.state import Field, pair_judges
+from venire.orchestrator.planning.expand import Design
+from venire.orchestrator.planning.plan import PlannedRound
+from venire.orchestrator.planning.plan_state import Field, pair_judges
 from venire.ratings.data.scale import POINTS_PER_LOGIT
 from venire.ratings.design.optimal_design import optimal_design
 from venire.screen import money, plain, tabulate

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from venire.judges import REASONS
-from venire.orchestrator.forecast import LEVEL, JudgeForecast
+from venire.orchestrator.costs.forecast import LEVEL, JudgeForecast
 from venire.screen import duration, money, plain, tabulate
 
 __all__ = ["forecast_json", "show_forecast"]

@@ -14,7 +14,7 @@ from venire.storage.read.long_input import long_input
 from venire.storage.store.store import Store
 
 if TYPE_CHECKING:
-    from venire.orchestrator.fitting import LongForecast  # and the engine, which no look at a store needs
+    from venire.orchestrator.costs.long_input import LongForecast  # and the engine, which no look at a store needs
 
 __all__ = ["long_json", "show_long", "show_long_forecast"]
 

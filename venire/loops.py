@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from venire.orchestrator.ending import GRACE_SECONDS, CampaignSummary, Stop
+from venire.orchestrator.recording.ending import GRACE_SECONDS, CampaignSummary, Stop
 
 __all__ = ["LoopFactory", "run_whole", "signals"]
 

@@ -11,10 +11,10 @@ from rich.console import Console
 from venire.arena.campaigns import Campaign, PhaseSettings, Price
 from venire.arena.planning import Steering
 from venire.looking import stops_when
-from venire.orchestrator.first_round import crosses
-from venire.orchestrator.plan import PlannedCampaign
+from venire.orchestrator.planning.first_round import crosses
+from venire.orchestrator.planning.plan import PlannedCampaign
+from venire.orchestrator.planning.rounds import Rounds, in_rounds
 from venire.orchestrator.policies import POLICIES
-from venire.orchestrator.rounds import Rounds, in_rounds
 from venire.reports.wording import counted
 from venire.screen import plain
 from venire.storage.read import frames

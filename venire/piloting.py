@@ -13,8 +13,8 @@ from rich.console import Console
 
 from venire.arena.battles import Statistics
 from venire.arena.errors import InputError
-from venire.orchestrator.ending import CampaignSummary, Ending
-from venire.orchestrator.pilot import pilot_trials
+from venire.orchestrator.planning.pilot import pilot_trials
+from venire.orchestrator.recording.ending import CampaignSummary, Ending
 from venire.screen import money, plain, progress
 from venire.session import Session
 from venire.standing import failed_steps, failure_reasons, failure_summary, show_failed

@@ -13,7 +13,7 @@ from venire.arena.errors import InputError
 from venire.arena.planning import Look
 from venire.commands.options import write_json
 from venire.looking import told_look
-from venire.orchestrator.ending import Ending
+from venire.orchestrator.recording.ending import Ending
 from venire.placed import Placed, expected_half, place_result, placed_json, show_placed
 from venire.placing import PlaceSettings, PlacingSteerer, Prepared, prepare
 from venire.screen import console, money, plain, progress, told_round

@@ -15,9 +15,9 @@ from venire.forecasting import forecast_json, show_forecast
 from venire.judges import PROTOCOLS
 from venire.long_input import show_long_forecast
 from venire.looking import LEAST_INSTRUCTIONS
-from venire.orchestrator.generation import generation
-from venire.orchestrator.plan import judges_pairs
-from venire.orchestrator.recorded import Replayed
+from venire.orchestrator.planning.generation import generation
+from venire.orchestrator.planning.plan import judges_pairs
+from venire.orchestrator.planning.recorded import Replayed
 from venire.phases import phases_json, show_phases
 from venire.reports.wording import counted, few
 from venire.screen import money, plain

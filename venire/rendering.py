@@ -16,8 +16,8 @@ from venire.arena.keys import respondent_key
 from venire.arena.records import Outcome, Request, Respondent
 from venire.judges import PROTOCOLS
 from venire.judges.conversation import advance
-from venire.orchestrator.plan import respondents
-from venire.orchestrator.trial import stage
+from venire.orchestrator.planning.plan import respondents
+from venire.orchestrator.recording.trial import stage
 from venire.prompting import lines_of
 from venire.screen import plain
 from venire.session import Session

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from venire.arena.records import Status
-from venire.orchestrator.reparse import Reread, reparse
+from venire.orchestrator.run.reparse import Reread, reparse
 from venire.rating import choose_campaign
 from venire.screen import console, plain, tabulate
 from venire.storage.read import frames

@@ -23,18 +23,18 @@ from venire.endpoints import Inside, check_all, open_all, read_secrets
 from venire.judges.providers import PROVIDERS
 from venire.judges.providers.prices import find_price
 from venire.loops import LoopFactory, run_whole, signals
-from venire.orchestrator.campaign import run_campaign
-from venire.orchestrator.covering import refuse_uncovered
-from venire.orchestrator.ending import CampaignSummary, Stop
-from venire.orchestrator.events import Events
-from venire.orchestrator.fitting import LongForecast, forecast_long, with_contexts
-from venire.orchestrator.following import OnLook
-from venire.orchestrator.forecast import JudgeForecast, forecast
-from venire.orchestrator.generation import refuse_written, take_answers
-from venire.orchestrator.plan import PlannedCampaign, plan_campaign, respondents
-from venire.orchestrator.recorded import recorded_texts
-from venire.orchestrator.recorder import Recorder
-from venire.orchestrator.state import pair_judges
+from venire.orchestrator.costs.check import refuse_uncovered
+from venire.orchestrator.costs.forecast import JudgeForecast, forecast
+from venire.orchestrator.costs.long_input import LongForecast, forecast_long, with_contexts
+from venire.orchestrator.planning.generation import refuse_written, take_answers
+from venire.orchestrator.planning.next_round import OnLook
+from venire.orchestrator.planning.plan import PlannedCampaign, plan_campaign, respondents
+from venire.orchestrator.planning.plan_state import pair_judges
+from venire.orchestrator.planning.recorded import recorded_texts
+from venire.orchestrator.recording.ending import CampaignSummary, Stop
+from venire.orchestrator.recording.events import Events
+from venire.orchestrator.recording.recorder import Recorder
+from venire.orchestrator.run.campaign import run_campaign
 from venire.phases import rounds_of
 from venire.reports.live import Answers, serve
 from venire.reports.pulse import Pulse

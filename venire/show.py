@@ -18,10 +18,10 @@ from venire.drift import drift_json, show_drift
 from venire.judged import show_judged
 from venire.long_input import long_json, show_long
 from venire.looking import show_looks, told_look
-from venire.orchestrator.ending import CampaignSummary, Ending
-from venire.orchestrator.events import Events, Observer
 from venire.orchestrator.lanes.routes import lane_name
-from venire.orchestrator.plan import rates_models
+from venire.orchestrator.planning.plan import rates_models
+from venire.orchestrator.recording.ending import CampaignSummary, Ending
+from venire.orchestrator.recording.events import Events, Observer
 from venire.reports.wording import few
 from venire.screen import console, duration, money, plain, progress, retries, tabulate, told_round
 from venire.session import Embedded, Session

@@ -28,7 +28,7 @@ from venire.arena.campaigns import Campaign
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import VenireError
 from venire.long_run import Habit, known_slope, long_run
-from venire.orchestrator.ending import Ending
+from venire.orchestrator.recording.ending import Ending
 from venire.session import Embedded, Session
 from venire.simulated_field import INSTRUCTIONS, Field, fill, made_up, read_field
 from venire.simulated_figures import figures

@@ -12,8 +12,8 @@ from venire.ahead import Ahead, ahead
 from venire.arena.campaigns import StopSettings
 from venire.arena.errors import InputError
 from venire.arena.planning import Estimates
-from venire.orchestrator.forecast import JudgeForecast
-from venire.orchestrator.plan import judges_pairs
+from venire.orchestrator.costs.forecast import JudgeForecast
+from venire.orchestrator.planning.plan import judges_pairs
 from venire.orchestrator.policies import POLICIES
 from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.merging import merge_orders

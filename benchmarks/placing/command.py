@@ -22,7 +22,7 @@ from field import Field
 from venire.arena.records import Completion, Instruction, Rating
 from venire.configs.loading import campaign_of
 from venire.judges.providers.prices import find_price
-from venire.orchestrator.ending import Ending
+from venire.orchestrator.recording.ending import Ending
 from venire.placing import PlaceSettings
 from venire.placing_anew import joined
 from venire.placing_run import place_and_show

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from venire.arena.campaigns import Campaign, JudgeSettings, Price
 from venire.arena.errors import InputError
 from venire.judges import PROTOCOLS
-from venire.orchestrator.budget import Account, Purse
-from venire.orchestrator.forecast import of_judge
-from venire.orchestrator.plan import PlannedCampaign, purses_of, respondents
-from venire.orchestrator.rounds import in_rounds
-from venire.orchestrator.state import pair_judges
+from venire.orchestrator.costs.budget import Account, Purse
+from venire.orchestrator.costs.forecast import of_judge
+from venire.orchestrator.planning.plan import PlannedCampaign, purses_of, respondents
+from venire.orchestrator.planning.plan_state import pair_judges
+from venire.orchestrator.planning.rounds import in_rounds
 from venire.storage.plans import plans
 from venire.storage.plans.usage import on_record
 from venire.storage.read import frames

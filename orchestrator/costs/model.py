@@ -11,7 +11,7 @@ import numpy as np
 from venire.arena.campaigns import Campaign, JudgeSettings, Price
 from venire.arena.records import Shape
 from venire.judges import PROTOCOLS
-from venire.orchestrator.budget import Account, Purse
+from venire.orchestrator.costs.budget import Account, Purse
 from venire.storage.plans.plans import Answers
 from venire.storage.plans.trial_states import by_number
 from venire.storage.store.store import Store

@@ -12,11 +12,11 @@ from venire.arena.campaigns import Price
 from venire.arena.clock import Clock
 from venire.arena.errors import CallError, Fault
 from venire.arena.records import Reply, Request
-from venire.orchestrator.budget import Claim, Purse
-from venire.orchestrator.ending import RouteCalls
+from venire.orchestrator.costs.budget import Claim, Purse
 from venire.orchestrator.lanes.limits import Load
 from venire.orchestrator.lanes.refusals import Doubt
 from venire.orchestrator.lanes.routes import Route
+from venire.orchestrator.recording.ending import RouteCalls
 
 __all__ = ["Call", "Result", "Step", "Tally", "digest"]
 

@@ -7,11 +7,11 @@ from math import inf
 
 from venire.arena.campaigns import Limits
 from venire.arena.errors import CallError, Fault
-from venire.orchestrator.budget import Claim
-from venire.orchestrator.events import Events
+from venire.orchestrator.costs.budget import Claim
 from venire.orchestrator.lanes.calls import Result, Step
 from venire.orchestrator.lanes.congestion import Congestion
 from venire.orchestrator.lanes.routes import Route, Way
+from venire.orchestrator.recording.events import Events
 
 __all__ = ["Telling"]
 

@@ -18,13 +18,13 @@ from venire.arena.errors import (
 )
 from venire.arena.records import Reply, Request
 from venire.judges.providers.tokens import worst_case
-from venire.orchestrator.budget import Claim, Purse
+from venire.orchestrator.costs.budget import Claim, Purse
 from venire.orchestrator.lanes.calls import Call, Result, Step, Tally, digest
+from venire.orchestrator.lanes.lane_events import Telling
 from venire.orchestrator.lanes.refusals import Doubt, Refusal, is_key_refused
 from venire.orchestrator.lanes.retry import persist
 from venire.orchestrator.lanes.routes import Route, Routes, Way
-from venire.orchestrator.lanes.telling import Telling
-from venire.orchestrator.recorder import AttemptRecord, Recorder
+from venire.orchestrator.recording.recorder import AttemptRecord, Recorder
 
 __all__ = ["CLOSING_FAULTS", "Lane", "LaneClosedError", "StoppedError"]
 

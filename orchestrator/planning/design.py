@@ -9,8 +9,8 @@ from dataclasses import asdict
 
 from venire.arena.planning import Pick
 from venire.arena.records import Matchup
-from venire.orchestrator.expand import Design, LeftOut
-from venire.orchestrator.recorded import Replayed
+from venire.orchestrator.planning.expand import Design, LeftOut
+from venire.orchestrator.planning.recorded import Replayed
 
 __all__ = ["battles_of", "crossed_of", "read_design", "write_design"]
 

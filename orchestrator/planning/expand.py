@@ -14,7 +14,7 @@ from venire.arena.keys import respondent_key, trial_key
 from venire.arena.records import Battle, Matchup, PlannedTrial, Respondent, Shape
 from venire.judges import PROTOCOLS
 from venire.judges.orientation import BOTH_ORDERS, arrange
-from venire.orchestrator.recorded import Recording, Replayed
+from venire.orchestrator.planning.recorded import Recording, Replayed
 from venire.storage.plans.plans import Answers
 
 __all__ = ["Design", "LeftOut", "expand"]

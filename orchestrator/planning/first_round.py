@@ -12,13 +12,13 @@ from venire.arena.errors import InputError
 from venire.arena.planning import Estimates, PlanState
 from venire.arena.records import GENERATE, RECORDED, Matchup
 from venire.judges import PROTOCOLS
-from venire.orchestrator.budget import Purse
-from venire.orchestrator.crossing import gap
-from venire.orchestrator.designs import battles_of, crossed_of
-from venire.orchestrator.expand import Design, LeftOut
+from venire.orchestrator.costs.budget import Purse
+from venire.orchestrator.planning.design import battles_of, crossed_of
+from venire.orchestrator.planning.expand import Design, LeftOut
+from venire.orchestrator.planning.plan_state import Field, pair_judges, payable, state_of
+from venire.orchestrator.planning.recorded import Recording, pairs, read_recordings, tell
 from venire.orchestrator.policies import POLICIES
-from venire.orchestrator.recorded import Recording, pairs, read_recordings, tell
-from venire.orchestrator.state import Field, pair_judges, payable, state_of
+from venire.orchestrator.policies.matchup_policies import gap
 from venire.storage.plans import plans
 from venire.storage.plans.plans import Answers
 from venire.storage.store.store import Store

@@ -13,8 +13,8 @@ from venire.arena.keys import respondent_key
 from venire.arena.records import Answer, Completion, Outcome
 from venire.judges import PROTOCOLS
 from venire.judges.conversation import advance
-from venire.orchestrator.plan import PlannedCampaign, respondents
-from venire.orchestrator.trial import stage
+from venire.orchestrator.planning.plan import PlannedCampaign, respondents
+from venire.orchestrator.recording.trial import stage
 from venire.storage.plans import plans
 from venire.storage.store.store import Store
 from venire.storage.transfer import importing

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol, TypeVar
 
 from venire.arena.planning import Look
-from venire.orchestrator.events import Events
-from venire.orchestrator.plan import PlannedCampaign
+from venire.orchestrator.planning.plan import PlannedCampaign
+from venire.orchestrator.recording.events import Events
 
 __all__ = ["Following", "More", "OnLook", "beside"]
 

@@ -11,14 +11,14 @@ from venire.arena.keys import respondent_key
 from venire.arena.planning import Estimates, PlanState
 from venire.arena.records import Respondent, Shape
 from venire.judges import PROTOCOLS
-from venire.orchestrator.amending import rounds_stay
-from venire.orchestrator.budget import Paid, Purse, open_purses
-from venire.orchestrator.designs import read_design, write_design
-from venire.orchestrator.expand import Design, expand
-from venire.orchestrator.first_round import asks_contestants, choose_first, crosses, refuse_phases
-from venire.orchestrator.recorded import Recording
-from venire.orchestrator.respondents import respondents
-from venire.orchestrator.state import pair_judges
+from venire.orchestrator.costs.budget import Paid, Purse, open_purses
+from venire.orchestrator.planning.amending import rounds_stay
+from venire.orchestrator.planning.design import read_design, write_design
+from venire.orchestrator.planning.expand import Design, expand
+from venire.orchestrator.planning.first_round import asks_contestants, choose_first, crosses, refuse_phases
+from venire.orchestrator.planning.plan_state import pair_judges
+from venire.orchestrator.planning.recorded import Recording
+from venire.orchestrator.planning.respondents import respondents
 from venire.storage.plans import plans, trial_states
 from venire.storage.plans.plans import Answers
 from venire.storage.read import frames

@@ -15,11 +15,11 @@ from venire.arena.keys import respondent_key
 from venire.arena.planning import Estimates, JudgeHabit, Pick, PlanState
 from venire.arena.records import Shape
 from venire.judges import PROTOCOLS
-from venire.orchestrator.budget import Purse
-from venire.orchestrator.costs import Asked, JudgeCost, Lengths, affordable, judge_costs, lengths
-from venire.orchestrator.expand import Design
-from venire.orchestrator.recorded import Recording
-from venire.orchestrator.respondents import respondents
+from venire.orchestrator.costs.budget import Purse
+from venire.orchestrator.costs.model import Asked, JudgeCost, Lengths, affordable, judge_costs, lengths
+from venire.orchestrator.planning.expand import Design
+from venire.orchestrator.planning.recorded import Recording
+from venire.orchestrator.planning.respondents import respondents
 from venire.storage.plans.judged_pairs import SettledPairs, settled_pairs
 from venire.storage.plans.plans import Answers
 from venire.storage.store.store import Store

@@ -22,7 +22,7 @@ from venire.storage.store.store import Store
 from venire.storage.transfer.formats.recorded import read_recorded
 
 if TYPE_CHECKING:
-    from venire.orchestrator.expand import Design
+    from venire.orchestrator.planning.expand import Design
 
 __all__ = ["Recording", "Replayed", "pairs", "read_recordings", "recorded_texts", "tell"]
 

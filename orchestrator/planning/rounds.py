@@ -18,15 +18,15 @@ from venire.arena.battles import Battles
 from venire.arena.campaigns import Campaign, PhaseSettings, Price
 from venire.arena.planning import Estimates, Look, Steering
 from venire.arena.records import RECORDED
-from venire.orchestrator.budget import Purse
-from venire.orchestrator.costs import Asked, JudgeCost, affordable, learnt
-from venire.orchestrator.designs import battles_of, crossed_of
-from venire.orchestrator.expand import Design, LeftOut
-from venire.orchestrator.first_round import crosses, has_rules, own_gaps, wanted
-from venire.orchestrator.plan import PlannedCampaign, purses_of, respondents, write_round
+from venire.orchestrator.costs.budget import Purse
+from venire.orchestrator.costs.model import Asked, JudgeCost, affordable, learnt
+from venire.orchestrator.planning.design import battles_of, crossed_of
+from venire.orchestrator.planning.expand import Design, LeftOut
+from venire.orchestrator.planning.first_round import crosses, has_rules, own_gaps, wanted
+from venire.orchestrator.planning.plan import PlannedCampaign, purses_of, respondents, write_round
+from venire.orchestrator.planning.plan_state import Field, pair_judges, payable, state_of
+from venire.orchestrator.planning.recorded import read_recordings
 from venire.orchestrator.policies import POLICIES
-from venire.orchestrator.recorded import read_recordings
-from venire.orchestrator.state import Field, pair_judges, payable, state_of
 from venire.storage.plans import interim, plans
 from venire.storage.read import frames
 from venire.storage.store.store import Store

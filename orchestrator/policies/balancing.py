@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from venire.orchestrator.candidates import Candidates
+from venire.orchestrator.policies.candidates import Candidates
 
 __all__ = ["Evenness", "parts", "rounds_of_all"]
 

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from venire.arena.campaigns import PhaseSettings
 from venire.arena.planning import Pick, PlanState, Policy
-from venire.orchestrator.balancing import Evenness, parts
-from venire.orchestrator.candidates import Candidates
-from venire.orchestrator.crossing import connected
-from venire.orchestrator.informing import (
+from venire.orchestrator.policies.balancing import Evenness, parts
+from venire.orchestrator.policies.candidates import Candidates
+from venire.orchestrator.policies.information_gain import (
     LOGITS_PER_ELO,
     OPPONENT_SD,
     PRIOR,
@@ -27,6 +26,7 @@ from venire.orchestrator.informing import (
     starting_logits,
     wanted,
 )
+from venire.orchestrator.policies.matchup_policies import connected
 
 __all__ = ["balanced", "gap_error", "information", "near_tie"]
 

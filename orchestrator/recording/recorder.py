@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from venire.arena.errors import Fault, InputError, StoreError
 from venire.arena.records import Reply, Verdict
-from venire.orchestrator.budget import Claim
+from venire.orchestrator.costs.budget import Claim
 from venire.storage.store.store import Store
 from venire.storage.store.writer import Hold, Writer
 

@@ -12,15 +12,15 @@ from venire.arena.keys import respondent_key
 from venire.arena.records import Outcome, Reply, Request
 from venire.judges import PROTOCOLS
 from venire.judges.orientation import orient
-from venire.orchestrator.budget import Purse
-from venire.orchestrator.events import Events
-from venire.orchestrator.fitting import fitting
+from venire.orchestrator.costs.budget import Purse
+from venire.orchestrator.costs.long_input import fitting
 from venire.orchestrator.lanes.calls import Step
 from venire.orchestrator.lanes.live import Lane
 from venire.orchestrator.lanes.routes import lane_name
-from venire.orchestrator.plan import respondents
-from venire.orchestrator.recorder import Recorder
-from venire.orchestrator.trial import VERDICT_FAULTS, settle, stage
+from venire.orchestrator.planning.plan import respondents
+from venire.orchestrator.recording.events import Events
+from venire.orchestrator.recording.recorder import Recorder
+from venire.orchestrator.recording.trial import VERDICT_FAULTS, settle, stage
 from venire.storage.plans.plans import Pending
 
 __all__ = ["Asking"]

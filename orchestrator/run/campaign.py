@@ -16,9 +16,17 @@ from venire.arena.clock import Clock
 from venire.arena.errors import BudgetReachedError, StoreError
 from venire.judges.parsing import PARSER
 from venire.judges.providers.base import Provider
-from venire.orchestrator.asking import Asking
-from venire.orchestrator.budget import open_purses
-from venire.orchestrator.ending import (
+from venire.orchestrator.costs.budget import open_purses
+from venire.orchestrator.lanes.accounts import accepted_routes, open_gates, register_routes
+from venire.orchestrator.lanes.calls import Tally
+from venire.orchestrator.lanes.lane_events import Telling
+from venire.orchestrator.lanes.limits import Gate
+from venire.orchestrator.lanes.live import Lane, LaneClosedError, StoppedError
+from venire.orchestrator.lanes.routes import Route, lane_name, route_name
+from venire.orchestrator.planning.next_round import Following, More, OnLook, beside
+from venire.orchestrator.planning.plan import PlannedCampaign, paid_so_far
+from venire.orchestrator.planning.plan_state import pair_judges
+from venire.orchestrator.recording.ending import (
     GRACE_SECONDS,
     CampaignSummary,
     Ending,
@@ -29,19 +37,11 @@ from venire.orchestrator.ending import (
     rescued,
     seldom_collected,
 )
-from venire.orchestrator.events import Events
-from venire.orchestrator.feed import Feed
-from venire.orchestrator.following import Following, More, OnLook, beside
-from venire.orchestrator.lanes.accounts import accepted_routes, open_gates, register_routes
-from venire.orchestrator.lanes.calls import Tally
-from venire.orchestrator.lanes.limits import Gate
-from venire.orchestrator.lanes.live import Lane, LaneClosedError, StoppedError
-from venire.orchestrator.lanes.routes import Route, lane_name, route_name
-from venire.orchestrator.lanes.telling import Telling
-from venire.orchestrator.plan import PlannedCampaign, paid_so_far
-from venire.orchestrator.recorder import Recorder
-from venire.orchestrator.screening import screen
-from venire.orchestrator.state import pair_judges
+from venire.orchestrator.recording.events import Events
+from venire.orchestrator.recording.recorder import Recorder
+from venire.orchestrator.run.asking import Asking
+from venire.orchestrator.run.feed import Feed
+from venire.orchestrator.run.screening import screen
 from venire.storage.plans import plans
 from venire.storage.read import frames
 from venire.storage.store.store import Store

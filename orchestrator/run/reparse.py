@@ -10,9 +10,9 @@ from venire.arena.records import UNSENT, Outcome, Status, Verdict
 from venire.judges import PROTOCOLS, parsing
 from venire.judges.conversation import advance
 from venire.judges.orientation import orient
-from venire.orchestrator.recorder import verdict_columns
-from venire.orchestrator.screening import screen
-from venire.orchestrator.trial import UNSENT_OUTCOME, VERDICT_FAULTS, stage
+from venire.orchestrator.recording.recorder import verdict_columns
+from venire.orchestrator.recording.trial import UNSENT_OUTCOME, VERDICT_FAULTS, stage
+from venire.orchestrator.run.screening import screen
 from venire.storage.plans.plans import Pending, load
 from venire.storage.read.readings import Asked, Comparison, Draft, ReadVerdict, last_faults
 from venire.storage.store.store import Store

@@ -40,7 +40,7 @@ from venire.arena.keys import (
 )
 from venire.arena.records import Completion, Instruction, Origin, Rating, Respondent
 from venire.judges import PROTOCOLS
-from venire.orchestrator.plan import plan_campaign, respondents
+from venire.orchestrator.planning.plan import plan_campaign, respondents
 from venire.storage.plans import plans
 from venire.storage.store.store import open_store
 from venire.storage.transfer import importing

@@ -19,8 +19,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import venire.orchestrator.budget
-import venire.orchestrator.recorder
+import venire.orchestrator.costs.budget
+import venire.orchestrator.recording.recorder
 import venire.session
 import venire.storage.plans.plans
 import venire.storage.store.journal
@@ -135,7 +135,7 @@ def _mark_calls(marks: Marks) -> None:
 
     The end of `calls` is when no call is left and the last rows are not yet asked to be written.
     """
-    recorder = venire.orchestrator.recorder.Recorder
+    recorder = venire.orchestrator.recording.recorder.Recorder
     announce, close, send = recorder.announce, recorder.close, OpenAIProvider.send
     count = later = 0
 
@@ -216,7 +216,7 @@ def _first_reply_wins_off() -> None:
 
 def _reservation_released_twice() -> None:
     """A settled call gives its reservation back twice."""
-    purse = venire.orchestrator.budget.Purse
+    purse = venire.orchestrator.costs.budget.Purse
     settle = purse.settle
 
     def settled(self: Any, claim: Any, *words: Any) -> None:

@@ -19,7 +19,7 @@ from typer.main import get_command
 from venire.arena.clock import VirtualClock
 from venire.commands import app, main
 from venire.configs.loading import load_campaign
-from venire.orchestrator.ending import Ending
+from venire.orchestrator.recording.ending import Ending
 from venire.session import Embedded, Session, answer_key
 from venire.simulation.server import JudgeServer, serve_in_thread
 

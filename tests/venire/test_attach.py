@@ -26,7 +26,7 @@ import pytest
 from venire.arena.errors import InputError, StoreHeldError
 from venire.attach import Owner, SilentOwnerError, look, standing
 from venire.configs.loading import load_campaign
-from venire.orchestrator.ending import CampaignSummary, Ending
+from venire.orchestrator.recording.ending import CampaignSummary, Ending
 from venire.reports.sockets import socket_path
 from venire.session import Session, answer_key
 from venire.simulation.server import JudgeServer, serve_in_thread

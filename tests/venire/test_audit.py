@@ -14,7 +14,7 @@ from rich.console import Console
 import venire as package
 from venire.arena.errors import InputError
 from venire.audit_screen import show_audit
-from venire.orchestrator.ending import Ending
+from venire.orchestrator.recording.ending import Ending
 from venire.reports.audit import CHECKS
 from venire.reports.audit import Audit as Found
 from venire.reports.finding import Finding

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from venire.orchestrator.ending import Ending
+from venire.orchestrator.recording.ending import Ending
 
 Settle = Callable[..., Ending]
 Venire = Callable[..., Any]

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import venire as public
-from venire.orchestrator.ending import Ending
+from venire.orchestrator.recording.ending import Ending
 
 Settle = Callable[..., Ending]
 Venire = Callable[..., Any]

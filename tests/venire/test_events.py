@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from venire.arena.errors import InputError
-from venire.orchestrator.events import Event
+from venire.orchestrator.recording.events import Event
 from venire.telemetry import lines
 from venire.telemetry.lines import Lines
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from venire.orchestrator.ending import CampaignSummary, Ending
+from venire.orchestrator.recording.ending import CampaignSummary, Ending
 from venire.session import Session
 
 Venire = Callable[..., Any]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from venire.orchestrator.ending import Ending
+from venire.orchestrator.recording.ending import Ending
 from venire.rating import rate
 
 Settle = Callable[..., Ending]

@@ -20,8 +20,8 @@ import venire
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import CallError, Fault, InputError, StoreError
 from venire.arena.records import Reply
-from venire.orchestrator.ending import CampaignSummary, Ending
-from venire.orchestrator.events import Event, Events
+from venire.orchestrator.recording.ending import CampaignSummary, Ending
+from venire.orchestrator.recording.events import Event, Events
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import rate
 from venire.session import Embedded

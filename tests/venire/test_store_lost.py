@@ -29,7 +29,8 @@ CONCURRENCY = 2 * 8
 SMALL_DISK = """
 import resource, sys
 from venire import commands, session
-from venire.orchestrator import campaign, recorder
+from venire.orchestrator.run import campaign
+from venire.orchestrator.recording import recorder
 from venire.storage.store import store
 recorder._LEAST_SPILL, store.LEAST_SLOTS = 1, 1000  # so that the log is the longest file
 session.Session.run.__kwdefaults__["group_rows"] = 40

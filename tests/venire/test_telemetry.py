@@ -21,7 +21,7 @@ import pytest
 
 from venire import telemetry
 from venire.arena.clock import VirtualClock
-from venire.orchestrator.events import Events, Observer
+from venire.orchestrator.recording.events import Events, Observer
 
 Venire = Callable[..., Any]
 Write = Callable[..., Path]

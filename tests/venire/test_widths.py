@@ -14,7 +14,7 @@ import pytest
 
 from venire.configs.loading import load_campaign
 from venire.explaining import reasons
-from venire.orchestrator.ending import Ending
+from venire.orchestrator.recording.ending import Ending
 from venire.ratings.design.beliefs import SLOPE
 from venire.session import Session
 from venire.storage.plans.planned_battles import planned_battles

@@ -25,7 +25,7 @@ def generate(
     """
     from venire.commands.run import agree
     from venire.configs.loading import load_campaign
-    from venire.orchestrator.generation import generation
+    from venire.orchestrator.planning.generation import generation
     from venire.planned import show_plan
     from venire.screen import console
     from venire.session import Embedded, Session

@@ -61,7 +61,7 @@ def diff(file: Path = _FILE, as_json: bool = _JSON) -> None:
 
     from venire.commands.options import write_json
     from venire.configs.loading import load_campaign
-    from venire.orchestrator.fitting import with_contexts
+    from venire.orchestrator.costs.long_input import with_contexts
     from venire.prompting import differences, show_differences
     from venire.screen import console
 
@@ -85,8 +85,8 @@ def render(
     A plan in the store is only read; without one the data is imported and the plan written."""
     from venire.commands.options import write_json
     from venire.configs.loading import load_campaign
-    from venire.orchestrator.fitting import with_contexts
-    from venire.orchestrator.generation import generation
+    from venire.orchestrator.costs.long_input import with_contexts
+    from venire.orchestrator.planning.generation import generation
     from venire.rendering import render as render_trial
     from venire.rendering import show_rendered
     from venire.screen import console

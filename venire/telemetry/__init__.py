@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from venire.arena.errors import InputError
-from venire.orchestrator.ending import CampaignSummary
-from venire.orchestrator.events import Events, Observer
 from venire.orchestrator.lanes.routes import lane_name, route_name
+from venire.orchestrator.recording.ending import CampaignSummary
+from venire.orchestrator.recording.events import Events, Observer
 from venire.screen import plain
 
 if TYPE_CHECKING:

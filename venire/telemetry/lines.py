@@ -12,7 +12,7 @@ from pathlib import Path
 import orjson
 
 from venire.arena.errors import InputError
-from venire.orchestrator.events import Event
+from venire.orchestrator.recording.events import Event
 
 __all__ = ["Lines"]
 

@@ -24,7 +24,7 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-from venire.orchestrator.events import Event
+from venire.orchestrator.recording.events import Event
 
 __all__ = ["TRIALS_A_SECOND", "Otel"]
 

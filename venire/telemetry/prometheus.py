@@ -8,7 +8,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
 from venire.arena.errors import InputError
-from venire.orchestrator.events import Event
+from venire.orchestrator.recording.events import Event
 
 __all__ = ["Scraped"]
 

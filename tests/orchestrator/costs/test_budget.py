@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from venire.arena.campaigns import Budget
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import BudgetReachedError
-from venire.orchestrator.budget import Account, Claim, Paid, Purse
+from venire.orchestrator.costs.budget import Account, Claim, Paid, Purse
 
 money = st.integers(0, 10**12)
 """Nano-dollars."""

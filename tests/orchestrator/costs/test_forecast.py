@@ -26,10 +26,10 @@ from venire.arena.campaigns import (
 from venire.arena.errors import Fault
 from venire.arena.records import Completion, Instruction, Reply, Status, Verdict
 from venire.judges import PROTOCOLS, REASONS, prompts
-from venire.orchestrator.budget import Claim
-from venire.orchestrator.forecast import JudgeForecast, forecast, of_judge
-from venire.orchestrator.plan import PlannedCampaign, plan_campaign
-from venire.orchestrator.recorder import AttemptRecord, Recorder
+from venire.orchestrator.costs.budget import Claim
+from venire.orchestrator.costs.forecast import JudgeForecast, forecast, of_judge
+from venire.orchestrator.planning.plan import PlannedCampaign, plan_campaign
+from venire.orchestrator.recording.recorder import AttemptRecord, Recorder
 from venire.storage.plans import plans
 from venire.storage.plans.usage import OnRecord, on_record
 from venire.storage.store.store import Store, open_store

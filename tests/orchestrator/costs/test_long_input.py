@@ -26,11 +26,11 @@ from venire.arena.clock import VirtualClock
 from venire.arena.errors import Fault
 from venire.arena.records import UNSENT, Completion, Instruction, Reply, Request, Status
 from venire.judges.providers.faults import refusal
-from venire.orchestrator.campaign import run_campaign
-from venire.orchestrator.ending import CampaignSummary, Ending
-from venire.orchestrator.fitting import LongForecast, forecast_long, with_contexts
-from venire.orchestrator.plan import PlannedCampaign, plan_campaign, respondents
-from venire.orchestrator.reparse import reparse
+from venire.orchestrator.costs.long_input import LongForecast, forecast_long, with_contexts
+from venire.orchestrator.planning.plan import PlannedCampaign, plan_campaign, respondents
+from venire.orchestrator.recording.ending import CampaignSummary, Ending
+from venire.orchestrator.run.campaign import run_campaign
+from venire.orchestrator.run.reparse import reparse
 from venire.storage.care.checking import check
 from venire.storage.read.long_input import LongInput, long_input
 from venire.storage.store.store import Store, open_store

@@ -17,15 +17,15 @@ from venire.arena.campaigns import Budget, LaneSettings, Limits, Price, RouteSet
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import BudgetReachedError, CallError, Fault, KeyRefusedError, StoreError, TransientError
 from venire.arena.records import Reply, Request
-from venire.orchestrator.budget import Account, Claim, Purse
-from venire.orchestrator.events import Events
+from venire.orchestrator.costs.budget import Account, Claim, Purse
 from venire.orchestrator.lanes.calls import Step, Tally
+from venire.orchestrator.lanes.lane_events import Telling
 from venire.orchestrator.lanes.limits import Gate
 from venire.orchestrator.lanes.live import Lane, LaneClosedError, StoppedError
 from venire.orchestrator.lanes.refusals import SEVERAL
 from venire.orchestrator.lanes.routes import Route
-from venire.orchestrator.lanes.telling import Telling
-from venire.orchestrator.recorder import AttemptRecord, Recorder
+from venire.orchestrator.recording.events import Events
+from venire.orchestrator.recording.recorder import AttemptRecord, Recorder
 from venire.storage.store.store import open_store
 
 T = TypeVar("T")

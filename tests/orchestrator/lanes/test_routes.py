@@ -14,19 +14,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.orchestrator.test_live_lane import BODY, PAID, PRICE, REQUEST, WELL, WORST, Kept, bad, busy, limited
+from tests.orchestrator.lanes.test_live_lane import BODY, PAID, PRICE, REQUEST, WELL, WORST, Kept, bad, busy, limited
 from venire.arena.campaigns import Budget, LaneSettings, Limits, Price, RouteSettings
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import CallError, Fault, StoreError
 from venire.arena.records import Reply, Request
-from venire.orchestrator.budget import Account, Purse
-from venire.orchestrator.events import Event, Events
+from venire.orchestrator.costs.budget import Account, Purse
 from venire.orchestrator.lanes.calls import Step, Tally, digest
 from venire.orchestrator.lanes.circuit import FAILURES
+from venire.orchestrator.lanes.lane_events import Telling
 from venire.orchestrator.lanes.limits import Gate
 from venire.orchestrator.lanes.live import Lane, LaneClosedError, StoppedError
 from venire.orchestrator.lanes.routes import Route
-from venire.orchestrator.lanes.telling import Telling
+from venire.orchestrator.recording.events import Event, Events
 
 T = TypeVar("T")
 Said = Reply | Exception

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from venire.orchestrator.amending import rounds_stay
+from venire.orchestrator.planning.amending import rounds_stay
 
 PHASE = {"name": "refine", "policy": "information", "battles": 40, "round": 10, "purpose": "mean"}
 PLAN = {"instructions": 8, "phase": [PHASE], "stop": {"top": 3}}

@@ -26,9 +26,9 @@ from venire.arena.keys import completion_key, respondent_key, trial_key
 from venire.arena.planning import PlanState
 from venire.arena.records import Battle, Completion, Instruction, Matchup, Origin, PlannedTrial, Rating, Respondent
 from venire.judges import PROTOCOLS
-from venire.orchestrator.expand import Design, LeftOut, expand
-from venire.orchestrator.first_round import design, select_models
-from venire.orchestrator.plan import PlannedCampaign, plan_campaign, respondents
+from venire.orchestrator.planning.expand import Design, LeftOut, expand
+from venire.orchestrator.planning.first_round import design, select_models
+from venire.orchestrator.planning.plan import PlannedCampaign, plan_campaign, respondents
 from venire.storage.plans import plans
 from venire.storage.plans.plans import Answers, Catalogued
 from venire.storage.read import frames

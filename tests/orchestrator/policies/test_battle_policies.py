@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from venire.arena.campaigns import PhaseSettings
 from venire.arena.errors import InputError
 from venire.arena.planning import JudgeHabit, Pick, PlanState
-from venire.orchestrator.balancing import parts
-from venire.orchestrator.informing import information_of_pairs
 from venire.orchestrator.policies import POLICIES
+from venire.orchestrator.policies.balancing import parts
+from venire.orchestrator.policies.information_gain import information_of_pairs
 
 BATTLES = [name for name, policy in POLICIES.items() if not policy.crossed]
 ADAPTIVE = ["information", "gap-error"]

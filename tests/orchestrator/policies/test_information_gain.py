@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from venire.arena.campaigns import PhaseSettings
 from venire.arena.planning import JudgeHabit, PlanState
-from venire.orchestrator.informing import (
+from venire.orchestrator.policies.information_gain import (
     LOGITS_PER_ELO,
     Knowledge,
     covariance_after,

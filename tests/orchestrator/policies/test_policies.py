@@ -16,8 +16,8 @@ from venire.arena.campaigns import PhaseSettings
 from venire.arena.errors import InputError
 from venire.arena.planning import PlanState
 from venire.arena.records import Matchup
-from venire.orchestrator.crossing import gap
 from venire.orchestrator.policies import POLICIES
+from venire.orchestrator.policies.matchup_policies import gap
 
 CHOOSING = ("widest-gap", "random", "banded-gap", "half-banded")
 CROSSED = [name for name, policy in POLICIES.items() if policy.crossed]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from venire.arena.clock import VirtualClock
-from venire.orchestrator.events import EVENTS, Event, Events
+from venire.orchestrator.recording.events import EVENTS, Event, Events
 
-PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "events.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "events.md"
 ROW = re.compile(r"^\| `([a-z.]+)` \| (.+) \| (.+) \|$", re.MULTILINE)
 
 

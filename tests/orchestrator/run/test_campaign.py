@@ -31,9 +31,9 @@ from venire.arena.campaigns import (
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import CallError, Fault, KeyRefusedError, StoreError, TransientError
 from venire.arena.records import Completion, Instruction, Rating, Reply, Request, Status
-from venire.orchestrator.campaign import run_campaign
-from venire.orchestrator.ending import GRACE_SECONDS, CampaignSummary, Ending, Stop
-from venire.orchestrator.plan import plan_campaign
+from venire.orchestrator.planning.plan import plan_campaign
+from venire.orchestrator.recording.ending import GRACE_SECONDS, CampaignSummary, Ending, Stop
+from venire.orchestrator.run.campaign import run_campaign
 from venire.storage.plans import plans, trial_states
 from venire.storage.read import frames
 from venire.storage.store.journal import Journal, read_journal
@@ -506,7 +506,7 @@ def test_a_run_does_not_end_while_a_chunk_is_being_read(store: Store, monkeypatc
         loop = asyncio.get_running_loop()
         threading.Thread(target=watch).start()
 
-    monkeypatch.setattr("venire.orchestrator.feed.load", slow)
+    monkeypatch.setattr("venire.orchestrator.run.feed.load", slow)
     seen: list[bool] = []
     summary = go(store, campaign(), FakeProvider(), during, after=lambda: seen.extend(done))
     assert summary.ending is Ending.INTERRUPTED
@@ -783,7 +783,7 @@ def test_a_chunk_that_cannot_be_read_stops_the_run_and_what_is_in_flight_comes_i
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The danger: giving up calls that are paid for because others cannot be planned on."""
-    monkeypatch.setattr("venire.orchestrator.feed._CHUNK", 3)
+    monkeypatch.setattr("venire.orchestrator.run.feed._CHUNK", 3)
     real, reads = plans.load, 0
 
     def load(*arguments: Any) -> Any:
@@ -793,7 +793,7 @@ def test_a_chunk_that_cannot_be_read_stops_the_run_and_what_is_in_flight_comes_i
             raise StoreError("no memory for reading")
         return real(*arguments)
 
-    monkeypatch.setattr("venire.orchestrator.feed.load", load)
+    monkeypatch.setattr("venire.orchestrator.run.feed.load", load)
     provider = FakeProvider()
     with pytest.raises(StoreError, match="no memory for reading"):
         go(store, campaign(), provider)

@@ -27,10 +27,10 @@ from venire.arena.clock import VirtualClock
 from venire.arena.errors import CallError, Fault, InputError, TransientError
 from venire.arena.records import Completion, Instruction, Rating, Reply, Request, Status
 from venire.judges.parsing import choices
-from venire.orchestrator.campaign import run_campaign
-from venire.orchestrator.ending import Ending
-from venire.orchestrator.plan import plan_campaign
-from venire.orchestrator.reparse import Reread, reparse
+from venire.orchestrator.planning.plan import plan_campaign
+from venire.orchestrator.recording.ending import Ending
+from venire.orchestrator.run.campaign import run_campaign
+from venire.orchestrator.run.reparse import Reread, reparse
 from venire.storage.read import frames
 from venire.storage.store.store import Commit, Store, open_store
 from venire.storage.transfer import importing
@@ -156,7 +156,7 @@ def release(monkeypatch: pytest.MonkeyPatch) -> Release:
 
     def later(read: Callable[[str], tuple[int, str] | None], name: str = "rules-2") -> None:
         monkeypatch.setattr("venire.judges.two_stage.read_choice", read)
-        for module in ("venire.judges.parsing", "venire.orchestrator.campaign"):
+        for module in ("venire.judges.parsing", "venire.orchestrator.run.campaign"):
             monkeypatch.setattr(f"{module}.PARSER", name)
 
     return later
@@ -335,7 +335,7 @@ def test_prompts_that_changed_since_do_not_hinder(store: Store, monkeypatch: pyt
     from venire.judges import PROTOCOLS
 
     other = replace(PROTOCOLS["two-stage"], prompts=("reasons",))
-    monkeypatch.setattr("venire.orchestrator.reparse.PROTOCOLS", {**PROTOCOLS, "two-stage": other})
+    monkeypatch.setattr("venire.orchestrator.run.reparse.PROTOCOLS", {**PROTOCOLS, "two-stage": other})
     assert reparse(store, [1]).comparison.same == TRIALS
 
 
@@ -343,7 +343,7 @@ def test_a_protocol_that_is_not_known_today_is_refused_by_name(store: Store, mon
     run(store, campaign(), *SCRIPTS)
     from venire.judges import PROTOCOLS
 
-    monkeypatch.setattr("venire.orchestrator.reparse.PROTOCOLS", {"other": PROTOCOLS["two-stage"]})
+    monkeypatch.setattr("venire.orchestrator.run.reparse.PROTOCOLS", {"other": PROTOCOLS["two-stage"]})
     with pytest.raises(
         InputError, match="judge was asked by the protocol 'two-stage', which this Venire does not have"
     ):
@@ -355,7 +355,7 @@ def test_a_long_campaign_is_read_in_chunks_in_which_none_is_lost(
 ) -> None:
     run(store, campaign(), *SCRIPTS)
     before = verdicts(store, 1)
-    monkeypatch.setattr("venire.orchestrator.reparse._CHUNK", 7)
+    monkeypatch.setattr("venire.orchestrator.run.reparse._CHUNK", 7)
     release(choices.read_choice)
     told: list[tuple[int, int]] = []
     reparse(store, [1], progress=lambda done, of: told.append((done, of)))

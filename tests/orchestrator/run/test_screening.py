@@ -20,9 +20,9 @@ from venire.configs.loading import load_campaign
 from venire.judges import suspicion
 from venire.judges.hardening import LOOKALIKES
 from venire.judges.suspicion import CANDIDATES, LOWER_CASE_CANDIDATES, SUSPICIONS, suspicious
-from venire.orchestrator.ending import Ending
-from venire.orchestrator.reparse import reparse
-from venire.orchestrator.screening import screen
+from venire.orchestrator.recording.ending import Ending
+from venire.orchestrator.run.reparse import reparse
+from venire.orchestrator.run.screening import screen
 from venire.session import Embedded, Session
 from venire.simulation.injections import load_injections
 from venire.storage.plans import screening

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from venire.arena.campaigns import PhaseSettings
 from venire.arena.errors import InputError
 from venire.arena.planning import JudgeHabit, Pick, PlanState
-from venire.orchestrator import informing
-from venire.orchestrator.crossing import connected
+from venire.orchestrator.policies import information_gain
+from venire.orchestrator.policies.matchup_policies import connected
 from venire.ratings.design import optimal_design as module
 from venire.ratings.design.optimal_design import OptimalDesign, optimal_design, pair_information
 from venire.ratings.pairwise.solvers import NotConvergedError
@@ -126,9 +126,9 @@ def test_the_planner_and_the_limit_weigh_battles_alike(seed: int) -> None:
     rng = np.random.default_rng(seed)
     ratings = rng.normal(0.0, 3.0, 7)
     judges = [JudgeHabit(float(rng.normal(1, 1)), float(rng.normal()), 0.2, rho) for rho in (-0.3, 0.0, 0.6)]
-    theirs = informing.information_of_pairs(ratings, judges)
+    theirs = information_gain.information_of_pairs(ratings, judges)
     assert pair_information(ratings, judges) == pytest.approx(theirs, rel=1e-12)
-    assert pair_information(ratings) == pytest.approx(informing.information_of_pairs(ratings, ()), rel=1e-12)
+    assert pair_information(ratings) == pytest.approx(information_gain.information_of_pairs(ratings, ()), rel=1e-12)
 
 
 def test_ratings_far_apart_have_a_best_design_too() -> None:

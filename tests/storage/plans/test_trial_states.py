@@ -23,7 +23,7 @@ from itertools import combinations, islice
 from pathlib import Path
 from venire.arena.campaigns import *
 from venire.arena.records import *
-from venire.orchestrator.plan import Design, expand
+from venire.orchestrator.planning.plan import Design, expand
 from venire.storage.transfer import importing
 from venire.storage.plans import plans
 from venire.storage.store.store import open_store

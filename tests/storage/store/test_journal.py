@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from venire.arena.errors import Fault, InputError, StoreError
 from venire.arena.records import Reply
-from venire.orchestrator.budget import Claim
-from venire.orchestrator.recorder import AttemptRecord, Recorder
+from venire.orchestrator.costs.budget import Claim
+from venire.orchestrator.recording.recorder import AttemptRecord, Recorder
 from venire.storage.read import frames
 from venire.storage.store.journal import LEAST_SLOTS, Announcement, Journal, LeftBehind, journal_path, read_journal
 from venire.storage.store.recovery import Recovered

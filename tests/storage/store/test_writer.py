@@ -13,8 +13,8 @@ import pytest
 
 from venire.arena.errors import Fault, InputError, StoreError
 from venire.arena.records import Reply, Status, Verdict
-from venire.orchestrator.budget import Claim
-from venire.orchestrator.recorder import AttemptRecord, Recorder
+from venire.orchestrator.costs.budget import Claim
+from venire.orchestrator.recording.recorder import AttemptRecord, Recorder
 from venire.storage.store.store import Commit, open_store
 from venire.storage.store.writer import Writer
 

@@ -1,0 +1,1 @@
+"""From a campaign to the trials of its next round."""

@@ -1,7 +1,7 @@
 """Registries: protocols, providers, policies, rating methods and file formats by the names that users write.
 
-Each part is one object with all facts about it, found by a reference such as `venire.judges.binary:BINARY`. Venire's
-own are the lines below. An installed package adds to them by an entry point in the group of their kind:
+Each part is one object with all facts about it, found by a reference such as `venire.judges.protocols.binary:BINARY`.
+Venire's own are the lines below. An installed package adds to them by an entry point in the group of their kind:
 
     [project.entry-points."venire.protocols"]
     scale = "venire_scale:SCALE"
@@ -135,16 +135,16 @@ PROTOCOLS: Registry[Any] = Registry(
     "protocol",
     "venire.judges.entry:ProtocolEntry",
     {
-        "two-stage": "venire.judges.two_stage:TWO_STAGE",
-        "criteria": "venire.judges.criteria:PROTOCOL",
-        "binary": "venire.judges.binary:BINARY",
-        "direct": "venire.judges.direct:DIRECT",
-        "direct-reference": "venire.judges.direct:DIRECT_REFERENCE",
-        "listwise": "venire.judges.listwise:LISTWISE",
-        "echo": "venire.judges.echo:ECHO",
-        "five-point": "venire.judges.five_point:FIVE_POINT",
-        "generate": "venire.judges.generate:GENERATE",
-        "recorded": "venire.judges.recorded:RECORDED",
+        "two-stage": "venire.judges.protocols.two_stage:TWO_STAGE",
+        "criteria": "venire.judges.protocols.criteria:PROTOCOL",
+        "binary": "venire.judges.protocols.binary:BINARY",
+        "direct": "venire.judges.protocols.direct:DIRECT",
+        "direct-reference": "venire.judges.protocols.direct:DIRECT_REFERENCE",
+        "listwise": "venire.judges.protocols.listwise:LISTWISE",
+        "echo": "venire.judges.protocols.echo:ECHO",
+        "five-point": "venire.judges.protocols.five_point:FIVE_POINT",
+        "generate": "venire.judges.protocols.generate:GENERATE",
+        "recorded": "venire.judges.protocols.recorded:RECORDED",
     },
 )
 """Judge protocols, by the name used in a campaign file: `venire.judges.entry.ProtocolEntry`."""

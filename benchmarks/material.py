@@ -85,8 +85,8 @@ def write_campaign(
 
 def write_calls(path: Path, trials: int = 200, *, protocol: str = "two-stage") -> None:
     """The messages of so many trials' calls, one call a line: what the engine would send for such texts."""
-    from venire.judges.hardening import enclose
     from venire.judges.prompts import load
+    from venire.judges.safety.sanitize import enclose
 
     ask = load("two_stage", "reasons") if protocol == "two-stage" else load("binary", "question")
     verdict = load("two_stage", "verdict").template

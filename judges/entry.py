@@ -72,7 +72,7 @@ class ProtocolEntry:
     prompts: tuple[str, ...]
     """Names of the texts that it sends."""
     folder: str
-    """Where these texts are, one file `<name>.txt` each: a folder of `venire.judges.prompts`, or `package:folder`."""
+    """Where these texts are, one file `<name>.txt` each: a folder of `venire.judges.protocols`, or `package:folder`."""
     expects: tuple[int, ...]
     """Tokens expected of each reply of a trial that needs no repair; a judge's options may allow fewer."""
     needs_reference: bool = False

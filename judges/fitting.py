@@ -25,7 +25,7 @@ from venire.arena.records import (
     Trial,
 )
 from venire.judges.conversation import resume
-from venire.judges.hardening import neutralise
+from venire.judges.safety.sanitize import neutralise
 
 __all__ = ["CUTS", "before_cut", "count", "fits", "fitted", "room", "size"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from venire.arena.records import Material
-from venire.judges.hardening import enclose
+from venire.judges.safety.sanitize import enclose
 
 __all__ = ["in_parts", "labels", "show_completion", "show_instruction", "show_list", "show_reference", "speakers"]
 

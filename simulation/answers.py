@@ -9,7 +9,7 @@ from functools import lru_cache
 from venire.arena.errors import InputError
 from venire.arena.keys import text_digest
 from venire.judges.fitting import before_cut
-from venire.judges.hardening import neutralise
+from venire.judges.safety.sanitize import neutralise
 from venire.simulation.judge import load_profiles
 
 __all__ = ["AnswerKey", "Known"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import orjson
 
 from venire.arena.records import Request
-from venire.judges.hardening import apart
+from venire.judges.safety.sanitize import apart
 
 if TYPE_CHECKING:
     from venire.simulation.replies import JudgeReply
@@ -32,7 +32,7 @@ Logprobs = tuple[tuple[tuple[str, float], ...], ...]
 """Tokens of each place with their natural log-probabilities."""
 
 Apart = Callable[[str], tuple[tuple[str, ...], str]]
-"""From a message to the texts that it shows between fences, and its own words; see `judges.hardening.apart`."""
+"""From a message to the texts that it shows between fences, and its own words; see `judges.safety.sanitize.apart`."""
 
 _MOST_LOGPROBS = 20
 _STAGES: tuple[Stage, ...] = ("reasons", "verdict", "repair")

@@ -18,11 +18,11 @@ from venire.arena.campaigns import Limits
 from venire.arena.clock import Clock
 from venire.arena.errors import CallError, Fault, InputError
 from venire.arena.records import Reply, Request
-from venire.judges.hardening import apart
 from venire.judges.providers.base import Endpoint
 from venire.judges.providers.faults import failure, refusal
 from venire.judges.providers.openai import OpenAIProvider
 from venire.judges.providers.replies import read_reply
+from venire.judges.safety.sanitize import apart
 from venire.simulation.answers import AnswerKey
 from venire.simulation.dialect import Ask, RequestError, ask_of, completion_body, error_body, read_request
 from venire.simulation.faults import SPOILT, FaultKind, Faults

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from venire.judges.hardening import UNSEEN, enclosed, neutralise
+from venire.judges.safety.sanitize import UNSEEN, enclosed, neutralise
 from venire.simulation.judge import OBEYING, Side
 
 __all__ = ["shown_texts", "swayed"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from venire.judges import PROTOCOLS, prompts
-from venire.judges.criteria import CRITERIA
+from venire.judges.protocols.criteria import CRITERIA
 from venire.simulation.dialect import Ask
 
 __all__ = ["Asked", "recognise"]

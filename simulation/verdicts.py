@@ -21,7 +21,7 @@ from functools import lru_cache
 from math import exp, log
 from typing import NamedTuple
 
-from venire.judges.criteria import CRITERIA
+from venire.judges.protocols.criteria import CRITERIA
 from venire.simulation.answers import AnswerKey, Known
 from venire.simulation.dialect import Ask, Logprobs
 from venire.simulation.judge import (

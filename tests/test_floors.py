@@ -30,7 +30,7 @@ HOMES = {
         "judges/providers/litellm.py",
         "judges/providers/litellm_connections.py",
         "simulation/server.py",
-        "reports/live.py",
+        "venire/live/server.py",
     ),
     "ry": ("judges/providers/connections.py", "judges/providers/sessions.py"),
     "tenacity": ("orchestrator/",),
@@ -49,11 +49,18 @@ ASYNC_HOMES = (
     "judges/providers/",
     "simulation/server.py",
     "simulation/direct.py",
-    "reports/live.py",
+    "venire/live/server.py",
     "venire/",
 )
 STANDARD_ONLY = "arena/"
 PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
+    "judges": (
+        ("prompts", "providers", "conversation", "safety", "parsing", "orientation"),
+        ("fitting", "asking", "showing"),
+        ("dressing",),
+        ("entry",),
+        ("protocols",),
+    ),
     "storage": (("store",), ("plans",), ("read",), ("care",), ("transfer",)),
     "ratings": (
         ("data",),
@@ -64,7 +71,7 @@ PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
         ("methods",),
     ),
 }
-"""Packages of a room, the lowest first; each imports those of lower rows alone, for types as well."""
+"""Packages and modules of a room, the lowest first; each imports those of lower rows alone, for types as well."""
 SLOW = ("litellm", "scipy.optimize", "scipy.stats")
 """Imported in the function that needs it: each takes the better part of a second or more of every command's start."""
 
@@ -185,9 +192,9 @@ PLANTED = [
     ("arena/keys.py", "import orjson"),
     ("arena/keys.py", "from venire.storage.store.store import Store"),
     ("configs/schema.py", "from venire.judges import PROTOCOLS"),
-    ("judges/two_stage.py", "from venire.storage.store.store import Store"),
-    ("judges/two_stage.py", "async def parse() -> None: ..."),
-    ("judges/two_stage.py", "import aiohttp"),
+    ("judges/protocols/two_stage/__init__.py", "from venire.storage.store.store import Store"),
+    ("judges/protocols/two_stage/__init__.py", "async def parse() -> None: ..."),
+    ("judges/protocols/two_stage/__init__.py", "import aiohttp"),
     ("judges/providers/openai.py", "from aiohttp import web"),
     ("judges/providers/openai.py", "from ry import Client"),
     ("judges/providers/connections.py", "import aiohttp"),
@@ -208,14 +215,14 @@ PLANTED = [
     ("reports/board.py", "import rich"),
     ("reports/board.py", "from aiohttp import web"),
     ("reports/board.py", "async def f() -> None: ..."),
-    ("reports/live.py", "import duckdb"),
-    ("venire/attach.py", "import aiohttp"),
+    ("venire/live/server.py", "import duckdb"),
+    ("venire/live/client.py", "import aiohttp"),
     ("simulation/judge.py", "from venire.storage.store.store import Store"),
     ("simulation/judge.py", "from venire.orchestrator.planning.first_round import design"),
     ("simulation/judge.py", "async def f() -> None: ..."),
-    ("judges/two_stage.py", "from venire.simulation.judge import simulate"),
-    ("judges/two_stage.py", "import pydantic"),
-    ("judges/two_stage.py", "import asyncio_throttle"),
+    ("judges/protocols/two_stage/__init__.py", "from venire.simulation.judge import simulate"),
+    ("judges/protocols/two_stage/__init__.py", "import pydantic"),
+    ("judges/protocols/two_stage/__init__.py", "import asyncio_throttle"),
     ("storage/store/store.py", "import typer"),
     ("storage/store/store.py", "from storage.sql import query"),
     ("venire/session.py", "import judges"),

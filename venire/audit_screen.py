@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from venire.reports.audit import CHECKS, Audit
-from venire.reports.finding import Finding
+from venire.reports.audit.audit import CHECKS, Audit
+from venire.reports.audit.finding import Finding
 from venire.reports.wording import counted
 from venire.screen import plain
 

@@ -14,9 +14,9 @@ from venire.rating import Source, Verdicts, choose_campaign, is_store, read
 from venire.ratings.data.merging import canonical
 from venire.ratings.inference.options import Options, spoken
 from venire.ratings.methods.methods import merged
-from venire.reports.audit import CHECKS, Audit
-from venire.reports.audit import audit as audit_case
-from venire.reports.finding import Case
+from venire.reports.audit.audit import CHECKS, Audit
+from venire.reports.audit.audit import audit as audit_case
+from venire.reports.audit.finding import Case
 from venire.storage.read import frames
 from venire.storage.store.store import open_store
 from venire.storage.transfer.formats.judged import BothBad
@@ -40,8 +40,8 @@ def audit(
 ) -> Audit:
     """What there is to worry about in a store's campaign (the only one, unless named), or in files of verdicts.
 
-    `checks` are names of `reports.audit.CHECKS`, all of them unless named; the rest is as in `venire.rate`. Raises
-    InputError as `venire.rate` does, for an unknown check and for an option that no check hears.
+    `checks` are names of `reports.audit.audit.CHECKS`, all of them unless named; the rest is as in `venire.rate`.
+    Raises InputError as `venire.rate` does, for an unknown check and for an option that no check hears.
     """
     paths = [path] if isinstance(path, str | Path) else path
     places = tuple(Path(one) for one in paths)

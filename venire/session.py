@@ -22,6 +22,8 @@ from venire.configs.loading import difference
 from venire.endpoints import Inside, check_all, open_all, read_secrets
 from venire.judges.providers import PROVIDERS
 from venire.judges.providers.prices import find_price
+from venire.live.pulse import Pulse
+from venire.live.server import Answers, serve
 from venire.loops import LoopFactory, run_whole, signals
 from venire.orchestrator.costs.check import refuse_uncovered
 from venire.orchestrator.costs.forecast import JudgeForecast, forecast
@@ -36,8 +38,6 @@ from venire.orchestrator.recording.events import Events
 from venire.orchestrator.recording.recorder import Recorder
 from venire.orchestrator.run.campaign import run_campaign
 from venire.phases import rounds_of
-from venire.reports.live import Answers, serve
-from venire.reports.pulse import Pulse
 from venire.simulation.answers import AnswerKey
 from venire.simulation.direct import ADDRESS, DirectJudges
 from venire.simulation.faults import Faults

@@ -13,7 +13,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from venire.attach import Owner, SilentOwnerError
+from venire.live.client import Owner, SilentOwnerError
 from venire.looking import told_last
 from venire.screen import duration, money, plain, retries
 

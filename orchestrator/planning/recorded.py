@@ -15,7 +15,7 @@ from venire.arena.errors import InputError
 from venire.arena.keys import respondent_key, trial_key
 from venire.arena.records import RECORDED, Respondent, Shape
 from venire.judges import PROTOCOLS
-from venire.judges.recorded import WORD
+from venire.judges.protocols.recorded import WORD
 from venire.storage.plans import plans
 from venire.storage.plans.plans import Answers
 from venire.storage.store.store import Store

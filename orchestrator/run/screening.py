@@ -1,8 +1,8 @@
-"""Looking for completions that try to instruct their judge, by the rules of `judges.suspicion`."""
+"""Looking for completions that try to instruct their judge, by the rules of `judges.safety.injection_detection`."""
 
 from __future__ import annotations
 
-from venire.judges import suspicion
+from venire.judges.safety import injection_detection
 from venire.storage.plans import screening
 from venire.storage.plans.screening import Rules, Screened
 from venire.storage.store.store import Store
@@ -15,5 +15,10 @@ def screen(store: Store) -> Screened:
 
     Raises StoreError when the store fails.
     """
-    rules = Rules(suspicion.version(), suspicion.CANDIDATES, suspicion.LOWER_CASE_CANDIDATES, suspicion.suspicious)
+    rules = Rules(
+        injection_detection.version(),
+        injection_detection.CANDIDATES,
+        injection_detection.LOWER_CASE_CANDIDATES,
+        injection_detection.suspicious,
+    )
     return screening.screen(store, rules)

@@ -11,7 +11,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from venire.configs.loading import load_campaign
-from venire.judges.suspicion import suspicious
+from venire.judges.safety.injection_detection import suspicious
 from venire.session import Session
 from venire.simulation.injections import Injection, load_injections
 from venire.storage.read import frames

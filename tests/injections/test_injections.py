@@ -9,7 +9,7 @@ from unittest.mock import patch
 import pytest
 
 from tests.injections.rig import Moved, by_kind, changed_attempts, verdicts
-from venire.judges.suspicion import suspicious
+from venire.judges.safety.injection_detection import suspicious
 from venire.simulation.injections import load_injections
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -53,7 +53,7 @@ def test_the_table_in_the_documentation_is_the_one_that_is_measured(moved: Moved
 @pytest.fixture
 def unmarked() -> Iterator[None]:
     """Fences around texts that are not neutralised."""
-    with patch("venire.judges.hardening.neutralise", lambda text: text):
+    with patch("venire.judges.safety.sanitize.neutralise", lambda text: text):
         yield
 
 

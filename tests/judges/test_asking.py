@@ -10,7 +10,7 @@ import pytest
 from venire.arena.errors import InputError
 from venire.arena.records import Outcome, Reply, Request, Status
 from venire.judges import PROTOCOLS
-from venire.judges.hardening import enclosed
+from venire.judges.safety.sanitize import enclosed
 from venire.judges.showing import labels, show_instruction, speakers
 
 READABLE = {

@@ -14,8 +14,8 @@ from venire.arena.records import UNSENT, Material, Outcome, Reply, Request, Shap
 from venire.judges import PROTOCOLS, fitting
 from venire.judges.conversation import advance
 from venire.judges.fitting import CUTS, fits, room
-from venire.judges.hardening import enclosed
 from venire.judges.providers.vocabularies import counter
+from venire.judges.safety.sanitize import enclosed
 
 Say = Callable[..., Request | Outcome]
 Make = Callable[..., Material]

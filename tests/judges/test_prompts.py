@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from venire.arena.errors import InputError
 from venire.arena.keys import prompt_digest
-from venire.judges import PROTOCOLS, prompts
+from venire.judges import PROTOCOLS, prompts, protocols
 
 SENT = sorted({(entry.folder, name) for entry in PROTOCOLS.values() for name in entry.prompts})
 PAIR = ["instruction", "first", "second"]
@@ -50,7 +50,7 @@ PINNED = {
 
 
 def source(folder: str, name: str) -> str:
-    return files(prompts).joinpath(folder, f"{name}.txt").read_text(encoding="utf-8")
+    return files(protocols).joinpath(folder, f"{name}.txt").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(("folder", "name"), SENT)
@@ -84,7 +84,7 @@ def test_a_prompt_without_variables_is_sent_as_it_stands(folder: str, name: str)
 def test_every_prompt_file_is_sent_by_a_protocol() -> None:
     found = {
         (folder.name, path.name)
-        for folder in files(prompts).iterdir()
+        for folder in files(protocols).iterdir()
         if folder.is_dir()
         for path in folder.iterdir()
         if path.name.endswith(".txt")

@@ -13,7 +13,7 @@ from venire.arena.battles import Battles
 from venire.arena.records import Status
 from venire.ratings.data.merging import canonical, merge_orders
 from venire.ratings.inference.options import Options
-from venire.reports.finding import Case
+from venire.reports.audit.finding import Case
 
 Table = Callable[..., Battles]
 

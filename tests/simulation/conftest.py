@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from venire.arena.keys import fence
-from venire.judges.hardening import enclose
+from venire.judges.safety.sanitize import enclose
 from venire.simulation.answers import AnswerKey
 from venire.simulation.server import JudgeServer
 

@@ -6,7 +6,7 @@ import pytest
 
 from venire.arena.errors import InputError
 from venire.judges.fitting import CUTS
-from venire.judges.hardening import enclose, enclosed
+from venire.judges.safety.sanitize import enclose, enclosed
 from venire.simulation.answers import AnswerKey, Known
 
 ELO = {"ant": 900.0, "bee": 1000.0, "cat": 1150.0}

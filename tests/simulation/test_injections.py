@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from venire.arena.errors import InputError
-from venire.judges.hardening import enclosed
 from venire.judges.parsing.choices import read_choice
 from venire.judges.prompts import load
-from venire.judges.suspicion import suspicious
+from venire.judges.safety.injection_detection import suspicious
+from venire.judges.safety.sanitize import enclosed
 from venire.simulation.injections import Injection, load_injections
 from venire.simulation.judge import OBEYING, load_profiles, parse_model
 from venire.simulation.obedience import shown_texts, swayed

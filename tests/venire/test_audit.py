@@ -15,9 +15,9 @@ import venire as package
 from venire.arena.errors import InputError
 from venire.audit_screen import show_audit
 from venire.orchestrator.recording.ending import Ending
-from venire.reports.audit import CHECKS
-from venire.reports.audit import Audit as Found
-from venire.reports.finding import Finding
+from venire.reports.audit.audit import CHECKS
+from venire.reports.audit.audit import Audit as Found
+from venire.reports.audit.finding import Finding
 
 Settle = Callable[..., Ending]
 Venire = Callable[..., Any]

@@ -136,7 +136,7 @@ def test_a_protocol_that_does_not_keep_it_is_told_what(add: Add, changes: dict[s
 
 
 def test_a_protocol_without_system_text_in_front_is_told_how(add: Add) -> None:
-    from venire.judges.five_point import five_point
+    from venire.judges.protocols.five_point import five_point
 
     name = add(PROTOCOLS, replace(PROTOCOLS["five-point"], number=OTHERS, talk=five_point))
     with pytest.raises(AssertionError, match=r"wrap its conversation in dressing\.dress"):

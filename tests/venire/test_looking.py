@@ -16,8 +16,8 @@ from tests.ratings.simulated import campaign
 from venire.arena.battles import Statistics
 from venire.arena.campaigns import StopSettings
 from venire.arena.planning import Look
-from venire.attach import Owner
 from venire.configs.loading import load_campaign
+from venire.live.client import Owner
 from venire.looking import look_of, looks_json, rounds_json, show_looks, stops_when, told_look
 from venire.ratings.data.merging import select
 from venire.session import Session

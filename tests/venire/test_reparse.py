@@ -53,7 +53,7 @@ def ties_only(monkeypatch: pytest.MonkeyPatch) -> None:
         found = choices.read_choice(text)
         return (0, "new") if found is not None and found[0] == 2 else found
 
-    monkeypatch.setattr("venire.judges.two_stage.read_choice", read)
+    monkeypatch.setattr("venire.judges.protocols.two_stage.read_choice", read)
     monkeypatch.setattr("venire.judges.parsing.PARSER", "rules-2")
 
 

@@ -34,8 +34,8 @@ def sql(
     Nothing can be changed that way: one SELECT, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN, for a minute at most.
     """
     from venire.arena.errors import InputError
-    from venire.attach import look
     from venire.commands.options import write_json
+    from venire.live.client import look
     from venire.screen import console
     from venire.storage.read.selecting import MOST_ROWS, select
     from venire.storage.store.sql import query as named

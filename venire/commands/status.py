@@ -14,8 +14,8 @@ def status(
     as_json: bool = typer.Option(False, "--json", help="Print JSON on standard output and nothing else."),
 ) -> None:
     """Show what a store holds and how far it is, while a campaign runs too."""
-    from venire.attach import standing
     from venire.commands.options import write_json
+    from venire.live.client import standing
     from venire.screen import console
     from venire.standing import show_status
 

@@ -68,8 +68,8 @@ def backup(
     from dataclasses import asdict
 
     from venire.arena.errors import StoreHeldError
-    from venire.attach import Owner
     from venire.commands.options import write_json
+    from venire.live.client import Owner
     from venire.storage.care import maintenance
 
     try:

@@ -14,7 +14,7 @@ def watch(
     interval: float = typer.Option(1.0, "--interval", min=0.1, max=3600.0, help="Seconds between two looks."),
 ) -> None:
     """Watch the campaign that runs on a store; Ctrl-C ends the watching, never the campaign."""
-    from venire.attach import look
+    from venire.live.client import look
     from venire.screen import console
     from venire.standing import show_status, status_json
     from venire.storage.store.store import Store

@@ -24,7 +24,7 @@ from venire.arena.records import (
 from venire.judges import PROTOCOLS, ProtocolEntry
 from venire.judges.conversation import advance
 from venire.judges.entry import OTHERS
-from venire.judges.hardening import enclosed
+from venire.judges.safety.sanitize import enclosed
 from venire.simulation.answers import AnswerKey
 from venire.simulation.dialect import ask_of
 from venire.simulation.rehearsal import check_rehearsal

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from venire.judges.binary import log_odds
+from venire.judges.protocols.binary import log_odds
 from venire.judges.providers.logprobs import MOST_PLACES, read_candidates, read_content
 
 DIGITS = [("1", -0.25), ("2", -1.5)]

@@ -7,7 +7,7 @@ from copy import deepcopy
 import pytest
 
 from venire.arena.records import Request
-from venire.judges.criteria import CRITERIA, SCHEMA
+from venire.judges.protocols.criteria import CRITERIA, SCHEMA
 from venire.judges.providers import PROVIDERS, Endpoint
 from venire.judges.providers.schemas import anthropic_schema, gemini_schema, openai_schema
 

@@ -155,7 +155,7 @@ def release(monkeypatch: pytest.MonkeyPatch) -> Release:
     """Makes this Venire a later one whose parser reads choices otherwise."""
 
     def later(read: Callable[[str], tuple[int, str] | None], name: str = "rules-2") -> None:
-        monkeypatch.setattr("venire.judges.two_stage.read_choice", read)
+        monkeypatch.setattr("venire.judges.protocols.two_stage.read_choice", read)
         for module in ("venire.judges.parsing", "venire.orchestrator.run.campaign"):
             monkeypatch.setattr(f"{module}.PARSER", name)
 

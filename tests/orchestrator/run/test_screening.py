@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from venire.arena.clock import VirtualClock
 from venire.arena.records import Completion, Instruction
 from venire.configs.loading import load_campaign
-from venire.judges import suspicion
-from venire.judges.hardening import LOOKALIKES
-from venire.judges.suspicion import CANDIDATES, LOWER_CASE_CANDIDATES, SUSPICIONS, suspicious
+from venire.judges.safety import injection_detection
+from venire.judges.safety.injection_detection import CANDIDATES, LOWER_CASE_CANDIDATES, SUSPICIONS, suspicious
+from venire.judges.safety.sanitize import LOOKALIKES
 from venire.orchestrator.recording.ending import Ending
 from venire.orchestrator.run.reparse import reparse
 from venire.orchestrator.run.screening import screen
@@ -217,10 +217,10 @@ def test_more_completions_than_one_pass_takes_are_all_looked_at(store: Store, mo
 
 
 def test_the_version_is_of_the_rules_and_of_what_is_known_of_characters(monkeypatch: pytest.MonkeyPatch) -> None:
-    today = suspicion.version()
-    assert today == suspicion.version.__wrapped__()
-    monkeypatch.setattr("venire.judges.suspicion.unicodedata.unidata_version", "99.0.0")
-    assert suspicion.version.__wrapped__() != today
+    today = injection_detection.version()
+    assert today == injection_detection.version.__wrapped__()
+    monkeypatch.setattr("venire.judges.safety.injection_detection.unicodedata.unidata_version", "99.0.0")
+    assert injection_detection.version.__wrapped__() != today
 
 
 FILE = """\
@@ -284,7 +284,7 @@ def test_each_text_of_a_store_is_looked_at_once_whatever_is_run_on_it(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[str] = []
-    monkeypatch.setattr(suspicion, "suspicious", lambda text: looked.append(text) or suspicious(text))
+    monkeypatch.setattr(injection_detection, "suspicious", lambda text: looked.append(text) or suspicious(text))
     for name in ("pairs", "grades", "lists"):
         asked(folder / f"{name}.toml")
     with open_store(folder / "kept.duckdb") as store:
@@ -296,8 +296,8 @@ def test_verdicts_that_are_read_again_are_flagged_by_todays_rules(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = asked(folder / "pairs.toml")
-    monkeypatch.setattr(suspicion, "suspicious", lambda text: "new rule" if text.startswith(HIDDEN) else None)
-    monkeypatch.setattr(suspicion, "version", lambda: b"2")
+    monkeypatch.setattr(injection_detection, "suspicious", lambda text: "new rule" if text.startswith(HIDDEN) else None)
+    monkeypatch.setattr(injection_detection, "version", lambda: b"2")
     with open_store(folder / "kept.duckdb") as store:
         assert reparse(store, [1]).changed
         flagged = store.connection.execute("select count(*) from settled where flagged").fetchall()[0][0]

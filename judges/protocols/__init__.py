@@ -1,0 +1,1 @@
+"""Judge protocols: a folder for each, with its prompts beside it."""

@@ -1,0 +1,1 @@
+"""What there is to doubt of a board, by finding."""

@@ -1,0 +1,159 @@
+"""When not to believe a board: every check of the data, in one order, each with the threshold that decides.
+
+A check is a function from a `Case` to a `Finding`; it raises where it cannot be made, and the reason is then what it
+says. To add one, write it in the module of its family beside this one and add a line to `CHECKS`; docs/audit.md says
+what each threshold rests on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from venire.arena.errors import InputError, VenireError
+from venire.arena.records import Origin
+from venire.reports.audit import bias, board, fit, influence, judges, readability
+from venire.reports.audit.finding import Case, Finding
+
+__all__ = ["CHECKS", "Audit", "Check", "audit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check: what it runs, on which side of its threshold the figure is harmless, and what it asks."""
+
+    run: Callable[[Case], Finding]
+    harmless: Literal["at most", "at least"]
+    asks: str
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What all checks found, in the order of `CHECKS`; `verdicts` says where verdicts come from."""
+
+    findings: tuple[Finding, ...]
+    verdicts: str
+    rows: int
+    models: int
+    judges: int
+    instructions: int
+    level: float
+    seed: int
+    source: Mapping[str, Any] = field(default_factory=dict)
+    note: str | None = None
+
+    @property
+    def worries(self) -> tuple[Finding, ...]:
+        """The findings to worry about."""
+        return tuple(one for one in self.findings if one.worry)
+
+    def to_json(self) -> dict[str, Any]:
+        """The audit as plain JSON values, floats rounded to six decimals; what is not finite is null."""
+        findings = [
+            {
+                "check": one.check,
+                "worry": one.worry,
+                "figure": one.figure,
+                "threshold": one.threshold,
+                "harmless": CHECKS[one.check].harmless if one.check in CHECKS else None,
+                "says": one.says,
+                "details": one.details,
+            }
+            for one in self.findings
+        ]
+        shown: dict[str, Any] = _plain(
+            {
+                "verdicts": self.verdicts,
+                "rows": self.rows,
+                "models": self.models,
+                "judges": self.judges,
+                "instructions": self.instructions,
+                "level": self.level,
+                "seed": self.seed,
+                "source": self.source or None,
+                "note": self.note,
+                "worries": [one.check for one in self.worries],
+                "findings": findings,
+            }
+        )
+        return shown
+
+
+def audit(
+    case: Case,
+    *,
+    origins: Collection[Origin] = (),
+    checks: Collection[str] = (),
+    source: Mapping[str, Any] | None = None,
+    note: str | None = None,
+) -> Audit:
+    """Run the checks named, or all, on a case; `source` and `note` say what became of rows on the way here.
+
+    Raises `InputError` for a check that is not there.
+    """
+    if strange := [name for name in checks if name not in CHECKS]:
+        raise InputError(f"there is no check {strange[0]!r}; there are: {', '.join(CHECKS)}")
+    chosen = {name: one for name, one in CHECKS.items() if not checks or name in checks}
+    battles = case.battles
+    return Audit(
+        findings=tuple(_made(name, one, case) for name, one in chosen.items()),
+        verdicts=", ".join(sorted(one.value for one in origins)) or "unknown",
+        rows=len(battles.label),
+        models=len(battles.models),
+        judges=len(battles.judges),
+        instructions=len(battles.instructions),
+        level=case.options.level,
+        seed=case.options.seed,
+        source=source or {},
+        note=note,
+    )
+
+
+def _made(name: str, check: Check, case: Case) -> Finding:
+    try:
+        return replace(check.run(case), check=name)
+    except VenireError as error:
+        return Finding(name, None, None, None, str(error))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return round(value, 6) if math.isfinite(value) else None
+    return value
+
+
+CHECKS: dict[str, Check] = {
+    "connectivity": Check(board.check_connectivity, "at most", "Does one scale join all models?"),
+    "coverage": Check(board.check_coverage, "at most", "Are battles spread evenly enough?"),
+    "instructions": Check(board.check_instructions, "at least", "Are there enough for the errors?"),
+    "complete": Check(readability.check_complete, "at least", "Was what was planned judged?"),
+    "unread": Check(readability.check_unread, "at most", "Were the replies read?"),
+    "unread-by-model": Check(readability.check_unread_models, "at most", "Do some models lose more verdicts?"),
+    "first-place": Check(board.check_first_place, "at least", "Would other instructions name the same winner?"),
+    "separation": Check(board.check_separation, "at least", "Are the models told apart?"),
+    "tie-rule": Check(board.check_ties, "at most", "Does the order hang on what a tie counts?"),
+    "transitivity": Check(fit.check_transitivity, "at most", "Are there circles that chance does not make?"),
+    "circle": Check(fit.check_circle, "at most", "Do three models beat one another in a circle?"),
+    "fit": Check(fit.check_fit, "at most", "Does one number a model explain the wins?"),
+    "single-pairs": Check(fit.check_single_pairs, "at most", "Do pairs meet as their ratings say?"),
+    "smallest-removal": Check(influence.check_removal, "at least", "Do a few judgments decide who wins?"),
+    "single-instructions": Check(influence.check_instructions, "at most", "Does one instruction weigh too much?"),
+    "single-judges": Check(influence.check_judges, "at most", "Does the winner hang on one judge?"),
+    "single-models": Check(influence.check_models, "at most", "Does it hang on who else takes part?"),
+    "order-effects": Check(bias.check_order, "at most", "Do judges follow the place shown?"),
+    "length": Check(bias.check_length, "at most", "Do longer answers win?"),
+    "own-family": Check(bias.check_own_family, "at most", "Do judges favour their own?"),
+    "drift": Check(judges.check_drift, "at most", "Do judges change while they judge?"),
+    "judge-agreement": Check(judges.check_agreement, "at least", "Does a judge go its own way?"),
+    "alike-judges": Check(judges.check_alike, "at most", "Are two judges hardly more than one?"),
+}

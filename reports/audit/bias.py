@@ -1,0 +1,252 @@
+"""Checks of what verdicts follow beside the answers: the order shown, length, and the judge's own family.
+
+Each worries only about what is both clear (beyond what chance does, with as many looks as were taken) and large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from venire.arena.errors import VenireError
+from venire.ratings.data.judgments import Judgments
+from venire.ratings.data.own_models import own_models
+from venire.ratings.diagnostics.influence import clear_beyond, effects, rated_together
+from venire.ratings.inference.clustered import Mean
+from venire.ratings.judges.held_equal import HeldEqual, held_equal
+from venire.ratings.judges.order_effect import OrderEffect, order_effects, place_held_equal
+from venire.ratings.judges.own_family import OwnFamily, own_family
+from venire.ratings.peers.own_odds import OwnOdds, own_odds
+from venire.reports.audit.finding import Case, Finding
+
+__all__ = ["check_length", "check_order", "check_own_family"]
+
+FIRST_SHARE = 0.1
+"""How far the share of first places may be from half: at 0.6 one decisive verdict in five follows the place."""
+
+LENGTH_EFFECT = 0.2
+"""Logits that a usual difference of lengths may weigh: 5 wins of 100 between models that are equal otherwise."""
+
+OWN_ODDS = 0.2
+"""Logits by which a judge may favour its own: 5 wins of 100 between models that are equal otherwise."""
+
+_LENGTHS = ("length", "chars", "characters", "words", "tokens")
+
+_LEVEL = 0.99
+"""Errors of few instructions are rough in the tails: at 0.95 nearly one honest campaign in ten was called."""
+
+_SHOWN = 5
+
+
+def check_order(case: Case) -> Finding:
+    """Whether a judge's verdicts follow the place in which answers were shown, and what that does to the ranking."""
+    name = "order-effects"
+    try:
+        found = order_effects(case.battles)
+    except VenireError as error:
+        return Finding(name, None, None, FIRST_SHARE, str(error))
+    known = [one for one in found if one.first.value is not None and one.first.se is not None]
+    if not known:
+        why = next((one.reason for one in found if one.reason), "no verdict is decisive")
+        return Finding(name, None, None, FIRST_SHARE, f"no judge's first places can be told: {why}")
+    clear = [one for one in known if _clear(one.first, 0.5, len(known))]
+    most = max(clear or known, key=lambda one: (_lean(one), one.judge))
+    worry = bool(clear) and _lean(most) >= FIRST_SHARE
+    details = {
+        "judges": [_of_order(one) for one in sorted(known, key=_lean, reverse=True)[:_SHOWN]],
+        **_ranking_without_order(case),
+    }
+    return Finding(name, worry, round(_lean(most), 6), FIRST_SHARE, _order_says(most, known, worry, details), details)
+
+
+def check_length(case: Case) -> Finding:
+    """Whether longer answers win beyond what models are worth, and what holding length equal does to the ranking."""
+    name, column = "length", _length_column(case)
+    if column is None:
+        lost = (
+            "no lengths are known: a store has those of pairs; for a table --covariate length names a column of A's "
+            "less B's"
+        )
+        return Finding(name, None, None, LENGTH_EFFECT, lost)
+    try:
+        found = held_equal(case.judgments.comparisons(), case.judgments.features[column], column)
+    except VenireError as error:
+        return Finding(name, None, None, LENGTH_EFFECT, str(error))
+    size = abs(found.coefficient)
+    worry = size >= LENGTH_EFFECT and found.clear > clear_beyond(1, found.clusters, _LEVEL)
+    longer = "longer" if found.coefficient > 0.0 else "shorter"
+    says = (
+        f"{longer} answers win by {size:.2f} logits a usual difference of {column} ({found.clear:.1f} standard errors)"
+    )
+    says += f"; with it held equal {_moved(found)}"
+    details = {**_held(found), "column": column, "rows": found.rows, "own_information": found.own_information}
+    return Finding(name, worry, round(size, 6), LENGTH_EFFECT, says, details)
+
+
+def check_own_family(case: Case) -> Finding:
+    """Whether a judge leans towards its own family's models beyond what its sharpness and the ratings explain."""
+    name, judgments = "own-family", case.judgments
+    own = own_models(judgments.judges, judgments.models, case.battles.peers, case.families, case.judge_families)
+    try:
+        shares = {one.judge: one for one in own_family(judgments, own)}
+    except VenireError as error:
+        return Finding(name, None, None, OWN_ODDS, str(error))
+    found = own_odds(judgments, own, level=1.0 - (1.0 - _LEVEL) / len(shares))
+    told = [_Own(shares[judgments.judges[code]], odds) for code, odds in found.items()]
+    told.sort(key=lambda one: (-one.size, one.shares.judge))
+    known = [one for one in told if one.odds.lo is not None]
+    clear = [one for one in told if one.clear]
+    worry = bool(clear) if known or clear else None
+    most = (clear or known or [one for one in told if one.shares.excess.value is not None])[0]
+    figure = None if most.odds.value is None else round(most.odds.value, 6)
+    details = {"judges": [one.plain() for one in told[:_SHOWN]]}
+    says = _own_says(most, worry)
+    if worry is False and (untold := [one.shares.judge for one in told if one.odds.lo is None]):
+        says += f"; of {', '.join(untold[:3])}{' and more' if len(untold) > 3 else ''} it cannot be told"
+    return Finding(name, worry, figure, OWN_ODDS, says, details)
+
+
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """A judge and its own: what it gives them beside others on the same battles, and its odds for them."""
+
+    shares: OwnFamily
+    odds: OwnOdds
+
+    @property
+    def size(self) -> float:
+        return -np.inf if self.odds.value is None else self.odds.value
+
+    @property
+    def beyond_sharpness(self) -> bool:
+        """Whether it gives its own everything where others give them no more than half.
+
+        Its odds are then infinite. However sharp a judge is, it puts nobody ahead of those who are worth more.
+        """
+        gives = self.shares.own == 1.0 and self.shares.others is not None and self.shares.others <= 0.5
+        return gives and _clear(self.shares.excess, 0.0, 1)
+
+    @property
+    def clear(self) -> bool:
+        """Whether its favour is both large and beyond chance."""
+        if self.odds.lo is None:
+            return self.odds.value is None and self.beyond_sharpness
+        return self.odds.favours_own is True and self.size >= OWN_ODDS
+
+    def plain(self) -> dict[str, Any]:
+        return {
+            "judge": self.shares.judge,
+            "models": list(self.shares.models[:_SHOWN]),
+            "odds": self.odds.value,
+            "odds_se": self.odds.se,
+            "slope": self.odds.slope,
+            "reason": self.odds.reason,
+            "own": self.shares.own,
+            "others": self.shares.others,
+            "excess": self.shares.excess.value,
+            "excess_se": self.shares.excess.se,
+            "battles": self.shares.excess.n,
+        }
+
+
+def _own_says(most: _Own, worry: bool | None) -> str:
+    one, odds = most.shares, most.odds
+    says = f"{one.judge} gives {', '.join(one.models[:3])}{' and more' if len(one.models) > 3 else ''}"
+    if one.own is not None and one.others is not None:
+        says += f" {one.own:.0%} of their battles, others {one.others:.0%}"
+    if odds.value is None or odds.se is None:
+        rest = "however sharp it is, it favours its own" if worry else f"its favour cannot be told: {odds.reason}"
+        return f"{says}; {rest}"
+    says += f"; beyond its sharpness that is {odds.value:+.2f} logits (se {odds.se:.2f})"
+    return says + (": it favours its own" if worry else ": no judge clearly favours its own by much")
+
+
+def _clear(mean: Mean, middle: float, looks: int) -> bool:
+    return mean.beyond(middle) > clear_beyond(looks, mean.clusters, _LEVEL)
+
+
+def _lean(one: OrderEffect) -> float:
+    return 0.0 if one.first.value is None else abs(one.first.value - 0.5)
+
+
+def _order_says(most: OrderEffect, known: Sequence[OrderEffect], worry: bool, details: dict[str, Any]) -> str:
+    share = most.first.value or 0.0
+    place = "first" if share >= 0.5 else "second"
+    of = "verdicts between equals (fitted)" if most.fitted else "its decisive verdicts"
+    says = f"{most.judge} gives {max(share, 1.0 - share):.0%} of {of} to the {place} place"
+    if most.fitted and most.counted is not None:
+        says += f", {most.counted if place == 'first' else 1.0 - most.counted:.0%} of those that were given"
+    if most.flips.value is not None:
+        says += f" and turns {most.flips.value:.0%} of its battles with the order"
+        if most.again.value is not None:
+            says += f" ({most.again.value:.0%} between tries of one order)"
+    if worry:
+        others = sum(_lean(one) >= FIRST_SHARE for one in known if one is not most)
+        says += f"; {others} more lean{'s' if others == 1 else ''} as far" if others else ""
+    else:
+        says += ": no judge clearly leans by much"
+    without = details.get("leader_without_flips")
+    return says + (f"; without flipped judgments {without} leads" if without != details.get("leader") else "")
+
+
+def _of_order(one: OrderEffect) -> dict[str, Any]:
+    return {
+        "judge": one.judge,
+        "first": one.first.value,
+        "first_se": one.first.se,
+        "fitted": one.fitted,
+        "counted": one.counted,
+        "flips": one.flips.value,
+        "changed_again": one.again.value,
+        "excess": one.excess.value,
+        "excess_se": one.excess.se,
+        "both_first": one.to_first,
+        "both_second": one.to_second,
+    }
+
+
+def _ranking_without_order(case: Case) -> dict[str, Any]:
+    """Who leads with the place held equal, and with flipped judgments left out."""
+    details: dict[str, Any] = {}
+    try:
+        details["place_held_equal"] = _held(place_held_equal(case.battles))
+    except VenireError as error:
+        details["place_held_equal"] = str(error)
+    if case.judgments.flips:
+        details["leader"] = _leader(case.judgments)
+        details["leader_without_flips"] = _leader(case.judgments.select(~case.judgments.flipped))
+    return details
+
+
+def _leader(judgments: Judgments) -> str | None:
+    data = rated_together(judgments.comparisons())
+    if len(data.models) < 2 or not len(data):
+        return None
+    return effects(data).ratings.order[0]
+
+
+def _length_column(case: Case) -> str | None:
+    """The covariate that holds lengths: by its whole name, else the first whose name ends like one."""
+    names = list(case.judgments.features)
+    whole = [name for name in names if name in _LENGTHS]
+    return next(iter([*whole, *(name for name in names if name.lower().endswith(_LENGTHS))]), None)
+
+
+def _moved(found: HeldEqual) -> str:
+    before, after = found.leaders
+    lead = f"{before} still leads" if before == after else f"{after} leads in place of {before}"
+    return f"{lead} and {len(found.moved)} of {len(found.plain.models)} models change places"
+
+
+def _held(found: HeldEqual) -> dict[str, Any]:
+    return {
+        "logits": found.coefficient,
+        "se": found.se if np.isfinite(found.se) else None,
+        "leader": found.leaders[0],
+        "leader_held_equal": found.leaders[1],
+        "kendall": found.kendall if np.isfinite(found.kendall) else None,
+        "change_places": list(found.moved[:_SHOWN]),
+    }

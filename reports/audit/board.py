@@ -1,0 +1,257 @@
+"""Checks of what a board rests on: who met whom, on how many instructions, and how firmly its places stand."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venire.arena.errors import InputError
+from venire.ratings.data.comparisons import Comparisons
+from venire.ratings.data.merging import merge_orders, select
+from venire.ratings.data.result import Ratings
+from venire.ratings.data.scale import POINTS_PER_LOGIT
+from venire.ratings.diagnostics.coverage_of_pairs import PairCoverage, pair_coverage
+from venire.ratings.diagnostics.tie_sensitivity import TieRule, tie_sensitivity
+from venire.ratings.diagnostics.volatility import rating_path, volatility
+from venire.ratings.inference.ranking import ranking
+from venire.ratings.pairwise.apart import among
+from venire.ratings.pairwise.bradley_terry import bradley_terry
+from venire.ratings.pairwise.covariance import FEW_CLUSTERS
+from venire.ratings.pairwise.existence import groups_of
+from venire.ratings.pairwise.wins import win_counts
+from venire.reports.audit.finding import Case, Finding
+from venire.reports.wording import counted, few
+
+__all__ = [
+    "check_connectivity",
+    "check_coverage",
+    "check_first_place",
+    "check_instructions",
+    "check_separation",
+    "check_ties",
+    "largest_group",
+]
+
+BALANCE = 2.0
+"""Standard errors twice those of an even design: three verdicts of four are spent where they do not help."""
+
+WIDE = 50.0
+"""Elo points of a half interval below which an uneven design does no harm: a win share of 0.57 against 0.5."""
+
+SEPARATED = 0.5
+"""Share of pairs of models that are told apart, below which most of the order is a guess."""
+
+STAYS = 0.8
+"""Share of redrawn boards that keep the leader. A lead of 2.5 standard errors falls below it in 5 % of data sets."""
+
+_MOST = 500
+"""Models beyond which errors of all pairs take too long to look at unasked."""
+
+
+def largest_group(case: Case) -> tuple[Comparisons, Ratings]:
+    """The largest set of models that one scale can rate, with its ratings and their errors.
+
+    Raises `InputError` where no two models can be rated together.
+    """
+    data = case.judgments.comparisons()
+    groups = groups_of(win_counts(data))
+    group = max(groups, key=len, default=np.zeros(0, dtype=np.intp))
+    if len(group) < 2:
+        raise InputError("no two models beat one another, by any chain: there are no ratings to look at")
+    inside = data if len(group) == len(data.models) else among(data, group)
+    return inside, bradley_terry(inside, errors="none" if len(group) > _MOST else None)
+
+
+def check_connectivity(case: Case) -> Finding:
+    """Whether wins join all models both ways, and what holds them together."""
+    found = pair_coverage(case.judgments.comparisons())
+    groups = len(found.groups)
+    details = {
+        "groups": [list(group) for group in found.groups],
+        "islands": found.islands,
+        "bridges": [list(pair) for pair in found.bridges],
+        "hinges": list(found.hinges),
+    }
+    if groups > 1:
+        alone = sum(len(group) == 1 for group in found.groups)
+        what = f"{found.islands} islands never met" if found.islands > 1 else "wins lead one way only between them"
+        says = f"{groups} groups of models, {alone} of them single models: {what}; no common scale exists"
+    elif len(found.hinges) == 1 and len(found.bridges) == found.models - 1 > 1:
+        says = f"wins join all {found.models} models, each by its battles with {found.hinges[0]} alone"
+    elif found.bridges:
+        one, two = found.bridges[0]
+        more = f" and {len(found.bridges) - 1} more" if len(found.bridges) > 1 else ""
+        says = f"wins join all {found.models} models; {one} against {two}{more} hold parts together alone"
+    elif found.hinges:
+        says = f"wins join all {found.models} models; all hang on {few(found.hinges)}"
+    else:
+        says = f"wins join all {found.models} models, and no single pair or model holds them together"
+    return Finding("connectivity", groups > 1, groups, 1, says, details)
+
+
+def check_coverage(case: Case) -> Finding:
+    """Whether battles are spread so that the worst difference is known about as well as their number allows."""
+    data = case.judgments.comparisons()
+    found = pair_coverage(data)
+    details: dict[str, Any] = {
+        "pairs": found.seen,
+        "possible": found.possible,
+        "fewest_of_model": list(found.fewest_of_model),
+        "fewest_of_pair": list(found.fewest_of_pair),
+    }
+    seen = f"{found.seen} of {found.possible} pairs met; fewest judgments: {found.fewest_of_model[0]}"
+    seen += f" ({found.fewest_of_model[1]:g})"
+    if found.worst is None or not np.isfinite(found.balance):
+        return Finding("coverage", None, None, BALANCE, f"{seen}; models do not all hang together", details)
+    half = _half_width(case, data, found)
+    details |= {"balance": found.balance, "worst": list(found.worst), "half_width": half}
+    between = f"{found.worst[0]} against {found.worst[1]}"
+    worry = found.balance > BALANCE and (half is None or half > WIDE)
+    says = f"{seen}; the error of {between}"
+    says += f" (half interval {half:.0f} Elo)" if half is not None else ""
+    says += f" is {found.balance:.1f} times that of an even design"
+    return Finding("coverage", worry, found.balance, BALANCE, says, details)
+
+
+def _half_width(case: Case, data: Comparisons, found: PairCoverage) -> float | None:
+    """Half the interval of the worst difference in Elo points; None where it has none."""
+    if len(found.groups) > 1 or found.worst is None or found.models > _MOST:
+        return None
+    ratings = bradley_terry(data)
+    if ratings.covariance is None:
+        return None
+    one, two = (ratings.models.index(name) for name in found.worst)
+    spread = ratings.covariance
+    error = float(np.sqrt(max(0.0, spread[one, one] + spread[two, two] - 2.0 * spread[one, two])))
+    half = POINTS_PER_LOGIT * ratings.quantile(case.options.level) * error
+    return half if np.isfinite(half) else None
+
+
+def check_instructions(case: Case) -> Finding:
+    """Whether there are enough instructions for errors that are clustered by them."""
+    data = case.judgments.comparisons()
+    if data.cluster is None:
+        says = "rows are not known to share instructions: errors take each for independent, and are too small if not"
+        return Finding("instructions", None, None, FEW_CLUSTERS, says)
+    there = np.bincount(data.cluster)
+    there = there[there > 0]
+    units, models = len(there), len(data.models)
+    details = {
+        "instructions": units,
+        "models": models,
+        "largest_share": float(there.max(initial=0) / max(len(data), 1)),
+    }
+    says = counted(units, "instruction")
+    if units < FEW_CLUSTERS:
+        says += ": intervals are too narrow, and the next instructions may say something else"
+    elif units <= models:
+        says += f" for {models} models: some differences between several models come out with no error"
+    else:
+        says += f" for {models} models, the largest with {details['largest_share']:.1%} of judgments"
+    return Finding("instructions", units < FEW_CLUSTERS, units, FEW_CLUSTERS, says, details)
+
+
+def check_separation(case: Case) -> Finding:
+    """How many pairs of models the data tell apart, all claims holding together at the level."""
+    data, ratings = largest_group(case)
+    if ratings.covariance is None or not np.isfinite(ratings.covariance).all():
+        why = ratings.diagnostics.get("errors_reason") or f"more than {_MOST} models: errors are not made unasked"
+        raise InputError(str(why))
+    found = ranking(ratings, level=case.options.level, seed=case.options.seed)
+    size = len(data.models)
+    share = float(found.separated.sum() / (size * (size - 1) / 2))
+    order = sorted(range(size), key=lambda code: found.rank[code])
+    neighbours = sum(bool(found.separated[one, two]) for one, two in pairwise(order))
+    leader = data.models[order[0]]
+    tied = [name for name in found.tied(leader) if name != leader]
+    says = f"{share:.0%} of pairs are told apart, {neighbours} of {size - 1} neighbours"
+    says += f"; {leader} is not told apart from {few(tied)}" if tied else f"; {leader} stands above all others"
+    details = {"pairs": share, "neighbours": neighbours, "tied_with_first": tied, "tiers": int(found.tier.max())}
+    return Finding("separation", share < SEPARATED, share, SEPARATED, says, details)
+
+
+def check_first_place(case: Case) -> Finding:
+    """How often the leader leads when instructions are drawn again."""
+    data, ratings = largest_group(case)
+    found = volatility(data, ratings, replicates=case.options.replicates or _draws(data), seed=case.options.seed)
+    says = f"{found.leader} leads in {found.stays:.0%} of {found.draws} redrawn sets of {found.unit}"
+    says += f", {found.next_leader} in {found.next_leads:.0%}" if found.next_leads > 0.0 else ""
+    says += f"; the first {len(found.top)} move {found.moved:.1f} places"
+    details: dict[str, Any] = {
+        "leader": found.leader,
+        "next": found.next_leader,
+        "next_leads": found.next_leads,
+        "keeps_place": dict(found.top),
+        "moved": found.moved,
+        "units": found.units,
+        "without_estimate": found.without_estimate,
+    }
+    if found.without_estimate:
+        says += f"; {found.without_estimate} had no common estimate"
+    if case.seconds is not None and np.isfinite(case.seconds).any():
+        details["path"] = _path(case)
+    return Finding("first-place", found.stays < STAYS, found.stays, STAYS, says, details)
+
+
+def _draws(data: Comparisons) -> int:
+    """Boards to redraw unasked: of many models a draw costs more, and a share needs no more than this."""
+    return 1000 if len(data.models) <= 100 else 200
+
+
+def _path(case: Case) -> list[dict[str, Any]]:
+    """Who led after each tenth of the verdicts, in the order in which they were given."""
+    assert case.seconds is not None
+    known = np.sort(case.seconds[np.isfinite(case.seconds)])
+    ends = known[np.maximum(np.arange(1, 11) * len(known) // 10, 1) - 1]
+    rows: list[NDArray[np.bool_]] = [case.seconds <= end for end in ends]
+    merged = (merge_orders(select(case.battles, some), case.options.merge, flips=case.options.flips) for some in rows)
+    path = rating_path([one.comparisons() for one in merged])
+    return [
+        {"judgments": number, "leader": leader, "elo": None if leader is None else round(float(np.max(elo)), 1)}
+        for number, leader, elo in zip(path.judgments, path.leader, path.elo, strict=True)
+    ]
+
+
+def check_ties(case: Case) -> Finding:
+    """Whether what ties and flips count as changes an order that was told apart."""
+    options, battles = case.options, case.battles
+    data, _ = largest_group(case)
+    kept = np.isin(battles.models, data.models)
+    inside = kept[battles.model_a] & kept[battles.model_b]
+    battles = battles if inside.all() else select(battles, inside)
+    found = tie_sensitivity(battles, merge=options.merge, flips=options.flips, level=options.level)
+    there = [rule for rule in found.rules if rule.reason is None]
+    details = {
+        "ties": found.ties,
+        "flips": found.flips,
+        "leader": found.leader,
+        "rules": [_rule(rule) for rule in found.rules],
+    }
+    if not found.rules:
+        return Finding("tie-rule", False, 0, 0, "there are no ties and no flips: no rule for them matters", details)
+    if not there:
+        raise InputError("; ".join(f"{rule.rule}: {rule.reason}" for rule in found.rules))
+    worst = max(there, key=lambda rule: (len(rule.contradicted), rule.leader != found.leader, rule.moved))
+    says = f"ties {found.ties:.0%}, flips {found.flips:.0%} of judgments; with {worst.rule}"
+    says += f" {worst.leader} leads in place of {found.leader}," if worst.leader != found.leader else ""
+    says += f" {worst.mover} moves {counted(worst.moved, 'place')}" if worst.moved else " no model moves"
+    if worst.contradicted:
+        says += f", and {len(worst.contradicted)} clear orders turn round, as {' over '.join(worst.contradicted[0])}"
+    else:
+        says += "; no order that is told apart turns round"
+    return Finding("tie-rule", bool(worst.contradicted), len(worst.contradicted), 0, says, details)
+
+
+def _rule(rule: TieRule) -> dict[str, Any]:
+    return {
+        "rule": rule.rule,
+        "leader": rule.leader,
+        "moved": rule.moved,
+        "mover": rule.mover,
+        "shift": rule.shift,
+        "contradicted": [list(pair) for pair in rule.contradicted],
+        "reason": rule.reason,
+    }

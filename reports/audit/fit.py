@@ -1,0 +1,136 @@
+"""Checks of the model behind a board: circles of wins, and win shares that no ratings explain."""
+
+from __future__ import annotations
+
+from venire.arena.errors import InputError
+from venire.ratings.data.comparisons import Comparisons
+from venire.ratings.data.result import Ratings
+from venire.ratings.diagnostics.goodness_of_fit import goodness_of_fit
+from venire.ratings.diagnostics.transitivity import Cycle, transitivity
+from venire.reports.audit.board import largest_group
+from venire.reports.audit.finding import Case, Finding
+from venire.reports.wording import counted
+
+__all__ = ["CLEAR", "check_circle", "check_fit", "check_single_pairs", "check_transitivity"]
+
+CLEAR = 0.01
+"""A test worries below this p-value: in one of a hundred audits of clean data, were size not asked for as well."""
+
+CIRCLES = 0.02
+"""Share of cyclic triads beyond chance; drawing winners by lot gives 0.25."""
+
+MISFIT = 0.05
+"""Points of win share by which pairs miss the fit, in the root mean square: 35 Elo points between equals."""
+
+STEP = 0.55
+"""Share of wins of the weakest step of a circle; 35 Elo points uphill."""
+
+ODD = 0.1
+"""Points of win share by which a pair misses what ratings say of it: 70 Elo points between equals."""
+
+_FEWEST_UNITS = 10
+
+
+def check_transitivity(case: Case) -> Finding:
+    """Whether there are more circles of majorities than chance makes of these ratings."""
+    data, ratings = _rated(case)
+    found = transitivity(data, ratings, seed=case.options.seed)
+    worry = found.p_value < CLEAR and found.excess > CIRCLES
+    says = f"{found.cyclic} of {found.triads} triads are circles; chance makes {found.expected * found.triads:.1f}"
+    says += f" (p {_p(found.p_value)})" + _unclear(found.p_value, found.excess > CIRCLES)
+    details = {
+        "triads": found.triads,
+        "cyclic": found.cyclic,
+        "expected_share": found.expected,
+        "p": found.p_value,
+        "zeta": found.zeta,
+        "models": found.models,
+    }
+    return Finding("transitivity", worry, found.excess, CIRCLES, says, details)
+
+
+def check_circle(case: Case) -> Finding:
+    """Whether three models beat one another in a circle that no order of them explains."""
+    data, ratings = _rated(case)
+    found = transitivity(data, ratings, draws=1, seed=case.options.seed)
+    if not found.strongest:
+        return Finding("circle", False, None, STEP, "no three models beat one another in a circle", {"strongest": []})
+    clearest = found.strongest[0]
+    weakest = min(clearest.shares)
+    worry = clearest.p_value < CLEAR and weakest > STEP
+    says = _circle(clearest)
+    says += f" (p {_p(clearest.p_value)})" if clearest.p_value < CLEAR else ": no clearer than chance makes one"
+    details = {
+        "strongest": [
+            {"models": list(one.models), "shares": list(one.shares), "weakest_in_se": one.weakest, "p": one.p_value}
+            for one in found.strongest
+        ]
+    }
+    return Finding("circle", worry, weakest, STEP, says, details)
+
+
+def check_fit(case: Case) -> Finding:
+    """Whether win shares of pairs are those that ratings expect."""
+    data, ratings = _rated(case)
+    found = goodness_of_fit(data, ratings, seed=case.options.seed)
+    worry = found.p_value < CLEAR and found.misfit > MISFIT
+    says = f"win shares of pairs miss the ratings by {100 * found.misfit:.1f} points beyond chance"
+    says += f" (p {_p(found.p_value)})" + _unclear(found.p_value, found.misfit > MISFIT)
+    details = {
+        "misfit": found.misfit,
+        "with_chance": found.raw,
+        "p": found.p_value,
+        "naive_p": found.naive_p,
+        "pairs": found.pairs,
+        "degrees": found.degrees,
+    }
+    return Finding("fit", worry, found.misfit, MISFIT, says, details)
+
+
+def check_single_pairs(case: Case) -> Finding:
+    """Whether two models met with another outcome than their ratings say, as where the battles with others differ."""
+    data, ratings = _rated(case)
+    found = goodness_of_fit(data, ratings, draws=99, seed=case.options.seed).worst
+    odd = max(found, key=lambda pair: (pair.p_value < CLEAR, abs(pair.share - pair.expected), pair.models))
+    apart = abs(odd.share - odd.expected)
+    one, two = odd.models if odd.share >= odd.expected else odd.models[::-1]
+    share, expected = (value if odd.share >= odd.expected else 1.0 - value for value in (odd.share, odd.expected))
+    worry = odd.p_value < CLEAR and apart > ODD
+    says = f"{one} wins {share:.0%} against {two}, where ratings say {expected:.0%}"
+    says += f" (p {_p(odd.p_value)})" if odd.p_value < CLEAR else ", and no pair is clearer than chance makes one"
+    details = {
+        "pairs": [
+            {"models": list(one.models), "share": one.share, "expected": one.expected, "in_se": one.z, "p": one.p_value}
+            for one in found
+        ]
+    }
+    return Finding("single-pairs", worry, apart, ODD, says, details)
+
+
+def _rated(case: Case) -> tuple[Comparisons, Ratings]:
+    """The largest group with its ratings, where there are units enough.
+
+    Below some units a draw of their signs has too few outcomes to tell rare from common.
+    """
+    data, ratings = largest_group(case)
+    units = ratings.diagnostics.get("clusters")
+    if data.cluster is not None and units is not None and units < _FEWEST_UNITS:
+        raise InputError(
+            f"{counted(units, 'instruction')}: {_FEWEST_UNITS} are needed to tell what chance makes of them"
+        )
+    return data, ratings
+
+
+def _unclear(p_value: float, large: bool) -> str:
+    """Why a figure beyond its threshold is no worry."""
+    return ": no more than chance may make" if large and p_value >= CLEAR else ""
+
+
+def _circle(cycle: Cycle) -> str:
+    one, two, three = cycle.models
+    first, second, third = (f"{share:.0%}" for share in cycle.shares)
+    return f"{one} beats {two} ({first}), {two} {three} ({second}), {three} {one} ({third})"
+
+
+def _p(value: float) -> str:
+    return f"{value:.3f}" if value >= 0.0005 else "< 0.001"

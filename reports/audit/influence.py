@@ -1,0 +1,182 @@
+"""Checks of how far a winner hangs on little: single instructions, judges and models, and the fewest that decide.
+
+Each worries only about what is both clear (beyond what chance does, with as many looks as were taken) and large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from venire.arena.errors import InputError
+from venire.ratings.data.checks import finite
+from venire.ratings.diagnostics.influence import Influence, Left, Unit, clear_beyond, influence, outlying_beyond
+from venire.ratings.diagnostics.removal import Removal, RemovalUnit, smallest_removal
+from venire.reports.audit.finding import Case, Finding
+
+__all__ = ["check_instructions", "check_judges", "check_models", "check_removal"]
+
+INSTRUCTION_POINTS = 10.0
+"""Elo points that one instruction of many should not move a rating by: 1.4 wins of 100 between even models."""
+
+UNIT_POINTS = 50.0
+"""Elo points that one judge, or one model beside, should not move a rating by: 7 wins of 100 between even models."""
+
+REMOVAL_SHARE = 0.005
+"""Of 200 judgments one is misread or lost in many a campaign, and should not decide who wins."""
+
+PART_OF_ERROR = 0.7
+"""Standard errors of a rating that one instruction should not move it by: it is then half of the variance."""
+
+_OUTLYING = 0.999
+"""Effects of instructions have longer tails than the normal ones of Grubbs' test: at 0.99 one small honest campaign in
+twelve was called."""
+
+_SHOWN = 5
+
+
+def check_instructions(case: Case) -> Finding:
+    """Whether one instruction moves a rating by much, and stands out among the instructions."""
+    return _single(case, "instruction", INSTRUCTION_POINTS)
+
+
+def check_judges(case: Case) -> Finding:
+    """Whether the leader, or a rating by much, hangs on one judge."""
+    return _single(case, "judge", UNIT_POINTS)
+
+
+def check_models(case: Case) -> Finding:
+    """Whether the leader, or a rating by much, hangs on who else takes part."""
+    return _single(case, "model", UNIT_POINTS)
+
+
+def check_removal(case: Case) -> Finding:
+    """Whether a clear winner would be another without a few judgments; instructions and judges stand in the details."""
+    name = "smallest-removal"
+    data, ridge = case.judgments.comparisons(), case.options.ridge or 0.0
+    units: list[RemovalUnit] = ["judgment", *_named_units(case)]
+    try:
+        found = [smallest_removal(data, unit, ridge=ridge) for unit in units]
+    except InputError as error:
+        return Finding(name, None, None, REMOVAL_SHARE, str(error))
+    first = found[0]
+    clusters = len(data.clusters) if data.cluster is not None else len(data)
+    sure = first.se > 0.0 and first.lead / first.se > clear_beyond(1, clusters)
+    share = first.share
+    worry = bool(sure and share is not None and share < REMOVAL_SHARE)
+    return Finding(name, worry, share, REMOVAL_SHARE, _of_removal(found, sure, worry), _removal_details(found))
+
+
+def _named_units(case: Case) -> list[RemovalUnit]:
+    units: list[RemovalUnit] = []
+    if len(case.judgments.instructions) > 1:
+        units.append("instruction")
+    if len(case.judgments.judges) > 1:
+        units.append("judge")
+    return units
+
+
+def _of_removal(found: Sequence[Removal], sure: bool, worry: bool) -> str:
+    first = found[0]
+    lead = f"{first.leader} leads {first.rival} by {first.lead:.0f} points"
+    if first.removed is None:
+        return f"{lead}, and leaving out no judgments in favour of it makes another lead"
+    rest = [f"at most {one.removed:,} of {_some(one.units, one.unit)}" for one in found if one.removed is not None]
+    same = {one.rival for one in found if one.removed is not None} == {first.rival}
+    told = f"without {' or '.join(rest)} {first.rival}{'' if same else ' or another'} leads"
+    if worry:
+        return f"{lead}, beyond its error, but {told}: few wrong verdicts would decide who wins"
+    if not sure:
+        return f"{lead}, within its error, so nobody is the winner yet; {told}"
+    return f"{lead}; {told}"
+
+
+def _some(number: int, unit: str) -> str:
+    return f"{number:,} {unit}{'' if number == 1 else 's'}"
+
+
+def _removal_details(found: Sequence[Removal]) -> dict[str, Any]:
+    return {
+        f"{one.unit}s": {
+            "units": one.units,
+            "removed_at_most": one.removed,
+            "share": one.share,
+            "first_order": one.predicted,
+            "leader": one.leader,
+            "rival": one.rival,
+            "lead_points": one.lead,
+            "lead_se": one.se,
+            **({"names": list(one.names)} if one.names else {}),
+        }
+        for one in found
+    }
+
+
+def _single(case: Case, unit: Unit, points: float) -> Finding:
+    name = f"single-{unit}s"
+    try:
+        found = influence(case.judgments.comparisons(), unit, ridge=case.options.ridge or 0.0)
+    except InputError as error:
+        return Finding(name, None, None, points, str(error))
+    if not found.without:
+        return Finding(name, None, None, points, f"without any one {unit} the models have no common ratings")
+    beyond = outlying_beyond(found.units, len(found.ratings.models), _OUTLYING)
+    models = len(found.ratings.models)
+    # With fewer instructions than models errors cannot be told, and nothing is called clear.
+    quantile = clear_beyond(found.units * models, found.clusters if found.clusters > models else 1)
+    moved = [one for one in found.without if _moves(one, unit, points, beyond, quantile)]
+    turned = [one for one in found.without if _turns(one, unit, quantile)]
+    most = (turned or moved or list(found.without))[0]
+    details = {
+        "units": found.units,
+        "leader": found.leader,
+        "unusual_beyond": finite(beyond if unit == "instruction" else quantile),
+        "strongest": [_told(one) for one in found.without[:_SHOWN]],
+        "turning": [_told(one) for one in found.without if one.leader != _leader_but(found, one, unit)][:_SHOWN],
+        "separated_without": list(found.separated[:_SHOWN]),
+        "not_rated": list(found.left_out),
+    }
+    worry = bool(moved or turned)
+    return Finding(name, worry, round(most.change, 6), points, _of_single(found, most, unit, worry), details)
+
+
+def _moves(one: Left, unit: Unit, points: float, beyond: float, quantile: float) -> bool:
+    if unit == "instruction":
+        clear = one.outlying > beyond and one.change > PART_OF_ERROR * one.error
+    else:
+        clear = one.change > quantile * one.se
+    return bool(clear and one.change >= points)
+
+
+def _turns(one: Left, unit: Unit, quantile: float) -> bool:
+    # A lead that one instruction turns is less than its own standard error: nobody is the winner then.
+    if one.change_of_lead is None or unit == "instruction":
+        return False
+    change, error = one.change_of_lead
+    return bool(change > quantile * error > 0.0)
+
+
+def _leader_but(found: Influence, one: Left, unit: Unit) -> str:
+    """Who leads all others with all the data, of those that are still there."""
+    return found.top[1] if unit == "model" and one.name == found.leader and len(found.top) > 1 else found.leader
+
+
+def _of_single(found: Influence, most: Left, unit: Unit, worry: bool) -> str:
+    leader = _leader_but(found, most, unit)
+    stays = f"{leader} leads" if unit == "model" and most.name == found.leader else f"{leader} still leads"
+    what = stays if most.leader == leader else f"{most.leader} leads in place of {leader}"
+    text = f"without {unit} {most.name} {most.model} moves by {most.change:.0f} points and {what}"
+    if worry:
+        return f"{text}: more than chance and than one {unit} should do"
+    return f"{text}, the most that one of {_some(found.units, unit)} does; none stands out"
+
+
+def _told(one: Left) -> dict[str, Any]:
+    told: dict[str, Any] = {"name": one.name, "model": one.model, "points": one.change, "leader": one.leader}
+    if one.se == one.se:
+        told["se"] = one.se
+    if one.outlying == one.outlying:
+        told["times_usual"] = one.outlying
+    if one.change_of_lead is not None:
+        told["change_of_lead"], told["change_of_lead_se"] = one.change_of_lead
+    return {**told, "same_top": one.top}

@@ -1,0 +1,166 @@
+"""Checks of the judges as a panel: whether they change while a campaign runs, and how they agree.
+
+Each worries only about what is both clear (beyond what chance does, with as many looks as were taken) and large.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from venire.arena.errors import VenireError
+from venire.ratings.agreement.judge_agreement import AlikePair, Fellowship, JudgeAgreement, judge_agreement
+from venire.ratings.diagnostics.influence import clear_beyond
+from venire.ratings.judges.drift import Drift, RatingDrift, drift, rating_drift
+from venire.reports.audit.finding import Case, Finding
+
+__all__ = ["check_agreement", "check_alike", "check_drift"]
+
+_NO_TIMES = "no times are known"
+DRIFT_SHARE = 0.1
+"""How far a habit may change while a campaign runs: one verdict in ten."""
+
+DRIFT_POINTS = 50.0
+"""Elo points that late ratings may be away from early ones: 7 wins of 100 between even models."""
+
+ODD_SHARE = 0.5
+"""The part of the others' agreement with one another that a judge's own should reach."""
+
+LEAST_ALPHA = 0.1
+"""Krippendorff's alpha below which judges together say hardly more than chance."""
+
+ALIKE_EXCESS = 0.1
+"""How far two judges may agree beyond what all judges share."""
+
+_LEVEL = 0.99
+"""Errors of few instructions are rough in the tails: at 0.95 nearly one honest campaign in ten was called."""
+
+_SHOWN = 5
+
+
+def check_drift(case: Case) -> Finding:
+    """Whether a judge's habits, or the ratings, are others late in the campaign than early in it.
+
+    Without times it says what changes from row to row and does not worry: a file may be sorted by anything.
+    """
+    name = "drift"
+    timed = "in time" if case.seconds is not None else "from the first rows to the last"
+    found = drift(case.battles, case.seconds)
+    try:
+        ratings: RatingDrift | None = rating_drift(case.battles, case.seconds)
+        why = None
+    except VenireError as error:
+        ratings, why = None, str(error)
+    if not found and ratings is None:
+        lost = f"early and late verdicts do not compare {timed}: {why}" if case.seconds is not None else _NO_TIMES
+        return Finding(name, None, None, DRIFT_SHARE, lost)
+    clear = [one for one in found if one.change.beyond(0.0) > clear_beyond(len(found), one.change.clusters, _LEVEL)]
+    most = max(clear, key=_drifted) if clear else max(found, key=lambda one: one.change.beyond(0.0), default=None)
+    habits = bool(clear) and most is not None and _drifted(most) >= DRIFT_SHARE
+    moved = ratings is not None and _moved_clearly(ratings)
+    details = {
+        "by": "time" if case.seconds is not None else "row",
+        "habits": [_of_drift(one) for one in sorted(found, key=_drifted, reverse=True)[:_SHOWN]],
+        "ratings": why if ratings is None else asdict(ratings),
+    }
+    figure = None if most is None else round(_drifted(most), 6)
+    says = _drift_says(most, ratings, habits, moved, timed)
+    if case.seconds is None:
+        return Finding(name, None, figure, DRIFT_SHARE, f"{_NO_TIMES}, and rows may be sorted; {says}", details)
+    return Finding(name, habits or moved, figure, DRIFT_SHARE, says, details)
+
+
+def check_agreement(case: Case) -> Finding:
+    """Whether judges agree beyond chance, and whether one of them goes its own way."""
+    name = "judge-agreement"
+    found = _agreement(case)
+    if isinstance(found, str):
+        return Finding(name, None, None, ODD_SHARE, found)
+    if not found.judges:
+        return Finding(name, None, None, ODD_SHARE, "every verdict is a tie: there are no sides to agree on")
+    odd = [one for one in found.judges if (one.behind_lo or 0.0) > 0.0 and _part(one) < ODD_SHARE]
+    least = min(odd or found.judges, key=lambda one: (_part(one), one.judge))
+    low = found.alpha.hi is not None and found.alpha.hi < LEAST_ALPHA
+    alpha = "none" if found.alpha.value is None else f"{found.alpha.value:.2f}"
+    says = f"{least.judge} agrees least with the others ({least.agreement:.2f}"
+    says += "" if least.behind is None else f", the median judge {least.agreement + least.behind:.2f}"
+    says += f"); Krippendorff's alpha is {alpha}"
+    if odd:
+        says += ": it judges by something else, or by nothing"
+    elif low:
+        says += ": together they say hardly more than chance"
+    details = {
+        "alpha": {"value": found.alpha.value, "lo": found.alpha.lo, "hi": found.alpha.hi},
+        "judges": [asdict(one) for one in found.judges[:_SHOWN]],
+        "left_out": list(found.left_out[:_SHOWN]),
+    }
+    return Finding(name, bool(odd) or low, round(_part(least), 6), ODD_SHARE, says, details)
+
+
+def check_alike(case: Case) -> Finding:
+    """Whether two judges agree with one another beyond what all judges share: they count as less than two."""
+    name = "alike-judges"
+    found = _agreement(case)
+    if isinstance(found, str) or not found.pairs:
+        few = "judges who are alike are told from four judges on, with battles in common"
+        return Finding(name, None, None, ALIKE_EXCESS, found if isinstance(found, str) else few)
+    clear = [one for one in found.pairs if (one.excess_lo or 0.0) > 0.0]
+    most: AlikePair = (clear or list(found.pairs))[0]
+    worry = bool(clear) and most.excess >= ALIKE_EXCESS
+    says = f"{' and '.join(most.judges)} agree by {most.agreement:.2f}, where what all share gives {most.expected:.2f}"
+    says += ": they count as less than two judges" if worry else "; no two are clearly more alike than that by much"
+    details = {"pairs": [{**asdict(one), "judges": list(one.judges)} for one in found.pairs[:_SHOWN]]}
+    return Finding(name, worry, round(most.excess, 6), ALIKE_EXCESS, says, details)
+
+
+def _agreement(case: Case) -> JudgeAgreement | str:
+    """How judges agree, or why that cannot be told."""
+    try:
+        return judge_agreement(case.judgments, seed=case.options.seed)
+    except VenireError as error:
+        return str(error)
+
+
+def _part(one: Fellowship) -> float:
+    """A judge's agreement with the others over that of the median judge; 1 where there is none to compare with."""
+    if one.behind is None or one.agreement + one.behind <= 0.0:
+        return 1.0
+    return one.agreement / (one.agreement + one.behind)
+
+
+def _drifted(one: Drift) -> float:
+    return abs(one.change.value or 0.0)
+
+
+def _moved_clearly(found: RatingDrift) -> bool:
+    beyond = clear_beyond(found.models, found.clusters, _LEVEL)
+    return abs(found.points) >= DRIFT_POINTS and abs(found.points) > beyond * found.se
+
+
+def _drift_says(most: Drift | None, ratings: RatingDrift | None, habits: bool, moved: bool, timed: str) -> str:
+    said = []
+    if most is not None:
+        beside = " beside other judges" if most.matched else ""
+        said.append(
+            f"after {most.cut:.0%} of its verdicts {most.judge}'s share of {most.habit} is "
+            f"{100.0 * (most.change.value or 0.0):+.0f} of 100{beside}"
+        )
+    if ratings is not None:
+        said.append(f"{ratings.model} is {ratings.points:+.0f} points in the late half")
+        if ratings.leaders[0] != ratings.leaders[1] and moved:
+            said.append(f"{ratings.leaders[1]} leads in place of {ratings.leaders[0]}")
+    end = f"more than chance does, {timed}" if habits or moved else f"no clear and large change {timed}"
+    return f"{'; '.join(said)}: {end}"
+
+
+def _of_drift(one: Drift) -> dict[str, Any]:
+    return {
+        "judge": one.judge,
+        "habit": one.habit,
+        "after": one.cut,
+        "early": one.early,
+        "late": one.late,
+        "change": one.change.value,
+        "se": one.change.se,
+        "matched": one.matched,
+    }

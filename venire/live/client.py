@@ -1,0 +1,174 @@
+"""Looking at a store that another process owns: the client of the socket beside it, which `live.server` serves."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+from collections.abc import Callable, Iterator
+from http.client import HTTPConnection, HTTPException, HTTPResponse
+from pathlib import Path
+from typing import Any, TypeVar
+
+from venire.arena.errors import InputError, StoreHeldError
+from venire.live.sockets import LONGEST_PATH, PROCESS_FOLDERS, socket_path
+from venire.standing import status_json
+from venire.storage.read.selecting import Selected
+from venire.storage.store.store import Store, open_store
+
+__all__ = ["Owner", "SilentOwnerError", "look", "standing"]
+
+T = TypeVar("T")
+
+_ANSWER_SECONDS = 20.0
+_SQL_SECONDS = 300.0
+"""A query has a minute, and may wait for the turn of others before it."""
+
+
+class SilentOwnerError(StoreHeldError):
+    """The process that owns a store does not answer, or has stopped answering."""
+
+
+def look(store: Path, cold: Callable[[Store], T], live: Callable[[Owner], T]) -> T:
+    """What `cold` returns for the store opened here, or what `live` returns where a running campaign owns it.
+
+    Raises StoreHeldError where its owner does not answer, and InputError as `open_store` does.
+    """
+    try:
+        return _opened(store, cold)
+    except StoreHeldError:
+        try:
+            return live(Owner(store))
+        except SilentOwnerError:
+            pass
+    try:
+        return _opened(store, cold)  # its owner may just have finished
+    except StoreHeldError as held:
+        raise StoreHeldError(f"{held}. It does not answer now: it is planning or rating, or was stopped") from held
+
+
+def _opened(store: Path, cold: Callable[[Store], T]) -> T:
+    with open_store(store, create=False) as opened:
+        return cold(opened)
+
+
+def standing(store: Path) -> dict[str, Any]:
+    """The status document of a store, and in `live` what is told of the campaign that runs in it, or None."""
+    return look(
+        store,
+        lambda opened: status_json(opened) | {"live": None},
+        lambda owner: owner.status() | {"store": str(store), "live": owner.live()},
+    )
+
+
+class Owner:
+    """The process that runs a campaign on a store; every method asks it once.
+
+    All raise SilentOwnerError where nobody answers in time, and InputError with the owner's sentence where it refuses.
+    """
+
+    def __init__(self, store: Path) -> None:
+        self.store = store
+
+    def status(self) -> dict[str, Any]:
+        """The store's status document."""
+        return self._document("GET", "/status", seconds=_ANSWER_SECONDS)
+
+    def live(self) -> dict[str, Any]:
+        """The run's latest counters: see `live.pulse.Pulse.document`."""
+        return self._document("GET", "/live", seconds=_ANSWER_SECONDS)
+
+    def sql(self, text: str, *, most: int) -> Selected:
+        """Rows of a query, at most as many as the owner gives to anybody."""
+        found = self._document("POST", "/sql", {"query": text, "most": most}, seconds=_SQL_SECONDS)
+        return Selected(tuple(found["columns"]), found["rows"], found["more"])
+
+    def watch(self, every: float) -> Iterator[dict[str, Any]]:
+        """The counters at once, every so many seconds, and when the run has ended; `ended` is true in that last one.
+
+        Raises SilentOwnerError where the run ended without notice.
+        """
+        with contextlib.ExitStack() as stack:
+            _, response = self._ask(stack, "GET", f"/live?every={every:g}", seconds=every + _ANSWER_SECONDS)
+            while True:
+                document = self._line(response)
+                yield document
+                if document["ended"]:
+                    return
+
+    @contextlib.contextmanager
+    def hold(self) -> Iterator[Callable[[], bool]]:
+        """Until the block ends nothing is written to the store, and all that was committed is in its one file.
+
+        Yields a function that says whether this is still so: an owner does not wait for longer than a minute.
+        """
+        with contextlib.ExitStack() as stack:
+            door, response = self._ask(stack, "POST", "/hold", seconds=_SQL_SECONDS)
+            self._line(response)
+            door.settimeout(0)
+
+            def held() -> bool:
+                try:
+                    door.recv(1, socket.MSG_PEEK)
+                except BlockingIOError:
+                    return True  # nothing came: neither the end of the answer nor that of the connection
+                except OSError:
+                    return False
+                return False
+
+            yield held
+
+    def _document(self, method: str, path: str, body: object = None, *, seconds: float) -> dict[str, Any]:
+        with contextlib.ExitStack() as stack:
+            _, response = self._ask(stack, method, path, body, seconds=seconds)
+            with self._listening():
+                document: dict[str, Any] = json.loads(response.read())
+                return document
+
+    def _line(self, response: HTTPResponse) -> dict[str, Any]:
+        with self._listening():
+            document: dict[str, Any] = json.loads(response.readline())
+            return document
+
+    def _ask(
+        self, stack: contextlib.ExitStack, method: str, path: str, body: object = None, *, seconds: float
+    ) -> tuple[socket.socket, HTTPResponse]:
+        """Send a request; the connection, which the stack closes, and the answer, whose body is still to come."""
+        connection = HTTPConnection("venire")
+        stack.callback(connection.close)
+        with self._listening():
+            door = connection.sock = _connect(socket_path(self.store), seconds)
+            connection.request(method, path, None if body is None else json.dumps(body))
+            response = connection.getresponse()
+            refusal = None if response.status == 200 else json.loads(response.read())["error"]
+        if refusal is not None:
+            raise InputError(refusal)
+        return door, response
+
+    @contextlib.contextmanager
+    def _listening(self) -> Iterator[None]:
+        """Whatever goes wrong on the way is silence; ValueError is an answer that was cut short."""
+        try:
+            yield
+        except (OSError, HTTPException, ValueError) as error:
+            raise SilentOwnerError(f"the process that holds the store {self.store} does not answer") from error
+
+
+def _connect(path: Path, seconds: float) -> socket.socket:
+    """A connection to a Unix socket, however long its path is. Raises OSError where nobody listens."""
+    door = socket.socket(socket.AF_UNIX)
+    door.settimeout(seconds)
+    try:
+        if len(os.fsencode(path)) <= LONGEST_PATH or not hasattr(os, "O_PATH"):
+            door.connect(str(path))
+            return door
+        there = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        try:
+            door.connect(f"{PROCESS_FOLDERS}/{there}")
+        finally:
+            os.close(there)
+    except BaseException:
+        door.close()
+        raise
+    return door

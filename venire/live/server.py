@@ -1,0 +1,259 @@
+"""A running campaign seen from outside: a small HTTP server on a Unix socket beside the store.
+
+While a campaign runs its process owns the store, and nobody else can open it, not even to read. So the owner answers:
+
+- `GET /status`: the status document of the store
+- `GET /live`: the latest counters; with `?every=SECONDS` a line at once, one whenever so much time has passed, and one
+  when the run has ended
+- `POST /sql` `{"query": "...", "most": 100}`: columns and rows of a query, which the function given refuses or answers
+- `POST /hold`: one line once the writer has folded its log in and rests; it rests until the client hangs up, at most
+  for a minute
+
+Answers are JSON. Whatever is wrong with a request comes as `{"error": "a sentence"}`. Work is done in threads of its
+own, two queries and one status at a time, so that neither the run's event loop nor its feed waits for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from aiohttp import web
+
+from venire.arena.errors import InputError, VenireError
+from venire.live.pulse import Pulse
+from venire.live.sockets import LONGEST_PATH, PROCESS_FOLDERS, socket_path
+from venire.storage.read.selecting import Selected
+
+__all__ = ["Answers", "serve"]
+
+SQL_AT_ONCE = 2
+HOLD_SECONDS = 60.0
+_STATUS_SECONDS = 1.0
+_PATIENCE_SECONDS = 0.5
+
+Ask = Callable[[str, int, threading.Event], Selected]
+"""A query, the most rows wanted, and an event that says when nobody waits for them any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Where the server's answers come from; `status` and `sql` are called in threads.
+
+    Both may raise InputError, whose sentence the client is told. Inside `hold` nothing is written to the store, until
+    the event that it yields is set; None where it cannot be held.
+    """
+
+    pulse: Pulse
+    status: Callable[[], dict[str, Any]]
+    sql: Ask
+    hold: Callable[[], AbstractAsyncContextManager[asyncio.Event]] | None = None
+
+
+@contextlib.asynccontextmanager
+async def serve(store: Path, answers: Answers, warn: Callable[[str], None] | None = None) -> AsyncIterator[None]:
+    """Answer on the socket beside a store, whose lock the caller holds: a socket that is there already is a dead one.
+
+    Where none can be made, `warn` is told so in a sentence and nothing is served.
+    """
+    path = socket_path(store)
+    server = _Server(answers)
+    try:
+        await server.start(path)
+    except OSError as error:
+        if warn is not None:
+            warn(
+                f"warning: no socket {path} ({error.strerror or error}): `venire status`, `venire watch` and "
+                "`venire sql` cannot look at this run"
+            )
+    try:
+        yield
+    finally:
+        await server.stop(path)
+
+
+@contextlib.contextmanager
+def _listening(path: Path) -> Iterator[socket.socket]:
+    """A socket that listens at `path` for this user alone; it appears there in one step, in place of an older one.
+
+    It is bound under a short name first, through its folder where the whole path is too long for a socket.
+    """
+    made = path.with_name(f".venire-{os.getpid()}.sock")
+    made.unlink(missing_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        if len(os.fsencode(made)) <= LONGEST_PATH:
+            listener.bind(str(made))
+        elif PROCESS_FOLDERS.is_dir():
+            listener.bind(f"{PROCESS_FOLDERS}/{folder}/{made.name}")
+        else:
+            raise OSError("its path is too long for a socket")
+        made.chmod(0o600)  # nobody can connect before `listen`
+        listener.listen(64)
+        listener.setblocking(False)
+        made.rename(path)
+        yield listener  # with the folder open, since asyncio looks up the name that it was bound under
+    except BaseException:
+        listener.close()
+        raise
+    finally:
+        made.unlink(missing_ok=True)
+        os.close(folder)
+
+
+@dataclass(slots=True)
+class _Server:
+    answers: Answers
+    _ended: asyncio.Event = field(default_factory=asyncio.Event)
+    _sql: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(SQL_AT_ONCE, "venire-sql"))
+    _status: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "venire-status"))
+    _known: tuple[float, dict[str, Any]] | None = None
+    _held: bool = False
+    _runner: web.AppRunner | None = None
+    _server: asyncio.Server | None = None
+
+    async def start(self, path: Path) -> None:
+        """Listen. Raises OSError where no socket can be made."""
+        app = web.Application(client_max_size=1 << 20, middlewares=[_sentences])
+        app.router.add_get("/status", self._show_status)
+        app.router.add_get("/live", self._show_live)
+        app.router.add_post("/sql", self._answer_sql)
+        app.router.add_post("/hold", self._rest)
+        self._runner = web.AppRunner(
+            app, access_log=None, handler_cancellation=True, shutdown_timeout=_PATIENCE_SECONDS
+        )
+        await self._runner.setup()
+        handler = self._runner.server
+        assert handler is not None  # it is there from `setup` on
+        with _listening(path) as listener:
+            self._server = await asyncio.get_running_loop().create_unix_server(handler, sock=listener)
+
+    async def stop(self, path: Path) -> None:
+        """Tell who watches that the run has ended, cancel what is still asked, and wait for the threads."""
+        if self._server is not None:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+            self._server.close()
+        self._ended.set()
+        if self._runner is not None:
+            await self._runner.cleanup()
+        for pool in (self._sql, self._status):
+            await asyncio.to_thread(pool.shutdown, cancel_futures=True)
+
+    async def _show_status(self, request: web.Request) -> web.Response:
+        return _json(await asyncio.get_running_loop().run_in_executor(self._status, self._recent_status))
+
+    def _recent_status(self) -> dict[str, Any]:
+        """The status document, made anew at most once a second however many ask."""
+        now = monotonic()
+        if self._known is None or now - self._known[0] > _STATUS_SECONDS:
+            self._known = now, self.answers.status()
+        return self._known[1]
+
+    async def _show_live(self, request: web.Request) -> web.StreamResponse:
+        if "every" not in request.query:
+            return _json(self.answers.pulse.document())
+        every = _seconds(request.query["every"])
+        response = _lines()
+        await response.prepare(request)
+        while not self._ended.is_set():
+            await response.write(_line(self.answers.pulse.document() | {"ended": False}))
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._ended.wait(), every)
+        await response.write(_line(self.answers.pulse.document() | {"ended": True}))
+        return response
+
+    async def _answer_sql(self, request: web.Request) -> web.Response:
+        asked = await _body(request)
+        query, most = asked.get("query"), asked.get("most")
+        if not isinstance(query, str) or not isinstance(most, int) or most < 0:
+            raise InputError('a query is asked as {"query": "select ...", "most": 100}')
+        given_up = threading.Event()
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._sql, self._sql_body, query, most, given_up)
+        finally:
+            given_up.set()  # answered, or cancelled: by a client that hung up, or by the end of the run
+
+    def _sql_body(self, query: str, most: int, given_up: threading.Event) -> web.Response:
+        if given_up.is_set():  # while it waited for its turn
+            raise InputError("the query was given up")
+        found = self.answers.sql(query, most, given_up)
+        rows = ",".join(json.dumps(row, allow_nan=False) for row in found.rows)  # one by one: the loop has its turns
+        text = f'{{"columns": {json.dumps(found.columns)}, "rows": [{rows}], "more": {json.dumps(found.more)}}}'
+        return web.Response(body=text.encode(), content_type="application/json")
+
+    async def _rest(self, request: web.Request) -> web.StreamResponse:
+        if self.answers.hold is None:
+            raise InputError("this run cannot hold its store")
+        if self._held:
+            raise InputError("the store is being held for somebody else: try again in a minute")
+        self._held = True
+        try:
+            async with self.answers.hold() as over:
+                response = _lines()
+                response.force_close()  # its end tells the client
+                await response.prepare(request)
+                await response.write(_line({"held": True}))
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(over.wait(), HOLD_SECONDS)  # cancelled when the client hangs up
+            return response
+        finally:
+            self._held = False
+
+
+@web.middleware
+async def _sentences(request: web.Request, handler: Any) -> web.StreamResponse:
+    """Errors as JSON with a sentence, like every other answer."""
+    try:
+        response: web.StreamResponse = await handler(request)
+    except InputError as error:
+        return _json({"error": str(error)}, 400)
+    except VenireError as error:
+        return _json({"error": str(error)}, 500)
+    except web.HTTPException as error:
+        return _json({"error": f"{request.method} {request.path}: {error.reason}"}, error.status)
+    return response
+
+
+def _json(document: object, status: int = 200) -> web.Response:
+    return web.json_response(document, status=status)
+
+
+def _lines() -> web.StreamResponse:
+    return web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
+
+
+def _line(document: object) -> bytes:
+    return json.dumps(document).encode() + b"\n"
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0.1 <= seconds <= 3600:
+        raise InputError(f"every takes 0.1 to 3600 seconds, and got {text!r}")
+    return seconds
+
+
+async def _body(request: web.Request) -> dict[str, Any]:
+    try:
+        body = json.loads(await request.read())
+    except ValueError as error:
+        raise InputError(f"the request is not JSON: {error}") from error
+    if not isinstance(body, dict):
+        raise InputError("the request is not a JSON object")
+    return body

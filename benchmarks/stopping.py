@@ -28,10 +28,10 @@ from scipy.stats import beta
 from venire.arena.battles import Battles
 from venire.arena.campaigns import PhaseSettings, StopSettings
 from venire.arena.planning import Look, PlanState
+from venire.feedback import Steerer
 from venire.orchestrator.policies import POLICIES
 from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
 from venire.simulation.judge import Profile, load_profiles, simulate
-from venire.steering import Steerer
 
 FIELD = (815.2, 841.6, 864.1, 898.1, 907.5, 922.2, 926.3, 942.8, 953.0, 960.0, 1007.3, 1015.5, 1046.0, 1052.4, 1071.0,
          1087.4, 1123.2, 1159.5, 1178.4, 1228.6)  # fmt: skip

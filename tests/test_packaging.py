@@ -57,7 +57,7 @@ def test_the_wheel_holds_what_is_not_code(wheels: tuple[set[str], set[str]], nam
 def test_help_imports_nothing_heavy(words: list[str]) -> None:
     script = (
         "import sys, contextlib, io\n"
-        "from venire.commands import main\n"
+        "from venire.cli import main\n"
         f"sys.argv = ['venire', *{words!r}]\n"
         "with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
         "    main()\n"

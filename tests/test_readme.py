@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import venire
 from venire.arena.clock import VirtualClock
-from venire.commands import app
+from venire.cli import app
 from venire.session import Embedded
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -155,7 +155,7 @@ def test_no_figure_of_agreement_stands_without_its_origin() -> None:
 
 
 def test_the_exit_codes_are_those_of_the_code() -> None:
-    from venire.show import EXIT_CODES
+    from venire.render.outcome import EXIT_CODES
 
     table = {int(code) for code in re.findall(r"^\| (\d+) \|", README, re.M)}
     assert table == {*EXIT_CODES.values(), 2}

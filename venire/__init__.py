@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from venire.arena.campaigns import Campaign
     from venire.arena.errors import InputError, StoreError, VenireError
-    from venire.auditing import audit
+    from venire.boards.audit import audit
+    from venire.boards.rate import rate
     from venire.configs.loading import load_campaign
     from venire.orchestrator.recording.ending import CampaignSummary, Ending
-    from venire.rating import rate
     from venire.reports.board import Board
     from venire.session import Embedded, Session
     from venire.storage.store.store import Store, open_store
@@ -47,10 +47,10 @@ _HOMES = {
     "Store": "venire.storage.store.store",
     "StoreError": "venire.arena.errors",
     "VenireError": "venire.arena.errors",
-    "audit": "venire.auditing",
+    "audit": "venire.boards.audit",
     "load_campaign": "venire.configs.loading",
     "open_store": "venire.storage.store.store",
-    "rate": "venire.rating",
+    "rate": "venire.boards.rate",
 }
 
 

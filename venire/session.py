@@ -37,14 +37,14 @@ from venire.orchestrator.recording.ending import CampaignSummary, Stop
 from venire.orchestrator.recording.events import Events
 from venire.orchestrator.recording.recorder import Recorder
 from venire.orchestrator.run.campaign import run_campaign
-from venire.phases import rounds_of
+from venire.render.phases import rounds_of
+from venire.render.status import status_json
 from venire.simulation.answers import AnswerKey
 from venire.simulation.direct import ADDRESS, DirectJudges
 from venire.simulation.faults import Faults
 from venire.simulation.judge import parse_model
 from venire.simulation.rehearsal import check_rehearsal
 from venire.simulation.server import JudgeServer, serve_in_thread
-from venire.standing import status_json
 from venire.storage.plans import plans
 from venire.storage.read import frames
 from venire.storage.read.selecting import MOST_ROWS, Selected, select
@@ -187,7 +187,10 @@ class Session:
 
     def board(self) -> Board:
         """The ratings and consistencies of what is settled."""
-        from venire.rating import choose_campaign, read_campaign  # and scipy, 65 MB that no run needs before its end
+        from venire.boards.rate import (  # and scipy, 65 MB that no run needs before its end
+            choose_campaign,
+            read_campaign,
+        )
 
         return read_campaign(self.store, choose_campaign(self.store, self.campaign.name)).board()
 

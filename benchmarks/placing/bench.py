@@ -21,7 +21,7 @@ from summary import summary
 from venire.arena.campaigns import PhaseSettings
 from venire.arena.planning import PlanState
 from venire.orchestrator.policies import POLICIES
-from venire.placing_anew import joined, place_anchors, place_anew
+from venire.placement.backtest import joined, place_anchors, place_anew
 from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.merging import merge_orders, select
 from venire.ratings.design.placement import place_model

@@ -23,9 +23,9 @@ from venire.arena.records import Completion, Instruction, Rating
 from venire.configs.loading import campaign_of
 from venire.judges.providers.prices import find_price
 from venire.orchestrator.recording.ending import Ending
-from venire.placing import PlaceSettings
-from venire.placing_anew import joined
-from venire.placing_run import place_and_show
+from venire.placement.backtest import joined
+from venire.placement.rounds import PlaceSettings
+from venire.placement.run import place_and_show
 from venire.ratings.data.merging import merge_orders, select
 from venire.ratings.design.placement import place_model
 from venire.session import Embedded, Session

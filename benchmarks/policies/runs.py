@@ -12,12 +12,12 @@ from world import ELO, MODELS, Truth, Vector, World
 
 from venire.arena.campaigns import PhaseSettings, StopSettings
 from venire.arena.planning import PlanState
+from venire.feedback import Steerer
 from venire.orchestrator.policies import POLICIES
 from venire.ratings.design.optimal_design import OptimalDesign, optimal_design
 from venire.ratings.design.stopping import evidence
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.simulation.judge import load_profiles
-from venire.steering import Steerer
 
 __all__ = ["Seen", "Task", "limit", "run"]
 

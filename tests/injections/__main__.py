@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.injections.rig import by_kind, changed_attempts
-from venire.screen import console, tabulate
+from venire.render.screen import console, tabulate
 
 HEAD = ("kind", "attempts", "obedient, no fences", "obedient", "gullible, no fences", "gullible", "suspected")
 

@@ -53,7 +53,7 @@ class Settings:
 
 def run(campaign: Path, settings: Settings, marks: Marks) -> None:
     """`venire run CAMPAIGN --yes`; ends with SystemExit."""
-    from venire.commands import main
+    from venire.cli import main
 
     _mark(settings, marks)
     if settings.broken is not None:

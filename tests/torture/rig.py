@@ -251,7 +251,7 @@ def _venire(words: list[str], out: Path) -> str:
     """What a command prints, in a process of its own."""
 
     def body() -> None:
-        from venire.commands import main
+        from venire.cli import main
 
         sys.argv = ["venire", *words]
         main()

@@ -17,7 +17,7 @@ import pytest
 from typer.main import get_command
 
 from venire.arena.clock import VirtualClock
-from venire.commands import app, main
+from venire.cli import app, main
 from venire.configs.loading import load_campaign
 from venire.orchestrator.recording.ending import Ending
 from venire.session import Embedded, Session, answer_key
@@ -106,8 +106,8 @@ def verbs() -> Any:
 @pytest.fixture
 def venire(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, verbs: Any) -> Callable[..., Done]:
     """Runs a command in this process, on asyncio's own loop, and returns how it ended."""
-    monkeypatch.setattr("venire.show.fast_loop", lambda: None)
-    monkeypatch.setattr("venire.commands.app", verbs)
+    monkeypatch.setattr("venire.render.outcome.fast_loop", lambda: None)
+    monkeypatch.setattr("venire.cli.app", verbs)
 
     def run(*words: object) -> Done:
         monkeypatch.setattr(sys, "argv", ["venire", *map(str, words)])

@@ -13,8 +13,9 @@ from rich.console import Console
 
 import venire as package
 from venire.arena.errors import InputError
-from venire.audit_screen import show_audit
 from venire.orchestrator.recording.ending import Ending
+from venire.ratings.inference.options import Options
+from venire.render.audit import show_audit
 from venire.reports.audit.audit import CHECKS
 from venire.reports.audit.audit import Audit as Found
 from venire.reports.audit.finding import Finding
@@ -69,7 +70,7 @@ def test_json_is_one_document_with_every_finding(venire: Venire, table: Path) ->
     for one in found["findings"]:
         assert set(one) == {"check", "worry", "figure", "threshold", "harmless", "says", "details"}
         assert one["worry"] is None or one["threshold"] is not None
-    assert found == package.audit(table, options=package.rating.Options(seed=3)).to_json()
+    assert found == package.audit(table, options=Options(seed=3)).to_json()
 
 
 @pytest.mark.parametrize(
@@ -93,7 +94,7 @@ def test_bad_input_is_a_sentence_and_exit_code_2(venire: Venire, table: Path, wo
 
 def test_options_that_no_check_hears_are_refused_in_python(table: Path) -> None:
     with pytest.raises(InputError, match="does not take ridge"):
-        package.audit(table, options=package.rating.Options(ridge=1.0))
+        package.audit(table, options=Options(ridge=1.0))
 
 
 def test_where_and_cluster_choose_rows_and_errors(venire: Venire, table: Path) -> None:

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from venire.leaderboard import show_board
-from venire.rating import rate
+from venire.boards.rate import rate
+from venire.render.leaderboard import show_board
 
 Venire = Callable[..., Any]
 Write = Callable[..., Path]
@@ -61,7 +61,7 @@ def test_a_query_that_is_interrupted_is_an_interruption(venire: Venire, battles:
     def interrupted(*_: object, **__: object) -> None:
         raise RuntimeError("Query interrupted")
 
-    monkeypatch.setattr("venire.rating.read_battles", interrupted)
+    monkeypatch.setattr("venire.boards.rate.read_battles", interrupted)
     done = venire("rate", battles)
     assert done.code == 130
     assert done.err == "venire: interrupted\n"
@@ -71,7 +71,7 @@ def test_ctrl_c_outside_a_run_says_so(venire: Venire, battles: Path, monkeypatch
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("venire.rating.read_battles", interrupted)
+    monkeypatch.setattr("venire.boards.rate.read_battles", interrupted)
     done = venire("rate", battles)
     assert done.code == 130
     assert "interrupted" in done.err
@@ -79,7 +79,7 @@ def test_ctrl_c_outside_a_run_says_so(venire: Venire, battles: Path, monkeypatch
 
 def test_sigterm_is_ctrl_c_where_no_campaign_runs_too(start: Callable[..., Any], battles: Path) -> None:
     script = (
-        "import os, signal, sys, venire.rating as r; from venire.commands import main; "
+        "import os, signal, sys, venire.boards.rate as r; from venire.cli import main; "
         "r.read_battles = lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM); main()"
     )
     process = start("-c", script, "rate", battles)

@@ -35,7 +35,7 @@ async def go():
 
 asyncio.run(go())
 
-from venire.commands import main
+from venire.cli import main
 sys.argv = ["venire", "run", sys.argv[2], "--yes"]
 main()
 """

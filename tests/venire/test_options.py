@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from venire.arena.errors import InputError
-from venire.commands.options import anchors, where
+from venire.cli.options import anchors, where
 
 
 def test_an_anchor_is_a_model_and_its_rating_and_the_name_may_hold_an_equals_sign() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from venire.beside_board import show_peers
+from venire.render.comparisons import show_peers
 
 Venire = Callable[..., Any]
 

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from venire.arena.errors import InputError
-from venire.commands import app
+from venire.cli import app
 
 MODELS = {f"m{n}": 900.0 + 40.0 * n for n in range(11)}
 NEW = "m10"

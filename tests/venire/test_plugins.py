@@ -44,7 +44,7 @@ check_protocol("scale")
 UNREHEARSED = """
 import venire_scale
 from dataclasses import replace
-from venire.commands import main
+from venire.cli import main
 
 venire_scale.SCALE = replace(venire_scale.SCALE, rehearse=None)
 main()

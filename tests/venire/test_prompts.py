@@ -15,7 +15,7 @@ from venire.configs.loading import load_campaign
 from venire.judges import PROTOCOLS
 from venire.judges.providers.base import Endpoint
 from venire.judges.providers.openai import OpenAIProvider
-from venire.rendering import render
+from venire.render.messages import render
 
 OWN = '[[judge]]\nname = "j"\nmodel = "simulated/gpt-4-0613@1"\nprotocol = "{protocol}"\n{more}\n'
 FIRST_SENT = """

@@ -20,19 +20,19 @@ import venire
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import CallError, Fault, InputError, StoreError
 from venire.arena.records import Reply
+from venire.feedback import Steerer
+from venire.forecasts.intervals import PlanWidths, plan_widths
 from venire.orchestrator.recording.ending import CampaignSummary, Ending
 from venire.orchestrator.recording.events import Event, Events
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import rate
 from venire.session import Embedded
 from venire.simulation.direct import DirectProvider
-from venire.steering import Steerer
 from venire.storage.care import checking
 from venire.storage.plans import interim, plans
 from venire.storage.read import frames
 from venire.storage.store.store import Store
 from venire.storage.transfer.merging import merge
-from venire.widths import PlanWidths, plan_widths
 
 FILE = """\
 name = "small"

@@ -17,15 +17,15 @@ from rich.console import Console
 
 from venire.arena.battles import Statistics
 from venire.arena.records import Origin
-from venire.commands.options import write_json
+from venire.boards.rate import rate
+from venire.cli.options import write_json
 from venire.configs.loading import load_campaign
-from venire.leaderboard import show_board
-from venire.planned import show_plan
-from venire.rating import rate
+from venire.render.leaderboard import show_board
+from venire.render.outcome import show_next_steps
+from venire.render.plan import show_plan
+from venire.render.screen import money, plain, progress, tabulate, told_round
 from venire.reports.board import build
-from venire.screen import money, plain, progress, tabulate, told_round
 from venire.session import Session
-from venire.show import show_next_steps
 from venire.storage.transfer.formats.battles import read_battles
 
 Venire = Callable[..., Any]
@@ -152,7 +152,7 @@ def test_what_ends_a_command_is_one_sentence(
     def refuse(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("venire.rating.read_battles", refuse)
+    monkeypatch.setattr("venire.boards.rate.read_battles", refuse)
     done = venire("rate", battles)
     assert (done.code, done.err) == (code, told)
 

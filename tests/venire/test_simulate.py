@@ -12,11 +12,11 @@ from typing import Any, cast
 
 import pytest
 
-from venire.simulated_field import made_up
-from venire.simulated_figures import FIGURES
-from venire.simulated_table import as_json, conclusions, differences, means
-from venire.simulating import Run, Simulation
-from venire.variations import Variation
+from venire.experiments.contestants import made_up
+from venire.experiments.experiment import Run, Simulation
+from venire.experiments.figures import FIGURES
+from venire.experiments.variations import Variation
+from venire.render.experiments import as_json, conclusions, differences, means
 
 Venire = Callable[..., Any]
 Write = Callable[..., Path]
@@ -81,7 +81,9 @@ def test_a_table_over_seeds_holds_runs_means_and_differences(venire: Venire, fil
 def test_a_table_that_cannot_be_written_is_refused_before_anything_is_run(
     venire: Venire, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("venire.simulating.simulate", lambda *words, **options: pytest.fail("something was run"))
+    monkeypatch.setattr(
+        "venire.experiments.experiment.simulate", lambda *words, **options: pytest.fail("something was run")
+    )
     done = venire("simulate", file, *TINY, "--csv", file.parent / "nowhere" / "t.csv")
     assert done.code == 2
     assert "t.csv: No such file or directory" in done.err

@@ -10,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
-from venire.long_run import Habit, known_slope, long_run, shares
+from venire.experiments.contestants import ELO, fill, made_up
+from venire.experiments.truth import Habit, known_slope, long_run, shares
 from venire.ratings.data.correlations import spearman
-from venire.simulated_field import ELO, fill, made_up
 from venire.simulation.judge import load_profiles, simulate
 from venire.storage.read import frames
 from venire.storage.store.store import open_store

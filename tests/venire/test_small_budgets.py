@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from venire.ahead import ahead
 from venire.configs.loading import load_campaign
+from venire.forecasts.remaining_battles import ahead
 from venire.session import Session
 
 Venire = Callable[..., Any]

@@ -28,7 +28,8 @@ CONCURRENCY = 2 * 8
 
 SMALL_DISK = """
 import resource, sys
-from venire import commands, session
+from venire import session
+from venire import cli
 from venire.orchestrator.run import campaign
 from venire.orchestrator.recording import recorder
 from venire.storage.store import store
@@ -41,7 +42,7 @@ async def asked(self, *rest):
     return await real(self, *rest)
 
 campaign._Run._round = asked
-commands.main()
+cli.main()
 """
 """A run whose files may not grow beyond so many bytes from its first call on."""
 

@@ -10,8 +10,8 @@ import pytest
 from venire.arena.campaigns import Budget, Campaign
 from venire.arena.errors import InputError
 from venire.configs.loading import load_campaign
-from venire.simulated_field import made_up
-from venire.variations import Axes, Variation, campaign_of, cross, simulated
+from venire.experiments.contestants import made_up
+from venire.experiments.variations import Axes, Variation, campaign_of, cross, simulated
 
 Load = Callable[[str], Campaign]
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from venire.arena.errors import InputError, StoreHeldError
 from venire.live.sockets import LONGEST_PATH, PROCESS_FOLDERS, socket_path
-from venire.standing import status_json
+from venire.render.status import status_json
 from venire.storage.read.selecting import Selected
 from venire.storage.store.store import Store, open_store
 

@@ -55,7 +55,8 @@ with open_store(sys.argv[1]) as store:
 
 RESUME = """
 import sys
-from venire import session, show  # what a run imports
+from venire import session  # what a run imports
+from venire.render import outcome
 from venire.storage.read import frames
 from venire.storage.plans import plans
 from venire.storage.store.store import open_store

@@ -1,0 +1,80 @@
+"""What stands below a leaderboard of an order or of abilities: a reader must see what it cost and who is not in it."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from venire.arena.records import Origin
+from venire.ratings.data.ballots import ballots, paired
+from venire.ratings.inference.options import Options
+from venire.render.leaderboard import show_board, show_comparison
+from venire.render.method_notes import show_found
+from venire.reports.board import build
+from venire.reports.comparison import compare
+
+ORDER = {"cost": 12.5, "lower_bound": 10.0, "proved": False, "optimal_orders": None}
+
+
+def said(facts: dict[str, Any]) -> str:
+    out = io.StringIO()
+    show_found(Console(file=out, width=300, soft_wrap=True), facts)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("facts", "told"),
+    [
+        (ORDER, "cost 12.5, the votes that this order contradicts, lower bound 10: not known to be the least\n"),
+        ({**ORDER, "proved": True, "optimal_orders": 1}, ": proved to be the least; no other order costs as little\n"),
+        ({**ORDER, "proved": True, "optimal_orders": 1200}, ": proved to be the least; 1,200 orders cost it\n"),
+        ({"sign": "as the majority"}, ""),
+        ({"sign": "undecided: no judge has a finite ability"}, "the sign of the abilities is undecided: no judge has"),
+        ({"no_ability": {"x": "it agrees", "y": "it agrees"}}, "no finite ability: x, y: it agrees\n"),
+        ({"own_left_out": 12}, "left out: 12 verdicts of judges on themselves\n"),
+        ({"judge_weights": {"ann": 0.5, "bob": 0.0}}, "weights: ann 0.5, bob 0\n"),
+        ({}, ""),
+    ],
+)
+def test_what_a_method_found_is_a_line(facts: dict[str, Any], told: str) -> None:
+    assert told in said(facts)
+    assert bool(told) == bool(said(facts))
+
+
+def test_five_judges_left_out_are_named_and_the_others_counted() -> None:
+    text = said({"dropped": [{"judge": f"j{one}", "reason": f"{one} verdicts"} for one in range(7)]})
+    assert "left out: j4: 4 verdicts\n" in text
+    assert "j5" not in text
+    assert "and 2 more judges left out" in text
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_board_of_places_fits_its_screen_and_says_neither_elo_nor_flips(width: int) -> None:
+    battles = paired(ballots(["x"] * 3 + ["y"] * 3, None, ["maple", "oak", "cedar"] * 2, [1, 2, 3, 1, 3, 2]))
+    out = io.StringIO()
+    board = build(battles, origins=[Origin.RECORDED], method="kemeny", options=Options())
+    show_board(Console(file=out, width=width), board)
+    lines = out.getvalue().splitlines()
+    assert lines[0].strip() == "Leaderboard   kemeny   verdicts: recorded"
+    assert lines[1].split() == ["model", "position", "judgments"]
+    assert lines[2].split() == ["1", "maple", "1", "4"]
+    assert lines[3].split() == ["2", "cedar", "2.5", "4"]
+    assert "pairs of 2 ballots; 6 judgments, 0 ties; judges:" in out.getvalue().replace("\n", " ")
+    assert max(map(len, lines)) <= width
+
+
+@pytest.mark.parametrize("names", [("maple", "oak", "cedar"), ("m" * 70, "oak", "cedar")])
+def test_methods_that_do_not_fit_beside_each_other_stand_below(names: tuple[str, str, str]) -> None:
+    battles = paired(ballots(["x"] * 3 + ["y"] * 3, None, [*names] * 2, [1, 2, 3, 1, 3, 2]))
+    chosen = ["kemeny", "win-rate", "win-rate-balanced", "elo", "bradley-terry", "m-elo"]
+    out = io.StringIO()
+    show_comparison(Console(file=out, width=60), compare(battles, chosen, Options()))
+    lines = [line.split() for line in out.getvalue().splitlines()]
+    heads = [line[1:] for line in lines if line[:1] == ["model"]]
+    assert len(heads) > 1
+    assert [name for head in heads for name in head] == chosen
+    assert sum(line[:1] == ["oak"] for line in lines) == len(heads)
+    assert max(map(len, out.getvalue().splitlines())) <= 60

@@ -1,0 +1,94 @@
+"""From a store or a table to an audit: the way of `venire rate`, with when verdicts were given and what was planned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from venire.arena.errors import InputError
+from venire.arena.records import Origin
+from venire.boards.rate import Source, Verdicts, choose_campaign, is_store, read
+from venire.ratings.data.merging import canonical
+from venire.ratings.inference.options import Options, spoken
+from venire.ratings.methods.methods import merged
+from venire.reports.audit.audit import CHECKS, Audit
+from venire.reports.audit.audit import audit as audit_case
+from venire.reports.audit.finding import Case
+from venire.storage.read import frames
+from venire.storage.store.store import open_store
+from venire.storage.transfer.formats.judged import BothBad
+
+__all__ = ["audit", "audited", "case_of"]
+
+
+def audit(
+    path: Path | str | Sequence[Path | str],
+    *,
+    options: Options | None = None,
+    checks: Sequence[str] = (),
+    campaign: str | None = None,
+    mapping: Mapping[str, str] | None = None,
+    where: Mapping[str, str | Sequence[str]] | None = None,
+    cluster: str | None = None,
+    origin: Origin | None = None,
+    form: str | None = None,
+    both_bad: BothBad | None = None,
+    baseline: str | None = None,
+) -> Audit:
+    """What there is to worry about in a store's campaign (the only one, unless named), or in files of verdicts.
+
+    `checks` are names of `reports.audit.audit.CHECKS`, all of them unless named; the rest is as in `venire.rate`.
+    Raises InputError as `venire.rate` does, for an unknown check and for an option that no check hears.
+    """
+    paths = [path] if isinstance(path, str | Path) else path
+    places = tuple(Path(one) for one in paths)
+    told = (mapping or {}, where or {}, cluster, origin, form, both_bad, baseline)
+    return audited(Source(places, campaign, *told), options, checks)
+
+
+def audited(
+    source: Source, options: Options | None = None, checks: Sequence[str] = (), *, own_seed: bool = False
+) -> Audit:
+    """The same for a `Source`; `own_seed`, and no options, take the seed of the campaign."""
+    if strange := [name for name in checks if name not in CHECKS]:
+        raise InputError(f"there is no check {strange[0]!r}; there are: {', '.join(CHECKS)}")
+    told = options or Options()
+    verdicts = read(source, told.covariates)
+    case = case_of(source, verdicts, replace(told, seed=verdicts.seed) if own_seed or options is None else told)
+    return audit_case(case, origins=verdicts.origins, checks=checks, source=verdicts.told, note=verdicts.note)
+
+
+def case_of(source: Source, verdicts: Verdicts, options: Options) -> Case:
+    """The verdicts of a source as checks see them: in canonical form, merged, with times and plan where a store knows.
+
+    Raises InputError for options that no check hears, and for verdicts that cannot be merged.
+    """
+    _refuse(options)
+    battles, seconds, planned = verdicts.battles, None, None
+    if is_store(source.paths[0]) and battles.ballots is None:
+        with open_store(source.paths[0], create=False) as store:
+            chosen = choose_campaign(store, source.campaign)
+            timed, seconds, planned = frames.battles_in_time(store, chosen.id)
+        battles = replace(timed, clustered=battles.clustered, peers=battles.peers)
+        seconds = None if bool(np.isnan(seconds).all()) else seconds
+    battles = canonical(battles)
+    return Case(
+        battles=battles,
+        judgments=merged(battles, options),
+        options=options,
+        families=verdicts.families,
+        judge_families=verdicts.judge_families,
+        seconds=seconds,
+        planned=planned,
+    )
+
+
+_HEARD = frozenset({"merge", "flips", "level", "seed", "replicates", "covariates"})
+
+
+def _refuse(options: Options) -> None:
+    if unheard := [name for name in options.changed() if name not in _HEARD]:
+        raise InputError(f"an audit does not take {spoken(unheard)}: leave it out")

@@ -1,0 +1,336 @@
+"""From verdicts in a store or in a table to a board."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from venire.arena.battles import Battles
+from venire.arena.errors import InputError
+from venire.arena.records import GENERATE, Origin, Shape
+from venire.boards.answer_style import battles_with_covariates
+from venire.boards.ballots import campaign_ballots, file_ballots, left_out, peers_of
+from venire.boards.known_ratings import known_ratings
+from venire.judges import PROTOCOLS
+from venire.orchestrator.policies import POLICIES
+from venire.ratings.data.ballots import Unranked
+from venire.ratings.inference.options import Options
+from venire.ratings.methods.methods import METHODS, untaken
+from venire.reports.board import Board, build
+from venire.reports.comparison import Comparison, compare
+from venire.storage.plans import plans
+from venire.storage.read import frames
+from venire.storage.store.store import Store, open_store
+from venire.storage.transfer.formats import TABLE, read_verdicts
+from venire.storage.transfer.formats.battles import read_battles
+from venire.storage.transfer.formats.judged import BothBad, Judged
+
+DEFAULT_METHOD = "bradley-terry"
+_CHOSEN = (
+    "the policy of this campaign chose pairs by what was known of them: rated as if all had been asked alike (--method "
+    "bradley-terry: as they were asked)"
+)
+_AS_ASKED = (
+    "rated as pairs were asked, which the policy of this campaign chose by what was known of them: its looks are by "
+    "--method even-pairs"
+)
+
+PLACING = "place "
+"""How campaigns begin that place a model on the board of another: nobody means them who names none."""
+
+__all__ = ["PLACING", "Source", "Verdicts", "choose_campaign", "is_store", "rate", "read", "read_campaign"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What is named on the way to verdicts: a store's campaign, or files and how to read them.
+
+    `mapping` is from our column names to the files', `where` keeps rows by column and value, `cluster` names the column
+    whose rows share their noise ("none": no column). `origin` says where a file's verdicts come from, recorded unless
+    told; a store knows by itself. `form` is the files' format (`storage.transfer.formats`), guessed from columns unless
+    told; `both_bad` is what a verdict that both are bad counts as, and `baseline` whom all models met where the files
+    do not say. `reference` is a file of ratings known before, in place of those that a store has. `unranked` is what a
+    model without a row on a ballot is (`ratings.ballots`).
+    """
+
+    paths: tuple[Path, ...]
+    campaign: str | None = None
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    where: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
+    cluster: str | None = None
+    origin: Origin | None = None
+    form: str | None = None
+    both_bad: BothBad | None = None
+    baseline: str | None = None
+    reference: Path | None = None
+    unranked: Unranked = "below"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """Verdicts with what is known beside them; `told` is what became of a file's rows, `reference_told` of ratings.
+
+    `ballots` are the verdicts of judges of ballots beside those of pairs, for methods that need ballots; `note` says
+    to the others that they were left out. `method` rates them where nobody names one: even-pairs, as the looks of the
+    campaign do, where a policy chose its pairs by what was known of them.
+    """
+
+    battles: Battles
+    origins: Collection[Origin]
+    reference: Mapping[str, float] = field(default_factory=dict)
+    families: Mapping[str, str] = field(default_factory=dict)
+    judge_families: Mapping[str, str] = field(default_factory=dict)
+    judge_elo: Mapping[str, float] = field(default_factory=dict)
+    seed: int = 0
+    told: Mapping[str, Any] | None = None
+    reference_told: Mapping[str, Any] | None = None
+    ballots: Battles | None = None
+    note: str | None = None
+    method: str = DEFAULT_METHOD
+
+    def board(self, method: str | None = None, options: Options | None = None) -> Board:
+        """The board by one method; raises InputError as `reports.board.build` does.
+
+        None: by that of these verdicts, or by Bradley-Terry where it does not take an option that was given.
+        """
+        options, chosen = options or Options(seed=self.seed), method is None
+        method = method or (DEFAULT_METHOD if untaken(self.method, options) else self.method)
+        needed = self.ballots is not None and method in METHODS and "ballots" in METHODS[method].needs
+        board = build(
+            self.ballots if self.ballots is not None and needed else self.battles,
+            reference=self.reference,
+            origins=self.origins,
+            method=method,
+            options=options,
+            families=self.families,
+            judge_families=self.judge_families,
+            judge_elo=self.judge_elo,
+        )
+        told: dict[str, Any] = {"source": self.told, "reference": self.reference_told}
+        notes = [] if self.note is None or needed else [self.note]
+        notes += [_CHOSEN] if chosen and method != DEFAULT_METHOD else []
+        notes += [_AS_ASKED] if self.method != DEFAULT_METHOD == method else []
+        if notes:
+            told["notes"] = [*board.diagnostics.get("notes", ()), *notes]
+        more = {name: facts for name, facts in told.items() if facts is not None}
+        return replace(board, diagnostics={**board.diagnostics, **more}) if more else board
+
+    def compare(self, methods: Sequence[str], options: Options) -> Comparison:
+        """Several methods on these verdicts; raises InputError as `reports.comparison.compare` does."""
+        return compare(self.battles, methods, options)
+
+
+def is_store(path: Path) -> bool:
+    """Whether a file is a DuckDB database, by its first bytes; a missing file counts as one by its ending.
+
+    Raises InputError for a folder.
+    """
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: name a store or a table of battles")
+    if not path.exists():
+        return path.suffix in (".duckdb", ".db")
+    with path.open("rb") as file:
+        return file.read(12)[8:12] == b"DUCK"
+
+
+def rate(
+    path: Path | str | Sequence[Path | str],
+    *,
+    method: str | None = None,
+    options: Options | None = None,
+    campaign: str | None = None,
+    mapping: Mapping[str, str] | None = None,
+    where: Mapping[str, str | Sequence[str]] | None = None,
+    cluster: str | None = None,
+    origin: Origin | None = None,
+    form: str | None = None,
+    both_bad: BothBad | None = None,
+    baseline: str | None = None,
+    reference: Path | str | None = None,
+) -> Board:
+    """The board of a store's campaign (the only one, unless named), or of verdicts in one or several files.
+
+    `method` is a name of `registry.METHODS` or None (see `Verdicts`), `options` what it is told; the rest is as in
+    `Source`. Raises InputError for a path that cannot be read, a campaign that is not there, and an argument that does
+    not apply.
+    """
+    paths = [path] if isinstance(path, str | Path) else path
+    source = Source(
+        tuple(Path(one) for one in paths),
+        campaign,
+        mapping or {},
+        where or {},
+        cluster,
+        origin,
+        form,
+        both_bad,
+        baseline,
+        None if reference is None else Path(reference),
+    )
+    return read(source, () if options is None else options.covariates).board(method, options)
+
+
+def read(source: Source, features: Sequence[str] = ()) -> Verdicts:
+    """The verdicts of a store's campaign or of files; `features` names the covariates to bring along.
+
+    Raises InputError for a path that cannot be read, a campaign that is not there, and an argument that does not apply.
+    """
+    found = _read(source, features)
+    if source.reference is None:
+        return found
+    ratings, told = known_ratings(source.reference, found.battles.models, found.reference)
+    return replace(found, reference=ratings, reference_told=told)
+
+
+def _read(source: Source, features: Sequence[str]) -> Verdicts:
+    if not source.paths:
+        raise InputError("nothing was named: name a store or files of verdicts")
+    stores = [one for one in source.paths if is_store(one)]
+    if stores and len(source.paths) > 1:
+        raise InputError(f"{stores[0]} is a store: rate it by itself, or `venire store merge` several")
+    if not stores:
+        return _read_files(source, features)
+    _refuse_for_store(source)
+    if source.cluster not in (None, "none", "instruction_id"):
+        raise InputError(f"{source.paths[0]} is a store: --cluster takes instruction_id, the default, or none")
+    with open_store(source.paths[0], create=False) as store:
+        found = read_campaign(store, choose_campaign(store, source.campaign), features)
+    clustered = source.cluster != "none"
+    ballots = None if found.ballots is None else replace(found.ballots, clustered=clustered)
+    return replace(found, battles=replace(found.battles, clustered=clustered), ballots=ballots)
+
+
+def _refuse_for_store(source: Source) -> None:
+    given = {
+        "--map": source.mapping,
+        "--where": source.where,
+        "--origin": source.origin,
+        "--format": source.form,
+        "--both-bad": source.both_bad,
+        "--baseline": source.baseline,
+        "--unranked": source.unranked != "below",
+    }
+    if said := [name for name, value in given.items() if value]:
+        raise InputError(
+            f"{source.paths[0]} is a store, which knows its columns and origins: leave {', '.join(said)} out"
+        )
+
+
+def _read_files(source: Source, features: Sequence[str]) -> Verdicts:
+    if source.campaign is not None:
+        raise InputError(f"{source.paths[0]} is a table of battles and has no campaigns: leave --campaign out")
+    origins = [source.origin or Origin.RECORDED]
+    given = {
+        "--both-bad": source.both_bad,
+        "--baseline": source.baseline,
+        "--covariate": features,
+        "--cluster": source.cluster not in (None, "none", "instruction_id"),
+    }
+    voted = file_ballots(
+        source.paths, source.form, mapping=source.mapping, where=source.where, unranked=source.unranked, given=given
+    )
+    if voted is not None:
+        return Verdicts(replace(voted, clustered=source.cluster != "none"), origins)
+    form = TABLE if source.cluster not in (None, "none") or features else source.form
+    found: Judged | None = read_verdicts(
+        source.paths, form, mapping=source.mapping, baseline=source.baseline, where=source.where
+    )
+    if found is not None:
+        both_bad = source.both_bad or "tie"
+        battles = replace(found.fitted(both_bad), clustered=source.cluster is None)
+        return Verdicts(battles, origins, told=found.told(both_bad))
+    if len(source.paths) > 1:
+        raise InputError(f"{source.paths[1]}: a plain table is rated by itself; put the tables together into one")
+    if source.both_bad is not None or source.baseline is not None:
+        raise InputError(
+            f"{source.paths[0]} is a plain table, which names both models and knows no both-bad verdicts: leave "
+            "--both-bad and --baseline out"
+        )
+    battles = read_battles(
+        source.paths[0],
+        source.mapping,
+        where=source.where,
+        cluster=source.cluster,
+        features=[name for name in features if name != "position"],
+    )
+    return Verdicts(battles, origins)
+
+
+def read_campaign(store: Store, campaign: frames.CampaignRow, features: Sequence[str] = ()) -> Verdicts:
+    """The verdicts of one campaign of an open store, with what the store knows of its models and judges.
+
+    Ballots become pairs; where there are judges of pairs as well, they stand apart. Raises InputError for a campaign
+    with judges of neither, and for covariates of ballots.
+    """
+    judges = frames.judges(store, campaign.id)
+    shapes = {judge.name: PROTOCOLS[judge.protocol].shape for judge in judges if judge.protocol in PROTOCOLS}
+    of_lists = [judge for judge in judges if shapes.get(judge.name) is Shape.LIST]
+    pairs = not shapes or Shape.PAIR in shapes.values()
+    if not pairs and not of_lists:
+        raise InputError(
+            f"campaign {campaign.name!r} has no judge of pairs or of lists to rate models from: what its judges said "
+            "is in the view grade: venire sql STORE 'select * from grade'"
+        )
+    if features and not pairs:
+        raise InputError(f"campaign {campaign.name!r} has ballots alone, which have no covariates: leave them out")
+    families = frames.families(store)
+    judge_families = {judge.name: judge.family for judge in judges if judge.family is not None}
+    ballots = campaign_ballots(store, campaign) if of_lists else None
+    if ballots is not None and not pairs:
+        battles = ballots
+    elif features:
+        battles = battles_with_covariates(
+            store, campaign.id, features, families=families, judge_families=judge_families
+        )
+    else:
+        battles = frames.battles(store, campaign.id)
+    return Verdicts(
+        replace(battles, peers=peers_of(store, judges, battles.models)),
+        origins={judge.origin for judge in judges},
+        reference=frames.elos(store),
+        families=families,
+        judge_families=judge_families,
+        judge_elo={judge.name: judge.elo for judge in judges if judge.elo is not None},
+        seed=campaign.seed,
+        ballots=replace(ballots, peers=peers_of(store, judges, ballots.models))
+        if ballots is not None and pairs
+        else None,
+        note=left_out(of_lists) if of_lists and pairs else None,
+        method="even-pairs" if pairs and _chose(store, campaign) else DEFAULT_METHOD,
+    )
+
+
+def _chose(store: Store, campaign: frames.CampaignRow) -> bool:
+    """Whether a policy chose pairs of a board by what was known of them."""
+    if campaign.name.startswith(PLACING):
+        return False
+    return any(POLICIES[one.policy].adaptive for one in plans.rounds(store, campaign.id) if one.policy in POLICIES)
+
+
+def _generates(store: Store, campaign: frames.CampaignRow) -> bool:
+    """Whether contestants are asked in a campaign, and nobody judges."""
+    asked = frames.judges(store, campaign.id)
+    return bool(asked) and all(one.protocol == GENERATE for one in asked)
+
+
+def choose_campaign(store: Store, name: str | None) -> frames.CampaignRow:
+    """The named campaign, or the only one that judges and does not place a model on the board of another.
+
+    Raises InputError naming those that are there.
+    """
+    there = [one for one in frames.campaigns(store) if not _generates(store, one)]
+    if not there:
+        raise InputError(f"the store {store.path} has no campaign yet: `venire run FILE` starts one")
+    names = ", ".join(one.name for one in there)
+    if name is None:
+        boards = [one for one in there if not one.name.startswith(PLACING)]
+        there = boards if len(boards) == 1 else there
+        if len(there) > 1:
+            raise InputError(f"the store {store.path} has several campaigns, name one with --campaign: {names}")
+        return there[0]
+    for one in there:
+        if one.name == name:
+            return one
+    raise InputError(f"the store {store.path} has no campaign {name!r}; there are: {names}")

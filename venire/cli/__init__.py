@@ -1,0 +1,136 @@
+"""The command line: one file a verb, errors as sentences, exit codes as documented in the README.
+
+What a verb needs is imported when it runs, so that `venire --help` and mistakes in typing answer at once.
+"""
+
+from __future__ import annotations
+
+import errno
+import signal
+import sys
+import threading
+from io import TextIOWrapper
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from venire.arena.errors import InputError, VenireError
+from venire.cli import (
+    audit,
+    bring,
+    demo,
+    generate,
+    init,
+    mock_provider,
+    parse,
+    place,
+    plan,
+    prompts,
+    rate,
+    reparse,
+    run,
+    simulate,
+    sql,
+    status,
+    store,
+    watch,
+)
+
+__all__ = ["app", "main"]
+
+INTERRUPTED = 130
+_OUTPUT_ENDED = frozenset({errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, errno.EBADF})
+
+
+class _Verbs(TyperGroup):
+    """Ends with 130 on Ctrl-C; typer, by its version, would say "Aborted!" and end with 1."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (KeyboardInterrupt, typer.Abort):
+            _tell("interrupted")
+            raise typer.Exit(INTERRUPTED) from None
+
+
+app = typer.Typer(
+    name="venire",
+    cls=_Verbs,
+    help="Judge language models with language models.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,  # its tracebacks print local variables, and a key may be one
+    rich_markup_mode=None,
+)
+
+for name, verb in (
+    ("demo", demo.demo),
+    ("init", init.init),
+    ("plan", plan.plan),
+    ("generate", generate.generate),
+    ("run", run.run),
+    ("status", status.status),
+    ("watch", watch.watch),
+    ("sql", sql.sql),
+    ("rate", rate.rate),
+    ("place", place.place),
+    ("audit", audit.audit),
+    ("simulate", simulate.simulate),
+    ("reparse", reparse.reparse),
+    ("parse", parse.parse),
+    ("mock-provider", mock_provider.mock_provider),
+):
+    app.command(name)(verb)
+app.add_typer(bring.app, name="import")
+app.add_typer(prompts.app, name="prompts")
+app.add_typer(store.app, name="store")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"venire {version('venire')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+) -> None:
+    """Judge language models with language models."""
+
+
+def main() -> None:
+    """Run the command line; ends the process with the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # None where it was closed, something else under a test
+            stream.reconfigure(errors="backslashreplace")
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM is Ctrl-C, also where no campaign runs
+    try:
+        app()
+    except InputError as error:
+        _tell(str(error))
+        raise SystemExit(2) from None
+    except VenireError as error:
+        _tell(str(error))
+        raise SystemExit(1) from None
+    except OSError as error:
+        where = error.filename or ("standard output" if error.errno in _OUTPUT_ENDED else None)
+        told = error.strerror or str(error)
+        _tell(told if where is None else f"{where}: {told}")
+        raise SystemExit(2) from None
+    except RuntimeError as error:
+        if not str(error).startswith("Query interrupted"):  # what DuckDB makes of Ctrl-C under a query
+            raise
+        _tell("interrupted")
+        raise SystemExit(INTERRUPTED) from None
+
+
+def _tell(message: str) -> None:
+    from venire.render.screen import plain
+
+    if sys.stderr is not None:
+        sys.stderr.write("venire: " + "\n".join(plain(line) for line in message.split("\n")) + "\n")

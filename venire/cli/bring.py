@@ -1,0 +1,122 @@
+"""`venire import`: bring instructions, completions and ratings into a store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+import typer.main
+from typer.core import TyperGroup
+
+if TYPE_CHECKING:
+    from venire.storage.transfer.formats.texts import Reader
+
+__all__ = ["app"]
+
+
+class _Formats(TyperGroup):
+    """Has a command for each format of texts as well; formats are loaded when one of their commands is looked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        from venire.storage.transfer.formats import with_texts
+
+        return [*super().list_commands(ctx), *with_texts()]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        from venire.storage.transfer.formats import FORMATS
+
+        found = super().get_command(ctx, cmd_name)
+        if found is None and cmd_name in FORMATS and (read := FORMATS[cmd_name].read) is not None:
+            form = FORMATS[cmd_name]
+            one = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+            one.command(cmd_name, help=form.purpose)(_texts_command(cmd_name, read))
+            found = typer.main.get_command(one)
+        return found
+
+
+app = typer.Typer(cls=_Formats, help="Bring instructions, completions and ratings into a store.", no_args_is_help=True)
+
+
+class Kind(StrEnum):
+    """What the rows of a table are."""
+
+    INSTRUCTIONS = "instructions"
+    COMPLETIONS = "completions"
+    ELO = "elo"
+
+
+@app.callback()
+def _group() -> None:
+    """Bring instructions, completions and ratings into a store."""
+
+
+@app.command()
+def table(
+    path: Path = typer.Argument(..., help="A Parquet, CSV, TSV or JSON Lines file."),
+    kind: Kind = typer.Option(..., "--kind", help="What its rows are."),
+    store: Path = typer.Option(..., "--store", help="The store; made when it is not there."),
+    mapping: list[str] = typer.Option([], "--map", help="OURS=THEIRS: a column that is called otherwise in the file."),
+) -> None:
+    """Import a table: all of it, or nothing.
+
+    Columns are instruction_id, instruction[, category, reference]; model, instruction_id, completion; or model, elo.
+    """
+    from venire.cli.options import column_map
+    from venire.orchestrator.run.screening import screen
+    from venire.storage.store.store import open_store
+    from venire.storage.transfer.formats import tables
+    from venire.storage.transfer.importing import add
+
+    records = tables.read(path, kind.value, column_map(mapping))
+    with open_store(store) as opened:
+        added = add(opened, records)
+        screen(opened)
+    new = added.instructions + added.completions + added.ratings
+    word = {"instructions": "instructions", "completions": "completions", "elo": "ratings"}[kind.value]
+    typer.echo(f"{path}: {new} {word} new in {store}, {added.known} known already")
+
+
+_PATHS = typer.Argument(..., metavar="PATH...", help="Files of this format, in any order.")
+_STORE = typer.Option(..., "--store", help="The store; made when it is not there.")
+_JSON = typer.Option(False, "--json", help="Print JSON on standard output and nothing else.")
+
+
+_SHOWN = 3
+
+
+def _texts_command(form: str, read: Reader) -> Callable[..., None]:
+    """The command that imports files of a format."""
+
+    def command(paths: list[Path] = _PATHS, store: Path = _STORE, as_json: bool = _JSON) -> None:
+        _texts(form, read, paths, store, as_json)
+
+    return command
+
+
+def _texts(form: str, read: Reader, paths: list[Path], store: Path, as_json: bool) -> None:
+    """All files of one format, or nothing of them; says what was new and which rows hold no text."""
+    from venire.cli.options import write_json
+    from venire.orchestrator.run.screening import screen
+    from venire.render.screen import plain
+    from venire.storage.store.store import open_store
+    from venire.storage.transfer.importing import add_texts
+
+    for path in paths:
+        next(read([path]), None)  # a file that is none of these makes no store
+    with open_store(store) as opened:
+        added = add_texts(opened, read, paths)
+        screen(opened)
+    if as_json:
+        counts = {"instructions": added.instructions, "completions": added.completions, "known": added.known}
+        skipped = [{"path": str(one.path), "row": one.row, "why": one.why} for one in added.skipped]
+        write_json({"store": str(store), "format": form, **counts, "skipped": skipped})
+        return
+    new = f"{added.instructions} instructions and {added.completions} completions new"
+    typer.echo(f"{store}: {new}, {added.known} known already")
+    for one in added.skipped[:_SHOWN]:
+        typer.echo(plain(f"left out: {one.path}: row {one.row}: {one.why}"))
+    if len(added.skipped) > _SHOWN:
+        typer.echo(f"left out: {len(added.skipped) - _SHOWN} more rows of that kind (--json lists them)")

@@ -1,0 +1,43 @@
+"""`venire generate`: ask the contestants of a campaign file for completions, and go on where the last run stopped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+__all__ = ["generate"]
+
+
+def generate(
+    file: Path = typer.Argument(..., help="The campaign file."),
+    yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask before spending."),
+    amend: bool = typer.Option(False, "--amend", help="Accept contestants that changed since calls were made."),
+    retry_failed: bool = typer.Option(False, "--retry-failed", help="Try what used up its attempts again."),
+    speed: float = typer.Option(
+        0.0, "--speed", min=0.0, help="For simulated contestants: divide their latency by this; 0 is no waiting."
+    ),
+    events: Path | None = typer.Option(None, "--events", help="Append what happens to this file, as JSON lines."),
+) -> None:
+    """Ask contestants to answer the instructions; `venire run` then judges what they wrote.
+
+    Ctrl-C stops it safely; the same command goes on. Exit codes as of `venire run`.
+    """
+    from venire.cli.run import agree
+    from venire.configs.loading import load_campaign
+    from venire.orchestrator.planning.generation import generation
+    from venire.render.outcome import show_outcome
+    from venire.render.plan import show_plan
+    from venire.render.screen import console
+    from venire.session import Embedded, Session
+    from venire.telemetry import observe
+
+    screen = console(stderr=True)
+    campaign = generation(load_campaign(file))
+    watching = observe(screen, lines=events, otel=None, metrics_port=None)
+    with watching as observers, Session(campaign, amend=amend, spends=True) as session:
+        if retry_failed and (cleared := session.retry_failed()):
+            screen.print(f"{cleared} failed steps will be tried again")
+        show_plan(screen, session)
+        agree(screen, session, yes=yes)
+        raise typer.Exit(show_outcome(session, screen, Embedded(speed), observers))

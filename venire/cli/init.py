@@ -1,0 +1,32 @@
+"""`venire init`: a campaign file to start from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+__all__ = ["init"]
+
+
+def init(
+    folder: Path = typer.Argument(Path("."), help="Where to write; made when it is not there."),
+) -> None:
+    """Write a campaign file and example tables."""
+    from importlib.resources import files
+    from shlex import quote
+
+    from venire.arena.errors import InputError
+    from venire.render.screen import plain
+
+    room = files("venire.configs")
+    texts = {"campaign.toml": room.joinpath("template.toml")}
+    for name in ("instructions.csv", "completions.csv", "elo.csv"):
+        texts[name] = room.joinpath("example", name)
+    if there := [name for name in texts if (folder / name).exists()]:
+        raise InputError(f"{folder / there[0]} is there already: name another folder, or move it away")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        (folder / name).write_text(text.read_text(encoding="utf-8"), encoding="utf-8")
+        typer.echo(f"wrote {plain(str(folder / name))}")
+    typer.echo(f"\nPut your own tables and judges in, then: venire plan {quote(str(folder / 'campaign.toml'))}")

@@ -1,0 +1,43 @@
+"""`venire parse`: read verdicts out of a table of replies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+__all__ = ["parse"]
+
+
+def parse(
+    table: Path | None = typer.Argument(None, help="A table with a column raw_output: CSV, TSV, JSON Lines, Parquet."),
+    dialect: str | None = typer.Option(None, "--dialect", help="How the replies are written; default: found out."),
+    out: Path | None = typer.Option(None, "--out", "-o", help="Write here, in the form that its name says."),
+    listing: bool = typer.Option(False, "--list", help="Show the dialects with an example of each rule."),
+    mapping: list[str] = typer.Option([], "--map", help="raw_output=THEIRS: the column is called otherwise."),
+    prefix: str = typer.Option("", "--prefix", help="Goes before the names of the new columns."),
+    as_json: bool = typer.Option(False, "--json", help="With -o or --list: print JSON and nothing else."),
+) -> None:
+    """Read verdicts out of a table of replies: adds the columns verdict, status and rule.
+
+    Nobody is asked. What names no verdict, or two, is unreadable. Without -o it goes to standard output as CSV."""
+    from venire.arena.errors import InputError
+    from venire.cli.options import column_map, write_json
+    from venire.reading import tables
+    from venire.render.screen import console
+
+    if listing:
+        if as_json:
+            write_json(tables.listing())
+        else:
+            tables.show_listing(console())
+        return
+    if table is None:
+        raise InputError("name a table with a column raw_output, or --list to see the dialects")
+    if as_json and out is None:
+        raise InputError("--json shows a summary, and needs -o FILE for the table itself")
+    told = tables.parse_table(table, dialect, out, column_map(mapping), prefix, console(stderr=True))
+    if out is not None and as_json:
+        write_json(told.to_json())
+    elif out is not None:
+        tables.show(console(), told)

@@ -1,0 +1,60 @@
+"""`venire place`: a new model put on a board that is judged already, for as much money as you say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+__all__ = ["place"]
+
+
+def place(
+    model: str = typer.Argument(..., help="The new model, as its completions name it."),
+    on: Path = typer.Option(..., "--on", help="The store with the board."),
+    budget: float | None = typer.Option(None, "--budget", help="Dollars it may cost in all, earlier runs included."),
+    completions: Path | None = typer.Option(None, "--completions", help="Its completions, imported first."),
+    campaign: str | None = typer.Option(None, "--campaign", help="The board's campaign, where there are several."),
+    judge: list[str] = typer.Option([], "--judge", help="Ask this judge of the board alone; may be repeated."),
+    half_width: float | None = typer.Option(
+        None, "--half-width", help="Stop at half an interval so narrow, in Elo, the board being held."
+    ),
+    battles: int | None = typer.Option(None, "--battles", min=1, help="Stop after so many battles."),
+    instructions: int | None = typer.Option(None, "--instructions", min=2, help="Draw so many; all by default."),
+    policy: str = typer.Option("information", "--policy", help="How battles are chosen: information, balanced, ..."),
+    round_size: int = typer.Option(10, "--round", min=1, help="Battles between two looks."),
+    level: float = typer.Option(0.95, "--level", help="Level of the judge's interval, such as 0.95."),
+    alpha: float = typer.Option(0.1, "--alpha", help="Chance of a miss of the interval on people's scale."),
+    seed: int = typer.Option(0, "--seed", min=0, help="Draws instructions; another seed is another placement."),
+    yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask before spending."),
+    retry_failed: bool = typer.Option(False, "--retry-failed", help="Try steps that used up their attempts again."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON on standard output and nothing else."),
+) -> None:
+    """Place a new model on a judged board.
+
+    Its rating comes from battles with models chosen for what they tell; nobody else moves. Ctrl-C stops it safely; the
+    same command goes on, and with a larger budget adds to it.
+
+    Exit codes: 0 placed (the budget spent or not), 1 error, 2 input, 3 budget reached before any verdict, 4 done with
+    failed steps, 130 interrupted or declined.
+    """
+    from venire.placement.rounds import PlaceSettings
+    from venire.placement.run import place_and_show
+
+    settings = PlaceSettings(
+        store=on,
+        model=model,
+        money=None if budget is None else round(budget * 1e9),
+        campaign=campaign,
+        judges=tuple(sorted(set(judge))),
+        completions=completions,
+        policy=policy,
+        seed=seed,
+        half_width=half_width,
+        battles=battles,
+        instructions=instructions,
+        round=round_size,
+        level=level,
+        alpha=alpha,
+    )
+    raise typer.Exit(place_and_show(settings, yes=yes, retry_failed=retry_failed, as_json=as_json))

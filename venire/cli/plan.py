@@ -1,0 +1,55 @@
+"""`venire plan`: what a campaign will ask and cost, before it does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+__all__ = ["plan"]
+
+
+def plan(
+    file: Path = typer.Argument(..., help="The campaign file."),
+    amend: bool = typer.Option(False, "--amend", help="Accept a file that changed since calls were made."),
+    pilot: int | None = typer.Option(
+        None, "--pilot", min=1, help="Ask so many trials of the plan for each judge first, and learn from them."
+    ),
+    yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask before a pilot spends."),
+    explain: bool = typer.Option(
+        False, "--explain", help="Say why each of the first matchups was chosen, and what the best design could do."
+    ),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON on standard output and nothing else."),
+) -> None:
+    """Show what a campaign will ask and cost, and how wide its intervals will be.
+
+    The data is imported and the plan written into the store; nobody is asked but by --pilot, whose trials are part of
+    the plan and are not paid again."""
+    from venire.cli.options import write_json
+    from venire.configs.loading import load_campaign
+    from venire.forecasts.intervals import plan_widths
+    from venire.render.interval_forecast import show_widths, widths_json
+    from venire.render.outcome import EXIT_CODES
+    from venire.render.plan import plan_json, show_plan
+    from venire.render.policy_reasons import explain_json, limit_of, reasons, show_reasons
+    from venire.render.screen import console
+    from venire.session import Session
+
+    code = 0
+    with Session(load_campaign(file), amend=amend, spends=True) as session:
+        if pilot is not None:
+            from venire.forecasts.pilot import run_pilot
+
+            code = EXIT_CODES[run_pilot(console(stderr=True), session, pilot, yes=yes)]
+        widths = plan_widths(session)
+        if as_json:
+            told = plan_json(session) | {"widths": widths_json(widths)}
+            why = {"explain": explain_json(reasons(session), limit_of(session, widths))} if explain else {}
+            write_json(told | why)
+        else:
+            screen = console()
+            show_plan(screen, session)
+            show_widths(screen, widths)
+            if explain:
+                show_reasons(screen, reasons(session), limit_of(session, widths))
+    raise typer.Exit(code)

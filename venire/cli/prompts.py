@@ -1,0 +1,99 @@
+"""`venire prompts`: read the texts that judges are asked with, and see what one will be sent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Read the prompts of judges, and see what a judge will be sent.", no_args_is_help=True)
+
+_FILE = typer.Argument(..., help="The campaign file.")
+_JSON = typer.Option(False, "--json", help="Print JSON on standard output and nothing else.")
+
+
+@app.callback()
+def _group() -> None:
+    """Read the prompts of judges, and see what a judge will be sent. Nobody is asked."""
+
+
+@app.command("list")
+def list_(as_json: bool = _JSON) -> None:
+    """List every prompt with its variables, its purpose and the digest that is part of a judge's key."""
+    from venire.cli.options import write_json
+    from venire.render.prompts import known_prompts, show_prompts
+    from venire.render.screen import console
+
+    found = known_prompts()
+    if as_json:
+        write_json(found)
+    else:
+        show_prompts(console(), found)
+
+
+@app.command()
+def show(
+    name: str = typer.Argument(..., help="PROTOCOL, or PROTOCOL/NAME for one of its prompts."),
+    as_json: bool = _JSON,
+) -> None:
+    """Show a prompt as its file stands: a header, a line of dashes, and the text that is sent."""
+    from venire.cli.options import write_json
+    from venire.render.prompts import prompt_sources
+    from venire.render.screen import console
+
+    found = prompt_sources(name)
+    if as_json:
+        write_json(found)
+        return
+    screen = console()
+    for number, (prompt, text) in enumerate(found.items()):
+        if len(found) > 1:
+            screen.print(f"{'' if number == 0 else chr(10)}===== {prompt} =====", style="bold")
+        screen.print(text.rstrip("\n"), soft_wrap=True)
+
+
+@app.command()
+def diff(file: Path = _FILE, as_json: bool = _JSON) -> None:
+    """Show how a campaign's prompts differ from Venire's own, and from those its store was planned with."""
+    from dataclasses import asdict
+
+    from venire.cli.options import write_json
+    from venire.configs.loading import load_campaign
+    from venire.orchestrator.costs.long_input import with_contexts
+    from venire.render.prompts import differences, show_differences
+    from venire.render.screen import console
+
+    found, told = differences(with_contexts(load_campaign(file)))
+    if as_json:
+        write_json({"differences": [asdict(one) for one in found], "told": told})
+    else:
+        show_differences(console(), found, told)
+
+
+@app.command()
+def render(
+    file: Path = _FILE,
+    trial: str | None = typer.Option(None, "--trial", help="Its number, or the first digits of its key; default: 1st."),
+    step: int | None = typer.Option(None, "--step", min=1, help="Which request; default: the last that can be told."),
+    contestants: bool = typer.Option(False, "--contestants", help="Trials of the contestants instead of the judges."),
+    as_json: bool = _JSON,
+) -> None:
+    """Show exactly what a judge will be sent for a trial, with the replies on record up to there.
+
+    A plan in the store is only read; without one the data is imported and the plan written."""
+    from venire.cli.options import write_json
+    from venire.configs.loading import load_campaign
+    from venire.orchestrator.costs.long_input import with_contexts
+    from venire.orchestrator.planning.generation import generation
+    from venire.render.messages import render as render_trial
+    from venire.render.messages import show_rendered
+    from venire.render.screen import console
+
+    campaign = with_contexts(load_campaign(file))
+    found = render_trial(generation(campaign) if contestants else campaign, trial, step)
+    if as_json:
+        write_json(found.to_json())
+    else:
+        show_rendered(console(), found)

@@ -1,0 +1,29 @@
+"""`venire reparse`: read the replies on record again with today's parsers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+__all__ = ["reparse"]
+
+
+def reparse(
+    store: Path = typer.Argument(..., help="The store."),
+    campaign: str | None = typer.Option(None, "--campaign", help="Only this campaign; default: all of the store."),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Show what would change and write nothing."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON on standard output and nothing else."),
+) -> None:
+    """Read the replies on record again with today's parsers.
+
+    Nothing is asked and nothing is paid. What reads differently is shown and appended; earlier readings are kept."""
+    from venire.cli.options import write_json
+    from venire.reading.reparse import read_again, show_told
+    from venire.render.screen import console
+
+    told = read_again(store, campaign, dry=dry_run)
+    if as_json:
+        write_json(told.to_json())
+    else:
+        show_told(console(), told)

@@ -1,0 +1,78 @@
+"""`venire run`: ask what is missing, and go on where the last run stopped."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from venire.arena.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from venire.session import Session
+
+__all__ = ["agree", "run"]
+
+
+def run(
+    file: Path = typer.Argument(..., help="The campaign file."),
+    yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask before spending."),
+    amend: bool = typer.Option(False, "--amend", help="Accept a file that changed since calls were made."),
+    retry_failed: bool = typer.Option(False, "--retry-failed", help="Try steps that used up their attempts again."),
+    speed: float = typer.Option(
+        0.0, "--speed", min=0.0, help="For embedded simulated judges: divide their latency by this; 0 is no waiting."
+    ),
+    fault_rate: float = typer.Option(
+        0.0, "--faults", min=0.0, max=1.0, help="For embedded simulated judges: share of requests that fail at first."
+    ),
+    events: Path | None = typer.Option(None, "--events", help="Append what happens to this file, as JSON lines."),
+    otel: bool | None = typer.Option(
+        None, "--otel/--no-otel", help="Send traces and metrics by OpenTelemetry, to where OTEL_* variables say."
+    ),
+    metrics_port: int | None = typer.Option(
+        None, "--metrics-port", min=0, max=65535, help="Serve Prometheus metrics on this port of 127.0.0.1."
+    ),
+) -> None:
+    """Run a campaign, or go on where it stopped.
+
+    Ctrl-C stops it safely; the same command goes on.
+
+    Exit codes: 0 complete, 1 error, 2 input, 3 budget reached, 4 done with failed steps, 130 interrupted or declined.
+    """
+    from venire.configs.loading import load_campaign
+    from venire.render.outcome import show_outcome
+    from venire.render.plan import show_plan
+    from venire.render.screen import console
+    from venire.render.spending import keep_forecast
+    from venire.session import Embedded, Session, even_faults
+    from venire.telemetry import observe
+
+    screen = console(stderr=True)
+    campaign = load_campaign(file)
+    watching = observe(screen, lines=events, otel=otel, metrics_port=metrics_port)
+    with watching as observers, Session(campaign, amend=amend, spends=True) as session:
+        if retry_failed and (cleared := session.retry_failed()):
+            screen.print(f"{cleared} failed steps will be tried again")
+        show_plan(screen, session)
+        agree(screen, session, yes=yes)
+        keep_forecast(session)
+        raise typer.Exit(show_outcome(session, screen, Embedded(speed, even_faults(fault_rate)), observers))
+
+
+def agree(screen: Console, session: Session, *, yes: bool) -> None:
+    """Ask the person at the terminal before anything is spent. Raises typer.Exit(130) where they do not want it."""
+    if yes or not session.progress.missing:
+        return
+    if not sys.stdin.isatty():
+        raise InputError("nobody is there to agree to the plan: check it and add --yes")
+    try:
+        agreed = typer.confirm("Run it?", err=True)
+    except typer.Abort:  # Ctrl-C or the end of input
+        agreed = False
+    if not agreed:
+        screen.print("nothing was asked")
+        raise typer.Exit(130)

@@ -1,0 +1,122 @@
+"""`venire simulate`: what each choice of a campaign would buy, by simulated judges of known habits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import typer
+
+from venire.arena.errors import InputError
+
+if TYPE_CHECKING:
+    from venire.experiments.variations import Axes
+
+__all__ = ["simulate"]
+
+
+def simulate(
+    file: Path = typer.Argument(..., help="The campaign file; its store is never touched."),
+    policies: list[str] = typer.Option(
+        [], "--policy", metavar="POLICY", help="Policy to compare; may be repeated, as all such options."
+    ),
+    protocols: list[str] = typer.Option([], "--protocol", metavar="PROTOCOL", help="Protocol to compare."),
+    judges: list[int] = typer.Option(
+        [], "--judges", min=1, metavar="N", help="Number of judges to compare: the file's first."
+    ),
+    orders: list[str] = typer.Option(
+        [], "--orders", metavar="both|random", help="Orders to compare: both or random (one, drawn)."
+    ),
+    budgets: list[str] = typer.Option(
+        [], "--budget", metavar="DOLLARS", help="Dollars to compare; plans are as large as they allow."
+    ),
+    calls: list[int] = typer.Option(
+        [], "--calls", min=1, metavar="N", help="Numbers of calls to compare, in the same way."
+    ),
+    battles: int | None = typer.Option(None, "--battles", min=1, help="Battles of each run, in place of the file's."),
+    seeds: int = typer.Option(20, "--seeds", min=1, max=10_000, help="Runs of each variation."),
+    stand_ins: list[str] = typer.Option(
+        [], "--as", metavar="[JUDGE=]PROFILE", help="Profile that stands for a real judge; profiles for all, in turn."
+    ),
+    models: int | None = typer.Option(None, "--models", min=2, help="A made-up field of so many models."),
+    instructions: int | None = typer.Option(None, "--instructions", min=1, help="A made-up field on so many."),
+    workers: int | None = typer.Option(None, "--workers", min=1, help="Processes; default: one a processor."),
+    table: Path | None = typer.Option(None, "--csv", help="Write a line for each run to this file."),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
+) -> None:
+    """Try a campaign and variations of it with simulated judges, many times over, and compare what comes out.
+
+    The planner, the engine and the estimators of `venire run` on a virtual clock, nothing real being asked. With no
+    variation: the file's own plan, and a balanced one beside it.
+    """
+    import os
+    import tempfile
+
+    from venire.cli.options import write_json
+    from venire.configs.loading import load_campaign
+    from venire.experiments.experiment import field_of
+    from venire.experiments.experiment import simulate as run_all
+    from venire.experiments.variations import cross, simulated
+    from venire.render import experiments
+    from venire.render.screen import console, counting
+
+    campaign = load_campaign(file)
+    rows = cross(_axes(policies, protocols, judges, orders, budgets, calls), campaign)
+    seats = simulated(campaign, stand_ins)
+    if table is not None:
+        table.open("a", encoding="utf-8").close()  # or minutes later, when there is something to lose
+    screen = console(stderr=True)
+    with tempfile.TemporaryDirectory(prefix="venire-simulate-") as folder, counting(screen, "runs") as progress:
+        field, template = field_of(campaign, Path(folder), models, instructions)
+        found = run_all(
+            campaign,
+            seats,
+            rows,
+            field,
+            template,
+            seeds=seeds,
+            workers=workers or os.cpu_count() or 1,
+            battles=battles,
+            progress=progress,
+        )
+    if table is not None:
+        experiments.write_csv(table, found, rows)
+    if as_json:
+        write_json(experiments.as_json(found, rows, field, seats))
+    else:
+        experiments.show(console(), found, rows, field, seats)
+
+
+def _axes(
+    policies: list[str],
+    protocols: list[str],
+    judges: list[int],
+    orders: list[str],
+    budgets: list[str],
+    calls: list[int],
+) -> Axes:
+    from venire.experiments.variations import Axes
+
+    known: dict[str, Literal["both", "random"]] = {"both": "both", "random": "random"}
+    if strange := [one for one in orders if one not in known]:
+        raise InputError(f"--orders {strange[0]}: take both, or random for one order of each battle")
+    money = [(None, _nano(one)) for one in budgets]
+    return Axes(
+        tuple(policies),
+        tuple(protocols),
+        tuple(judges),
+        tuple(known[one] for one in orders),
+        (*money, *((count, None) for count in calls)),
+    )
+
+
+def _nano(text: str) -> int:
+    from decimal import Decimal, InvalidOperation
+
+    try:
+        dollars = Decimal(text.removeprefix("$"))
+    except InvalidOperation:
+        dollars = Decimal(0)
+    if not dollars.is_finite() or not Decimal("1e-9") <= dollars <= Decimal(10**9):
+        raise InputError(f"--budget {text}: take an amount of US dollars above 0, such as 1.00")
+    return int(dollars.scaleb(9))

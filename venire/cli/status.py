@@ -1,0 +1,26 @@
+"""`venire status`: what a store holds and how far its campaigns are, those that are running too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+__all__ = ["status"]
+
+
+def status(
+    store: Path = typer.Argument(..., help="The store."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON on standard output and nothing else."),
+) -> None:
+    """Show what a store holds and how far it is, while a campaign runs too."""
+    from venire.cli.options import write_json
+    from venire.live.client import standing
+    from venire.render.screen import console
+    from venire.render.status import show_status
+
+    facts = standing(store)
+    if as_json:
+        write_json(facts)
+    else:
+        show_status(console(), facts)

@@ -1,0 +1,176 @@
+"""`venire store`: look a store over, copy it, rewrite it, put several together, hand its tables to others."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+
+import typer
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Look after stores: check, back up, compact, merge, export.", no_args_is_help=True)
+
+_STORE = typer.Argument(..., help="The store.")
+_JSON = typer.Option(False, "--json", help="Print JSON on standard output and nothing else.")
+_FORCE = typer.Option(False, "--force", help="Replace what is there already.")
+
+
+class Keep(StrEnum):
+    """Which judgments become preference pairs."""
+
+    AGREED = "agreed"
+    DECIDED = "decided"
+    EVERY = "every"
+
+
+@app.callback()
+def _group() -> None:
+    """Look after stores: check, back up, compact, merge, export."""
+
+
+@app.command()
+def check(
+    store: Path = _STORE,
+    full: bool = typer.Option(False, "--full", help="Recompute every key, not those of some 2,000 rows of a kind."),
+    as_json: bool = _JSON,
+) -> None:
+    """Look a store over and change nothing in it.
+
+    Exit codes: 0 all is well, 1 something is wrong and named."""
+    from dataclasses import asdict
+
+    from venire.cli.options import write_json
+    from venire.render.screen import console
+    from venire.storage.care.checking import check as look
+
+    found = look(store, full=full)
+    if as_json:
+        write_json({"store": str(store), "sound": found.sound, **asdict(found)})
+    else:
+        from venire.render.store import show_checked
+
+        show_checked(console(), store, found)
+    if not found.sound:
+        raise typer.Exit(1)
+
+
+@app.command()
+def backup(
+    store: Path = _STORE,
+    out: Path = typer.Option(..., "-o", "--out", help="The copy."),
+    force: bool = _FORCE,
+    as_json: bool = _JSON,
+) -> None:
+    """Copy a store whole, verify the copy, and only then give it its name.
+
+    Works while a campaign runs: it writes nothing for the seconds that the copy takes, and goes on asking."""
+    from dataclasses import asdict
+
+    from venire.arena.errors import StoreHeldError
+    from venire.cli.options import write_json
+    from venire.live.client import Owner
+    from venire.storage.care import maintenance
+
+    try:
+        made = maintenance.backup(store, out, force=force)
+    except StoreHeldError:
+        with Owner(store).hold() as held:
+            made = maintenance.backup_held(store, out, held=held, force=force)
+    if as_json:
+        write_json({"store": str(store), **asdict(made)})
+    else:
+        typer.echo(f"{out}: {made.bytes / 1e6:,.1f} MB, whole up to batch {made.batch:,} of {store}")
+
+
+@app.command("accept-loss")
+def accept_loss(store: Path = _STORE) -> None:
+    """Go on with a store whose log was cut or removed, without the commits that were in it.
+
+    Try to put the right files back first. Calls whose replies are gone count as paid, and are asked again."""
+    from venire.render.screen import money
+    from venire.storage.store.store import open_store
+
+    with open_store(store, create=False, accept_loss=True) as opened:
+        found = opened.recovered
+    if not found.lost_commits:
+        typer.echo(f"{store}: no commits are missing; nothing was done")
+        return
+    typer.echo(
+        f"{store}: goes on without {found.lost_commits:,} commits; {found.calls:,} calls have no answer on record, and "
+        f"{money(found.reserved)} reserved for them count as spent"
+    )
+
+
+@app.command()
+def compact(store: Path = _STORE, as_json: bool = _JSON) -> None:
+    """Rewrite a store into a fresh file and put that in its place once it is whole and checked.
+
+    Until then the disk needs room for both."""
+    from dataclasses import asdict
+
+    from venire.cli.options import write_json
+    from venire.storage.care import maintenance
+
+    if not as_json and store.is_file():
+        typer.echo(f"{store}: {store.stat().st_size / 1e6:,.1f} MB; as much room is needed until it is done", err=True)
+    done = maintenance.compact(store)
+    if as_json:
+        write_json({"store": str(store), **asdict(done)})
+    else:
+        typer.echo(f"{store}: {done.before / 1e6:,.1f} MB before, {done.after / 1e6:,.1f} MB now, {done.rows:,} rows")
+
+
+@app.command()
+def export(
+    store: Path = _STORE,
+    out: Path = typer.Option(..., "-o", "--out", help="The folder to write to; made when it is not there."),
+    form: str = typer.Option(
+        "parquet", "--format", help="What the files are: parquet, csv, jsonl, arrow, or a format of another tool."
+    ),
+    campaign: str | None = typer.Option(None, "--campaign", help="Only what belongs to this campaign."),
+    table: list[str] = typer.Option([], "--table", help="Any table or view; default: battle, attempt and plan."),
+    keep: Keep = typer.Option(
+        Keep.AGREED,
+        "--keep",
+        help="Preference pairs: agreed (both orders name the winner), decided (they favour it), every (each verdict).",
+    ),
+    force: bool = _FORCE,
+    as_json: bool = _JSON,
+) -> None:
+    """Write tables for others: one file each, names instead of numbers; or the files of another tool.
+
+    Tables that belong to no campaign are written whole."""
+    from dataclasses import asdict
+
+    from venire.cli.options import write_json
+    from venire.storage.transfer.exporting import export as write
+
+    made = write(store, out, form=form, campaign=campaign, tables=table, force=force, keep=keep.value)
+    if as_json:
+        write_json({"store": str(store), "files": [asdict(one) for one in made]})
+    else:
+        for one in made:
+            typer.echo(f"{one.path}: {one.rows:,} rows, {one.bytes / 1e6:,.1f} MB")
+
+
+@app.command()
+def merge(
+    stores: list[Path] = typer.Argument(..., help="The stores to put together; they are not changed."),
+    out: Path = typer.Option(..., "-o", "--out", help="The new store."),
+    as_json: bool = _JSON,
+) -> None:
+    """Put stores together into a new one: what is the same counts once, and nothing that was paid is lost."""
+    from dataclasses import asdict
+
+    from venire.cli.options import write_json
+    from venire.render.screen import console
+    from venire.storage.transfer.merging import merge as union
+
+    made = union(stores, out)
+    if as_json:
+        write_json(asdict(made))
+    else:
+        from venire.render.store import show_merged
+
+        show_merged(console(), made)

@@ -1,0 +1,1 @@
+"""A campaign run many times over by simulated judges: what each choice would buy."""

@@ -1,0 +1,226 @@
+"""A campaign run many times over by simulated judges, in several variations: what each choice would buy.
+
+The planner, the engine and the estimators are those of `venire run`; the clock is virtual, the stores are thrown away.
+A run is a pure function of the campaign, the variation and its number, so that the table is the same whatever the
+number of processes.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, replace
+from multiprocessing.synchronize import Event
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from venire.arena.battles import Statistics
+from venire.arena.campaigns import Campaign
+from venire.arena.clock import VirtualClock
+from venire.arena.errors import VenireError
+from venire.experiments.contestants import INSTRUCTIONS, Field, fill, made_up, read_field
+from venire.experiments.figures import figures
+from venire.experiments.truth import Habit, known_slope, long_run
+from venire.experiments.variations import StandIn, Variation, campaign_of
+from venire.orchestrator.recording.ending import Ending
+from venire.session import Embedded, Session
+from venire.simulation.judge import parse_model
+from venire.storage.store.store import open_store
+
+__all__ = ["Run", "Simulation", "field_of", "simulate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One variation in one run: figures by name (`simulated_figures.FIGURES`), None where there is none."""
+
+    variation: int
+    number: int
+    ending: str
+    figures: Mapping[str, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """All runs, by variation and then by number; `wall` are the seconds that it took in all."""
+
+    runs: tuple[Run, ...]
+    wall: float
+    workers: int
+
+    @property
+    def simulated(self) -> float:
+        """Seconds that all runs together would have taken."""
+        return sum(run.figures["seconds"] or 0.0 for run in self.runs)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Job:
+    variation: int
+    number: int
+    campaign: Campaign
+    field: Field
+    template: Path | None
+    """The store with the data of the file; None: the field is made up."""
+    truth: NDArray[np.float64] | None
+    slopes: Mapping[str, float]
+    folder: Path
+
+
+def field_of(
+    campaign: Campaign, folder: Path, models: int | None, instructions: int | None
+) -> tuple[Field, Path | None]:
+    """The contestants, and where a store with their texts is (within `folder`); None for a made-up field.
+
+    A made-up field is taken where its size is given, or where the file names no completions. Raises InputError as
+    `simulated_field.made_up` and `read_field` do.
+    """
+    if models is None and instructions is None and campaign.data.completions is not None:
+        path = folder / "data.duckdb"
+        return read_field(campaign, path), path
+    return made_up(
+        20 if models is None else models, instructions or max(INSTRUCTIONS, campaign.plan.instructions or 0)
+    ), None
+
+
+def simulate(
+    campaign: Campaign,
+    judges: Sequence[StandIn],
+    rows: Sequence[Variation],
+    field: Field,
+    template: Path | None,
+    *,
+    seeds: int,
+    workers: int,
+    battles: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Simulation:
+    """Run every variation with every seed, `workers` at a time; `progress` is told how many runs of how many are done.
+
+    Raises InputError for what a variation makes impossible, as `venire plan` would, before anything is run; and
+    KeyboardInterrupt, with nothing left behind.
+    """
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="venire-simulate-") as name:
+        jobs = [*_jobs(campaign, judges, rows, field, template, Path(name), seeds, battles)]
+        found: list[Run] = []
+        for run in _all(jobs, min(workers, len(jobs))):
+            found.append(run)
+            if progress is not None:
+                progress(len(found), len(jobs))
+    found.sort(key=lambda run: (run.variation, run.number))
+    return Simulation(tuple(found), time.monotonic() - start, workers)
+
+
+def _jobs(
+    campaign: Campaign,
+    judges: Sequence[StandIn],
+    rows: Sequence[Variation],
+    field: Field,
+    template: Path | None,
+    folder: Path,
+    seeds: int,
+    battles: int | None,
+) -> Iterator[_Job]:
+    """Seeds outermost, so that what is known early is known of every variation."""
+    truths: dict[int, NDArray[np.float64] | None] = {}
+    for number in range(seeds):
+        for place, row in enumerate(rows):
+            varied = campaign_of(campaign, judges, field, row, number, battles)
+            profiles = {one.name: parse_model(one.model)[0] for one in varied.judges}
+            if place not in truths:
+                truths[place] = long_run(field, [_habit(varied, one.name) for one in varied.judges])
+            slopes = {name: known_slope(profile) for name, profile in profiles.items()}
+            yield _Job(place, number, varied, field, template, truths[place], slopes, folder)
+
+
+def _habit(campaign: Campaign, name: str) -> Habit:
+    judge = next(one for one in campaign.judges if one.name == name)
+    profile = parse_model(judge.model)[0]
+    unread = profile.invalid * (0.5 if judge.options.get("repair") == "1" else 1.0)
+    return Habit(profile, judge.protocol, 1.0 - (unread if campaign.plan.orders == "random" else unread**2))
+
+
+def _all(jobs: Sequence[_Job], workers: int) -> Iterator[Run]:
+    """Runs as they end."""
+    if workers == 1:
+        yield from map(_run, jobs)
+        return
+    context = multiprocessing.get_context("spawn")  # threads of DuckDB do not survive a fork
+    stop = context.Event()
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(stop,)) as pool:
+        try:
+            yield from _spread(pool, jobs, 2 * workers)
+        except BrokenProcessPool:
+            raise VenireError(
+                "a worker process of the simulation ended before its time, perhaps for want of memory: try --workers 1"
+            ) from None
+        finally:  # whoever stops listening sends the workers home as well
+            stop.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _spread(pool: ProcessPoolExecutor, jobs: Sequence[_Job], ahead: int) -> Iterator[Run]:
+    """A few jobs ahead of those that run: a job carries its field, and an end must not wait for many."""
+    waiting = iter(jobs)
+    under_way: set[Future[Run]] = set()
+    while True:
+        for job in waiting:
+            under_way.add(pool.submit(_run, job))
+            if len(under_way) >= ahead:
+                break
+        if not under_way:
+            return
+        done, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+        for one in done:
+            yield one.result()
+
+
+_stop: Event | None = None
+
+
+def _begin(stop: Event) -> None:
+    """In a worker: Ctrl-C is for the process that started it, which says so by `stop`."""
+    global _stop  # the only way for a pool to hand an event to its workers
+    _stop = stop
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _look(now: Statistics) -> None:
+    if _stop is not None and _stop.is_set():
+        os.kill(os.getpid(), signal.SIGINT)  # as a person would: calls in flight end, the rest is not begun
+
+
+def _run(job: _Job) -> Run:
+    """One campaign in a store of its own, which is gone afterwards. Raises KeyboardInterrupt where it was stopped."""
+    if _stop is not None and _stop.is_set():
+        raise KeyboardInterrupt
+    with tempfile.TemporaryDirectory(dir=job.folder) as name:
+        path = Path(name) / "store.duckdb"
+        shutil.copy(job.template or _filled(job, Path(name)), path)
+        clock = VirtualClock()
+        with Session(replace(job.campaign, store=path), clock=clock) as session:
+            summary = session.run(environ={}, embedded=Embedded(direct=True), progress=_look)
+            if summary.ending is Ending.INTERRUPTED:
+                raise KeyboardInterrupt
+            found = figures(session, job.field.elo, job.truth, job.slopes)
+        return Run(job.variation, job.number, summary.ending.value, found | {"seconds": summary.statistics.elapsed})
+
+
+def _filled(job: _Job, own: Path) -> Path:
+    """A store with the made-up field of this run's number, which all its variations begin with."""
+    path = job.folder / f"field-{job.number}.duckdb"
+    if not path.exists():
+        with open_store(own / "field.duckdb") as store:
+            fill(store, job.field, job.campaign.seed)
+        (own / "field.duckdb").replace(path)  # at once, whoever else made it too
+    return path

@@ -1,0 +1,280 @@
+"""What a simulation compares: a campaign with other policies, protocols, numbers of judges, orders or budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Literal
+
+from venire.arena.campaigns import Budget, Campaign, DataSources, JudgeSettings, PhaseSettings, Price, RouteSettings
+from venire.arena.errors import InputError
+from venire.arena.records import GENERATE, RECORDED, Origin, Shape
+from venire.experiments.contestants import Field
+from venire.judges import PROTOCOLS
+from venire.judges.providers.prices import find_price
+from venire.orchestrator.policies import POLICIES
+from venire.render.screen import money
+from venire.simulation.judge import load_profiles, model_name, parse_model
+
+__all__ = ["Axes", "StandIn", "Variation", "campaign_of", "cross", "simulated"]
+
+_SEEDS_APART = 1_000_003
+"""Between the seeds of two runs, so that judges of neighbouring seeds share nothing across them."""
+
+_OWN_OPTIONS = ("best", "logprobs", "dialect", "recorded", "map")
+"""Options that one protocol has and another does not take."""
+
+
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    """Who judges under a judge's name in a simulation, for what price, and what of it is not as in the file."""
+
+    judge: JudgeSettings
+    profile: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """One row of the table; None: as the file says. `judges` are the first so many, a budget calls or nano-dollars."""
+
+    policy: str | None = None
+    protocol: str | None = None
+    judges: int | None = None
+    orders: Literal["both", "random"] | None = None
+    calls: int | None = None
+    money: int | None = None
+
+    @property
+    def name(self) -> str:
+        """What is varied, in words."""
+        said = (
+            self.policy,
+            self.protocol,
+            None if self.judges is None else f"{self.judges} judge{'s' * (self.judges != 1)}",
+            None if self.orders is None else {"both": "both orders", "random": "one order"}[self.orders],
+            None if self.calls is None else f"{self.calls} call{'s' * (self.calls != 1)}",
+            None if self.money is None else money(self.money),
+        )
+        return ", ".join(one for one in said if one is not None) or "as the file says"
+
+
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """What is crossed; an axis without values stays as the file says. `budgets` are (calls, None) or (None, nano)."""
+
+    policies: tuple[str, ...] = ()
+    protocols: tuple[str, ...] = ()
+    judges: tuple[int, ...] = ()
+    orders: tuple[Literal["both", "random"], ...] = ()
+    budgets: tuple[tuple[int | None, int | None], ...] = ()
+
+
+def cross(axes: Axes, campaign: Campaign) -> tuple[Variation, ...]:
+    """Every combination once; without any axis but budgets, the file's own plan and a balanced one beside it.
+
+    Raises InputError for a word that no policy or protocol has, and for more judges than the file names.
+    """
+    for policy in axes.policies:
+        if policy not in POLICIES:
+            raise InputError(f"--policy {policy}: there is no such policy; there are: {', '.join(POLICIES)}")
+    for protocol in axes.protocols:
+        if protocol not in _rating_protocols():
+            raise InputError(
+                f"--protocol {protocol}: no protocol that rates models; there are: {', '.join(_rating_protocols())}"
+            )
+    for count in axes.judges:
+        if not 1 <= count <= len(campaign.judges):
+            raise InputError(f"--judges {count}: {campaign.path} names {len(campaign.judges)}; take 1 to so many")
+    policies: tuple[str | None, ...] = axes.policies or (None,)
+    if not (axes.policies or axes.protocols or axes.judges or axes.orders):
+        policies = (None, _beside(campaign))
+    rows = product(
+        axes.budgets or ((None, None),),
+        policies,
+        axes.protocols or (None,),
+        axes.judges or (None,),
+        axes.orders or (None,),
+    )
+    found = (Variation(policy, protocol, judges, orders, *budget) for budget, policy, protocol, judges, orders in rows)
+    return tuple(dict.fromkeys(found))
+
+
+def _rating_protocols() -> list[str]:
+    return [name for name, one in PROTOCOLS.items() if one.shape in (Shape.PAIR, Shape.LIST) and name != RECORDED]
+
+
+def _beside(campaign: Campaign) -> str:
+    own = {phase.policy for phase in campaign.plan.phases}
+    choices = [name for name in ("balanced", "information", "all-pairs", "random") if name in POLICIES]
+    return next(name for name in choices if own != {name})
+
+
+def simulated(campaign: Campaign, wanted: Sequence[str]) -> tuple[StandIn, ...]:
+    """Who judges in a simulation: simulated judges as they are, others by a profile.
+
+    `wanted` are profiles, as `PROFILE` for the real judges in turn or `JUDGE=PROFILE` for one of them; a judge whose
+    model has a profile's name needs none. Raises InputError for a judge without a profile, and for a name that nobody
+    has.
+    """
+    profiles = load_profiles()
+    named = dict(one.rsplit("=", 1) for one in wanted if "=" in one)
+    plain = [one for one in wanted if "=" not in one]
+    for profile in (*named.values(), *plain):
+        if profile not in profiles:
+            raise InputError(f"--as {profile}: there is no such profile; there are: {', '.join(profiles)}")
+    if strange := sorted(named.keys() - {judge.name for judge in campaign.judges}):
+        raise InputError(f"--as {strange[0]}={named[strange[0]]}: {campaign.path} names no judge {strange[0]!r}")
+    if not campaign.judges:
+        raise InputError(f"{campaign.path}: names no judge: add a [[judge]] table")
+    taken: dict[str, int] = {}
+    found, real = [], 0
+    for judge in campaign.judges:
+        if judge.origin is Origin.SIMULATED and judge.name not in named:
+            found.append(_priced(judge, parse_model(judge.model)[0].name, ()))
+            continue
+        namesake = judge.model.rsplit("/", 1)[-1]
+        chosen = named.get(judge.name) or (namesake if namesake in profiles else None)
+        if chosen is None and plain:
+            chosen = plain[real % len(plain)]
+            real += 1
+        if chosen is None:
+            raise InputError(
+                f"{campaign.path}: judge {judge.name!r} is a real model, {judge.model!r}, and nothing real is asked "
+                f"here: say who stands for it, with --as PROFILE or --as '{judge.name}=PROFILE'; profiles: "
+                f"{', '.join(profiles)}"
+            )
+        taken[chosen] = taken.get(chosen, -1) + 1
+        found.append(_stand_in(judge, chosen, taken[chosen]))
+    return tuple(found)
+
+
+def _stand_in(judge: JudgeSettings, profile: str, seed: int) -> StandIn:
+    model = model_name(profile, seed)
+    notes = [f"{profile} stands for {judge.model}"]
+    if seed:
+        notes.append("another judge has this profile too, and they agree less than two real ones would")
+    lane = replace(judge.lane, routes=(RouteSettings("openai", None, None, model),))
+    price = judge.price or find_price(judge.model, judge.lane.routes[0].base_url)
+    seat = replace(judge, model=model, lane=lane, price=price)
+    if judge.protocol == RECORDED:
+        notes.append("asked in two stages, where answers are on record")
+    if judge.recorded is not None:
+        protocol = "two-stage" if judge.protocol == RECORDED else judge.protocol
+        seat = replace(seat, protocol=protocol, recorded=None, options=_options(judge.options))
+    return _priced(seat, profile, tuple(notes))
+
+
+def _priced(judge: JudgeSettings, profile: str, notes: tuple[str, ...]) -> StandIn:
+    """With the price of the file, of the model that it stands for, or of its profile's namesake, else free."""
+    price = judge.price or find_price(profile)
+    if price is None:
+        return StandIn(replace(judge, free=True), profile, (*notes, "no price is known: free"))
+    if judge.price is None:
+        notes = (*notes, f"priced as {profile}: {_dollars(price)}")
+    return StandIn(replace(judge, free=False, price=price), profile, notes)
+
+
+def _dollars(price: Price) -> str:
+    return f"${price.input / 1e9:g} and ${price.output / 1e9:g} per million tokens in and out"
+
+
+def _options(options: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in options.items() if name not in _OWN_OPTIONS and "prompt." not in name}
+
+
+def campaign_of(
+    campaign: Campaign, judges: Sequence[StandIn], field: Field, row: Variation, number: int, battles: int | None
+) -> Campaign:
+    """The campaign of one row in its run `number` (from 0): its own seed, its judges' own seeds, and no data files.
+
+    `battles` is how many a policy that chooses battles is to judge, whatever the file says. Raises InputError where
+    nothing says how many, and for a budget of money that nobody's price would use.
+    """
+    seats = [_seat(one.judge, row.protocol, number) for one in judges[: row.judges]]
+    if row.money is not None and all(one.free for one in seats):
+        raise InputError(
+            f"--budget {money(row.money)}: all judges are free: give them a price = {{ input = DOLLARS, output = "
+            "DOLLARS }} per million tokens, or limit the calls with --calls"
+        )
+    limited = row.calls is not None or row.money is not None
+    own = {} if limited else campaign.judge_budgets
+    plan = campaign.plan
+    phases = plan.phases if row.policy is None else (_phase(campaign, row.policy),)
+    phases = tuple(_sized(campaign, field, phase, battles, limited) for phase in phases)
+    instructions, possible = plan.instructions, field.instructions
+    if any(POLICIES[phase.policy].crossed for phase in phases if phase.policy in POLICIES):
+        instructions = _instructions(campaign, field, phases[0], battles, limited)
+    instructions = None if instructions is None else min(instructions, possible)
+    budget = Budget(row.calls, row.money, None) if limited else campaign.budget
+    return replace(
+        campaign,
+        seed=campaign.seed + number,
+        data=DataSources(models=field.models, families=campaign.data.families),
+        plan=replace(plan, phases=phases, instructions=instructions, orders=row.orders or plan.orders),
+        judges=tuple(seats),
+        budget=budget,
+        judge_budgets={one.name: own[one.name] for one in seats if one.name in own},
+        model_budgets={
+            seat.model: campaign.model_budgets[there.model]
+            for there, seat in zip(campaign.judges, seats, strict=False)  # fewer seats are the first
+            if there.model in campaign.model_budgets and not limited
+        },
+        contestants=(),
+        settings=f"simulated {row} {number}",
+    )
+
+
+def _phase(campaign: Campaign, policy: str) -> PhaseSettings:
+    """The file's last phase under another policy, its other keys as they are."""
+    return replace(campaign.plan.phases[-1], policy=policy, name="plan")
+
+
+def _sized(campaign: Campaign, field: Field, phase: PhaseSettings, battles: int | None, limited: bool) -> PhaseSettings:
+    """With as many battles as are wanted, or as the file's own plan has; until the budget where one is given."""
+    if phase.policy not in POLICIES:
+        raise InputError(f"{campaign.path}: policy {phase.policy!r} cannot be simulated: name another with --policy")
+    if POLICIES[phase.policy].crossed:
+        return replace(phase, matchups=None if phase.policy == "all-pairs" else phase.matchups or 30)
+    if battles is not None:
+        return replace(phase, battles=battles)
+    if limited:
+        return replace(phase, battles=phase.battles if len(campaign.plan.phases) > 1 else None)
+    return replace(phase, battles=phase.battles or _planned(campaign, field))
+
+
+def _planned(campaign: Campaign, field: Field) -> int | None:
+    """How many battles the file's own plan has; None where budgets or rules to stop say when it is enough."""
+    first = campaign.plan.phases[0]
+    if first.policy in POLICIES and POLICIES[first.policy].crossed:
+        possible = len(field.elo) * (len(field.elo) - 1) // 2
+        matchups = possible if first.policy == "all-pairs" else min(first.matchups or possible, possible)
+        return matchups * min(campaign.plan.instructions or field.instructions, field.instructions)
+    stop, budget = campaign.plan.stop, campaign.budget
+    rules = (stop.battles, stop.half_width, stop.top, budget.calls, budget.money, budget.tokens)
+    if not any(rule is not None for rule in rules) and not stop.ranks and first.battles is None:
+        raise InputError(f"{campaign.path}: nothing says how many battles to judge: add --battles 1000, or --calls")
+    return first.battles
+
+
+def _instructions(
+    campaign: Campaign, field: Field, phase: PhaseSettings, battles: int | None, limited: bool
+) -> int | None:
+    """Of a policy that crosses matchups with instructions: as many as make so many battles, or use up a budget."""
+    possible = len(field.elo) * (len(field.elo) - 1) // 2
+    matchups = possible if phase.policy == "all-pairs" else min(phase.matchups or possible, possible)
+    wanted = battles if battles is not None else None if limited else _planned(campaign, field)
+    if wanted is None:
+        return None if limited else campaign.plan.instructions
+    return max(1, round(wanted / matchups))
+
+
+def _seat(judge: JudgeSettings, protocol: str | None, number: int) -> JudgeSettings:
+    profile, seed = parse_model(judge.model)
+    model = model_name(profile.name, seed + number * _SEEDS_APART)
+    lane = replace(judge.lane, routes=(RouteSettings("openai", None, None, model),))
+    seat = replace(judge, model=model, lane=lane)
+    if protocol is None or protocol == judge.protocol or judge.protocol == GENERATE:
+        return seat
+    return replace(seat, protocol=protocol, options=_options(judge.options))

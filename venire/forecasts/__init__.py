@@ -1,0 +1,1 @@
+"""What a plan's money buys, before it is spent."""

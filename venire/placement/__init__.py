@@ -1,0 +1,1 @@
+"""A new model on a known scale."""

@@ -1,0 +1,333 @@
+"""A new model on a board that is judged already: what `venire place` asks, and how its verdicts steer the rounds."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from venire.arena.battles import Battles
+from venire.arena.campaigns import (
+    Budget,
+    Campaign,
+    DataSources,
+    PhaseSettings,
+    PlanSettings,
+    StopSettings,
+)
+from venire.arena.errors import InputError
+from venire.arena.planning import Estimates, Look, ModelLook
+from venire.arena.records import Origin, Shape
+from venire.boards.rate import PLACING, choose_campaign
+from venire.configs.loading import campaign_of
+from venire.judges import PROTOCOLS
+from venire.orchestrator.policies import POLICIES
+from venire.placement.backtest import joined
+from venire.ratings.data.checks import check_level
+from venire.ratings.data.distributions import student
+from venire.ratings.data.judgments import Judgments
+from venire.ratings.data.merging import merge_orders, select
+from venire.ratings.data.result import Ratings
+from venire.ratings.data.scale import ELO_MEAN, POINTS_PER_LOGIT
+from venire.ratings.design.placement import fit_board, place_among
+from venire.ratings.inference.any_time import MIN_CLUSTERS, any_time_interval
+from venire.ratings.judges.planning_habits import planning_habits
+from venire.ratings.soft_elo.conformal import conformal_rank
+from venire.storage.plans import plans
+from venire.storage.read import frames
+from venire.storage.store.store import Store, open_store
+from venire.storage.transfer import importing
+
+__all__ = ["Board", "PlaceSettings", "PlacingSteerer", "Prepared", "prepare"]
+
+_LEAST_ROUND, _LARGEST_ROUND = 10, 100
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceSettings:
+    """What a user asks of `venire place`; money in nano-dollars, `half_width` in Elo points; None: no such limit."""
+
+    store: Path
+    model: str
+    money: int | None = None
+    campaign: str | None = None
+    judges: tuple[str, ...] = ()
+    completions: Path | None = None
+    policy: str = "information"
+    seed: int = 0
+    half_width: float | None = None
+    battles: int | None = None
+    instructions: int | None = None
+    round: int = 10
+    level: float = 0.95
+    alpha: float = 0.1
+
+
+@dataclass(frozen=True)
+class Board:
+    """What is known before a model is placed: the verdicts of a campaign, and what people say of its models."""
+
+    campaign: str
+    battles: Battles
+    elo: Mapping[str, float]
+    families: Mapping[str, str]
+    origins: tuple[Origin, ...]
+
+    @cached_property
+    def judgments(self) -> Judgments:
+        """The verdicts, both orders brought together."""
+        return merge_orders(self.battles)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A placement that is ready to run: its campaign, and the board that it is on."""
+
+    campaign: Campaign
+    board: Board
+    already: int
+    """Judgments of the model that the board's campaign holds: they count."""
+
+
+def prepare(settings: PlaceSettings) -> Prepared:
+    """Read the board of a store and make the campaign that places a model on it.
+
+    Completions are imported first, where a file of them is named. Raises InputError for whatever stands in the way: the
+    model, the campaign, judges, instructions, a store that another process holds.
+    """
+    _check(settings)
+    with open_store(settings.store, create=False) as store:
+        if settings.completions is not None:
+            importing.add_file(store, settings.completions, "completions", {})
+        row = choose_campaign(store, settings.campaign)
+        known = plans.find_campaign(store, row.name)
+        assert known is not None  # it was chosen among those that are there
+        base = campaign_of(settings.store.absolute().with_suffix(".toml"), known.text)
+        campaign = _judged_by(settings, base, row.name)
+        names = tuple(one.name for one in campaign.judges)
+        board = _board(store, row, names)
+        opponents = _opponents(store, settings, board)
+    model = settings.model
+    already = 0
+    if model in board.judgments.models:
+        code = board.judgments.models.index(model)
+        already = int(((board.judgments.model_a == code) | (board.judgments.model_b == code)).sum())
+    return Prepared(_placing(settings, campaign, row.name, opponents), board, already)
+
+
+def _check(settings: PlaceSettings) -> None:
+    policy = POLICIES.get(settings.policy)
+    if policy is None or policy.crossed:
+        able = ", ".join(name for name, one in POLICIES.items() if not one.crossed)
+        raise InputError(f"--policy {settings.policy}: choose one of those that choose battles: {able}")
+    if settings.money is not None and settings.money <= 0:
+        raise InputError("--budget is 0: a placement asks judges; give dollars, such as --budget 1.00")
+    check_level(settings.level)
+    conformal_rank(0, settings.alpha)  # which refuses an alpha that is none
+    if settings.half_width is not None and not settings.half_width > 0.0:
+        raise InputError(f"--half-width {settings.half_width:g}: give Elo points above 0, such as 25")
+    if settings.completions is not None and not settings.completions.is_file():
+        raise InputError(f"{settings.completions}: no such file of completions")
+
+
+def _judged_by(settings: PlaceSettings, base: Campaign, name: str) -> Campaign:
+    """The board's campaign with the judges that are asked again: those of pairs, or those named."""
+    able = [one for one in base.judges if one.recorded is None and PROTOCOLS[one.protocol].shape is Shape.PAIR]
+    if not able:
+        raise InputError(
+            f"campaign {name!r} has no judge of pairs that can be asked: its verdicts are on record, or of lists"
+        )
+    if unknown := sorted(set(settings.judges) - {one.name for one in able}):
+        raise InputError(f"--judge {unknown[0]}: campaign {name!r} asks {', '.join(one.name for one in able)}")
+    chosen = tuple(one for one in able if not settings.judges or one.name in settings.judges)
+    return replace(base, judges=chosen)
+
+
+def _board(store: Store, row: frames.CampaignRow, judges: tuple[str, ...]) -> Board:
+    battles = frames.battles(store, row.id)
+    chosen = [code for code, name in enumerate(battles.judges) if name in judges]
+    battles = select(battles, np.isin(battles.judge, chosen))
+    if not len(battles.label):
+        raise InputError(
+            f"campaign {row.name!r} has no verdicts by {', '.join(judges)} yet: judge the board first (`venire run`)"
+        )
+    origins = tuple(sorted({one.origin for one in frames.judges(store, row.id) if one.name in judges}))
+    return Board(row.name, battles, frames.elos(store), frames.families(store), origins)
+
+
+def _opponents(store: Store, settings: PlaceSettings, board: Board) -> tuple[str, ...]:
+    """The board's rated models that share instructions with the new one. Raises InputError naming what is missing."""
+    there = {one.model for one in importing.contestants(store)}
+    model = settings.model
+    if model not in there:
+        known = model in board.judgments.models or model in frames.elos(store)
+        raise InputError(
+            f"{model!r} has no completions in {settings.store}{'' if known else ', which does not know it'}: give them "
+            f"with --completions FILE (columns model, instruction_id, completion); it has those of "
+            f"{', '.join(sorted(there)[:8])}{' ...' if len(there) > 8 else ''}"
+        )
+    rated = fit_board(_with_model(board.judgments, model).comparisons(), model)
+    names = [name for name, logit in zip(rated.models, rated.logits.tolist(), strict=True) if math.isfinite(logit)]
+    answers = plans.catalogue(store, [*names, model])
+    own = {name for name in answers.instructions if (model, name) in answers.completions}
+    shared = tuple(
+        name for name in names if name in there and all((name, one) in answers.completions for one in own)
+    ) or tuple(name for name in names if any((name, one) in answers.completions for one in own))
+    if not shared:
+        raise InputError(
+            f"{model!r} and the models on the board answered no instruction in common: import its completions to "
+            "theirs (instruction_id must be the same)"
+        )
+    return shared
+
+
+def _with_model(judgments: Judgments, model: str) -> Judgments:
+    """The same with the model among the names, where it has no judgment yet."""
+    return judgments if model in judgments.models else replace(judgments, models=(*judgments.models, model))
+
+
+def _placing(settings: PlaceSettings, base: Campaign, board: str, opponents: tuple[str, ...]) -> Campaign:
+    """The campaign of a placement.
+
+    What tells one placement from another is in its name: money, rules to stop and the size of rounds are not, so that
+    the same command with more of them goes on where the last one stopped.
+    """
+    apart = [] if settings.policy == "information" else [settings.policy]
+    apart += [f"seed {settings.seed}"] if settings.seed else []
+    apart += [f"by {', '.join(settings.judges)}"] if settings.judges else []
+    apart += [f"{settings.instructions} instructions"] if settings.instructions else []
+    name = f"{PLACING}{settings.model}" + (f" ({'; '.join(apart)})" if apart else "")
+    phase = PhaseSettings(
+        policy=settings.policy, name="place", battles=None, round=settings.round, purpose="place", place=settings.model
+    )
+    told = {
+        "place": settings.model,
+        "board": board,
+        "policy": settings.policy,
+        "seed": settings.seed,
+        "instructions": settings.instructions,
+        "judges": [[one.name, one.model, one.protocol, dict(one.options)] for one in base.judges],
+    }
+    return replace(
+        base,
+        name=name,
+        seed=settings.seed,
+        store=settings.store.absolute(),
+        data=DataSources(models=tuple(sorted({*opponents, settings.model}))),
+        plan=PlanSettings(
+            phases=(phase,),
+            instructions=settings.instructions,
+            repeats=base.plan.repeats,
+            orders=base.plan.orders,
+            stop=StopSettings(battles=settings.battles, half_width=settings.half_width, level=settings.level),
+        ),
+        budget=Budget(money=settings.money),
+        judge_budgets={},
+        model_budgets={},
+        contestants=(),
+        text=f"# {name}: as the campaign below, by `venire place`\n{base.text}",
+        settings=json.dumps(told, sort_keys=True),
+    )
+
+
+@dataclass(frozen=True)
+class PlacingSteerer:
+    """Steers the rounds of a placement: the board is held where it is, and only the new model is rated.
+
+    An `arena.planning.Steering`: models that are held have an error of 0.
+    """
+
+    board: Board
+    model: str
+    stop: StopSettings = field(default_factory=StopSettings)
+
+    @cached_property
+    def _rated(self) -> Ratings:
+        return fit_board(_with_model(self.board.judgments, self.model).comparisons(), self.model)
+
+    def judgments(self, battles: Battles) -> Judgments:
+        """The board's judgments and these together, the new model among the names."""
+        return _with_model(merge_orders(joined(self.board.battles, battles)), self.model)
+
+    def estimate(self, battles: Battles) -> Estimates:
+        """The board's ratings with errors of 0, that of the model by its verdicts (NaN: none yet), judges' habits."""
+        found = self.judgments(battles)
+        rated = dict(zip(self._rated.models, self._rated.logits.tolist(), strict=True))
+        logits = np.array([rated.get(name, math.nan) for name in found.models])
+        se = np.where(np.isfinite(logits), 0.0, math.nan)
+        code = found.models.index(self.model)
+        logits[code], se[code] = self._place(found)
+        habits = planning_habits(self.board.battles, found.models, logits)
+        held = frozenset(name for name in found.models if math.isfinite(rated.get(name, math.nan)))
+        return Estimates(found.models, logits, se, habits, held)
+
+    def before(self) -> Estimates:
+        """What is known before the first round: the board."""
+        return self.estimate(select(self.board.battles, np.zeros(len(self.board.battles.label), dtype=np.bool_)))
+
+    def look(self, battles: Battles, nano: int) -> Look:
+        """Where the model stands by now, with both intervals, and whether its interval is narrow enough."""
+        found = self.judgments(battles)
+        code = found.models.index(self.model)
+        mine = found.select((found.model_a == code) | (found.model_b == code))
+        rated = [
+            name for name, at in zip(self._rated.models, self._rated.logits.tolist(), strict=True) if math.isfinite(at)
+        ]
+        own = mine.select(mine.between([*rated, self.model])).instruction  # others do not place it
+        clusters = int(np.count_nonzero(np.bincount(own))) if len(own) else 0
+        asked = len(np.unique(np.column_stack([mine.model_a, mine.model_b, mine.instruction]), axis=0))
+        logit, se = self._place(found)
+        row, half = _model_look(self.model, logit, se, clusters, asked, self.stop.level)
+        return Look(
+            battles=asked,
+            verdicts=int(mine.readable.sum()),
+            instructions=clusters,
+            nano=nano,
+            models=(row,),
+            half_width=half,
+            level=self.stop.level,
+            stop=_enough(self.stop, self.model, asked, half),
+        )
+
+    def _place(self, found: Judgments) -> tuple[float, float]:
+        code = found.models.index(self.model)
+        if not ((found.model_a == code) | (found.model_b == code)).any():
+            return math.nan, math.nan
+        data = found.comparisons()
+        place = dict(zip(self._rated.models, self._rated.logits.tolist(), strict=True))
+        held = replace(
+            self._rated, models=data.models, logits=np.array([place.get(name, math.nan) for name in data.models])
+        )
+        return place_among(data, self.model, held)
+
+
+def _model_look(
+    model: str, logit: float, se: float, clusters: int, battles: int, level: float
+) -> tuple[ModelLook, float | None]:
+    """A model at a look, and half its interval to stop by: none with fewer than 20 instructions."""
+    if not math.isfinite(logit) or not math.isfinite(se):
+        elo = ELO_MEAN + POINTS_PER_LOGIT * logit if math.isfinite(logit) else None
+        return ModelLook(model, elo, None, None, None, None, None, battles), None
+    half = float(student.ppf(0.5 + level / 2.0, clusters - 1)) * se
+    low, high = any_time_interval(np.array([logit]), np.array([se]), level=level)
+    elo, low_at, high_at, low_any, high_any = (
+        ELO_MEAN + POINTS_PER_LOGIT * one for one in (logit, logit - half, logit + half, float(low[0]), float(high[0]))
+    )
+    row = ModelLook(model, elo, POINTS_PER_LOGIT * se, low_at, high_at, low_any, high_any, battles)
+    return row, POINTS_PER_LOGIT * half if clusters >= MIN_CLUSTERS else None
+
+
+def _enough(stop: StopSettings, model: str, battles: int, half: float | None) -> str | None:
+    if stop.battles is not None and battles >= stop.battles:
+        return f"{battles} battles of {model} are judged, as many as were asked for"
+    if stop.half_width is not None and half is not None and half <= stop.half_width:
+        return (
+            f"the interval of {model}, on the board as it stands, is within {half:.0f} Elo points to either side, "
+            f"{stop.half_width:g} were wanted"
+        )
+    return None

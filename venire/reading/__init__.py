@@ -1,0 +1,1 @@
+"""Replies read again: of a store, or of a table from elsewhere."""

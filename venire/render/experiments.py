@@ -1,0 +1,298 @@
+"""The table of a simulation: means over seeds, differences run by run, and what they come to in a sentence."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from venire.experiments.contestants import Field
+from venire.experiments.experiment import Simulation
+from venire.experiments.figures import FIGURES
+from venire.experiments.variations import StandIn, Variation
+from venire.ratings.data.distributions import student
+from venire.render.screen import duration, money, plain, tabulate
+
+__all__ = ["Difference", "Mean", "as_json", "conclusions", "differences", "means", "show", "write_csv"]
+
+_LEVEL = 0.95
+_ALWAYS = ("error", "pearson", "spearman", "kendall", "top", "half_width", "coverage")
+_COSTS = ("calls", "dollars", "seconds", "unreadable")
+_JUDGES = ("consistency", "decisive", "discrimination")
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A figure over runs: its mean, spread (standard deviation) and standard error, None where they do not exist."""
+
+    mean: float | None
+    sd: float | None
+    se: float | None
+    runs: int
+    """That have the figure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A figure of one variation less that of another, over the runs of both; `beyond_chance` at 95 % for all together.
+
+    `calls` are those of the first over those of the second.
+    """
+
+    figure: str
+    first: int
+    second: int
+    mean: float
+    se: float
+    runs: int
+    beyond_chance: bool
+    calls: float | None
+
+
+def means(found: Simulation, variation: int) -> dict[str, Mean]:
+    """Every figure of one variation over its runs."""
+    runs = [run.figures for run in found.runs if run.variation == variation]
+    return {name: _mean([value for run in runs if (value := run[name]) is not None]) for name in FIGURES}
+
+
+def _mean(values: Sequence[float]) -> Mean:
+    if not values:
+        return Mean(None, None, None, 0)
+    sd = float(np.std(values, ddof=1)) if len(values) > 1 else None
+    return Mean(float(np.mean(values)), sd, None if sd is None else sd / math.sqrt(len(values)), len(values))
+
+
+def differences(found: Simulation, rows: int, figure: str) -> tuple[Difference, ...]:
+    """Every pair of variations compared run by run: runs of one number have the same judges and contestants.
+
+    Chance has its share among all pairs, so that of many comparisons none is beyond chance by their number alone.
+    """
+    table = {(run.variation, run.number): run.figures for run in found.runs}
+    numbers = sorted({run.number for run in found.runs})
+    pairs = list(combinations(range(rows), 2))
+    made = []
+    for first, second in pairs:
+        both = [
+            (a, b)
+            for number in numbers
+            if (a := table[first, number][figure]) is not None and (b := table[second, number][figure]) is not None
+        ]
+        if len(both) < 2:
+            continue
+        apart = np.array([a - b for a, b in both])
+        mean, se = float(apart.mean()), float(apart.std(ddof=1) / math.sqrt(len(apart)))
+        least = float(student.ppf(1.0 - (1.0 - _LEVEL) / (2 * len(pairs)), len(apart) - 1))
+        calls = [means(found, place)["calls"].mean for place in (first, second)]
+        ratio = calls[0] / calls[1] if calls[0] and calls[1] else None
+        # Without any scatter, as of "top" in a few runs, nobody can tell what is chance.
+        made.append(Difference(figure, first, second, mean, se, len(both), 0.0 < least * se < abs(mean), ratio))
+    return tuple(made)
+
+
+def conclusions(found: Simulation, rows: Sequence[Variation]) -> list[str]:
+    """Sentences: which variation ranks the models best, which the judges, and whether that is beyond chance."""
+    said = []
+    for figure, what in (
+        ("error", "Ranking the models"),
+        ("consistency", "Telling the judges apart"),
+        ("discrimination", "Telling the judges apart by discrimination"),
+    ):
+        sentence = _conclusion(found, rows, figure, what)
+        if sentence is not None:
+            said.append(sentence)
+    return said
+
+
+def _conclusion(found: Simulation, rows: Sequence[Variation], figure: str, what: str) -> str | None:
+    known = {place: mean for place in range(len(rows)) if (mean := means(found, place)[figure].mean) is not None}
+    unrated = {place: means(found, place)["unrated"].mean or 0.0 for place in known} if figure == "error" else {}
+    left = {place: count for place, count in unrated.items() if count and len(rows) > 1}
+    if len(left) < len(known):  # who rates a few models alone has no claim to be the best
+        known = {place: mean for place, mean in known.items() if place not in left}
+    beside = "".join(
+        f" {rows[place].name} left {count:.1f} models unrated on average." for place, count in left.items()
+    )
+    if len(known) < 2:
+        return f"{what}: nothing to compare.{beside}" if beside else None
+    sign = 1.0 if FIGURES[figure].less else -1.0
+    order = sorted(known, key=lambda place: (sign * known[place], place))
+    best, next_best = order[0], order[1]
+    digits = 1 if figure == "error" else 3
+    word = "the smallest error is" if figure == "error" else "the highest correlation with their known slope is"
+    told = f"{what}: {word} that of {rows[best].name}, {known[best]:.{digits}f}"
+    by_pair = {(one.first, one.second): one for one in differences(found, len(rows), figure)}
+    one = by_pair.get((best, next_best)) or by_pair.get((next_best, best))
+    if one is None:
+        return f"{told}; of one seed nobody can tell what is chance.{beside}"
+    better = [
+        place
+        for place in order[1:]
+        if (pair := by_pair.get((best, place)) or by_pair.get((place, best))) is not None and pair.beyond_chance
+    ]
+    told += (
+        f", against {known[next_best]:.{digits}f} of {rows[next_best].name} (difference {abs(one.mean):.{digits}f}, "
+    )
+    told += f"standard error {one.se:.{digits + 1}f}, {one.runs} seeds)"
+    if one.beyond_chance:
+        told += ": beyond chance"
+    elif better:
+        others = ", ".join(rows[place].name for place in better)
+        told += f": not beyond chance; it is beyond chance that it is better than {others}"
+    else:
+        told += ": not beyond chance"
+    return told + _at_what_cost(one, best) + "." + beside
+
+
+def _at_what_cost(one: Difference, best: int) -> str:
+    if one.calls is None:
+        return ""
+    ratio = one.calls if one.first == best else 1.0 / one.calls
+    return "" if 0.95 < ratio < 1.05 else f", at {ratio:.2g} times its calls"
+
+
+def show(
+    screen: Console, found: Simulation, rows: Sequence[Variation], field: Field, judges: Sequence[StandIn]
+) -> None:
+    """The table for eyes, with what it rests on above and what it comes to below."""
+    seeds = 1 + max(run.number for run in found.runs)
+    all_means = [means(found, place) for place in range(len(rows))]
+    screen.print(told_field(field))
+    for one in judges:
+        notes = f": {'; '.join(one.notes)}" if one.notes else ""
+        screen.print(f"judge {plain(one.judge.name)}, {one.judge.protocol}, as {one.profile}{notes}")
+    screen.print("")
+    shown = [*_ALWAYS, *(name for name in ("unrated",) if any(row[name].mean for row in all_means))]
+    _table(screen, rows, all_means, shown, f"verdicts: simulated; {seeds} seed{'s' * (seeds != 1)}; models")
+    if any(row[name].mean is not None for row in all_means for name in _JUDGES):
+        _table(screen, rows, all_means, _JUDGES, "verdicts: simulated; judges: correlation with their known slope")
+    _table(screen, rows, all_means, _COSTS, "verdicts: simulated; what a run takes")
+    screen.print(
+        f"means over seeds, in brackets their spread (standard deviation); a mean's standard error is "
+        f"{1 / math.sqrt(seeds):.2f} of it"
+        if seeds > 1
+        else "one seed: add --seeds 20 for spreads and comparisons"
+    )
+    screen.print(
+        "error: mean distance from the known Elo in points, after the best line, since the judges' slopes make a "
+        "scale of their own; half width is on that scale; coverage: of the ratings that the same judges would give "
+        "in the long run"
+    )
+    for sentence in conclusions(found, rows):
+        screen.print(plain(sentence))
+    screen.print(speed(found))
+
+
+def speed(found: Simulation) -> str:
+    """How quick the simulation was, in a sentence."""
+    pace = found.simulated / max(found.wall, 1e-9)
+    return (
+        f"simulated {duration(found.simulated)} in {duration(found.wall)}: {pace:,.0f} simulated seconds a second with "
+        f"{found.workers} worker{'s' * (found.workers != 1)}"
+    )
+
+
+def told_field(field: Field) -> str:
+    """The contestants in a sentence."""
+    low, high = min(field.elo.values()), max(field.elo.values())
+    kind = "a made-up field of known truth" if field.made_up else "the data of the file"
+    out = f"; left out without Elo: {len(field.left_out)}" if field.left_out else ""
+    return f"{len(field.elo)} models of {low:.0f} to {high:.0f} Elo on {field.instructions} instructions, {kind}{out}"
+
+
+def _table(
+    screen: Console,
+    rows: Sequence[Variation],
+    all_means: Sequence[Mapping[str, Mean]],
+    names: Sequence[str],
+    title: str,
+) -> None:
+    head = ("variation", *(FIGURES[name].heading for name in names))
+    cells = [
+        (plain(row.name), *(_cell(name, found[name], found["calls"].runs) for name in names))
+        for row, found in zip(rows, all_means, strict=True)
+    ]
+    tabulate(screen, head, cells, title=title)
+    screen.print("")
+
+
+def _cell(name: str, one: Mean, runs: int) -> str:
+    if one.mean is None:
+        return "-"
+    if one.runs < runs:
+        return f"{_told(name, one.mean)} ({one.runs} of {runs} seeds)"
+    spread = "" if one.sd is None else f" ({_told(name, one.sd)})"
+    return _told(name, one.mean) + spread
+
+
+def _told(name: str, value: float) -> str:
+    if name in ("error", "half_width", "unrated", "long_run_error"):
+        return f"{value:.1f}"
+    if name in ("top", "coverage"):
+        return f"{value:.2f}"
+    if name == "unreadable":
+        return f"{100 * value:.1f} %"
+    if name == "dollars":
+        return money(round(value * 1e9))
+    if name == "seconds":
+        return duration(value)
+    return f"{value:,.0f}" if name in ("calls", "judgments") else f"{value:.3f}"
+
+
+def as_json(found: Simulation, rows: Sequence[Variation], field: Field, judges: Sequence[StandIn]) -> dict[str, Any]:
+    """Everything as plain JSON values; only `speed` differs from one time to the next."""
+    return {
+        "verdicts": "simulated",
+        "field": {
+            "made_up": field.made_up,
+            "instructions": field.instructions,
+            "elo": dict(sorted(field.elo.items())),
+            "left_out": list(field.left_out),
+        },
+        "judges": [
+            {"judge": one.judge.name, "profile": one.profile, "protocol": one.judge.protocol, "notes": list(one.notes)}
+            for one in judges
+        ],
+        "figures": {name: one.about for name, one in FIGURES.items()},
+        "variations": [
+            {
+                "name": row.name,
+                **{name: value for name, value in asdict(row).items() if value is not None},
+                "figures": {name: asdict(mean) for name, mean in means(found, place).items()},
+                "runs": [
+                    {"seed": run.number, "ending": run.ending, **run.figures}
+                    for run in found.runs
+                    if run.variation == place
+                ],
+            }
+            for place, row in enumerate(rows)
+        ],
+        "differences": [
+            asdict(one)
+            for name in FIGURES
+            if FIGURES[name].less is not None
+            for one in differences(found, len(rows), name)
+        ],
+        "conclusions": conclusions(found, rows),
+        "speed": {
+            "simulated_seconds": found.simulated,
+            "wall_seconds": found.wall,
+            "workers": found.workers,
+        },
+    }
+
+
+def write_csv(path: Path, found: Simulation, rows: Sequence[Variation]) -> None:
+    """One line for each run: variation, seed, how it ended, every figure. Raises OSError."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["verdicts", "variation", "seed", "ending", *FIGURES])
+        for run in found.runs:
+            figures = ["" if run.figures[name] is None else run.figures[name] for name in FIGURES]
+            writer.writerow(["simulated", rows[run.variation].name, run.number, run.ending, *figures])

@@ -1,0 +1,231 @@
+"""What the commands show of a campaign: its plan, how a run ended, and where it stands; for eyes and as JSON."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from venire.arena.campaigns import Campaign
+from venire.arena.errors import Fault
+from venire.arena.planning import Look
+from venire.orchestrator.lanes.routes import lane_name
+from venire.orchestrator.planning.plan import rates_models
+from venire.orchestrator.recording.ending import CampaignSummary, Ending
+from venire.orchestrator.recording.events import Events, Observer
+from venire.render.interim import show_looks, told_look
+from venire.render.long_input import long_json, show_long
+from venire.render.readability import show_judged
+from venire.render.screen import console, duration, money, plain, progress, retries, tabulate, told_round
+from venire.render.served_models import drift_json, show_drift
+from venire.render.spending import show_spending, spending_json
+from venire.render.status import failed_steps, failure_reasons, failure_summary, show_failed
+from venire.reports.wording import few
+from venire.session import Embedded, Session
+from venire.storage.plans import interim
+from venire.storage.read.readability import judged
+from venire.telemetry import told_run
+
+__all__ = [
+    "EXIT_CODES",
+    "fast_loop",
+    "show_next_steps",
+    "show_outcome",
+]
+
+EXIT_CODES = {
+    Ending.COMPLETE: 0,
+    Ending.LANE_CLOSED: 1,
+    Ending.BUDGET: 3,
+    Ending.FAILED_STEPS: 4,
+    Ending.INTERRUPTED: 130,
+}
+
+_SLOWED_SECONDS = 1.0
+"""Shorter slow-downs are not worth a line."""
+
+
+def show_outcome(session: Session, screen: Console, embedded: Embedded, observers: Sequence[Observer] = ()) -> int:
+    """Run a session with a progress display, show how it ended and its board; returns the exit code."""
+
+    def warn(message: str) -> None:
+        screen.print(plain(message))
+
+    def seen(number: int, phase: str, look: Look) -> None:
+        if told_round(number) or look.stop is not None:
+            screen.print(plain(told_look(look, phase, number)))
+
+    events = Events(session.clock, observers, warn=warn)
+    with progress(screen) as tell, told_run(session, events) as tell_end:
+        summary = session.run(
+            embedded=embedded, progress=tell, warn=warn, events=events, on_look=seen, loop_factory=fast_loop()
+        )
+        tell_end(summary)
+    _show_summary(screen, session, summary)
+    show_long(screen, long_json(session.store, session.planned.id))
+    show_drift(screen, drift_json(session.store, session.planned.id))
+    if summary.ending is Ending.INTERRUPTED:  # whoever stops a run wants to leave, not to wait for ratings
+        _show_stopped(screen, session, summary)
+        _show_ending(screen, session, summary)
+        return EXIT_CODES[summary.ending]
+    out, standing = screen if screen.file is sys.stdout else console(), summary.progress
+    if standing.missing:
+        out.print(f"partial: {standing.settled:,} of {standing.planned:,} trials are settled")
+    if session.asked == "contestant":
+        _show_generated(out, session)
+    elif rates_models(session.campaign):
+        show_judged(screen, session.store, session.planned.id)
+        _show_board(out, session)
+    else:
+        show_judged(out, session.store, session.planned.id)
+    _show_stopped(screen, session, summary)
+    if summary.ending is not Ending.COMPLETE:
+        _show_ending(screen, session, summary)
+    return EXIT_CODES[summary.ending]
+
+
+def _show_stopped(screen: Console, session: Session, summary: CampaignSummary) -> None:
+    """Why a campaign of rounds is over and what to do next: last, where it is read, below what it led to."""
+    if summary.stopped is None:
+        return
+    whole = summary.ending in (Ending.COMPLETE, Ending.FAILED_STEPS)
+    screen.print(f"\n{'complete' if whole else 'stopped'}: {plain(summary.stopped)}")
+    if summary.ending is Ending.COMPLETE and rates_models(session.campaign):
+        store = shlex.quote(os.path.relpath(session.campaign.store))
+        screen.print(f"When not to believe it: venire audit {store}")
+
+
+def _show_board(out: Console, session: Session) -> None:
+    """The board, or why there is none: a run that went well should not end in a refusal."""
+    origins = sorted({one.origin.value for one in session.campaign.judges})
+    if len(origins) > 1:
+        out.print(f"no board: the verdicts are of several origins ({', '.join(origins)}), which are not rated together")
+        return
+    from venire.render.leaderboard import show_board  # and scipy, 65 MB that no run needs before its end
+
+    show_board(out, session.board())
+    known = interim.read(session.store, session.planned.id)
+    show_looks(out, known, verdicts=origins[0], first=session.planned.rounds[0].number)
+
+
+def _show_generated(out: Console, session: Session) -> None:
+    """How many completions each contestant has now, and what became of the rest."""
+    rows = [
+        (plain(one.judge), f"{one.settled:,}", f"{one.read:,}", f"{one.settled - one.read:,}", money(one.cost))
+        for one in judged(session.store, session.planned.id)
+    ]
+    tabulate(out, ("contestant", "answered", "completions", "refused, cut or empty", "cost"), rows)
+
+
+def fast_loop() -> Callable[[], Any] | None:
+    """uvloop's event loop where it is installed: it carries more calls on a core."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    factory: Callable[[], Any] = uvloop.new_event_loop
+    return factory
+
+
+def _show_summary(screen: Console, session: Session, summary: CampaignSummary) -> None:
+    now, paid = summary.statistics, session.accounts
+    if not now.calls:
+        screen.print("nothing was asked in this run")
+        return
+    rate = now.calls / now.elapsed if now.elapsed > 0 else 0.0
+    screen.print(
+        f"{now.calls:,} calls in {duration(now.elapsed)} ({rate:.0f} a second): {now.answered:,} answered, "
+        f"{retries(now.retries)}; the limiter made {now.waits:,} calls wait, {now.waited / max(1, now.waits):.2f} s on "
+        "average"
+    )
+    screen.print(
+        f"cost {money(now.spent)} in this run, {money(paid.nano)} in all"
+        + (f" ({money(paid.unknown)} of it reserved for calls without an answer)" if paid.unknown else "")
+        + f"; {paid.input_tokens:,} tokens in, {paid.output_tokens:,} out"
+    )
+    show_spending(screen, spending_json(session.store, session.planned.id))
+    screen.print()
+    _show_routes(screen, summary)
+
+
+def _show_routes(screen: Console, summary: CampaignSummary) -> None:
+    """How calls ended, by class and route; nothing where all of one route were answered."""
+    met = sorted({fault for calls in summary.routes.values() for fault in calls.ended} - {Fault.NONE})
+    if not met and len(summary.routes) < 2:
+        return
+    head = ("route", "answered", *(fault.name.lower().replace("_", " ") for fault in met), "mean wait", "cost")
+    rows = [
+        (
+            plain(name),
+            *(f"{calls.ended[fault]:,}" for fault in (Fault.NONE, *met)),
+            duration(calls.waited / max(1, calls.ended.total())),
+            money(calls.cost),
+        )
+        for name, calls in sorted(summary.routes.items())
+    ]
+    tabulate(screen, head, rows)
+    for name, calls in sorted(summary.routes.items()):
+        if calls.slowed >= _SLOWED_SECONDS:
+            responses = calls.ended[Fault.RATE_LIMITED]
+            screen.print(
+                f"{plain(name)}: slowed for {duration(calls.slowed)} by rate-limit responses ({responses:,} in all). "
+                "If the account has a limit, give it as requests_per_minute: then calls wait before they are refused"
+            )
+    screen.print()
+
+
+def _show_ending(screen: Console, session: Session, summary: CampaignSummary) -> None:
+    left = f"{summary.progress.missing:,} of {summary.progress.planned:,} trials are missing"
+    if session.rounds is not None and not summary.progress.missing:
+        left = "the next round is still to be asked"
+    verb = "generate" if session.asked == "contestant" else "run"
+    again = f"venire {verb} {shlex.quote(os.path.relpath(session.campaign.path))}"
+    if summary.ending is Ending.BUDGET:
+        _show_missing(screen, session, summary)
+        table = "[budget.generation]" if verb == "generate" else "[budget]"
+        screen.print(f"Raise {table} and go on: {again} --amend")
+    elif summary.ending is Ending.INTERRUPTED:
+        screen.print(f"\ninterrupted: what was answered is on disk; {left}. Go on: {again}")
+        look = "rate" if verb == "run" and rates_models(session.campaign) else "status"
+        screen.print(f"What is settled so far: venire {look} {shlex.quote(os.path.relpath(session.campaign.store))}")
+    for lane, why in summary.closed_lanes.items():
+        names = [repr(one.name) for one in session.campaign.judges if lane_name(one.lane) == lane]
+        whose = f"{session.asked} {few(names, 4)}, {lane}"
+        mend = "Mend it, or, if only some texts are refused, try the others" if "refusals running" in why else "Mend it"
+        screen.print(f"\nlane closed: {plain(whose)}: {plain(why)}; {left}. {mend} and go on: {again}")
+    if summary.progress.failed:
+        failures = failure_summary(failure_reasons(session.store, session.planned.id), summary.progress.failed)
+        screen.print(f"\n{failures}; try them again: {again} --retry-failed")
+        show_failed(screen, failed_steps(session.store, session.planned.id), summary.progress.failed)
+
+
+def _show_missing(screen: Console, session: Session, summary: CampaignSummary) -> None:
+    """What a budget left unasked, by judge, and what that would cost."""
+    whole = summary.progress
+    if summary.stopped is not None:  # between two rounds, with nothing left half judged
+        return
+    screen.print(f"\nstopped by the budget: {whole.missing:,} of {whole.planned:,} trials are missing")
+    for row in session.forecast():
+        if not row.trials:
+            continue
+        why = summary.unaffordable.get(row.judge, "not asked")
+        price = f"{money(row.expected)} (at most {money(row.most)})"
+        screen.print(f"  {plain(row.judge)}: {row.trials:,} trials, about {row.calls:,} calls, {price}: {plain(why)}")
+
+
+def show_next_steps(screen: Console, folder: Path, campaign: Campaign) -> None:
+    """The commands to try after the demo."""
+    store, file = (shlex.quote(str(folder / path.name)) for path in (campaign.store, campaign.path))
+    screen.print("\nNext:")
+    for command in (
+        f"venire status {store}",
+        f"venire rate {store} --json",
+        f"venire run {file}        # nothing is asked or paid twice",
+        "venire init my-campaign             # a campaign file to start from",
+    ):
+        screen.print(f"  {command}")

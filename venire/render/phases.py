@@ -1,0 +1,88 @@
+"""Rounds and phases of a campaign's plan: who steers them, and how the plan is told, for eyes and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+
+from venire.arena.campaigns import Campaign, PhaseSettings, Price
+from venire.arena.planning import Steering
+from venire.orchestrator.planning.first_round import crosses
+from venire.orchestrator.planning.plan import PlannedCampaign
+from venire.orchestrator.planning.rounds import Rounds, in_rounds
+from venire.orchestrator.policies import POLICIES
+from venire.render.interim import stops_when
+from venire.render.screen import plain
+from venire.reports.wording import counted
+from venire.storage.read import frames
+from venire.storage.store.store import Store
+
+__all__ = ["phases_json", "rounds_of", "show_phases"]
+
+
+def rounds_of(
+    store: Store,
+    campaign: Campaign,
+    planned: PlannedCampaign,
+    prices: Mapping[str, Price],
+    steering: Steering | None = None,
+) -> Rounds | None:
+    """Who plans the rounds of a campaign, the next one too where all before it are judged; None where one is all.
+
+    `steering` None: by ratings of the campaign's own verdicts.
+
+    Raises InputError for a rule to stop that can never hold.
+    """
+    if not in_rounds(campaign):
+        return None
+    if steering is None:
+        from venire.feedback import Steerer  # and scipy, 65 MB that a plan of one round does without
+
+        chosen = any(POLICIES[phase.policy].adaptive for phase in campaign.plan.phases)
+        steering = Steerer(planned.design.models, campaign.plan.stop, even=chosen)
+    rounds = Rounds(store, campaign, planned, steering, prices)
+    if not frames.progress(store, planned.id).missing:
+        rounds()
+    return rounds
+
+
+def show_phases(screen: Console, campaign: Campaign, planned: PlannedCampaign) -> None:
+    """What is planned after the rounds that stand: in which phases, in rounds of how many, and until what."""
+    for phase in campaign.plan.phases:
+        mine = [one for one in planned.rounds if one.phase == phase.name]
+        size = counted(sum(one.design.size for one in mine), "battle")
+        there = f"; planned so far: {counted(len(mine), 'round')}, {size}" if mine else ""
+        screen.print(plain(f"phase {phase.name}: {_of_phase(phase)}{there}"))
+    if rules := stops_when(campaign.plan.stop):
+        screen.print(f"stops when {' or '.join(rules)}, or at the end of the plan or of the budget")
+
+
+def _of_phase(phase: PhaseSettings) -> str:
+    if crosses(phase.policy):
+        return f"{phase.policy}, every matchup on all instructions"
+    many = "battles until a rule or the budget ends it" if phase.battles is None else f"{phase.battles:,} battles"
+    about = {"mean": "", "boundary": f" about the best {phase.top}", "place": f" about {phase.place}"}[phase.purpose]
+    return f"{phase.policy}{about}, {many}, in rounds of {phase.round:,}"
+
+
+def phases_json(campaign: Campaign, planned: PlannedCampaign) -> dict[str, Any]:
+    """Phases, rounds and rules of a plan as plain values."""
+    return {
+        "phases": [asdict(phase) for phase in campaign.plan.phases],
+        "orders": campaign.plan.orders,
+        "stop": asdict(campaign.plan.stop),
+        "rounds": [
+            {
+                "round": one.number,
+                "phase": one.phase,
+                "policy": one.policy,
+                "battles": one.design.size,
+                "trials": one.trials,
+                "judges": list(one.design.judges),
+            }
+            for one in planned.rounds
+        ],
+    }

@@ -28,7 +28,7 @@ from scipy.stats import beta
 from venire.arena.battles import Battles
 from venire.arena.campaigns import PhaseSettings, StopSettings
 from venire.arena.planning import Look, PlanState
-from venire.feedback import Steerer
+from venire.feedback import RatingFeedback
 from venire.orchestrator.policies import POLICIES
 from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
 from venire.simulation.judge import Profile, load_profiles, simulate
@@ -161,7 +161,7 @@ class Arena:
             label=np.where(label == 9, 0, label).astype(np.int8),
         )
 
-    def next_round(self, steerer: Steerer) -> NDArray[np.int32]:
+    def next_round(self, steerer: RatingFeedback) -> NDArray[np.int32]:
         plan, policy = self.plan, POLICIES[self.plan.policy]
         known: dict[str, Any] = {}
         if policy.adaptive and len(self.asked):
@@ -224,13 +224,13 @@ def campaign(plan: Plan, seed: int) -> dict[str, Any]:
     told: dict[str, Any] = {}
     look, found = None, {}
     for _ in range(plan.looks):
-        steerer = Steerer(plan.names, StopSettings())
+        steerer = RatingFeedback(plan.names, StopSettings())
         arena.judge(arena.next_round(steerer))
         table = arena.battles()
         while True:
             asked = {key: value for rule in rules.values() for key, value in rule.items()}
             stop = StopSettings(**asked, indifference=plan.indifference)
-            look = Steerer(plan.names, stop, even=plan.even).look(table, 0)
+            look = RatingFeedback(plan.names, stop, even=plan.even).look(table, 0)
             if look.stop is None:
                 break
             rule = "half_width" if "interval" in look.stop else "top" if "best" in look.stop else "ranks"

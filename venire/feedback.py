@@ -14,11 +14,11 @@ from venire.ratings.judges.planning_habits import planning_habits
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.ratings.pairwise.covariance import model_covariance
 
-__all__ = ["Steerer"]
+__all__ = ["RatingFeedback"]
 
 
 @dataclass(frozen=True, slots=True)
-class Steerer:
+class RatingFeedback:
     """Steers a campaign of `models` by Bradley-Terry ratings of its verdicts: an `arena.planning.Steering`.
 
     Looks rate as `venire rate` does by default, or, where `even`, as its method even-pairs: for a campaign whose pairs

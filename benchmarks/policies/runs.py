@@ -12,7 +12,7 @@ from world import ELO, MODELS, Truth, Vector, World
 
 from venire.arena.campaigns import PhaseSettings, StopSettings
 from venire.arena.planning import PlanState
-from venire.feedback import Steerer
+from venire.feedback import RatingFeedback
 from venire.orchestrator.policies import POLICIES
 from venire.ratings.design.optimal_design import OptimalDesign, optimal_design
 from venire.ratings.design.stopping import evidence
@@ -81,7 +81,7 @@ def _cross(world: World, policy: str, task: Task, rng: np.random.Generator) -> N
 
 def _rating(world: World) -> Callable[[], PlanState]:
     """What the verdicts so far say of all models."""
-    steerer = Steerer(MODELS, StopSettings())
+    steerer = RatingFeedback(MODELS, StopSettings())
 
     def learn() -> PlanState:
         if not world.asked:

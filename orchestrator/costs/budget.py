@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from venire.arena.campaigns import Budget, Campaign, JudgeSettings
 from venire.arena.errors import BudgetReachedError
 
-__all__ = ["Account", "Claim", "Paid", "Purse", "open_purses"]
+__all__ = ["BudgetAccount", "BudgetView", "Paid", "Reservation", "open_budgets"]
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class Reservation:
     """What one call may cost at worst: money in nano-dollars, and tokens of request and reply together."""
 
     money: int
@@ -32,7 +32,7 @@ class Paid:
         return Paid(self.calls + other.calls, self.money + other.money, self.tokens + other.tokens)
 
 
-class Account:
+class BudgetAccount:
     """Calls, money and tokens of a campaign, a judge or a model: paid plus reserved never exceeds its limits."""
 
     def __init__(self, whose: str, limits: Budget, paid: Paid | None = None) -> None:
@@ -42,106 +42,106 @@ class Account:
         self.calls, self.money, self.tokens = paid.calls, paid.money, paid.tokens
         self.reserved_money = self.reserved_tokens = 0
 
-    def refusal(self, claim: Claim) -> str | None:
+    def refusal(self, reservation: Reservation) -> str | None:
         """Why a call may not be made, or None."""
         limits = self.limits
         if limits.calls is not None and self.calls + 1 > limits.calls:
             return f"{self.whose} of {limits.calls} calls is reached"
-        if limits.money is not None and self.money + self.reserved_money + claim.money > limits.money:
+        if limits.money is not None and self.money + self.reserved_money + reservation.money > limits.money:
             return (
                 f"{self.whose} of ${limits.money / 1e9:.4f} does not cover the next call: ${self.money / 1e9:.4f} "
-                f"spent, ${self.reserved_money / 1e9:.4f} reserved, up to ${claim.money / 1e9:.4f} needed"
+                f"spent, ${self.reserved_money / 1e9:.4f} reserved, up to ${reservation.money / 1e9:.4f} needed"
             )
-        if limits.tokens is not None and self.tokens + self.reserved_tokens + claim.tokens > limits.tokens:
+        if limits.tokens is not None and self.tokens + self.reserved_tokens + reservation.tokens > limits.tokens:
             return (
                 f"{self.whose} of {limits.tokens:,} tokens does not cover the next call: {self.tokens:,} used, "
-                f"{self.reserved_tokens:,} reserved, up to {claim.tokens:,} needed"
+                f"{self.reserved_tokens:,} reserved, up to {reservation.tokens:,} needed"
             )
         return None
 
-    def may_fit_later(self, claim: Claim) -> bool:
+    def may_fit_later(self, reservation: Reservation) -> bool:
         """Whether only what others have reserved is in the way, so that waiting for it may help."""
         limits = self.limits
         return (
             (limits.calls is None or self.calls < limits.calls)
-            and (limits.money is None or self.money + claim.money <= limits.money)
-            and (limits.tokens is None or self.tokens + claim.tokens <= limits.tokens)
+            and (limits.money is None or self.money + reservation.money <= limits.money)
+            and (limits.tokens is None or self.tokens + reservation.tokens <= limits.tokens)
         )
 
 
-class Purse:
+class BudgetView:
     """The accounts that every call of one judge is charged to, all of them or none.
 
-    `freed` is shared by the purses of a campaign: it is set whenever a reservation ends. `reserve` has no await in it,
+    `freed` is shared by the budgets of a campaign: it is set whenever a reservation ends. `reserve` has no await in it,
     so no two workers can pass the check together.
     """
 
-    def __init__(self, accounts: Sequence[Account], freed: asyncio.Event | None = None) -> None:
+    def __init__(self, accounts: Sequence[BudgetAccount], freed: asyncio.Event | None = None) -> None:
         self.accounts = tuple(accounts)
         self._freed = freed or asyncio.Event()
 
-    def reserve(self, claim: Claim) -> None:
+    def reserve(self, reservation: Reservation) -> None:
         """Set aside one call. Raises BudgetReachedError when that could exceed a limit of one of the accounts."""
         for account in self.accounts:
-            if (why := account.refusal(claim)) is not None:
+            if (why := account.refusal(reservation)) is not None:
                 raise BudgetReachedError(why)
         for account in self.accounts:
             account.calls += 1
-            account.reserved_money += claim.money
-            account.reserved_tokens += claim.tokens
+            account.reserved_money += reservation.money
+            account.reserved_tokens += reservation.tokens
 
-    async def reserve_when_free(self, claim: Claim) -> None:
+    async def reserve_when_free(self, reservation: Reservation) -> None:
         """As `reserve`, but while only what others have reserved is in the way, wait until some of it is settled."""
         while True:
             try:
-                return self.reserve(claim)
+                return self.reserve(reservation)
             except BudgetReachedError:
-                if not all(account.may_fit_later(claim) for account in self.accounts):
+                if not all(account.may_fit_later(reservation) for account in self.accounts):
                     raise
             self._freed.clear()
             await self._freed.wait()
 
-    def settle(self, claim: Claim, money: int | None, tokens: int | None) -> None:
+    def settle(self, reservation: Reservation, money: int | None, tokens: int | None) -> None:
         """Turn a reservation into what was paid; None: not known, counted at the reservation."""
         for account in self.accounts:
-            account.money += claim.money if money is None else money
-            account.tokens += claim.tokens if tokens is None else tokens
-            account.reserved_money -= claim.money
-            account.reserved_tokens -= claim.tokens
+            account.money += reservation.money if money is None else money
+            account.tokens += reservation.tokens if tokens is None else tokens
+            account.reserved_money -= reservation.money
+            account.reserved_tokens -= reservation.tokens
         self._freed.set()
 
-    def release(self, claim: Claim) -> None:
+    def release(self, reservation: Reservation) -> None:
         """Give a reservation back: the call was not sent."""
         for account in self.accounts:
             account.calls -= 1
-            account.reserved_money -= claim.money
-            account.reserved_tokens -= claim.tokens
+            account.reserved_money -= reservation.money
+            account.reserved_tokens -= reservation.tokens
         self._freed.set()
 
 
-def open_purses(
+def open_budgets(
     campaign: Campaign, judges: Mapping[int, JudgeSettings], paid: Mapping[tuple[int, str], Paid]
-) -> tuple[Account, Mapping[int, Purse]]:
-    """The campaign's account, and a purse for each judge by its respondent number.
+) -> tuple[BudgetAccount, Mapping[int, BudgetView]]:
+    """The campaign's account, and a budget for each judge by its respondent number.
 
     `paid` is what earlier runs paid, by respondent number and model. A judge whose settings changed is another
     respondent: its own account begins anew, while those of the campaign and of the model go on.
     """
     whole = sum(paid.values(), Paid())
-    account = Account("the budget", campaign.budget, whole)
-    models: dict[str, Account] = {}
+    account = BudgetAccount("the budget", campaign.budget, whole)
+    models: dict[str, BudgetAccount] = {}
     for name, limits in campaign.model_budgets.items():
         spent = sum((one for (_, model), one in paid.items() if model == name), Paid())
-        models[name] = Account(f"the budget of model {name!r}", limits, spent)
+        models[name] = BudgetAccount(f"the budget of model {name!r}", limits, spent)
     freed = asyncio.Event()
-    purses: dict[int, Purse] = {}
+    budgets: dict[int, BudgetView] = {}
     for number, judge in judges.items():
         accounts = [account]
         if judge.name in campaign.judge_budgets:
             spent = sum((one for (respondent, _), one in paid.items() if respondent == number), Paid())
             own = campaign.judge_budgets[judge.name]
-            accounts.append(Account(f"the budget of judge {judge.name!r}", own, spent))
+            accounts.append(BudgetAccount(f"the budget of judge {judge.name!r}", own, spent))
         if judge.model in models:
             accounts.append(models[judge.model])
-        purses[number] = Purse(accounts, freed)
-    return account, purses
+        budgets[number] = BudgetView(accounts, freed)
+    return account, budgets

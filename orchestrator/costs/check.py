@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from venire.arena.campaigns import Campaign, JudgeSettings, Price
 from venire.arena.errors import InputError
 from venire.judges import PROTOCOLS
-from venire.orchestrator.costs.budget import Account, Purse
+from venire.orchestrator.costs.budget import BudgetAccount, BudgetView
 from venire.orchestrator.costs.forecast import of_judge
-from venire.orchestrator.planning.plan import PlannedCampaign, purses_of, respondents
+from venire.orchestrator.planning.plan import PlannedCampaign, budgets_left, respondents
 from venire.orchestrator.planning.plan_state import pair_judges
 from venire.orchestrator.planning.rounds import in_rounds
 from venire.storage.plans import plans
@@ -52,8 +52,8 @@ def refuse_uncovered(store: Store, campaign: Campaign, planned: PlannedCampaign,
         trials = 2 if campaign.plan.orders == "both" else 1
         often = {one.name: trials * (one.repeats or campaign.plan.repeats) for one in campaign.judges}
         groups.append([_times(one, often[one.judge]) for one in battle])
-    purses = purses_of(store, campaign, respondents(campaign))
-    poor = [_lacking(group, purses) for group in groups]
+    budgets = budgets_left(store, campaign, respondents(campaign))
+    poor = [_lacking(group, budgets) for group in groups]
     if not poor or any(one is None for one in poor):
         return
     account, asked = next(one for one in poor if one is not None)
@@ -92,16 +92,16 @@ def _times(one: _Need, trials: int) -> _Need:
     )
 
 
-def _lacking(group: Sequence[_Need], purses: Mapping[str, Purse]) -> tuple[Account, list[_Need]] | None:
+def _lacking(group: Sequence[_Need], budgets: Mapping[str, BudgetView]) -> tuple[BudgetAccount, list[_Need]] | None:
     """Whose limit keeps the last of some judges from asking, and who charges it; None where any of them can ask.
 
     A judge that cannot pay leaves the others to go on, as in a run.
     """
     left, found = list(group), None
     while left:
-        charged: dict[int, tuple[Account, list[_Need]]] = {}
+        charged: dict[int, tuple[BudgetAccount, list[_Need]]] = {}
         for one in left:
-            for account in purses[one.judge].accounts:
+            for account in budgets[one.judge].accounts:
                 charged.setdefault(id(account), (account, []))[1].append(one)
         poor = next((one for one in charged.values() if _short_of(*one) is not None), None)
         if poor is None:
@@ -110,7 +110,7 @@ def _lacking(group: Sequence[_Need], purses: Mapping[str, Purse]) -> tuple[Accou
     return found
 
 
-def _short_of(account: Account, asked: Sequence[_Need]) -> tuple[str, str] | None:
+def _short_of(account: BudgetAccount, asked: Sequence[_Need]) -> tuple[str, str] | None:
     """A limit that does not cover what some judges take, and what that is; None where all do.
 
     The last call is sent only where the limit covers its longest answer, on top of what the calls before it took.
@@ -145,7 +145,7 @@ def _dollars(nano: int) -> str:
     return f"${math.ceil(nano / 1e5) / 1e4:.4f}"
 
 
-def _told(account: Account, asked: Sequence[_Need], what: str) -> str:
+def _told(account: BudgetAccount, asked: Sequence[_Need], what: str) -> str:
     short = _short_of(account, asked)
     assert short is not None  # or it would not be poor
     limit, needed = short

@@ -19,15 +19,15 @@ from venire.storage.plans import plans
 from venire.storage.plans.usage import OnRecord, on_record
 from venire.storage.store.store import Store
 
-__all__ = ["LEAST_INSTRUCTIONS", "LEVEL", "JudgeForecast", "forecast", "of_judge"]
+__all__ = ["LEVEL", "MIN_INSTRUCTIONS", "JudgeForecast", "forecast", "of_judge"]
 
 LEVEL = 0.9
 """How often the truth should lie between low and high."""
-LEAST_INSTRUCTIONS = 5
+MIN_INSTRUCTIONS = 5
 """With trials on fewer instructions on record, defaults are the better guess."""
 
 _CHARACTERS_A_TOKEN = 4.0
-_LEAST_CHARACTERS, _MOST_CHARACTERS = 3.0, 5.0
+_MIN_CHARACTERS, _MAX_CHARACTERS = 3.0, 5.0
 """Characters of a token: code and unusual words have fewer, plain English has more."""
 _SHORT_REPLIES, _LONG_REPLIES = 70 / 250, 411 / 250
 """Recorded judges' median reasons have 70 to 411 tokens where 250 are expected."""
@@ -99,13 +99,13 @@ def of_judge(
 ) -> JudgeForecast:
     """The forecast of one judge for so many trials, which show so many characters of texts, from its own record."""
     texts = characters + trials * _frame(judge)
-    if record is not None and len(record.trials) >= LEAST_INSTRUCTIONS:
+    if record is not None and len(record.trials) >= MIN_INSTRUCTIONS:
         usage, low, expected, high = _learnt(judge, trials, texts, record, price)
         learnt = int(record.trials.sum())
     else:
         usage = _expected(judge, trials, texts, _CHARACTERS_A_TOKEN, 1.0)
-        low = _expected(judge, trials, texts, _MOST_CHARACTERS, _SHORT_REPLIES).cost(price)
-        high = _expected(judge, trials, texts, _LEAST_CHARACTERS, _LONG_REPLIES).cost(price)
+        low = _expected(judge, trials, texts, _MAX_CHARACTERS, _SHORT_REPLIES).cost(price)
+        high = _expected(judge, trials, texts, _MIN_CHARACTERS, _LONG_REPLIES).cost(price)
         expected, learnt = usage.cost(price), 0
     most = _most(judge, trials, texts, price)
     calls, given, made = round(usage.calls), round(usage.input), round(usage.output)

@@ -11,7 +11,7 @@ import numpy as np
 from venire.arena.campaigns import Campaign, JudgeSettings, Price
 from venire.arena.records import Shape
 from venire.judges import PROTOCOLS
-from venire.orchestrator.costs.budget import Account, Purse
+from venire.orchestrator.costs.budget import BudgetAccount, BudgetView
 from venire.storage.plans.plans import Answers
 from venire.storage.plans.trial_states import by_number
 from venire.storage.store.store import Store
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Asked", "JudgeCost", "Lengths", "affordable", "judge_costs", "learnt", "lengths"]
 
 _CHARACTERS_A_TOKEN = 4
-_LEAST_TRIALS = 20
+_MIN_TRIALS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def learnt(
     for one in costs:
         trials, nano = paid.get(one.judge, (0, 0))
         expected = one.costs(np.array(characters.get(one.judge, 0.0))) * trials / one.trials
-        if trials >= _LEAST_TRIALS and nano and expected:
+        if trials >= _MIN_TRIALS and nano and expected:
             ratio = float(nano / expected)
             one = replace(one, nano=one.nano * ratio, nano_a_character=one.nano_a_character * ratio)
         found.append(one)
@@ -131,13 +131,13 @@ def learnt(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asked:
-    """A list of battles as one judge is put to them: its purse, what `characters` (battles,) they show it.
+    """A list of battles as one judge is put to them: its budget, what `characters` (battles,) they show it.
 
     `left` (battles,) is the share of their trials that is not settled yet, by whichever campaign: the rest is free.
     """
 
     cost: JudgeCost
-    purse: Purse
+    budget: BudgetView
     characters: NDArray[np.float64]
     left: NDArray[np.float64]
 
@@ -148,9 +148,9 @@ def affordable(judges: Iterable[Asked]) -> tuple[int | None, str]:
     The dearest call of the list is left over, since a call is only made when its accounts cover the worst that it may
     come to.
     """
-    accounts: dict[int, tuple[Account, list[Asked]]] = {}
+    accounts: dict[int, tuple[BudgetAccount, list[Asked]]] = {}
     for one in judges:
-        for account in one.purse.accounts:
+        for account in one.budget.accounts:
             accounts.setdefault(id(account), (account, []))[1].append(one)
     least: int | None = None
     whose = ""
@@ -160,7 +160,7 @@ def affordable(judges: Iterable[Asked]) -> tuple[int | None, str]:
     return least, whose
 
 
-def _covered(account: Account, charged: Sequence[Asked]) -> int | None:
+def _covered(account: BudgetAccount, charged: Sequence[Asked]) -> int | None:
     """How many of the first battles an account covers; None: all."""
     limits, many = account.limits, len(charged[0].left)
     longest = [float(one.characters[one.left > 0.0].max(initial=0)) for one in charged]

@@ -12,7 +12,7 @@ from venire.arena.campaigns import Price
 from venire.arena.clock import Clock
 from venire.arena.errors import CallError, Fault
 from venire.arena.records import Reply, Request
-from venire.orchestrator.costs.budget import Claim, Purse
+from venire.orchestrator.costs.budget import BudgetView, Reservation
 from venire.orchestrator.lanes.limits import Load
 from venire.orchestrator.lanes.refusals import Doubt
 from venire.orchestrator.lanes.routes import Route
@@ -76,12 +76,12 @@ class Call:
     step: Step
     request: Request
     price: Price
-    purse: Purse
+    budget: BudgetView
     body: bytes
     digest: bytes
     wire: tuple[str, str | None, str, bool | None]
     """What the body is written for."""
-    claim: Claim
+    reservation: Reservation
     route: Route
     """The one taken last."""
     probed: bool = False

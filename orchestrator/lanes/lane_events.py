@@ -7,7 +7,7 @@ from math import inf
 
 from venire.arena.campaigns import Limits
 from venire.arena.errors import CallError, Fault
-from venire.orchestrator.costs.budget import Claim
+from venire.orchestrator.costs.budget import Reservation
 from venire.orchestrator.lanes.calls import Result, Step
 from venire.orchestrator.lanes.congestion import Congestion
 from venire.orchestrator.lanes.routes import Route, Way
@@ -33,9 +33,9 @@ class Telling:
         self._slowed: set[str] = set()
         self._all_wait = False
 
-    def sent(self, step: Step, way: Way, claim: Claim) -> None:
+    def sent(self, step: Step, way: Way, reservation: Reservation) -> None:
         """A call leaves."""
-        self.events.emit("call.sent", **self._of(step, way), reserved_nano=claim.money)
+        self.events.emit("call.sent", **self._of(step, way), reserved_nano=reservation.money)
 
     def ended(self, step: Step, way: Way, result: Result, cost: int | None) -> None:
         """A call was answered, failed or was given up."""

@@ -18,7 +18,7 @@ from venire.arena.errors import (
 )
 from venire.arena.records import Reply, Request
 from venire.judges.providers.tokens import worst_case
-from venire.orchestrator.costs.budget import Claim, Purse
+from venire.orchestrator.costs.budget import BudgetView, Reservation
 from venire.orchestrator.lanes.calls import Call, Result, Step, Tally, digest
 from venire.orchestrator.lanes.lane_events import Telling
 from venire.orchestrator.lanes.refusals import Doubt, Refusal, is_key_refused
@@ -154,14 +154,14 @@ class Lane:
             if worker not in self._tally.sending and worker is not asyncio.current_task():
                 worker.cancel()
 
-    async def ask(self, step: Step, request: Request, price: Price, purse: Purse) -> Reply:
-        """The reply to one step, paid from a purse, after as many attempts as it takes and the settings allow.
+    async def ask(self, step: Step, request: Request, price: Price, budget: BudgetView) -> Reply:
+        """The reply to one step, paid from a budget, after as many attempts as it takes and the settings allow.
 
         Raises CallError when the attempts are used up or the fault will not pass, LaneClosedError, StoppedError and
         BudgetReachedError when the call may not be sent, StoreError when the store has failed. Cancelled: a call that
         was on its way is on record as unanswered.
         """
-        call = self._prepare(step, request, price, purse)
+        call = self._prepare(step, request, price, budget)
         while True:
             try:
                 try:
@@ -204,13 +204,13 @@ class Lane:
             return 0.0
         return seconds
 
-    def _prepare(self, step: Step, request: Request, price: Price, purse: Purse) -> Call:
+    def _prepare(self, step: Step, request: Request, price: Price, budget: BudgetView) -> Call:
         route = self.routes.all[0]
         body = route.provider.encode(route.settings.model, request)
         tokens = worst_case(body)
         worst = max([one.cost(tokens, request.max_tokens) for one in self._prices(price)])
-        claim = Claim(max(worst, self._dearest), max(tokens + request.max_tokens, self._heaviest))
-        return Call(step, request, price, purse, body, digest(body), route.wire, claim, route)
+        reservation = Reservation(max(worst, self._dearest), max(tokens + request.max_tokens, self._heaviest))
+        return Call(step, request, price, budget, body, digest(body), route.wire, reservation, route)
 
     def _prices(self, price: Price) -> tuple[Price, ...]:
         """What a judge's calls may be charged at, by whichever route they go."""
@@ -326,7 +326,9 @@ class Lane:
         route, step, tally = way.route, call.step, self._tally
         try:
             call.write_for(route)
-            slot = await self._recorder.announce(step.trial, step.number, step.attempts + 1, route.number, call.claim)
+            slot = await self._recorder.announce(
+                step.trial, step.number, step.attempts + 1, route.number, call.reservation
+            )
         except StoreError as error:  # the run has heard of it, and lets what is in flight come in
             self._not_sent(call, way)
             raise StoppedError from error
@@ -339,7 +341,7 @@ class Lane:
         tally.retries += step.tries > 1
         result = Result(self._clock.wall())
         if self._telling.events.active:
-            self._telling.sent(call.step, way, call.claim)
+            self._telling.sent(call.step, way, call.reservation)
         start = self._clock.monotonic()
         worker = asyncio.current_task()
         tally.sending.add(worker)
@@ -366,9 +368,9 @@ class Lane:
             await self._recorder.room()
         self._check_open()
         try:
-            call.purse.reserve(call.claim)
+            call.budget.reserve(call.reservation)
         except BudgetReachedError:
-            await call.purse.reserve_when_free(call.claim)
+            await call.budget.reserve_when_free(call.reservation)
         try:
             prefix, avoided = call.step.prefix, call.avoided(self._clock) if call.step.tries else None
             if call.refused_by:
@@ -377,7 +379,7 @@ class Lane:
                 now = self.routes.take_now(prefix, call.load) if avoided is None else None
                 way = now or await self.routes.take(prefix, call.load, fresh=not call.step.tries, avoided=avoided)
         except (asyncio.CancelledError, StoppedError, LaneClosedError):  # what is not sent stays reserved nowhere
-            call.purse.release(call.claim)
+            call.budget.release(call.reservation)
             raise
         call.route, call.probed = way.route, bool(way.probe)
         try:
@@ -392,7 +394,7 @@ class Lane:
     def _not_sent(self, call: Call, way: Way) -> None:
         way.route.gate.release(way.turn)
         self._given_up(way)
-        call.purse.release(call.claim)
+        call.budget.release(call.reservation)
 
     def _leave(self, way: Way, result: Result) -> None:
         """Give the turn back, and let gate and circuit know how it went."""
@@ -439,14 +441,14 @@ class Lane:
     def _settle(self, call: Call, way: Way, result: Result, slot: int) -> None:
         """Pay for a call and hand it to the recorder."""
         cost, tokens = result.paid(way.route.settings.price or call.price)
-        call.purse.settle(call.claim, cost, tokens)
-        if tokens is not None and tokens > call.claim.tokens:
+        call.budget.settle(call.reservation, cost, tokens)
+        if tokens is not None and tokens > call.reservation.tokens:
             self._heaviest = max(self._heaviest, tokens)
-        if cost is not None and cost > max(call.claim.money, self._dearest):
+        if cost is not None and cost > max(call.reservation.money, self._dearest):
             if not self._dearest:
-                self._telling.surcharged(way.route, cost, call.claim.money)
+                self._telling.surcharged(way.route, cost, call.reservation.money)
             self._dearest = cost
-        counted = call.claim.money if cost is None else cost
+        counted = call.reservation.money if cost is None else cost
         call.step.cost += counted
         self._tally.end(way.route.name, result.fault, way.turn.waited, counted)
         if self._telling.events.active:
@@ -460,8 +462,8 @@ class Lane:
                 sent_at=result.sent_at,
                 latency=result.latency,
                 waited=way.turn.waited,
-                reserved=call.claim.money,
-                reserved_tokens=call.claim.tokens,
+                reserved=call.reservation.money,
+                reserved_tokens=call.reservation.tokens,
                 cost=cost,
                 request_digest=call.digest,
                 fault=result.fault,

@@ -12,7 +12,7 @@ from venire.arena.errors import InputError
 from venire.arena.planning import Estimates, PlanState
 from venire.arena.records import GENERATE, RECORDED, Matchup
 from venire.judges import PROTOCOLS
-from venire.orchestrator.costs.budget import Purse
+from venire.orchestrator.costs.budget import BudgetView
 from venire.orchestrator.planning.design import battles_of, crossed_of
 from venire.orchestrator.planning.expand import Design, LeftOut
 from venire.orchestrator.planning.plan_state import Field, pair_judges, payable, state_of
@@ -152,7 +152,7 @@ def has_rules(stop: StopSettings) -> bool:
 
 
 def _battles(
-    field: Field, elo: Mapping[str, float], purses: Mapping[str, Purse], estimates: Estimates | None
+    field: Field, elo: Mapping[str, float], budgets: Mapping[str, BudgetView], estimates: Estimates | None
 ) -> Design:
     """The first battles by the campaign's first policy, at most as many as the budget pays for, but one at least."""
     campaign = field.campaign
@@ -162,7 +162,7 @@ def _battles(
     )
     if not picks:
         raise InputError(f"{campaign.path}: policy {phase.policy!r} finds no battle to ask: are all texts equal?")
-    count, _ = payable(field, picks, field.costs, purses)
+    count, _ = payable(field, picks, field.costs, budgets)
     return battles_of(picks[: max(1, count)], elo, field.instructions, field.models, phase.name)
 
 
@@ -174,12 +174,12 @@ def choose_first(
     store: Store,
     campaign: Campaign,
     prices: Mapping[str, Price],
-    purses: Mapping[str, Purse],
+    budgets: Mapping[str, BudgetView],
     estimates: Estimates | None = None,
 ) -> tuple[Design, Answers, Mapping[str, Recording]]:
     """What is asked: of judges about the completions that are there, of contestants all instructions that are drawn.
 
-    And the judgments on record by judge. `prices` and `purses` are by judge name, `estimates` what is known
+    And the judgments on record by judge. `prices` and `budgets` are by judge name, `estimates` what is known
     before the first verdict. Raises InputError for whatever makes a plan impossible.
     """
     if asks_contestants(campaign):
@@ -201,7 +201,7 @@ def choose_first(
     else:
         drawn = _common(campaign, state.models, answers, np.random.default_rng(campaign.seed))
         field = Field(store, campaign, state.models, drawn, answers, recordings, prices)
-        chosen = replace(_battles(field, state.elo, purses, estimates), left_out=left_out)
+        chosen = replace(_battles(field, state.elo, budgets, estimates), left_out=left_out)
     _refuse_without_reference(campaign, chosen, answers)
     taken = [
         tell(

@@ -11,7 +11,7 @@ from venire.arena.keys import respondent_key
 from venire.arena.planning import Estimates, PlanState
 from venire.arena.records import Respondent, Shape
 from venire.judges import PROTOCOLS
-from venire.orchestrator.costs.budget import Paid, Purse, open_purses
+from venire.orchestrator.costs.budget import BudgetView, Paid, open_budgets
 from venire.orchestrator.planning.amending import rounds_stay
 from venire.orchestrator.planning.design import read_design, write_design
 from venire.orchestrator.planning.expand import Design, expand
@@ -27,10 +27,10 @@ from venire.storage.store.store import Store
 __all__ = [
     "PlannedCampaign",
     "PlannedRound",
+    "budgets_left",
     "judges_pairs",
     "paid_so_far",
     "plan_campaign",
-    "purses_of",
     "rates_models",
     "respondents",
     "write_round",
@@ -95,13 +95,13 @@ def plan_campaign(
     judges = respondents(campaign)
     known = plans.find_campaign(store, campaign.name)
     planned = known is not None and known.planned and known.settings == campaign.settings
-    purses = purses_of(store, campaign, judges)
+    budgets = budgets_left(store, campaign, judges)
     stays = known is not None and (planned or _goes_on(store, campaign, known, judges))
     if known is not None and stays and not (_may_grow(campaign) and _has_grown(store, campaign, known, amend=amend)):
         _refuse_other_prompts(store, campaign, known.id, judges)
         numbers = plans.register(store, campaign, judges, _texts(judges), plan_stays=True)
     else:
-        chosen, answers, recordings = choose_first(store, campaign, prices or {}, purses, estimates)
+        chosen, answers, recordings = choose_first(store, campaign, prices or {}, budgets, estimates)
         numbers = plans.register(store, campaign, judges, _texts(judges))
         known = plans.find_campaign(store, campaign.name)
         assert known is not None  # registered above
@@ -116,9 +116,9 @@ def _read(row: plans.Round) -> PlannedRound:
     return PlannedRound(row.number, row.phase, row.policy, row.trials, row.equal_texts, read_design(row.design))
 
 
-def purses_of(
+def budgets_left(
     store: Store, campaign: Campaign, judges: Sequence[tuple[JudgeSettings, Respondent]]
-) -> Mapping[str, Purse]:
+) -> Mapping[str, BudgetView]:
     """What each judge of a campaign can still spend, by name, with what was paid so far taken off."""
     known = plans.find_campaign(store, campaign.name)
     numbers = {}
@@ -126,7 +126,7 @@ def purses_of(
         found = store.read("respondent_id", respondent_key=respondent_key(respondent))
         numbers[found[0][0] if found else -place] = judge
     paid = {} if known is None else paid_so_far(store, known.id)
-    return {numbers[number].name: purse for number, purse in open_purses(campaign, numbers, paid)[1].items()}
+    return {numbers[number].name: budget for number, budget in open_budgets(campaign, numbers, paid)[1].items()}
 
 
 def paid_so_far(store: Store, campaign: int) -> Mapping[tuple[int, str], Paid]:
@@ -193,7 +193,7 @@ def _has_grown(store: Store, campaign: Campaign, known: plans.Known, *, amend: b
     if known.calls and not amend:
         return False
     before = read_design(plans.rounds(store, known.id)[0].design)
-    now = choose_first(store, campaign, {}, purses_of(store, campaign, respondents(campaign)))[0]
+    now = choose_first(store, campaign, {}, budgets_left(store, campaign, respondents(campaign)))[0]
     return _made_of(now) != _made_of(before)
 
 

@@ -15,7 +15,7 @@ from venire.arena.keys import respondent_key
 from venire.arena.planning import Estimates, JudgeHabit, Pick, PlanState
 from venire.arena.records import Shape
 from venire.judges import PROTOCOLS
-from venire.orchestrator.costs.budget import Purse
+from venire.orchestrator.costs.budget import BudgetView
 from venire.orchestrator.costs.model import Asked, JudgeCost, Lengths, affordable, judge_costs, lengths
 from venire.orchestrator.planning.expand import Design
 from venire.orchestrator.planning.recorded import Recording
@@ -130,19 +130,19 @@ class Field:
 
 
 def payable(
-    field: Field, picks: Sequence[Pick], costs: Iterable[JudgeCost], purses: Mapping[str, Purse]
+    field: Field, picks: Sequence[Pick], costs: Iterable[JudgeCost], budgets: Mapping[str, BudgetView]
 ) -> tuple[int, str]:
     """How many of the first battles chosen the budgets cover at these costs, and whose does not cover more ("": all).
 
-    `purses` by judge name.
+    `budgets` by judge name.
     """
     models, instructions = field.places
     battles = _codes([(models[one.model_a], models[one.model_b], instructions[str(one.instruction)]) for one in picks])
-    asked = [(one, purses[one.judge]) for one in costs]
-    if all(account.limits == Budget() for _, purse in asked for account in purse.accounts):
+    asked = [(one, budgets[one.judge]) for one in costs]
+    if all(account.limits == Budget() for _, budget in asked for account in budget.accounts):
         return len(picks), ""
     count, whose = affordable(
-        [Asked(one, purse, field.characters(one, battles), field.left(one, battles)) for one, purse in asked]
+        [Asked(one, budget, field.characters(one, battles), field.left(one, battles)) for one, budget in asked]
     )
     return (len(picks) if count is None else count), whose
 

@@ -18,12 +18,12 @@ from venire.arena.battles import Battles
 from venire.arena.campaigns import Campaign, PhaseSettings, Price
 from venire.arena.planning import Estimates, Look, Steering
 from venire.arena.records import RECORDED
-from venire.orchestrator.costs.budget import Purse
+from venire.orchestrator.costs.budget import BudgetView
 from venire.orchestrator.costs.model import Asked, JudgeCost, affordable, learnt
 from venire.orchestrator.planning.design import battles_of, crossed_of
 from venire.orchestrator.planning.expand import Design, LeftOut
 from venire.orchestrator.planning.first_round import crosses, has_rules, own_gaps, wanted
-from venire.orchestrator.planning.plan import PlannedCampaign, purses_of, respondents, write_round
+from venire.orchestrator.planning.plan import PlannedCampaign, budgets_left, respondents, write_round
 from venire.orchestrator.planning.plan_state import Field, pair_judges, payable, state_of
 from venire.orchestrator.planning.recorded import read_recordings
 from venire.orchestrator.policies import POLICIES
@@ -160,9 +160,9 @@ class Rounds:
         if len(models) < 2:
             return None
         asked = field.asked((one.design for one in self.planned.rounds), group)
-        purses, names = self._purses(), tuple(group) or pair_judges(self._campaign)
+        budgets, names = self._budgets(), tuple(group) or pair_judges(self._campaign)
         costs, shown = self._costs(names, asked)
-        who, whose = _able(names, costs, shown, purses)
+        who, whose = _able(names, costs, shown, budgets)
         while who:
             costs = [one for one in costs if one.judge in who]
             expected = [one for one in field.costs if one.judge in who]
@@ -177,12 +177,12 @@ class Rounds:
             number = wanted(self._campaign, phase, self._done(phase, group), look.battles)
             picks = policy.choose(state, phase, number, rng)
             # as many as the budgets cover, so that none is left half judged
-            count, whose = payable(field, picks, costs, purses)
+            count, whose = payable(field, picks, costs, budgets)
             if count or not picks:
                 drawn = {one.instruction for one in picks[:count]}
                 on = [one for one in field.instructions if one in drawn]
                 return self._design(battles_of(picks[:count], elo, on, models, phase.name), who)
-            who = tuple(name for name in who if all(one.whose != whose for one in purses[name].accounts))
+            who = tuple(name for name in who if all(one.whose != whose for one in budgets[name].accounts))
         self.stopped = f"{whose} covers no further battle"
         self.short = phase.battles is not None or crosses(phase.policy)
         return None
@@ -201,8 +201,8 @@ class Rounds:
         rows = self._store.read("paid_of_battles", campaign=self.planned.id)
         return list(learnt(costs, shown, {name: (trials, nano) for name, trials, nano in rows})), shown
 
-    def _purses(self) -> Mapping[str, Purse]:
-        return purses_of(self._store, self._campaign, respondents(self._campaign))
+    def _budgets(self) -> Mapping[str, BudgetView]:
+        return budgets_left(self._store, self._campaign, respondents(self._campaign))
 
     def _append(self, design: Design) -> PlannedCampaign:
         numbers = {judge.name: number for number, judge in self.planned.judges.items()}
@@ -219,13 +219,13 @@ class Rounds:
 
 
 def _able(
-    names: Sequence[str], costs: Sequence[JudgeCost], shown: Mapping[str, float], purses: Mapping[str, Purse]
+    names: Sequence[str], costs: Sequence[JudgeCost], shown: Mapping[str, float], budgets: Mapping[str, BudgetView]
 ) -> tuple[tuple[str, ...], str]:
     """The judges that can pay for a battle such as those before, and whose limit the first that cannot has reached."""
     poor = {}
     for one in costs:
         usual = np.array([shown.get(one.judge, 0.0)])
-        count, whose = affordable([Asked(one, purses[one.judge], usual, np.ones(1))])
+        count, whose = affordable([Asked(one, budgets[one.judge], usual, np.ones(1))])
         if count == 0:
             poor[one.judge] = whose
     return tuple(name for name in names if name not in poor), next(iter(poor.values()), "")

@@ -24,9 +24,9 @@ __all__ = [
     "Stop",
     "end_of",
     "first_of",
+    "gc_paused",
     "keep_end",
     "rescued",
-    "seldom_collected",
 ]
 
 GRACE_SECONDS = 30.0
@@ -94,7 +94,7 @@ _OBJECTS = 50_000
 
 
 @contextmanager
-def seldom_collected() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """Look for garbage in cycles less often: calls leave next to none, and looking took a tenth of their time."""
     before = gc.get_threshold()
     gc.set_threshold(_OBJECTS, *before[1:])

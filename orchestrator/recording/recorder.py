@@ -12,20 +12,20 @@ from typing import Any, NamedTuple
 
 from venire.arena.errors import Fault, InputError, StoreError
 from venire.arena.records import Reply, Verdict
-from venire.orchestrator.costs.budget import Claim
+from venire.orchestrator.costs.budget import Reservation
 from venire.storage.store.store import Store
 from venire.storage.store.writer import Hold, Writer
 
 __all__ = ["AttemptRecord", "Recorder", "verdict_columns"]
 
 
-_LEAST_SPILL = 1 << 20
+_MIN_SPILL = 1 << 20
 """Bytes set aside for what the store cannot take, at least."""
 
 _LOOK_EVERY = 4
 """Calls between two looks at whether the store is in its place."""
 
-_MOST_GROUP = 10_000
+_MAX_GROUP = 10_000
 """Waiting rows that space is set aside for, at most: each call among them has a slot of the journal."""
 
 
@@ -93,8 +93,8 @@ class Recorder:
         workers: int = 0,
         bytes_a_row: int = 4096,
     ) -> None:
-        if not 1 <= group_rows <= _MOST_GROUP:
-            raise InputError(f"group_rows is {group_rows:,}: give 1 to {_MOST_GROUP:,} rows to be written at once")
+        if not 1 <= group_rows <= _MAX_GROUP:
+            raise InputError(f"group_rows is {group_rows:,}: give 1 to {_MAX_GROUP:,} rows to be written at once")
         self._store = store
         self._campaign = campaign
         self._reading = reading
@@ -103,7 +103,7 @@ class Recorder:
         self._on_error = on_error
         self._freed = asyncio.Event()
         rows = group_rows + 2 * workers
-        spill_bytes = max(_LEAST_SPILL, rows * bytes_a_row)
+        spill_bytes = max(_MIN_SPILL, rows * bytes_a_row)
         self._journal = store.begin_journal(campaign, workers=workers, spill_bytes=spill_bytes)
         self._holds: set[Hold] = set()
         self._ending = asyncio.Event()
@@ -183,7 +183,7 @@ class Recorder:
             request.released.set()
             self._holds.discard(request)
 
-    async def announce(self, trial: int, step: int, number: int, lane: int, claim: Claim) -> int:
+    async def announce(self, trial: int, step: int, number: int, lane: int, reservation: Reservation) -> int:
         """Put a call on the campaign's account before it is sent; returns the slot that its attempt gives back.
 
         Raises StoreError when the store is not in its place any more.
@@ -195,7 +195,7 @@ class Recorder:
             if self._displaced is not None:
                 raise StoreError(self._displaced)
             self._release()
-            slot = self._journal.announce(trial, step, number, lane, claim.money, claim.tokens)
+            slot = self._journal.announce(trial, step, number, lane, reservation.money, reservation.tokens)
             if self._strict:
                 await self._sync_slot(slot)
         except StoreError as error:

@@ -12,7 +12,7 @@ from venire.arena.keys import respondent_key
 from venire.arena.records import Outcome, Reply, Request
 from venire.judges import PROTOCOLS
 from venire.judges.orientation import orient
-from venire.orchestrator.costs.budget import Purse
+from venire.orchestrator.costs.budget import BudgetView
 from venire.orchestrator.costs.long_input import fitting
 from venire.orchestrator.lanes.calls import Step
 from venire.orchestrator.lanes.live import Lane
@@ -27,11 +27,11 @@ __all__ = ["Asking"]
 
 
 class Asking:
-    """Asks trials of a campaign; `purses` by respondent number. Counters are of the round that was begun last."""
+    """Asks trials of a campaign; `budgets` by respondent number. Counters are of the round that was begun last."""
 
-    def __init__(self, campaign: Campaign, purses: Mapping[int, Purse], clock: Clock, events: Events) -> None:
+    def __init__(self, campaign: Campaign, budgets: Mapping[int, BudgetView], clock: Clock, events: Events) -> None:
         self._keys = {judge.name: respondent_key(one) for judge, one in respondents(campaign)}
-        self._purses, self._clock, self._events = purses, clock, events
+        self._budgets, self._clock, self._events = budgets, clock, events
         self._recorder: Recorder | None = None
         self.settled = self.failed = 0
 
@@ -48,13 +48,13 @@ class Asking:
         assert self._recorder is not None  # a round was begun
         protocol = PROTOCOLS[judge.protocol].talk
         trial, material = stage(pending, self._keys[judge.name], judge.protocol)
-        start, purse = self._clock.monotonic(), self._purses[pending.respondent]
+        start, budget = self._clock.monotonic(), self._budgets[pending.respondent]
         steps: list[Step] = []
 
         def ask(number: int, request: Request) -> Awaitable[Reply]:
             attempts = pending.attempts.get(number, 0)
             steps.append(Step(pending.id, pending.key, number, attempts, pending.instruction_number, judge.name))
-            return lane.ask(steps[-1], request, price, purse)
+            return lane.ask(steps[-1], request, price, budget)
 
         def cost() -> int:
             return pending.cost + sum([step.cost for step in steps])

@@ -16,7 +16,7 @@ from venire.arena.clock import Clock
 from venire.arena.errors import BudgetReachedError, StoreError
 from venire.judges.parsing import PARSER
 from venire.judges.providers.base import Provider
-from venire.orchestrator.costs.budget import open_purses
+from venire.orchestrator.costs.budget import open_budgets
 from venire.orchestrator.lanes.accounts import accepted_routes, open_gates, register_routes
 from venire.orchestrator.lanes.calls import Tally
 from venire.orchestrator.lanes.lane_events import Telling
@@ -33,9 +33,9 @@ from venire.orchestrator.recording.ending import (
     Stop,
     end_of,
     first_of,
+    gc_paused,
     keep_end,
     rescued,
-    seldom_collected,
 )
 from venire.orchestrator.recording.events import Events
 from venire.orchestrator.recording.recorder import Recorder
@@ -93,7 +93,7 @@ async def run_campaign(
     following = Following(more, events, on_look)
     writing = {"group_rows": group_rows, "group_seconds": group_seconds, "inline": inline}
     run = _Run(store, campaign, planned, clock, stop or Stop(), warn, events, following, on_start, writing)
-    with seldom_collected():
+    with gc_paused():
         return await run.go(providers, prices, progress)
 
 
@@ -122,7 +122,7 @@ class _Run:
         self.tally = Tally()
         self.out_of_budget: dict[int, str] = {}
         """Respondents whose next call a budget does not cover, and the sentence that says which."""
-        self.nobody_can_pay = asyncio.Event()
+        self.all_budgets_exhausted = asyncio.Event()
         """No further trial of the round is begun; those that were are asked to their end, as far as can be paid."""
         self.halt = asyncio.Event()
         """No further call is sent."""
@@ -130,8 +130,8 @@ class _Run:
         """The store has failed, or is not in its place any more."""
         self.broken: StoreError | None = None
         self.issued: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
-        self.account, self.purses = open_purses(campaign, planned.judges, paid_so_far(store, planned.id))
-        self.asking = Asking(campaign, self.purses, clock, events)
+        self.account, self.budgets = open_budgets(campaign, planned.judges, paid_so_far(store, planned.id))
+        self.asking = Asking(campaign, self.budgets, clock, events)
         self.before = self.account.money
         screen(store)
         with store.commit() as commit:
@@ -204,7 +204,7 @@ class _Run:
             if self.stop.gently.is_set():
                 break
             self.halt.clear()
-            self.nobody_can_pay.clear()
+            self.all_budgets_exhausted.clear()
         summary = self._summary()
         if summary.ending in (Ending.BUDGET, Ending.LANE_CLOSED) and not self.following.asked:
             await beside(self._tick(progress), self.following.look(self.planned))
@@ -327,7 +327,7 @@ class _Run:
 
     def _hire(self, start: Callable[[], None], feed: Feed, lane: Lane) -> None:
         """Let another worker take the place of one whose call waits to be repeated, where there is more to ask."""
-        if lane.wants_worker and not feed.empty and not self.halt.is_set() and not self.nobody_can_pay.is_set():
+        if lane.wants_worker and not feed.empty and not self.halt.is_set() and not self.all_budgets_exhausted.is_set():
             start()
 
     async def _stop_gently(self) -> None:
@@ -338,7 +338,7 @@ class _Run:
 
     async def _end_unpaid(self) -> None:
         """Wait no longer than this for what was begun when nobody could pay for more: it may be held for hours."""
-        await self.nobody_can_pay.wait()
+        await self.all_budgets_exhausted.wait()
         await self.clock.sleep(_UNPAID_SECONDS)
         self._halt()
 
@@ -358,7 +358,7 @@ class _Run:
 
     async def _worker(self, feed: Feed, lane: Lane, prices: Mapping[str, Price]) -> None:
         """Ask one trial after another, until there are none or there is a reason to stop."""
-        while not (self.halt.is_set() or self.nobody_can_pay.is_set()) and lane.closed is None:
+        while not (self.halt.is_set() or self.all_budgets_exhausted.is_set()) and lane.closed is None:
             if lane.spares(asyncio.current_task()):
                 return
             try:
@@ -392,7 +392,7 @@ class _Run:
             if set(np.unique(self.pending.respondents).tolist()) <= self.out_of_budget.keys():
                 if self.events.active:
                     self.events.emit("budget.reached", why=why)
-                self.nobody_can_pay.set()
+                self.all_budgets_exhausted.set()
 
     def statistics(self) -> Statistics:
         """The counters of this run, frozen."""

@@ -216,15 +216,15 @@ def _first_reply_wins_off() -> None:
 
 def _reservation_released_twice() -> None:
     """A settled call gives its reservation back twice."""
-    purse = venire.orchestrator.costs.budget.Purse
-    settle = purse.settle
+    view = venire.orchestrator.costs.budget.BudgetView
+    settle = view.settle
 
-    def settled(self: Any, claim: Any, *words: Any) -> None:
-        settle(self, claim, *words)
+    def settled(self: Any, reservation: Any, *words: Any) -> None:
+        settle(self, reservation, *words)
         for account in self.accounts:
-            account.reserved_money -= claim.money
+            account.reserved_money -= reservation.money
 
-    purse.settle = settled
+    view.settle = settled
 
 
 def _replies_dropped() -> None:

@@ -10,14 +10,14 @@ from venire.arena.battles import Battles
 from venire.arena.campaigns import StopSettings
 from venire.arena.errors import InputError
 from venire.arena.planning import Steering
-from venire.feedback import Steerer
+from venire.feedback import RatingFeedback
 from venire.ratings.data.merging import select
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import rate
 
 
 def steerer(table: Battles, *more: str) -> Steering:
-    return Steerer((*table.models, *more), StopSettings(half_width=50.0))
+    return RatingFeedback((*table.models, *more), StopSettings(half_width=50.0))
 
 
 def test_estimates_are_finite_for_every_model_with_a_verdict() -> None:
@@ -61,14 +61,14 @@ def test_a_look_knows_what_was_spent_and_stops_by_its_rule() -> None:
 
 def test_a_rule_that_can_never_hold_is_refused_before_anything_is_asked() -> None:
     with pytest.raises(InputError, match="top is 3, of 3 models"):
-        Steerer(("a", "b", "c"), StopSettings(top=3))
+        RatingFeedback(("a", "b", "c"), StopSettings(top=3))
 
 
 def test_looks_at_pairs_that_a_policy_chose_are_those_of_all_pairs_alike() -> None:
     table = campaign(5, instructions=100)
     for even, method in ((False, "bradley-terry"), (True, "even-pairs")):
         board = rate(table, method, Options())
-        rows = Steerer(table.models, StopSettings(), even).look(table, 0).models
+        rows = RatingFeedback(table.models, StopSettings(), even).look(table, 0).models
         assert np.allclose([one.elo or 0.0 for one in rows], board.ratings.elo, rtol=0.0, atol=1e-9)
         assert np.allclose([one.se or 0.0 for one in rows], board.se, rtol=0.0, atol=1e-9)
         assert all((one.high or 0.0) - (one.elo or 0.0) >= 1.96 * (one.se or 0.0) for one in rows)

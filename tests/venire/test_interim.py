@@ -17,7 +17,7 @@ from venire.arena.battles import Statistics
 from venire.arena.campaigns import StopSettings
 from venire.arena.planning import Look
 from venire.configs.loading import load_campaign
-from venire.feedback import Steerer
+from venire.feedback import RatingFeedback
 from venire.live.client import Owner
 from venire.ratings.data.merging import select
 from venire.render.interim import look_of, looks_json, rounds_json, show_looks, stops_when, told_look
@@ -30,7 +30,7 @@ Write = Callable[..., Path]
 def looks(count: int) -> list[tuple[int, Look]]:
     """So many looks at growing parts of one campaign, and one model that is never judged."""
     table = campaign(1, instructions=60)
-    steerer = Steerer((*table.models, "never[b]\x1b"), StopSettings(top=2))
+    steerer = RatingFeedback((*table.models, "never[b]\x1b"), StopSettings(top=2))
     parts = [select(table, table.instruction < 60 * (number + 1) // count) for number in range(count)]
     return [(number, steerer.look(part, 2_500_000 * number)) for number, part in enumerate(parts, start=1)]
 

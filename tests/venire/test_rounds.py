@@ -20,7 +20,7 @@ import venire
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import CallError, Fault, InputError, StoreError
 from venire.arena.records import Reply
-from venire.feedback import Steerer
+from venire.feedback import RatingFeedback
 from venire.forecasts.intervals import PlanWidths, plan_widths
 from venire.orchestrator.recording.ending import CampaignSummary, Ending
 from venire.orchestrator.recording.events import Event, Events
@@ -339,13 +339,13 @@ def test_judges_are_matched_by_what_the_others_said_where_gaps_come_from_verdict
     plan = SCREEN + "[[plan.phase]]\nname = 'judge'\npolicy = 'widest-gap'\nmatchups = 5\ncoverage = 1.0\n"
     path = write(plan, judges=judges)
     heard: list[tuple[str, ...]] = []
-    estimate = Steerer.estimate
+    estimate = RatingFeedback.estimate
 
-    def noted(self: Steerer, battles: Any) -> Any:
+    def noted(self: RatingFeedback, battles: Any) -> Any:
         heard.append(battles.judges)
         return estimate(self, battles)
 
-    monkeypatch.setattr(Steerer, "estimate", noted)
+    monkeypatch.setattr(RatingFeedback, "estimate", noted)
     lines = (path.parent / "elo.csv").read_text(encoding="utf-8").splitlines()
     (path.parent / "elo.csv").write_text("\n".join(lines[:-1]), encoding="utf-8")  # one model has none
     summary = go(path)

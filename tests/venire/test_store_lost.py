@@ -33,7 +33,7 @@ from venire import cli
 from venire.orchestrator.run import campaign
 from venire.orchestrator.recording import recorder
 from venire.storage.store import store
-recorder._LEAST_SPILL, store.LEAST_SLOTS = 1, 1000  # so that the log is the longest file
+recorder._MIN_SPILL, store.LEAST_SLOTS = 1, 1000  # so that the log is the longest file
 session.Session.run.__kwdefaults__["group_rows"] = 40
 real, room = campaign._Run._round, int(sys.argv.pop())
 

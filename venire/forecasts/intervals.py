@@ -157,10 +157,10 @@ def _estimates(session: Session, found: Belief) -> Estimates | None:
     """What adaptive policies are told of verdicts: nothing, where there are none or a reference says more."""
     if found.source != "verdicts":
         return None
-    from venire.feedback import Steerer
+    from venire.feedback import RatingFeedback
 
     models = session.planned.design.models
-    return Steerer(models, StopSettings()).estimate(frames.battles(session.store, session.planned.id))
+    return RatingFeedback(models, StopSettings()).estimate(frames.battles(session.store, session.planned.id))
 
 
 def _whole(

@@ -18,7 +18,7 @@ from venire.storage.plans.interim import read
 from venire.storage.store.store import Store
 
 __all__ = [
-    "LEAST_INSTRUCTIONS",
+    "MIN_INSTRUCTIONS",
     "look_of",
     "looks_json",
     "rounds_json",
@@ -36,7 +36,7 @@ _MOST_MODELS = 40
 
 _STARVED_TOLD = 5
 
-LEAST_INSTRUCTIONS = 20
+MIN_INSTRUCTIONS = 20
 """As `ratings.stopping`, which brings scipy: below it errors by instruction are too uncertain for a width."""
 
 
@@ -131,8 +131,8 @@ def told_look(look: Look, phase: str = "", number: int | None = None) -> str:
     """What is known after a round, in a line."""
     head = "" if number is None else f"round {number}{f' ({phase})' if phase else ''}: "
     width = ", no interval yet" if look.half_width is None else f", intervals within {look.half_width:.0f} points"
-    if look.half_width is None and look.instructions < LEAST_INSTRUCTIONS:
-        width += f" (fewer than {LEAST_INSTRUCTIONS} instructions)"
+    if look.half_width is None and look.instructions < MIN_INSTRUCTIONS:
+        width += f" (fewer than {MIN_INSTRUCTIONS} instructions)"
     left = "" if look.open is None else f", {counted(look.open, 'pair')} open"
     return (
         f"{head}{counted(look.battles, 'battle')} judged{width}{left}, {money(look.nano)} spent{_starved(look.models)}"

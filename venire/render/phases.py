@@ -39,10 +39,10 @@ def rounds_of(
     if not in_rounds(campaign):
         return None
     if steering is None:
-        from venire.feedback import Steerer  # and scipy, 65 MB that a plan of one round does without
+        from venire.feedback import RatingFeedback  # and scipy, 65 MB that a plan of one round does without
 
         chosen = any(POLICIES[phase.policy].adaptive for phase in campaign.plan.phases)
-        steering = Steerer(planned.design.models, campaign.plan.stop, even=chosen)
+        steering = RatingFeedback(planned.design.models, campaign.plan.stop, even=chosen)
     rounds = Rounds(store, campaign, planned, steering, prices)
     if not frames.progress(store, planned.id).missing:
         rounds()

@@ -16,7 +16,7 @@ from venire.orchestrator.planning.generation import generation
 from venire.orchestrator.planning.plan import judges_pairs
 from venire.orchestrator.planning.recorded import Replayed
 from venire.render.forecast import forecast_json, show_forecast
-from venire.render.interim import LEAST_INSTRUCTIONS
+from venire.render.interim import MIN_INSTRUCTIONS
 from venire.render.long_input import show_long_forecast
 from venire.render.phases import phases_json, show_phases
 from venire.render.screen import money, plain
@@ -105,11 +105,11 @@ def _too_few(session: Session) -> Iterator[str]:
     if many == 1:
         yield (
             "a single instruction: no rating or consistency will have an interval, and all of them are of this one "
-            f"text; [plan] instructions = {LEAST_INSTRUCTIONS} or more gives intervals that hold"
+            f"text; [plan] instructions = {MIN_INSTRUCTIONS} or more gives intervals that hold"
         )
-    if many < LEAST_INSTRUCTIONS and (stop.half_width is not None or stop.top is not None or stop.ranks):
+    if many < MIN_INSTRUCTIONS and (stop.half_width is not None or stop.top is not None or stop.ranks):
         yield (
-            f"rules of [plan.stop] about widths and ranks need {LEAST_INSTRUCTIONS} instructions, and this plan has "
+            f"rules of [plan.stop] about widths and ranks need {MIN_INSTRUCTIONS} instructions, and this plan has "
             f"{many}: they will never end it"
         )
 

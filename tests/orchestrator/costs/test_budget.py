@@ -1,4 +1,4 @@
-"""The purse: what is spent and what is set aside together never pass the limits."""
+"""The budget: what is spent and what is set aside together never pass the limits."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from hypothesis import strategies as st
 from venire.arena.campaigns import Budget
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import BudgetReachedError
-from venire.orchestrator.costs.budget import Account, Claim, Paid, Purse
+from venire.orchestrator.costs.budget import BudgetAccount, BudgetView, Paid, Reservation
 
 money = st.integers(0, 10**12)
 """Nano-dollars."""
 
 
 class One:
-    """A purse with one account, and short ways to ask it for money alone."""
+    """A budget view with one account, and short ways to ask it for money alone."""
 
     def __init__(self, limits: Budget, *, spent: int = 0, calls: int = 0) -> None:
-        self.account = Account("the budget", limits, Paid(calls, spent))
-        self.purse = Purse([self.account])
+        self.account = BudgetAccount("the budget", limits, Paid(calls, spent))
+        self.budget_view = BudgetView([self.account])
 
     @property
     def spent(self) -> int:
@@ -38,16 +38,16 @@ class One:
         return self.account.calls
 
     def reserve(self, worst: int) -> None:
-        self.purse.reserve(Claim(worst))
+        self.budget_view.reserve(Reservation(worst))
 
     async def reserve_when_free(self, worst: int) -> None:
-        await self.purse.reserve_when_free(Claim(worst))
+        await self.budget_view.reserve_when_free(Reservation(worst))
 
     def settle(self, worst: int, paid: int | None) -> None:
-        self.purse.settle(Claim(worst), paid, 0)
+        self.budget_view.settle(Reservation(worst), paid, 0)
 
     def release(self, worst: int) -> None:
-        self.purse.release(Claim(worst))
+        self.budget_view.release(Reservation(worst))
 
 
 @settings(deadline=None, max_examples=200)
@@ -65,7 +65,7 @@ def test_no_interleaving_of_calls_passes_a_limit_and_none_is_refused_that_fits(
         before = min(before, limit)
     if most_calls is not None:
         calls_before = min(calls_before, most_calls)
-    purse = One(Budget(most_calls, limit), spent=before, calls=calls_before)
+    budget_view = One(Budget(most_calls, limit), spent=before, calls=calls_before)
     spent, calls = before, calls_before
     open_: list[int] = []
     for action in data.draw(st.lists(st.sampled_from(["reserve", "settle", "unknown", "release"]), max_size=60)):
@@ -74,68 +74,68 @@ def test_no_interleaving_of_calls_passes_a_limit_and_none_is_refused_that_fits(
             fits = (most_calls is None or calls < most_calls) and (limit is None or spent + sum(open_) + worst <= limit)
             if not fits:
                 with pytest.raises(BudgetReachedError):
-                    purse.reserve(worst)
+                    budget_view.reserve(worst)
             else:
-                purse.reserve(worst)
+                budget_view.reserve(worst)
                 open_.append(worst)
                 calls += 1
         elif open_:
             worst = open_.pop(data.draw(st.integers(0, len(open_) - 1)))
             if action == "release":
-                purse.release(worst)
+                budget_view.release(worst)
                 calls -= 1
             else:
                 paid = None if action == "unknown" else data.draw(st.integers(0, worst))
-                purse.settle(worst, paid)
+                budget_view.settle(worst, paid)
                 spent += worst if paid is None else paid
-        assert (purse.spent, purse.reserved, purse.calls) == (spent, sum(open_), calls)
-        assert limit is None or purse.spent + purse.reserved <= limit
-        assert most_calls is None or purse.calls <= most_calls
-        assert {type(purse.spent), type(purse.reserved), type(purse.calls)} == {int}
+        assert (budget_view.spent, budget_view.reserved, budget_view.calls) == (spent, sum(open_), calls)
+        assert limit is None or budget_view.spent + budget_view.reserved <= limit
+        assert most_calls is None or budget_view.calls <= most_calls
+        assert {type(budget_view.spent), type(budget_view.reserved), type(budget_view.calls)} == {int}
 
 
 def test_the_last_nano_dollar_may_be_spent_and_not_one_more() -> None:
-    purse = One(Budget(money=100), spent=40)
-    purse.reserve(60)
-    purse.reserve(0)
+    budget_view = One(Budget(money=100), spent=40)
+    budget_view.reserve(60)
+    budget_view.reserve(0)
     with pytest.raises(BudgetReachedError, match=r"does not cover the next call"):
-        purse.reserve(1)
+        budget_view.reserve(1)
 
 
 def test_the_limit_of_calls_is_exact_and_counts_those_of_earlier_runs() -> None:
-    purse = One(Budget(calls=5), calls=3)
-    purse.reserve(1)
-    purse.reserve(1)
+    budget_view = One(Budget(calls=5), calls=3)
+    budget_view.reserve(1)
+    budget_view.reserve(1)
     with pytest.raises(BudgetReachedError, match="5 calls"):
-        purse.reserve(1)
-    purse.settle(1, 1)
+        budget_view.reserve(1)
+    budget_view.settle(1, 1)
     with pytest.raises(BudgetReachedError):
-        purse.reserve(1)
-    purse.release(1)
-    purse.reserve(1)
+        budget_view.reserve(1)
+    budget_view.release(1)
+    budget_view.reserve(1)
 
 
 def test_a_refused_call_sets_nothing_aside() -> None:
-    purse = One(Budget(money=10))
+    budget_view = One(Budget(money=10))
     with pytest.raises(BudgetReachedError):
-        purse.reserve(11)
-    assert (purse.spent, purse.reserved, purse.calls) == (0, 0, 0)
+        budget_view.reserve(11)
+    assert (budget_view.spent, budget_view.reserved, budget_view.calls) == (0, 0, 0)
 
 
 def test_a_call_of_unknown_cost_counts_at_its_reservation_and_a_known_one_at_its_cost() -> None:
-    purse = One(Budget(money=100))
-    purse.reserve(50)
-    purse.reserve(50)
-    purse.settle(50, None)
-    purse.settle(50, 7)
-    assert (purse.spent, purse.reserved) == (57, 0)
+    budget_view = One(Budget(money=100))
+    budget_view.reserve(50)
+    budget_view.reserve(50)
+    budget_view.settle(50, None)
+    budget_view.settle(50, 7)
+    assert (budget_view.spent, budget_view.reserved) == (57, 0)
 
 
 def test_without_limits_nothing_is_refused() -> None:
-    purse = One(Budget())
+    budget_view = One(Budget())
     for _ in range(100):
-        purse.reserve(10**15)
-    assert (purse.reserved, purse.calls) == (10**17, 100)
+        budget_view.reserve(10**15)
+    assert (budget_view.reserved, budget_view.calls) == (10**17, 100)
 
 
 @settings(deadline=None, max_examples=50)
@@ -144,22 +144,22 @@ def test_calls_that_wait_for_reservations_to_be_settled_spend_the_budget_and_nev
     limit: int, calls: int, seed: int
 ) -> None:
     clock, draw = VirtualClock(), Random(seed)
-    purse = One(Budget(money=limit))
+    budget_view = One(Budget(money=limit))
     refused: list[int] = []
 
     async def call(worst: int, paid: int | None, seconds: float) -> None:
         try:
-            await purse.reserve_when_free(worst)
+            await budget_view.reserve_when_free(worst)
         except BudgetReachedError:
             refused.append(worst)
-            assert purse.reserved == 0 or purse.spent + worst > limit
+            assert budget_view.reserved == 0 or budget_view.spent + worst > limit
             return
-        assert purse.spent + purse.reserved <= limit
+        assert budget_view.spent + budget_view.reserved <= limit
         await clock.sleep(seconds)
         if draw.random() < 0.2:
-            purse.release(worst)
+            budget_view.release(worst)
         else:
-            purse.settle(worst, paid)
+            budget_view.settle(worst, paid)
 
     async def main() -> None:
         async with asyncio.TaskGroup() as group:
@@ -169,30 +169,30 @@ def test_calls_that_wait_for_reservations_to_be_settled_spend_the_budget_and_nev
 
     with asyncio.Runner(loop_factory=clock.new_event_loop) as runner:
         runner.run(main())
-    assert purse.reserved == 0
-    assert purse.spent <= limit
-    assert all(purse.spent + worst > limit for worst in refused)
+    assert budget_view.reserved == 0
+    assert budget_view.spent <= limit
+    assert all(budget_view.spent + worst > limit for worst in refused)
 
 
 @pytest.mark.parametrize("ending", ["settled", "released", "unknown"])
 def test_a_call_waits_while_only_what_is_reserved_stands_in_its_way(ending: str) -> None:
     async def main() -> None:
-        purse = One(Budget(calls=9, money=100))
-        purse.reserve(60)
-        waiting = asyncio.create_task(purse.reserve_when_free(60))
+        budget_view = One(Budget(calls=9, money=100))
+        budget_view.reserve(60)
+        waiting = asyncio.create_task(budget_view.reserve_when_free(60))
         await asyncio.sleep(0)
         assert not waiting.done()
-        assert (purse.reserved, purse.calls) == (60, 1)
+        assert (budget_view.reserved, budget_view.calls) == (60, 1)
         if ending == "released":
-            purse.release(60)
+            budget_view.release(60)
         else:
-            purse.settle(60, 10 if ending == "settled" else None)
+            budget_view.settle(60, 10 if ending == "settled" else None)
         if ending == "unknown":
             with pytest.raises(BudgetReachedError):
                 await waiting
         else:
             await waiting
-            assert purse.reserved == 60
+            assert budget_view.reserved == 60
 
     asyncio.run(main())
 
@@ -203,11 +203,11 @@ def test_a_call_waits_while_only_what_is_reserved_stands_in_its_way(ending: str)
 )
 def test_a_call_that_no_settlement_could_help_is_refused_at_once(limits: Budget, spent: int, reserved: int) -> None:
     async def main() -> None:
-        purse = One(limits, spent=spent)
+        budget_view = One(limits, spent=spent)
         if reserved:
-            purse.reserve(reserved)
+            budget_view.reserve(reserved)
         with pytest.raises(BudgetReachedError):
-            await asyncio.wait_for(purse.reserve_when_free(60), 5)
+            await asyncio.wait_for(budget_view.reserve_when_free(60), 5)
 
     asyncio.run(main())
 
@@ -232,17 +232,17 @@ def test_a_call_is_charged_to_all_its_accounts_or_to_none_and_none_passes_its_li
     limits: list[Budget], actions: list[tuple[int, int, int, int | None]]
 ) -> None:
     """Two judges with an account each, and the campaign's for both."""
-    shared, *own = (Account(f"the budget {n}", budget) for n, budget in enumerate(limits))
-    purses = [Purse([shared, account]) for account in own]
-    open_: list[tuple[int, Claim]] = []
+    shared, *own = (BudgetAccount(f"the budget {n}", budget) for n, budget in enumerate(limits))
+    budget_views = [BudgetView([shared, account]) for account in own]
+    open_: list[tuple[int, Reservation]] = []
     for judge, worst, tokens, tenth in actions:
         if open_ and tenth is not None:
-            whose, claim = open_.pop(0)
-            purses[whose].settle(claim, claim.money * tenth // 10, claim.tokens * tenth // 10)
+            whose, reservation = open_.pop(0)
+            budget_views[whose].settle(reservation, reservation.money * tenth // 10, reservation.tokens * tenth // 10)
         before = [(one.calls, one.reserved_money, one.reserved_tokens) for one in (shared, *own)]
         try:
-            purses[judge].reserve(Claim(worst, tokens))
-            open_.append((judge, Claim(worst, tokens)))
+            budget_views[judge].reserve(Reservation(worst, tokens))
+            open_.append((judge, Reservation(worst, tokens)))
         except BudgetReachedError:
             assert before == [(one.calls, one.reserved_money, one.reserved_tokens) for one in (shared, *own)]
         for account, budget in zip((shared, *own), limits, strict=True):
@@ -254,10 +254,13 @@ def test_a_call_is_charged_to_all_its_accounts_or_to_none_and_none_passes_its_li
 
 
 def test_the_sentence_says_whose_budget_and_which_limit() -> None:
-    purse = Purse(
-        [Account("the budget", Budget()), Account("the budget of judge 'j'", Budget(tokens=1_000), Paid(0, 0, 950))]
+    budget_view = BudgetView(
+        [
+            BudgetAccount("the budget", Budget()),
+            BudgetAccount("the budget of judge 'j'", Budget(tokens=1_000), Paid(0, 0, 950)),
+        ]
     )
     with pytest.raises(
         BudgetReachedError, match=r"the budget of judge 'j' of 1,000 tokens .* 950 used, 0 reserved, up to 60"
     ):
-        purse.reserve(Claim(0, 60))
+        budget_view.reserve(Reservation(0, 60))

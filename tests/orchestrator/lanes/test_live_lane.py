@@ -17,7 +17,7 @@ from venire.arena.campaigns import Budget, LaneSettings, Limits, Price, RouteSet
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import BudgetReachedError, CallError, Fault, KeyRefusedError, StoreError, TransientError
 from venire.arena.records import Reply, Request
-from venire.orchestrator.costs.budget import Account, Claim, Purse
+from venire.orchestrator.costs.budget import BudgetAccount, BudgetView, Reservation
 from venire.orchestrator.lanes.calls import Step, Tally
 from venire.orchestrator.lanes.lane_events import Telling
 from venire.orchestrator.lanes.limits import Gate
@@ -88,7 +88,7 @@ class Kept(Recorder):
 
     def __init__(self) -> None:
         self.attempts: list[AttemptRecord] = []
-        self.announced: list[tuple[int, int, int, int, Claim]] = []
+        self.announced: list[tuple[int, int, int, int, Reservation]] = []
         self.freed = asyncio.Event()
         self.freed.set()
 
@@ -99,14 +99,14 @@ class Kept(Recorder):
     async def room(self) -> None:
         await self.freed.wait()
 
-    async def announce(self, trial: int, step: int, number: int, lane: int, claim: Claim) -> int:
-        self.announced.append((trial, step, number, lane, claim))
+    async def announce(self, trial: int, step: int, number: int, lane: int, reservation: Reservation) -> int:
+        self.announced.append((trial, step, number, lane, reservation))
         return len(self.announced)
 
     def attempt(self, one: AttemptRecord, slot: int) -> None:
         assert self.announced[slot - 1] == (
             *(one.trial, one.step, one.number, one.lane),
-            Claim(one.reserved, one.reserved_tokens),
+            Reservation(one.reserved, one.reserved_tokens),
         )
         self.attempts.append(one)
 
@@ -124,8 +124,8 @@ class House:
     def __post_init__(self) -> None:
         self.clock = VirtualClock()
         self.provider = Scripted(self.clock, chain(self.script, repeat(WELL)))
-        self.account = Account("the budget", self.budget)
-        self.purse = Purse([self.account])
+        self.account = BudgetAccount("the budget", self.budget)
+        self.budget_view = BudgetView([self.account])
         self.kept = Kept()
         self.tally = Tally()
         self.stopping = asyncio.Event()
@@ -152,7 +152,7 @@ class House:
             return runner.run(main)
 
     async def ask(self, step: Step | None = None) -> Reply:
-        return await self.lane.ask(step or new_step(), REQUEST, PRICE, self.purse)
+        return await self.lane.ask(step or new_step(), REQUEST, PRICE, self.budget_view)
 
     @property
     def money(self) -> tuple[int, int, int]:
@@ -703,7 +703,7 @@ def test_the_store_has_every_attempt_as_it_was(tmp_path: Path) -> None:
         with open_store(tmp_path / "c.duckdb", clock=house.clock) as store:
             errors: list[StoreError] = []
             recorder = Recorder(store, 3, 1, group_rows=500, group_seconds=0.001, on_error=errors.append)
-            await house.make(recorder).ask(new_step(number=2, attempts=1), REQUEST, PRICE, house.purse)
+            await house.make(recorder).ask(new_step(number=2, attempts=1), REQUEST, PRICE, house.budget_view)
             await recorder.close()
             assert errors == []
             found = store.connection.execute(

@@ -19,7 +19,7 @@ from venire.arena.campaigns import Budget, LaneSettings, Limits, Price, RouteSet
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import CallError, Fault, StoreError
 from venire.arena.records import Reply, Request
-from venire.orchestrator.costs.budget import Account, Purse
+from venire.orchestrator.costs.budget import BudgetAccount, BudgetView
 from venire.orchestrator.lanes.calls import Step, Tally, digest
 from venire.orchestrator.lanes.circuit import FAILURES
 from venire.orchestrator.lanes.lane_events import Telling
@@ -107,8 +107,8 @@ class House:
         budget: Budget | None = None,
     ) -> None:
         self.clock = VirtualClock()
-        self.account = Account("the budget", budget or Budget())
-        self.purse = Purse([self.account])
+        self.account = BudgetAccount("the budget", budget or Budget())
+        self.budget_view = BudgetView([self.account])
         self.kept, self.tally, self.stopping = Kept(), Tally(), asyncio.Event()
         self.told: list[str] = []
         self.events: list[Event] = []
@@ -168,7 +168,7 @@ class House:
         return [str(event.fields["route"]) for event in self.events if event.name == kind]
 
     async def ask(self, prefix: int = 0, trial: int = 7) -> Reply:
-        return await self.lane.ask(Step(trial, trial.to_bytes(16), 1, 0, prefix), REQUEST, PRICE, self.purse)
+        return await self.lane.ask(Step(trial, trial.to_bytes(16), 1, 0, prefix), REQUEST, PRICE, self.budget_view)
 
     def work(self, trials: int, workers: int = 4) -> list[Reply | Exception]:
         """Ask so many trials, each with a prefix of its own, with a few workers, as a campaign does."""
@@ -547,7 +547,7 @@ def test_a_call_probes_once_at_most_while_another_route_works() -> None:
         for _ in range(10):
             await house.clock.sleep(70)  # probes of both are due
             step = Step(7, bytes(16), 1, 0)
-            await house.lane.ask(step, REQUEST, PRICE, house.purse)
+            await house.lane.ask(step, REQUEST, PRICE, house.budget_view)
             assert step.tries == 2
 
     house.run(main())
@@ -563,7 +563,7 @@ def test_each_endpoint_is_asked_for_a_schema_in_its_own_way_and_every_attempt_te
     async def main() -> None:
         for prefix in range(9):
             step = Step(prefix, prefix.to_bytes(16), 1, 0, prefix)
-            await house.lane.ask(step, asked, PRICE, house.purse)
+            await house.lane.ask(step, asked, PRICE, house.budget_view)
 
     house.run(main())
     assert all(house.calls)
@@ -581,7 +581,7 @@ def test_a_lane_that_refuses_every_schema_says_which_key_of_the_file_turns_it_of
         asked = replace(REQUEST, schema={"type": "object"})
         while house.lane.closed is None:
             with suppress(CallError, LaneClosedError):
-                await house.lane.ask(Step(7, bytes(16), 1, 0, 0), asked, PRICE, house.purse)
+                await house.lane.ask(Step(7, bytes(16), 1, 0, 0), asked, PRICE, house.budget_view)
 
     house.run(main())
     assert ("structured_output = false" in str(house.lane.closed)) == structured

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from venire.arena.errors import Fault, InputError, StoreError
 from venire.arena.records import Reply
-from venire.orchestrator.costs.budget import Claim
+from venire.orchestrator.costs.budget import Reservation
 from venire.orchestrator.recording.recorder import AttemptRecord, Recorder
 from venire.storage.read import frames
 from venire.storage.store.journal import LEAST_SLOTS, Announcement, Journal, LeftBehind, journal_path, read_journal
@@ -394,11 +394,11 @@ def test_a_slot_is_not_used_again_before_its_attempt_is_on_disk(house: Any, path
     async def record() -> None:
         recorder = Recorder(house.store, 3, 4, group_rows=500, group_seconds=3600.0, on_error=lambda error: None)
         for trial in (1, 2, 3):
-            slot = await recorder.announce(trial, 1, 1, 6, Claim(9, 70))
+            slot = await recorder.announce(trial, 1, 1, 6, Reservation(9, 70))
             one = AttemptRecord(trial, 1, 1, 6, sent, 0.1, 0.0, 9, 70, 8, b"d" * 16, reply=Reply("said"))
             recorder.attempt(one, slot)
         with pytest.raises(IndexError):
-            await recorder.announce(4, 1, 1, 6, Claim(9, 70))
+            await recorder.announce(4, 1, 1, 6, Reservation(9, 70))
         assert [(one.trial, one.tokens) for one in found(path).announced] == [(1, 70), (2, 70), (3, 70)]
         await recorder.close()
 

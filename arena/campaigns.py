@@ -10,24 +10,24 @@ from typing import Literal
 from venire.arena.records import Origin
 
 __all__ = [
-    "Budget",
-    "Campaign",
-    "DataSources",
+    "BudgetSettings",
+    "CampaignSettings",
+    "DataSettings",
     "Identity",
     "JudgeSettings",
     "LaneSettings",
     "Limits",
     "PhaseSettings",
     "PlanSettings",
-    "Price",
     "Recorded",
     "RouteSettings",
     "StopSettings",
+    "TokenPrice",
 ]
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
+class TokenPrice:
     """What tokens cost, in nano-dollars per million tokens (1 US dollar per million is 1,000,000,000)."""
 
     input: int
@@ -83,7 +83,7 @@ class RouteSettings:
     """The model's name at this endpoint."""
     rank: int = 0
     """Routes of a higher rank are used only while none of a lower one can be."""
-    price: Price | None = None
+    price: TokenPrice | None = None
     """What tokens cost here; None: as the judge's price says."""
     structured: bool | None = None
     """Whether answers are held to a protocol's JSON Schema here; None: where the vendor is known to do so."""
@@ -157,7 +157,7 @@ class JudgeSettings:
     options: Mapping[str, str]
     """What shapes its answers: temperature (left out where not wanted), max_tokens, repair, prompts of its own, ..."""
     lane: LaneSettings
-    price: Price | None = None
+    price: TokenPrice | None = None
     """None: not given in the file; the price table is asked."""
     free: bool = False
     elo: float | None = None
@@ -179,7 +179,7 @@ class JudgeSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class DataSources:
+class DataSettings:
     """Files to read before planning (absolute paths); None: already in the store."""
 
     instructions: Path | None = None
@@ -249,7 +249,7 @@ class PlanSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class BudgetSettings:
     """Limits of a campaign, a judge or a model, across resumptions; None: no limit. Money in nano-dollars."""
 
     calls: int | None = None
@@ -259,27 +259,27 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class Campaign:
+class CampaignSettings:
     """A plan, its judges and its budget. `settings` is the file as canonical JSON, for telling whether it changed."""
 
     name: str
     seed: int
     path: Path
     store: Path
-    data: DataSources
+    data: DataSettings
     plan: PlanSettings
     judges: tuple[JudgeSettings, ...]
-    budget: Budget
+    budget: BudgetSettings
     text: str
     """The file as written."""
     settings: str
-    judge_budgets: Mapping[str, Budget] = field(default_factory=dict)
+    judge_budgets: Mapping[str, BudgetSettings] = field(default_factory=dict)
     """By judge name, beside the campaign's own."""
-    model_budgets: Mapping[str, Budget] = field(default_factory=dict)
+    model_budgets: Mapping[str, BudgetSettings] = field(default_factory=dict)
     """By model, for all its judges together."""
     contestants: tuple[JudgeSettings, ...] = ()
     """Models that are asked for completions before there is something to judge."""
-    generation: Budget = Budget()
+    generation: BudgetSettings = BudgetSettings()
     """Limits of asking them."""
     generation_settings: str = ""
     """What of the file concerns the contestants, as `settings`."""

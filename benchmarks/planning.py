@@ -17,15 +17,15 @@ import numpy as np
 
 from venire.arena.battles import Battles
 from venire.arena.campaigns import (
-    Budget,
-    Campaign,
-    DataSources,
+    BudgetSettings,
+    CampaignSettings,
+    DataSettings,
     JudgeSettings,
     LaneSettings,
     PhaseSettings,
     PlanSettings,
-    Price,
     RouteSettings,
+    TokenPrice,
 )
 from venire.arena.planning import Estimates, Look
 from venire.arena.records import Completion, Instruction
@@ -66,25 +66,27 @@ def main(rounds: int) -> None:
     names = [f"i{n:04d}" for n in range(INSTRUCTIONS)]
     rng = np.random.default_rng(1)
     lane = LaneSettings((RouteSettings("openai", "http://127.0.0.1:9/v1", None, "judge"),))
-    judge = JudgeSettings("judge", "judge", "binary", {"max_tokens": "50", "repair": "1"}, lane, Price(10**9, 10**9))
+    judge = JudgeSettings(
+        "judge", "judge", "binary", {"max_tokens": "50", "repair": "1"}, lane, TokenPrice(10**9, 10**9)
+    )
     phases = (PhaseSettings("information", "plan", round=BATTLES),)
     with tempfile.TemporaryDirectory() as folder, open_store(Path(folder) / "s.duckdb") as store:
         importing.add(store, [Instruction(name, (f"Question {name}?",)) for name in names])
         texts = (Completion(m, i, f"{m} {i} " + "x" * int(rng.integers(400))) for m in models for i in names)
         importing.add(store, texts)
-        asked = Campaign(
+        asked = CampaignSettings(
             "c",
             1,
             Path("c.toml"),
             store.path,
-            DataSources(),
+            DataSettings(),
             PlanSettings(phases),
             (judge,),
-            Budget(10**9),
+            BudgetSettings(10**9),
             "",
             "c",
         )
-        prices = {"judge": Price(10**9, 10**9)}
+        prices = {"judge": TokenPrice(10**9, 10**9)}
         planned = _timed("first round", lambda: plan_campaign(store, asked, prices=prices))
         more = Rounds(store, asked, planned, _Known(models), prices)
         for number in range(rounds):

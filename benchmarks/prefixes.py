@@ -19,7 +19,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from venire.arena.campaigns import Price
+from venire.arena.campaigns import TokenPrice
 from venire.configs.loading import load_campaign
 from venire.session import Session, answer_key
 from venire.simulation.server import JudgeServer, serve_in_thread
@@ -43,7 +43,7 @@ _WORDS = (
     "often",
 )
 _PRICE = "{ input = 1.00, output = 4.00, cached = 0.10 }"
-_NANO = Price(10**9, 4 * 10**9, 10**8)
+_NANO = TokenPrice(10**9, 4 * 10**9, 10**8)
 _SHOWN = """
 select id, respondent, instruction, shown[1] as first, shown[2] as second, repeat from trial order by id
 """

@@ -18,7 +18,7 @@ from venire.arena.records import RECORDED, Origin
 from venire.arena.registry import PROVIDERS
 from venire.configs.plan_checks import plan_problems
 from venire.configs.problems import Place, Problem, quoted
-from venire.configs.schema import ContestantTable, JudgeTable, RespondentTable
+from venire.configs.schema import Contestant, Judge, RespondentTable
 
 __all__ = ["cross_problems", "is_simulated"]
 
@@ -132,7 +132,7 @@ def _option_problems(place: Place, judge: Mapping[str, Any]) -> Iterator[Problem
     """The table of a protocol's own options holds no key that belongs to the judge itself."""
     options = judge.get("options")
     for name in options if isinstance(options, dict) else ():
-        if name in JudgeTable.model_fields:
+        if name in Judge.model_fields:
             yield Problem((*place, "options", name), f"this is a key of the judge itself: give {name} beside options")
         elif not name.replace("_", "").isalnum() or name == "vocabulary":
             yield Problem((*place, "options", name), "no protocol can have an option of this name: leave it out")
@@ -164,7 +164,7 @@ def _recorded_problems(place: Place, judge: Mapping[str, Any]) -> Iterator[Probl
 
 def _context_problems(place: Place, judge: Mapping[str, Any]) -> Iterator[Problem]:
     """A context must leave room beside the reply, and what is to be cut must be told to what length."""
-    default = (JudgeTable if place[0] == "judge" else ContestantTable).model_fields["max_tokens"].default
+    default = (Judge if place[0] == "judge" else Contestant).model_fields["max_tokens"].default
     context, reply = judge.get("context"), judge.get("max_tokens", default)
     if isinstance(context, int) and isinstance(reply, int) and context <= reply:
         yield Problem((*place, "context"), f"no more than max_tokens ({reply}): prompt and reply share the context")
@@ -244,7 +244,7 @@ def _lane_problems(tables: Sequence[_Place]) -> Iterator[Problem]:
     sound: list[tuple[_Place, RespondentTable]] = []
     for place in tables:
         try:
-            model = JudgeTable if place.kind == "judge" else ContestantTable
+            model = Judge if place.kind == "judge" else Contestant
             sound.append((place, model.model_validate(place.table)))
         except ValidationError:
             continue

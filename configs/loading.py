@@ -16,18 +16,18 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from venire.arena.campaigns import (
-    Budget,
-    Campaign,
-    DataSources,
+    BudgetSettings,
+    CampaignSettings,
+    DataSettings,
     JudgeSettings,
     LaneSettings,
     Limits,
     PhaseSettings,
     PlanSettings,
-    Price,
     Recorded,
     RouteSettings,
     StopSettings,
+    TokenPrice,
 )
 from venire.arena.errors import InputError
 from venire.arena.records import GENERATE
@@ -35,15 +35,15 @@ from venire.configs.checks import cross_problems, is_simulated
 from venire.configs.problems import Place, Problem, found_problems, key_path, lines
 from venire.configs.registered import needless_matchups
 from venire.configs.schema import (
-    CampaignFile,
-    ContestantTable,
-    DataTable,
-    FallbackTable,
-    JudgeTable,
-    LimitsTable,
+    BudgetLimits,
+    Campaign,
+    Contestant,
+    Data,
+    Fallback,
+    Judge,
     PhaseTable,
-    PlanTable,
-    PriceTable,
+    Plan,
+    Price,
     RespondentTable,
 )
 from venire.configs.settings import canonical_settings, generation_settings, plain_number
@@ -53,8 +53,8 @@ __all__ = ["campaign_of", "difference", "load_campaign"]
 Respondent = TypeVar("Respondent", bound=RespondentTable)
 
 
-def load_campaign(path: Path | str) -> Campaign:
-    """Read a campaign file (TOML) into a `Campaign` with absolute paths and money in whole nano-dollars.
+def load_campaign(path: Path | str) -> CampaignSettings:
+    """Read a campaign file (TOML) into a `CampaignSettings` with absolute paths and money in whole nano-dollars.
 
     Raises InputError with one line for each thing that is wrong; values that may be secrets are not shown.
     """
@@ -62,7 +62,7 @@ def load_campaign(path: Path | str) -> Campaign:
     return campaign_of(path, _read(path))
 
 
-def campaign_of(path: Path, text: str) -> Campaign:
+def campaign_of(path: Path, text: str) -> CampaignSettings:
     """The same from the text of a campaign file; what it names stands beside `path`. Raises InputError likewise."""
     file = _validated(path, _parsed(path, text))
     folder = path.absolute().parent
@@ -75,7 +75,7 @@ def campaign_of(path: Path, text: str) -> Campaign:
             "contestant": [_completed(contestant) for contestant in file.contestant],
         }
     )
-    return Campaign(
+    return CampaignSettings(
         name=str(file.name),
         seed=file.seed,
         path=path.absolute(),
@@ -126,11 +126,11 @@ def _parsed(path: Path, text: str) -> dict[str, Any]:
         raise InputError(f"{path}: not valid TOML: lists or tables are nested too deeply") from None
 
 
-def _validated(path: Path, raw: dict[str, Any]) -> CampaignFile:
+def _validated(path: Path, raw: dict[str, Any]) -> Campaign:
     problems: list[Problem] = []
     file = None
     try:
-        file = CampaignFile.model_validate(raw)
+        file = Campaign.model_validate(raw)
     except ValidationError as error:
         problems = found_problems(error)
     problems += cross_problems(raw)
@@ -145,7 +145,7 @@ def _completed(one: Respondent) -> Respondent:
     return one.model_copy(update={"name": one.name or one.model, "free": free})
 
 
-def _with_texts(path: Path, number: int, judge: JudgeTable) -> JudgeTable:
+def _with_texts(path: Path, number: int, judge: Judge) -> Judge:
     """With what stands in the files that it names: what they say is a setting, not where they lie."""
     place = ("judge", number)
     texts = {name: _text(path, (*place, "prompts", name), file) for name, file in judge.prompts.items()}
@@ -195,9 +195,9 @@ def _are_texts(values: Iterable[object]) -> bool:
     return all(isinstance(value, str) and value.strip() for value in values)
 
 
-def _data(table: DataTable, folder: Path) -> DataSources:
+def _data(table: Data, folder: Path) -> DataSettings:
     maps = {kind: columns for kind, columns in table.map.model_dump().items() if columns}
-    return DataSources(
+    return DataSettings(
         instructions=None if table.instructions is None else folder / table.instructions,
         completions=None if table.completions is None else folder / table.completions,
         elo=None if table.elo is None else folder / table.elo,
@@ -207,7 +207,7 @@ def _data(table: DataTable, folder: Path) -> DataSources:
     )
 
 
-def _plan(table: PlanTable) -> PlanSettings:
+def _plan(table: Plan) -> PlanSettings:
     stop = table.stop
     return PlanSettings(
         tuple(_phase(one.name, one) for one in table.phase) or (_phase("plan", table),),
@@ -241,11 +241,11 @@ def _phase(name: str, table: PhaseTable) -> PhaseSettings:
     )
 
 
-def _budget(table: LimitsTable) -> Budget:
-    return Budget(table.calls, None if table.money is None else _nano(table.money), table.tokens)
+def _budget(table: BudgetLimits) -> BudgetSettings:
+    return BudgetSettings(table.calls, None if table.money is None else _nano(table.money), table.tokens)
 
 
-def _judge(table: JudgeTable, recorded: Recorded | None) -> JudgeSettings:
+def _judge(table: Judge, recorded: Recorded | None) -> JudgeSettings:
     options = {**table.options, "repair": str(int(table.repair and recorded is None))}
     options |= {"logprobs": "1"} if table.logprobs else {}
     options |= {"best": str(table.best)} if table.best is not None else {}
@@ -259,7 +259,7 @@ def _judge(table: JudgeTable, recorded: Recorded | None) -> JudgeSettings:
     return replace(_respondent(table, table.protocol, options), recorded=recorded)
 
 
-def _contestant(table: ContestantTable) -> JudgeSettings:
+def _contestant(table: Contestant) -> JudgeSettings:
     return replace(_respondent(table, GENERATE, {}), repeats=table.samples)
 
 
@@ -309,15 +309,15 @@ def _lane(table: RespondentTable) -> LaneSettings:
     )
 
 
-def _fallback(judge: RespondentTable, rank: int, table: FallbackTable) -> RouteSettings:
+def _fallback(judge: RespondentTable, rank: int, table: Fallback) -> RouteSettings:
     price = None if table.price is None else _price(table.price)
     provider, model = table.provider or judge.provider, table.model or judge.model
     return RouteSettings(provider, table.base_url, table.key_variable, model, rank, price, table.structured_output)
 
 
-def _price(table: PriceTable) -> Price:
+def _price(table: Price) -> TokenPrice:
     cached, written = (None if rate is None else _nano(rate) for rate in (table.cached, table.written))
-    return Price(_nano(table.input), _nano(table.output), cached, written)
+    return TokenPrice(_nano(table.input), _nano(table.output), cached, written)
 
 
 def _nano(dollars: Decimal) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 from venire.arena.registry import POLICIES
 from venire.configs.problems import Place, Problem
 from venire.configs.registered import chooses_battles, needless_matchups, policies_with
-from venire.configs.schema import PhaseTable, PlanTable
+from venire.configs.schema import PhaseTable, Plan
 
 __all__ = ["plan_problems"]
 
@@ -52,7 +52,7 @@ def _phases(plan: Mapping[str, Any]) -> list[tuple[Place, Mapping[str, Any]]]:
 
 
 def _policy(phase: Mapping[str, Any]) -> str:
-    return str(phase.get("policy", PlanTable.model_fields["policy"].default))
+    return str(phase.get("policy", Plan.model_fields["policy"].default))
 
 
 def _phase_problems(place: Place, phase: Mapping[str, Any]) -> Iterator[Problem]:

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from venire.configs.registered import OneOf
-from venire.configs.schema import CampaignFile
+from venire.configs.schema import Campaign
 
 __all__ = ["Place", "Problem", "found_problems", "key_path", "lines", "quoted"]
 
@@ -101,7 +101,7 @@ def _unknown(key: str, accepted: list[str]) -> str:
 
 def _described(place: Place) -> tuple[type[BaseModel] | None, str]:
     """The table that the place stands in, where the schema has one, and what is accepted there."""
-    model: type[BaseModel] | None = CampaignFile
+    model: type[BaseModel] | None = Campaign
     table, accepted, named = model, "", False
     for part in place:
         if isinstance(part, int):

@@ -40,20 +40,20 @@ from venire.configs.values import (
 )
 
 __all__ = [
-    "BudgetTable",
-    "CampaignFile",
-    "ContestantTable",
-    "DataTable",
-    "FallbackTable",
-    "JudgeTable",
-    "LimitsTable",
-    "MapTable",
-    "NamedPhaseTable",
+    "Budget",
+    "BudgetLimits",
+    "Campaign",
+    "ColumnNames",
+    "Contestant",
+    "Data",
+    "Fallback",
+    "Judge",
+    "Phase",
     "PhaseTable",
-    "PlanTable",
-    "PriceTable",
+    "Plan",
+    "Price",
     "RespondentTable",
-    "StopTable",
+    "Stop",
 ]
 
 
@@ -61,7 +61,7 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
 
 
-class PriceTable(_Table):
+class Price(_Table):
     """What tokens cost, in US dollars per million."""
 
     input: Money = Field(description=MONEY)
@@ -77,14 +77,14 @@ _LIMIT = whole(1, 10**12)
 _Limit = Annotated[int | None, Field(ge=1, le=10**12, description=_LIMIT)]
 
 
-class FallbackTable(_Table):
+class Fallback(_Table):
     """One `[[judge.fallback]]`: where else the same model is reached."""
 
     provider: _Provider | None = None
     base_url: Address = Field(description=_URL)
     key_variable: Variable | None = Field(default=None, description="the name of an environment variable")
     model: Text | None = Field(default=None, description=TEXT)
-    price: PriceTable | None = Field(default=None, description="a table such as { input = 0.15, output = 0.60 }")
+    price: Price | None = Field(default=None, description="a table such as { input = 0.15, output = 0.60 }")
     structured_output: bool | None = Field(default=None, description="true or false")
 
 
@@ -99,7 +99,7 @@ class RespondentTable(_Table):
     key_variables: Variables | None = Field(
         default=None, description="a list of at least two names of environment variables, each once"
     )
-    fallback: list[FallbackTable] = Field(default=[], description="[[...fallback]] tables, with double brackets")
+    fallback: list[Fallback] = Field(default=[], description="[[...fallback]] tables, with double brackets")
     temperature: Temperature = Field(default=Decimal(0), description=_TEMPERATURE)
     max_tokens: int = Field(default=800, ge=1, le=10_000_000, description=whole(1, 10_000_000))
     context: int | None = Field(default=None, ge=1, le=1_000_000_000, description=whole(1, 1_000_000_000))
@@ -123,7 +123,7 @@ class RespondentTable(_Table):
     patience: Long = Field(default=Decimal(900), description="a number of seconds above 0 and at most 2592000")
     elo: Elo | None = Field(default=None, description="a finite number of Elo points, from -100000 to 100000")
     family: Text | None = Field(default=None, description=TEXT)
-    price: PriceTable | None = Field(default=None, description="a table such as { input = 0.15, output = 0.60 }")
+    price: Price | None = Field(default=None, description="a table such as { input = 0.15, output = 0.60 }")
     free: bool = Field(default=False, description="true or false")
     structured_output: bool | None = Field(default=None, description="true or false")
 
@@ -137,7 +137,7 @@ class RespondentTable(_Table):
         return table
 
 
-class JudgeTable(RespondentTable):
+class Judge(RespondentTable):
     """One `[[judge]]`."""
 
     protocol: Text = Field(default="two-stage", description='the name of a protocol, such as "two-stage"')
@@ -163,7 +163,7 @@ class JudgeTable(RespondentTable):
         return table
 
 
-class ContestantTable(RespondentTable):
+class Contestant(RespondentTable):
     """One `[[contestant]]`: a model that writes completions."""
 
     temperature: Temperature = Field(default=None, description=_TEMPERATURE)
@@ -171,7 +171,7 @@ class ContestantTable(RespondentTable):
     samples: int = Field(default=1, ge=1, le=10_000, description=whole(1, 10_000))
 
 
-class MapTable(_Table):
+class ColumnNames(_Table):
     """Our column names to the files' own, by kind of file."""
 
     instructions: dict[str, Text] = Field(
@@ -183,14 +183,14 @@ class MapTable(_Table):
     elo: dict[str, Text] = Field(default={}, description='a table of column names, such as { elo = "arena_elo" }')
 
 
-class DataTable(_Table):
+class Data(_Table):
     """`[data]`: the files to read before planning."""
 
     instructions: Text | None = Field(default=None, description=PATH)
     completions: Text | None = Field(default=None, description=PATH)
     elo: Text | None = Field(default=None, description=PATH)
     models: Models | None = Field(default=None, description="a list of at least two model names, each once")
-    map: MapTable = Field(default_factory=MapTable, description="tables instructions, completions, elo")
+    map: ColumnNames = Field(default_factory=ColumnNames, description="tables instructions, completions, elo")
     families: dict[str, Text] = Field(default={}, description="a table from model to family")
 
 
@@ -215,13 +215,13 @@ class PhaseTable(_Table):
     place: Text | None = Field(default=None, description="the name of a model")
 
 
-class NamedPhaseTable(PhaseTable):
+class Phase(PhaseTable):
     """The same with the name that tells it from other phases."""
 
     name: Text = Field(description=TEXT)
 
 
-class StopTable(_Table):
+class Stop(_Table):
     """`[plan.stop]`: when enough is known, whichever comes first."""
 
     battles: int | None = Field(default=None, ge=1, le=1_000_000_000, description=_BATTLES)
@@ -232,17 +232,17 @@ class StopTable(_Table):
     level: Level = Field(default=Decimal("0.95"), description="a number from 0.5 to 0.999")
 
 
-class PlanTable(PhaseTable):
+class Plan(PhaseTable):
     """`[plan]`: which matchups or battles are judged, on which instructions, in which phases and until when."""
 
     instructions: int | None = Field(default=None, ge=1, le=1_000_000_000, description=whole(1, 1_000_000_000))
     repeats: int = Field(default=1, ge=1, le=10_000, description=whole(1, 10_000))
     orders: Literal["both", "random"] = Field(default="both", description='"both" or "random"')
-    stop: StopTable = Field(default_factory=StopTable, description="a [plan.stop] table")
-    phase: list[NamedPhaseTable] = Field(default=[], description="[[plan.phase]] tables, with double brackets")
+    stop: Stop = Field(default_factory=Stop, description="a [plan.stop] table")
+    phase: list[Phase] = Field(default=[], description="[[plan.phase]] tables, with double brackets")
 
 
-class LimitsTable(_Table):
+class BudgetLimits(_Table):
     """Limits of one account."""
 
     calls: int | None = Field(default=None, ge=1, le=10**12, description=whole(1, 10**12))
@@ -250,23 +250,23 @@ class LimitsTable(_Table):
     tokens: int | None = Field(default=None, ge=1, le=10**15, description=whole(1, 10**15))
 
 
-class BudgetTable(LimitsTable):
+class Budget(BudgetLimits):
     """`[budget]`: limits of the whole campaign, of judges and models in it, and of generating completions."""
 
-    judge: dict[str, LimitsTable] = Field(default={}, description="tables of limits by the name of a judge")
-    model: dict[str, LimitsTable] = Field(default={}, description="tables of limits by model")
-    generation: LimitsTable = Field(default_factory=LimitsTable, description="a table of limits")
+    judge: dict[str, BudgetLimits] = Field(default={}, description="tables of limits by the name of a judge")
+    model: dict[str, BudgetLimits] = Field(default={}, description="tables of limits by model")
+    generation: BudgetLimits = Field(default_factory=BudgetLimits, description="a table of limits")
 
 
-class CampaignFile(_Table):
+class Campaign(_Table):
     """The whole file."""
 
     name: Text | None = Field(default=None, description=TEXT)
     seed: int = Field(default=0, ge=0, le=2**63 - 1, description=whole(0, 2**63 - 1))
     store: Text | None = Field(default=None, description=PATH)
     durability: Literal["normal", "strict"] = Field(default="normal", description='"normal" or "strict"')
-    data: DataTable = Field(default_factory=DataTable, description="a [data] table")
-    plan: PlanTable = Field(default_factory=PlanTable, description="a [plan] table")
-    judge: list[JudgeTable] = Field(default=[], description="one or more [[judge]] tables, with double brackets")
-    contestant: list[ContestantTable] = Field(default=[], description="[[contestant]] tables, with double brackets")
-    budget: BudgetTable = Field(default_factory=BudgetTable, description="a [budget] table")
+    data: Data = Field(default_factory=Data, description="a [data] table")
+    plan: Plan = Field(default_factory=Plan, description="a [plan] table")
+    judge: list[Judge] = Field(default=[], description="one or more [[judge]] tables, with double brackets")
+    contestant: list[Contestant] = Field(default=[], description="[[contestant]] tables, with double brackets")
+    budget: Budget = Field(default_factory=Budget, description="a [budget] table")

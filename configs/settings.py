@@ -10,7 +10,7 @@ from typing import Any
 
 from venire.arena.campaigns import Limits
 from venire.configs.registered import needless_matchups
-from venire.configs.schema import CampaignFile, JudgeTable, PlanTable, StopTable
+from venire.configs.schema import Campaign, Judge, Plan, Stop
 
 __all__ = ["canonical_settings", "generation_settings", "plain_number"]
 
@@ -25,8 +25,8 @@ _LATER_OF_PLAN = ("band", "battles", "round", "purpose", "top", "place", "orders
 
 _LATER: tuple[tuple[str, Any] | tuple[str, str, Any], ...] = (
     ("durability", "normal"),
-    *(("plan", name, PlanTable.model_fields[name].default) for name in _LATER_OF_PLAN),
-    ("plan", "stop", StopTable().model_dump()),
+    *(("plan", name, Plan.model_fields[name].default) for name in _LATER_OF_PLAN),
+    ("plan", "stop", Stop().model_dump()),
     ("budget", "tokens", None),
     ("budget", "judge", {}),
     ("budget", "model", {}),
@@ -62,7 +62,7 @@ _LATER_OF_JUDGE = (
 """The same in a `[[judge]]`."""
 
 
-def canonical_settings(file: CampaignFile) -> str:
+def canonical_settings(file: Campaign) -> str:
     """The file as canonical JSON, defaults included, without what concerns contestants alone."""
     settings = file.model_dump(exclude={"contestant": True, "budget": {"generation"}})
     for plan in (settings["plan"], *settings["plan"]["phase"]):
@@ -76,7 +76,7 @@ def canonical_settings(file: CampaignFile) -> str:
             del table[key]
     for judge, written in zip(settings["judge"], file.judge, strict=True):
         for key in _LATER_OF_JUDGE:
-            if getattr(written, key) == JudgeTable.model_fields[key].default:
+            if getattr(written, key) == Judge.model_fields[key].default:
                 del judge[key]
         for priced in (judge, *judge.get("fallback", ())):
             if priced["price"] is not None:  # a later version brought cached and written
@@ -92,7 +92,7 @@ def _drop_unsaid(tables: Iterable[dict[str, Any]]) -> None:
             del table["structured_output"]
 
 
-def generation_settings(file: CampaignFile) -> str:
+def generation_settings(file: Campaign) -> str:
     """What of the file says whom to ask for completions, and of what, as canonical JSON."""
     settings = file.model_dump(include={"seed", "contestant", "data", "plan", "budget", "durability"})
     for contestant in settings["contestant"]:

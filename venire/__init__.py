@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from venire.arena.campaigns import Campaign
+    from venire.arena.campaigns import CampaignSettings
     from venire.arena.errors import InputError, StoreError, VenireError
     from venire.boards.audit import audit
     from venire.boards.rate import rate
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Board",
-    "Campaign",
+    "CampaignSettings",
     "CampaignSummary",
     "Embedded",
     "Ending",
@@ -38,7 +38,7 @@ __all__ = [
 
 _HOMES = {
     "Board": "venire.reports.board",
-    "Campaign": "venire.arena.campaigns",
+    "CampaignSettings": "venire.arena.campaigns",
     "CampaignSummary": "venire.orchestrator.recording.ending",
     "Embedded": "venire.session",
     "Ending": "venire.orchestrator.recording.ending",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from venire.arena.campaigns import Campaign, Identity, JudgeSettings, RouteSettings
+from venire.arena.campaigns import CampaignSettings, Identity, JudgeSettings, RouteSettings
 from venire.arena.errors import InputError
 from venire.judges.providers import PROVIDERS
 from venire.judges.providers.base import Endpoint, Provider
@@ -51,7 +51,7 @@ def _routes(judges: Sequence[JudgeSettings]) -> Iterator[tuple[JudgeSettings, Ro
 
 
 def read_secrets(
-    campaign: Campaign, judges: Sequence[JudgeSettings], environ: Mapping[str, str]
+    campaign: CampaignSettings, judges: Sequence[JudgeSettings], environ: Mapping[str, str]
 ) -> Mapping[Identity, Secrets]:
     """Keys and proxies by route. Raises InputError for a variable that is not set."""
     found = {}
@@ -65,7 +65,7 @@ def read_secrets(
 
 
 def open_all(
-    campaign: Campaign,
+    campaign: CampaignSettings,
     judges: Sequence[JudgeSettings],
     secrets: Mapping[Identity, Secrets],
     inside: Inside | None,
@@ -87,7 +87,7 @@ def open_all(
 
 
 def _open(
-    campaign: Campaign, judge: JudgeSettings, route: RouteSettings, secrets: Secrets, inside: Inside | None
+    campaign: CampaignSettings, judge: JudgeSettings, route: RouteSettings, secrets: Secrets, inside: Inside | None
 ) -> Provider:
     lane = judge.lane
     if route.base_url is None:
@@ -113,7 +113,7 @@ def _open(
 
 
 async def check_all(
-    campaign: Campaign,
+    campaign: CampaignSettings,
     asked: Sequence[Opened],
     warn: Callable[[str], None] | None,
 ) -> None:
@@ -138,7 +138,9 @@ async def check_all(
         raise InputError("\n".join(problems))
 
 
-def _variable(campaign: Campaign, judge: JudgeSettings, what: str, name: str, environ: Mapping[str, str]) -> str:
+def _variable(
+    campaign: CampaignSettings, judge: JudgeSettings, what: str, name: str, environ: Mapping[str, str]
+) -> str:
     if not (value := environ.get(name, "").strip()):
         raise InputError(
             f"{campaign.path}: judge {judge.name!r} needs its {what} in the environment variable {name}, which is not "

@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from venire.orchestrator.recording.ending import GRACE_SECONDS, CampaignSummary, Stop
+from venire.orchestrator.recording.ending import GRACE_SECONDS, CampaignSummary, StopRequest
 
 __all__ = ["LoopFactory", "run_whole", "signals"]
 
@@ -18,7 +18,7 @@ LoopFactory = Callable[[], asyncio.AbstractEventLoop]
 
 
 @contextlib.contextmanager
-def signals(stop: Stop, warn: Callable[[str], None] | None) -> Iterator[None]:
+def signals(stop: StopRequest, warn: Callable[[str], None] | None) -> Iterator[None]:
     """Ctrl-C and SIGTERM request a stop while a campaign runs; only the main thread can listen for them."""
     if threading.current_thread() is not threading.main_thread():
         yield

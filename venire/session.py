@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from venire.arena.battles import Statistics
-from venire.arena.campaigns import Campaign, DataSources, JudgeSettings, Price
+from venire.arena.campaigns import CampaignSettings, DataSettings, JudgeSettings, TokenPrice
 from venire.arena.clock import Clock, SystemClock, VirtualClock
 from venire.arena.errors import InputError
 from venire.arena.planning import Estimates, Steering
@@ -33,7 +33,7 @@ from venire.orchestrator.planning.next_round import OnLook
 from venire.orchestrator.planning.plan import PlannedCampaign, plan_campaign, respondents
 from venire.orchestrator.planning.plan_state import pair_judges
 from venire.orchestrator.planning.recorded import recorded_texts
-from venire.orchestrator.recording.ending import CampaignSummary, Stop
+from venire.orchestrator.recording.ending import CampaignSummary, StopRequest
 from venire.orchestrator.recording.events import Events
 from venire.orchestrator.recording.recorder import Recorder
 from venire.orchestrator.run.campaign import run_campaign
@@ -103,7 +103,7 @@ class Session:
 
     def __init__(
         self,
-        campaign: Campaign,
+        campaign: CampaignSettings,
         *,
         amend: bool = False,
         clock: Clock | None = None,
@@ -221,7 +221,7 @@ class Session:
         virtual = isinstance(self.clock, VirtualClock)
 
         async def go(inside: Inside | None) -> CampaignSummary:
-            stop = Stop()
+            stop = StopRequest()
             async with contextlib.AsyncExitStack() as stack:
                 opened = open_all(self.campaign, left, secrets, inside, recorded)
                 for one in opened:
@@ -351,7 +351,7 @@ def even_faults(rate: float) -> Faults:
     return Faults(each, each, each, each, each, retry_after_s=0.2, timeout_s=2.0)
 
 
-def answer_key(campaign: Campaign, store: Store | None = None) -> AnswerKey:
+def answer_key(campaign: CampaignSettings, store: Store | None = None) -> AnswerKey:
     """What simulated judges must know of a campaign's completions: whose each is, and that model's Elo.
 
     Read from the store given, else from the campaign's data files, else from its store. Models without Elo are left
@@ -381,7 +381,7 @@ def answer_key(campaign: Campaign, store: Store | None = None) -> AnswerKey:
     return AnswerKey((row for row in rows if row[2] in elo), elo)
 
 
-def _sources(data: DataSources) -> list[tuple[Kind, Path]]:
+def _sources(data: DataSettings) -> list[tuple[Kind, Path]]:
     named: tuple[tuple[Kind, Path | None], ...] = (
         ("instructions", data.instructions),
         ("completions", data.completions),
@@ -390,9 +390,9 @@ def _sources(data: DataSources) -> list[tuple[Kind, Path]]:
     return [(kind, path) for kind, path in named if path is not None]
 
 
-def _price(campaign: Campaign, judge: JudgeSettings) -> Price:
+def _price(campaign: CampaignSettings, judge: JudgeSettings) -> TokenPrice:
     if judge.free:
-        return Price(0, 0)
+        return TokenPrice(0, 0)
     price = judge.price or find_price(judge.model, judge.lane.routes[0].base_url)
     if price is None:
         raise InputError(

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from venire.arena.campaigns import Price
+from venire.arena.campaigns import TokenPrice
 from venire.judges.providers.vendors import vendor_of
 
 __all__ = ["find_context", "find_price"]
@@ -29,7 +29,7 @@ _MODES = frozenset({"chat", "completion", "responses"})
 _NANO_PER_MILLION_TOKENS = 10**9 * 10**6
 
 
-def find_price(model: str, base_url: str | None = None) -> Price | None:
+def find_price(model: str, base_url: str | None = None) -> TokenPrice | None:
     """The price of a model, in nano-dollars per million tokens rounded up; None where the table does not know it.
 
     The name is tried as the table writes models of the vendor at `base_url`, where that is known, then as it is, then
@@ -44,7 +44,7 @@ def find_price(model: str, base_url: str | None = None) -> Price | None:
     given, output, cached, written = (_rate(entry.get(name)) for name in _RATES)
     if given is None or output is None:
         return None
-    return Price(
+    return TokenPrice(
         given,
         output,
         cached if cached is not None and 0 < cached <= given else None,

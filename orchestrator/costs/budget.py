@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from venire.arena.campaigns import Budget, Campaign, JudgeSettings
+from venire.arena.campaigns import BudgetSettings, CampaignSettings, JudgeSettings
 from venire.arena.errors import BudgetReachedError
 
 __all__ = ["BudgetAccount", "BudgetView", "Paid", "Reservation", "open_budgets"]
@@ -35,7 +35,7 @@ class Paid:
 class BudgetAccount:
     """Calls, money and tokens of a campaign, a judge or a model: paid plus reserved never exceeds its limits."""
 
-    def __init__(self, whose: str, limits: Budget, paid: Paid | None = None) -> None:
+    def __init__(self, whose: str, limits: BudgetSettings, paid: Paid | None = None) -> None:
         paid = paid or Paid()
         self.whose = whose
         self.limits = limits
@@ -120,7 +120,7 @@ class BudgetView:
 
 
 def open_budgets(
-    campaign: Campaign, judges: Mapping[int, JudgeSettings], paid: Mapping[tuple[int, str], Paid]
+    campaign: CampaignSettings, judges: Mapping[int, JudgeSettings], paid: Mapping[tuple[int, str], Paid]
 ) -> tuple[BudgetAccount, Mapping[int, BudgetView]]:
     """The campaign's account, and a budget for each judge by its respondent number.
 

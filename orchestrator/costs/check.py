@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from venire.arena.campaigns import Campaign, JudgeSettings, Price
+from venire.arena.campaigns import CampaignSettings, JudgeSettings, TokenPrice
 from venire.arena.errors import InputError
 from venire.judges import PROTOCOLS
 from venire.orchestrator.costs.budget import BudgetAccount, BudgetView
@@ -37,7 +37,9 @@ class _Need:
     call_tokens: int
 
 
-def refuse_uncovered(store: Store, campaign: Campaign, planned: PlannedCampaign, prices: Mapping[str, Price]) -> None:
+def refuse_uncovered(
+    store: Store, campaign: CampaignSettings, planned: PlannedCampaign, prices: Mapping[str, TokenPrice]
+) -> None:
     """Raise InputError where nothing was asked yet and budgets cover no battle, or no trial, of any judge.
 
     `prices` by judge name. Of each judge's trials the shortest is what has to be covered. A budget that was spent is
@@ -61,7 +63,7 @@ def refuse_uncovered(store: Store, campaign: Campaign, planned: PlannedCampaign,
     raise InputError(f"{campaign.path}: {_told(account, asked, what)}")
 
 
-def _needs(store: Store, planned: PlannedCampaign, prices: Mapping[str, Price]) -> Iterator[_Need]:
+def _needs(store: Store, planned: PlannedCampaign, prices: Mapping[str, TokenPrice]) -> Iterator[_Need]:
     """Of the shortest trial of each judge that has any."""
     referenced = {number for number, judge in planned.judges.items() if PROTOCOLS[judge.protocol].needs_reference}
     asked = [number for number, judge in planned.judges.items() if judge.recorded is None]

@@ -12,7 +12,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from venire.arena.campaigns import JudgeSettings, LaneSettings, Price
+from venire.arena.campaigns import JudgeSettings, LaneSettings, TokenPrice
 from venire.judges import PROTOCOLS
 from venire.orchestrator.planning.plan import PlannedCampaign
 from venire.storage.plans import plans
@@ -72,11 +72,11 @@ class _Usage:
     cached: float = 0.0
     reasoning: float = 0.0
 
-    def cost(self, price: Price) -> int:
+    def cost(self, price: TokenPrice) -> int:
         return price.cost(round(self.input), round(self.output), round(self.cached), written_tokens=0)
 
 
-def forecast(store: Store, planned: PlannedCampaign, prices: Mapping[str, Price]) -> tuple[JudgeForecast, ...]:
+def forecast(store: Store, planned: PlannedCampaign, prices: Mapping[str, TokenPrice]) -> tuple[JudgeForecast, ...]:
     """The forecast for every judge, for what is not settled yet (of a part of the plan: of that), as if it had no
     replies on record."""
     referenced = {number for number, judge in planned.judges.items() if PROTOCOLS[judge.protocol].needs_reference}
@@ -95,7 +95,7 @@ def forecast(store: Store, planned: PlannedCampaign, prices: Mapping[str, Price]
 
 
 def of_judge(
-    judge: JudgeSettings, trials: int, characters: int, record: OnRecord | None, price: Price
+    judge: JudgeSettings, trials: int, characters: int, record: OnRecord | None, price: TokenPrice
 ) -> JudgeForecast:
     """The forecast of one judge for so many trials, which show so many characters of texts, from its own record."""
     texts = characters + trials * _frame(judge)
@@ -143,7 +143,7 @@ def _expected(judge: JudgeSettings, trials: int, texts: int, a_token: float, sca
 
 
 def _learnt(
-    judge: JudgeSettings, trials: int, texts: int, record: OnRecord, price: Price
+    judge: JudgeSettings, trials: int, texts: int, record: OnRecord, price: TokenPrice
 ) -> tuple[_Usage, int, int, int]:
     """Usage and low, expected and high money by what is on record: input by the characters shown, the rest a trial.
 
@@ -179,7 +179,7 @@ def _reach(degrees: int) -> float:
     return z + (z**3 + z) / (4 * degrees) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * degrees**2)
 
 
-def _most(judge: JudgeSettings, trials: int, texts: int, price: Price) -> int:
+def _most(judge: JudgeSettings, trials: int, texts: int, price: TokenPrice) -> int:
     """What all that is left should not exceed: every reply as long as may be, a repair, each asked for twice."""
     entry = PROTOCOLS[judge.protocol]
     shown = texts // int(_CHARACTERS_A_TOKEN)
@@ -212,7 +212,7 @@ def _waiting(lane: LaneSettings, calls: int, record: OnRecord | None) -> float |
     return calls * float(record.latency.sum() / record.answered.sum()) / 1000.0 / lane.workers
 
 
-def _paid_over_price(record: OnRecord | None, price: Price) -> float | None:
+def _paid_over_price(record: OnRecord | None, price: TokenPrice) -> float | None:
     if record is None:
         return None
     given, made, cached = (int(column.sum()) for column in (record.input, record.output, record.cached))

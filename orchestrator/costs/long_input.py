@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from venire.arena.campaigns import Campaign, JudgeSettings
+from venire.arena.campaigns import CampaignSettings, JudgeSettings
 from venire.arena.records import Completion, Instruction, Material, Outcome, Reply, Request, Shape, Trial
 from venire.judges import PROTOCOLS
 from venire.judges.conversation import advance
@@ -35,7 +35,7 @@ class LongForecast:
     policy: str
 
 
-def with_contexts(campaign: Campaign) -> Campaign:
+def with_contexts(campaign: CampaignSettings) -> CampaignSettings:
     """The campaign with what is known of each judge's context and vocabulary.
 
     A context that the file does not give is looked up where prices are. Where texts are cut, the vocabulary is one of

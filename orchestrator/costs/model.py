@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from venire.arena.campaigns import Campaign, JudgeSettings, Price
+from venire.arena.campaigns import CampaignSettings, JudgeSettings, TokenPrice
 from venire.arena.records import Shape
 from venire.judges import PROTOCOLS
 from venire.orchestrator.costs.budget import BudgetAccount, BudgetView
@@ -40,7 +40,7 @@ class JudgeCost:
     tokens: float
     tokens_a_character: float
     longest: int
-    price: Price
+    price: TokenPrice
     needs_reference: bool = False
 
     def costs(self, characters: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -61,19 +61,19 @@ class Lengths:
     completions: NDArray[np.float64]
 
 
-def judge_costs(campaign: Campaign, prices: Mapping[str, Price]) -> tuple[JudgeCost, ...]:
+def judge_costs(campaign: CampaignSettings, prices: Mapping[str, TokenPrice]) -> tuple[JudgeCost, ...]:
     """The judges of a campaign that are asked about pairs, by name; `prices` by judge name, none known cost nothing.
 
     Every step shows all texts again with the replies so far (4 characters a token).
     """
     return tuple(
-        _cost(campaign, judge, prices.get(judge.name, Price(0, 0)))
+        _cost(campaign, judge, prices.get(judge.name, TokenPrice(0, 0)))
         for judge in sorted(campaign.judges, key=lambda one: one.name)
         if PROTOCOLS[judge.protocol].shape is Shape.PAIR and judge.recorded is None
     )
 
 
-def _cost(campaign: Campaign, judge: JudgeSettings, price: Price) -> JudgeCost:
+def _cost(campaign: CampaignSettings, judge: JudgeSettings, price: TokenPrice) -> JudgeCost:
     entry = PROTOCOLS[judge.protocol]
     longest = int(judge.options["max_tokens"])
     replies = [min(longest, expected) for expected in entry.expects]

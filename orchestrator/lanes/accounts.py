@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 
-from venire.arena.campaigns import Campaign, Identity, LaneSettings, Limits, RouteSettings
+from venire.arena.campaigns import CampaignSettings, Identity, LaneSettings, Limits, RouteSettings
 from venire.arena.clock import Clock
 from venire.judges.providers.base import Provider
 from venire.orchestrator.lanes.limits import Gate
@@ -16,7 +16,7 @@ from venire.storage.store.store import Store
 __all__ = ["accepted_routes", "open_gates", "register_routes"]
 
 
-def register_routes(store: Store, campaign: Campaign) -> Mapping[str, int]:
+def register_routes(store: Store, campaign: CampaignSettings) -> Mapping[str, int]:
     """The numbers of all routes in the store, by name; its table calls them lanes."""
     numbers: dict[str, int] = {}
     with store.commit() as commit:
@@ -34,7 +34,7 @@ def accepted_routes(store: Store) -> frozenset[int]:
 
 def open_gates(
     store: Store,
-    campaign: Campaign,
+    campaign: CampaignSettings,
     numbers: Mapping[str, int],
     providers: Mapping[Identity, Provider],
     clock: Clock,
@@ -55,7 +55,7 @@ def open_gates(
     return gates
 
 
-def _ways(campaign: Campaign) -> Iterable[tuple[LaneSettings, RouteSettings]]:
+def _ways(campaign: CampaignSettings) -> Iterable[tuple[LaneSettings, RouteSettings]]:
     """Every route of every judge, with the lane that it belongs to."""
     return ((judge.lane, route) for judge in campaign.judges for route in judge.lane.routes)
 

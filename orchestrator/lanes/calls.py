@@ -8,7 +8,7 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
-from venire.arena.campaigns import Price
+from venire.arena.campaigns import TokenPrice
 from venire.arena.clock import Clock
 from venire.arena.errors import CallError, Fault
 from venire.arena.records import Reply, Request
@@ -75,7 +75,7 @@ class Call:
 
     step: Step
     request: Request
-    price: Price
+    price: TokenPrice
     budget: BudgetView
     body: bytes
     digest: bytes
@@ -136,7 +136,7 @@ class Result:
             return 200
         return self.error.status if self.error is not None else None
 
-    def paid(self, price: Price) -> tuple[int | None, int | None]:
+    def paid(self, price: TokenPrice) -> tuple[int | None, int | None]:
         """Nano-dollars and tokens: the provider's own cost first, then the price; None where it is not known."""
         reply = self.reply
         if reply is None:

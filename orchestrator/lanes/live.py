@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from venire.arena.campaigns import LaneSettings, Limits, Price
+from venire.arena.campaigns import LaneSettings, Limits, TokenPrice
 from venire.arena.clock import Clock
 from venire.arena.errors import (
     BudgetReachedError,
@@ -83,8 +83,8 @@ class Lane:
         self._strict = strict
         self._telling = telling
         self._others_at_work = others_at_work
-        self._price: Price | None = None
-        self._rates: tuple[Price, ...] = ()
+        self._price: TokenPrice | None = None
+        self._rates: tuple[TokenPrice, ...] = ()
         """What calls at the last price may be charged at."""
         self._dearest = 0
         """What the provider charged for a call at most, where that was more than the price allows."""
@@ -154,7 +154,7 @@ class Lane:
             if worker not in self._tally.sending and worker is not asyncio.current_task():
                 worker.cancel()
 
-    async def ask(self, step: Step, request: Request, price: Price, budget: BudgetView) -> Reply:
+    async def ask(self, step: Step, request: Request, price: TokenPrice, budget: BudgetView) -> Reply:
         """The reply to one step, paid from a budget, after as many attempts as it takes and the settings allow.
 
         Raises CallError when the attempts are used up or the fault will not pass, LaneClosedError, StoppedError and
@@ -204,7 +204,7 @@ class Lane:
             return 0.0
         return seconds
 
-    def _prepare(self, step: Step, request: Request, price: Price, budget: BudgetView) -> Call:
+    def _prepare(self, step: Step, request: Request, price: TokenPrice, budget: BudgetView) -> Call:
         route = self.routes.all[0]
         body = route.provider.encode(route.settings.model, request)
         tokens = worst_case(body)
@@ -212,7 +212,7 @@ class Lane:
         reservation = Reservation(max(worst, self._dearest), max(tokens + request.max_tokens, self._heaviest))
         return Call(step, request, price, budget, body, digest(body), route.wire, reservation, route)
 
-    def _prices(self, price: Price) -> tuple[Price, ...]:
+    def _prices(self, price: TokenPrice) -> tuple[TokenPrice, ...]:
         """What a judge's calls may be charged at, by whichever route they go."""
         if price is not self._price:  # to find it by its hash would take as long
             self._price = price

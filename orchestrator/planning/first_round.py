@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from venire.arena.campaigns import Campaign, PhaseSettings, Price, StopSettings
+from venire.arena.campaigns import CampaignSettings, PhaseSettings, StopSettings, TokenPrice
 from venire.arena.errors import InputError
 from venire.arena.planning import Estimates, PlanState
 from venire.arena.records import GENERATE, RECORDED, Matchup
@@ -37,7 +37,9 @@ __all__ = [
 ]
 
 
-def select_models(campaign: Campaign, there: Sequence[importing.Contestant]) -> tuple[PlanState, tuple[LeftOut, ...]]:
+def select_models(
+    campaign: CampaignSettings, there: Sequence[importing.StoredModel]
+) -> tuple[PlanState, tuple[LeftOut, ...]]:
     """The contestants of a campaign with their Elo, and who was left out.
 
     Raises InputError for a named model that is unknown or lacks what the policy needs, and for fewer than two.
@@ -71,7 +73,7 @@ def select_models(campaign: Campaign, there: Sequence[importing.Contestant]) -> 
     return PlanState(models, elo), left_out
 
 
-def design(campaign: Campaign, state: PlanState, left_out: tuple[LeftOut, ...], answers: Answers) -> Design:
+def design(campaign: CampaignSettings, state: PlanState, left_out: tuple[LeftOut, ...], answers: Answers) -> Design:
     """Matchups by the campaign's first policy, where it crosses, and instructions drawn with the campaign's seed.
 
     Raises InputError when the models have no instructions, or too few, in common.
@@ -89,7 +91,9 @@ def _pairs(models: Sequence[str]) -> int:
     return len(models) * (len(models) - 1) // 2
 
 
-def _common(campaign: Campaign, models: Sequence[str], answers: Answers, rng: np.random.Generator) -> tuple[str, ...]:
+def _common(
+    campaign: CampaignSettings, models: Sequence[str], answers: Answers, rng: np.random.Generator
+) -> tuple[str, ...]:
     common = sorted(
         name for name in answers.instructions if all((model, name) in answers.completions for model in models)
     )
@@ -111,7 +115,7 @@ def own_gaps(phase: PhaseSettings, models: Sequence[str], known: Mapping[str, fl
     return phase.policy != RECORDED and POLICIES[phase.policy].needs_elo and any(one not in known for one in models)
 
 
-def refuse_phases(campaign: Campaign, state: PlanState) -> None:
+def refuse_phases(campaign: CampaignSettings, state: PlanState) -> None:
     """Raise InputError for what would make a later phase impossible, before anything is paid for the first."""
     for place, phase in enumerate(campaign.plan.phases):
         told = f"{campaign.path}: [[plan.phase]] {phase.name!r}"
@@ -134,7 +138,7 @@ def refuse_phases(campaign: Campaign, state: PlanState) -> None:
                 raise InputError(f"{told}: {error}") from None
 
 
-def wanted(campaign: Campaign, phase: PhaseSettings, planned: int = 0, judged: int = 0) -> int:
+def wanted(campaign: CampaignSettings, phase: PhaseSettings, planned: int = 0, judged: int = 0) -> int:
     """How many battles the next round of a phase has, of which `planned` are planned, `judged` in the whole campaign.
 
     What needs to see no verdict between is planned at once.
@@ -166,14 +170,14 @@ def _battles(
     return battles_of(picks[: max(1, count)], elo, field.instructions, field.models, phase.name)
 
 
-def asks_contestants(campaign: Campaign) -> bool:
+def asks_contestants(campaign: CampaignSettings) -> bool:
     return all(judge.protocol == GENERATE for judge in campaign.judges)
 
 
 def choose_first(
     store: Store,
-    campaign: Campaign,
-    prices: Mapping[str, Price],
+    campaign: CampaignSettings,
+    prices: Mapping[str, TokenPrice],
     budgets: Mapping[str, BudgetView],
     estimates: Estimates | None = None,
 ) -> tuple[Design, Answers, Mapping[str, Recording]]:
@@ -219,7 +223,7 @@ def choose_first(
 
 
 def _as_recorded(
-    campaign: Campaign,
+    campaign: CampaignSettings,
     state: PlanState,
     left_out: tuple[LeftOut, ...],
     answers: Answers,
@@ -238,7 +242,7 @@ def _as_recorded(
     return Design(matchups, drawn, models, left_out + without, phase=campaign.plan.phases[0].name)
 
 
-def _refuse_without_reference(campaign: Campaign, chosen: Design, answers: Answers) -> None:
+def _refuse_without_reference(campaign: CampaignSettings, chosen: Design, answers: Answers) -> None:
     for judge in campaign.judges:
         without = [name for name in chosen.instructions if name not in answers.referenced]
         if PROTOCOLS[judge.protocol].needs_reference and without:
@@ -249,7 +253,7 @@ def _refuse_without_reference(campaign: Campaign, chosen: Design, answers: Answe
             )
 
 
-def _drawn(campaign: Campaign, names: Sequence[str], only: str, rng: np.random.Generator) -> tuple[str, ...]:
+def _drawn(campaign: CampaignSettings, names: Sequence[str], only: str, rng: np.random.Generator) -> tuple[str, ...]:
     """So many instructions as the campaign wants; all of them where it does not say. Raises InputError for too few."""
     wanted = campaign.plan.instructions
     if wanted is None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from venire.arena.campaigns import Campaign
+from venire.arena.campaigns import CampaignSettings
 from venire.arena.errors import InputError
 from venire.arena.keys import respondent_key
 from venire.arena.records import Answer, Completion, Outcome
@@ -25,7 +25,7 @@ __all__ = ["generation", "refuse_written", "take_answers"]
 _CHUNK = 500
 
 
-def generation(campaign: Campaign) -> Campaign:
+def generation(campaign: CampaignSettings) -> CampaignSettings:
     """The campaign in which the contestants of another are asked, with a name, a budget and a plan of its own.
 
     Raises InputError where there are none.
@@ -44,7 +44,7 @@ def generation(campaign: Campaign) -> Campaign:
     )
 
 
-def refuse_written(store: Store, campaign: Campaign, planned: PlannedCampaign) -> None:
+def refuse_written(store: Store, campaign: CampaignSettings, planned: PlannedCampaign) -> None:
     """Raises InputError where a contestant's name has answers from a file to what it would be asked and paid for."""
     for name, instruction, count in plans.written_already(store, planned.id):
         raise InputError(
@@ -53,7 +53,7 @@ def refuse_written(store: Store, campaign: Campaign, planned: PlannedCampaign) -
         )
 
 
-def take_answers(store: Store, campaign: Campaign, planned: PlannedCampaign) -> Added:
+def take_answers(store: Store, campaign: CampaignSettings, planned: PlannedCampaign) -> Added:
     """Make completions of what the contestants of a planned generation have answered so far.
 
     Nothing is made twice, whenever it is called: a completion is known by its model, instruction and sample.

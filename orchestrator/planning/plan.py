@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from venire.arena.campaigns import Campaign, JudgeSettings, Price
+from venire.arena.campaigns import CampaignSettings, JudgeSettings, TokenPrice
 from venire.arena.errors import InputError
 from venire.arena.keys import respondent_key
 from venire.arena.planning import Estimates, PlanState
@@ -66,22 +66,22 @@ class PlannedCampaign:
     """Trials that a run asks of it, where not all."""
 
 
-def judges_pairs(campaign: Campaign) -> bool:
+def judges_pairs(campaign: CampaignSettings) -> bool:
     """Whether any judge of a campaign is shown pairs, so that matchups are chosen."""
     return any(PROTOCOLS[judge.protocol].shape is Shape.PAIR for judge in campaign.judges)
 
 
-def rates_models(campaign: Campaign) -> bool:
+def rates_models(campaign: CampaignSettings) -> bool:
     """Whether any judge of a campaign sets one model above another, so that models can be rated."""
     return any(PROTOCOLS[judge.protocol].shape in (Shape.PAIR, Shape.LIST) for judge in campaign.judges)
 
 
 def plan_campaign(
     store: Store,
-    campaign: Campaign,
+    campaign: CampaignSettings,
     *,
     amend: bool = False,
-    prices: Mapping[str, Price] | None = None,
+    prices: Mapping[str, TokenPrice] | None = None,
     estimates: Estimates | None = None,
 ) -> PlannedCampaign:
     """Register a campaign and write the first round of its plan, unless the plan in force is that of these settings.
@@ -117,7 +117,7 @@ def _read(row: plans.Round) -> PlannedRound:
 
 
 def budgets_left(
-    store: Store, campaign: Campaign, judges: Sequence[tuple[JudgeSettings, Respondent]]
+    store: Store, campaign: CampaignSettings, judges: Sequence[tuple[JudgeSettings, Respondent]]
 ) -> Mapping[str, BudgetView]:
     """What each judge of a campaign can still spend, by name, with what was paid so far taken off."""
     known = plans.find_campaign(store, campaign.name)
@@ -138,7 +138,7 @@ def paid_so_far(store: Store, campaign: int) -> Mapping[tuple[int, str], Paid]:
 
 def write_round(
     store: Store,
-    campaign: Campaign,
+    campaign: CampaignSettings,
     number: int,
     numbers: Mapping[str, int],
     chosen: Design,
@@ -184,11 +184,11 @@ def write_round(
     return PlannedRound(last, chosen.phase, policy, count, equal_texts[0], chosen)
 
 
-def _may_grow(campaign: Campaign) -> bool:
+def _may_grow(campaign: CampaignSettings) -> bool:
     return bool(campaign.contestants) and not asks_contestants(campaign)
 
 
-def _has_grown(store: Store, campaign: Campaign, known: plans.Known, *, amend: bool) -> bool:
+def _has_grown(store: Store, campaign: CampaignSettings, known: plans.Known, *, amend: bool) -> bool:
     """Whether contestants have written since what the plan in force would show, and it may still be made anew."""
     if known.calls and not amend:
         return False
@@ -204,7 +204,7 @@ def _made_of(design: Design) -> tuple[object, ...]:
 
 
 def _goes_on(
-    store: Store, campaign: Campaign, known: plans.Known, judges: Sequence[tuple[JudgeSettings, Respondent]]
+    store: Store, campaign: CampaignSettings, known: plans.Known, judges: Sequence[tuple[JudgeSettings, Respondent]]
 ) -> bool:
     """Whether a plan in rounds that calls were made for goes on by other settings: what was decided is not undone."""
     if not known.planned or not known.calls or asks_contestants(campaign):
@@ -231,7 +231,7 @@ def _others(store: Store, number: int, judges: Sequence[tuple[JudgeSettings, Res
 
 
 def _refuse_other_prompts(
-    store: Store, campaign: Campaign, number: int, judges: Sequence[tuple[JudgeSettings, Respondent]]
+    store: Store, campaign: CampaignSettings, number: int, judges: Sequence[tuple[JudgeSettings, Respondent]]
 ) -> None:
     """With the same settings, a judge that is another respondent now is one that would be asked in other words."""
     for name in _others(store, number, judges):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from venire.arena.campaigns import Budget, Campaign, Price
+from venire.arena.campaigns import BudgetSettings, CampaignSettings, TokenPrice
 from venire.arena.keys import respondent_key
 from venire.arena.planning import Estimates, JudgeHabit, Pick, PlanState
 from venire.arena.records import Shape
@@ -35,12 +35,12 @@ class Field:
     """The models and instructions of a plan, with their completions: all that stays the same from round to round."""
 
     store: Store
-    campaign: Campaign
+    campaign: CampaignSettings
     models: tuple[str, ...]
     instructions: tuple[str, ...]
     answers: Answers
     recordings: Mapping[str, Recording]
-    prices: Mapping[str, Price]
+    prices: Mapping[str, TokenPrice]
 
     @cached_property
     def lengths(self) -> Lengths:
@@ -139,7 +139,7 @@ def payable(
     models, instructions = field.places
     battles = _codes([(models[one.model_a], models[one.model_b], instructions[str(one.instruction)]) for one in picks])
     asked = [(one, budgets[one.judge]) for one in costs]
-    if all(account.limits == Budget() for _, budget in asked for account in budget.accounts):
+    if all(account.limits == BudgetSettings() for _, budget in asked for account in budget.accounts):
         return len(picks), ""
     count, whose = affordable(
         [Asked(one, budget, field.characters(one, battles), field.left(one, battles)) for one, budget in asked]
@@ -147,7 +147,7 @@ def payable(
     return (len(picks) if count is None else count), whose
 
 
-def pair_judges(campaign: Campaign) -> tuple[str, ...]:
+def pair_judges(campaign: CampaignSettings) -> tuple[str, ...]:
     """The judges of a campaign that are shown pairs, by name."""
     return tuple(sorted(one.name for one in campaign.judges if PROTOCOLS[one.protocol].shape is Shape.PAIR))
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from venire.arena.campaigns import Campaign, JudgeSettings
+from venire.arena.campaigns import CampaignSettings, JudgeSettings
 from venire.arena.errors import InputError
 from venire.arena.keys import respondent_key, trial_key
 from venire.arena.records import RECORDED, Respondent, Shape
@@ -70,7 +70,9 @@ class Recording:
                 yield shown
 
 
-def read_recordings(campaign: Campaign, judges: Sequence[JudgeSettings] | None = None) -> Mapping[str, Recording]:
+def read_recordings(
+    campaign: CampaignSettings, judges: Sequence[JudgeSettings] | None = None
+) -> Mapping[str, Recording]:
     """The tables of a campaign's recorded judges, or of those named, by judge.
 
     Raises InputError for a table that cannot be used, for a protocol of several steps, and for a judgment that stands
@@ -135,7 +137,7 @@ def tell(recording: Recording, chosen: Design, answers: Answers, repeats: int, p
 
 
 def recorded_texts(
-    store: Store, campaign: Campaign, judges: Sequence[tuple[JudgeSettings, Respondent]]
+    store: Store, campaign: CampaignSettings, judges: Sequence[tuple[JudgeSettings, Respondent]]
 ) -> Mapping[str, str]:
     """What recorded judges said, by the hexadecimal key of the trial; `judges` of whom it is wanted."""
     recordings = read_recordings(campaign, [judge for judge, _ in judges])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from venire.arena.campaigns import Campaign, JudgeSettings
+from venire.arena.campaigns import CampaignSettings, JudgeSettings
 from venire.arena.errors import InputError
 from venire.arena.keys import respondent_key
 from venire.arena.records import GENERATE, Respondent
@@ -11,7 +11,7 @@ from venire.judges import PROTOCOLS
 __all__ = ["respondents"]
 
 
-def respondents(campaign: Campaign) -> list[tuple[JudgeSettings, Respondent]]:
+def respondents(campaign: CampaignSettings) -> list[tuple[JudgeSettings, Respondent]]:
     """The judges of a campaign as respondents.
 
     Raises InputError for an unknown protocol, for options that it does not take, and for two judges that are the same

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from venire.arena.battles import Battles
-from venire.arena.campaigns import Campaign, PhaseSettings, Price
+from venire.arena.campaigns import CampaignSettings, PhaseSettings, TokenPrice
 from venire.arena.planning import Estimates, Look, Steering
 from venire.arena.records import RECORDED
 from venire.orchestrator.costs.budget import BudgetView
@@ -40,7 +40,7 @@ _POINTS = 400.0 / math.log(10.0)
 """Elo points of a logit."""
 
 
-def in_rounds(campaign: Campaign) -> bool:
+def in_rounds(campaign: CampaignSettings) -> bool:
     """Whether there may be more to plan than the first round."""
     plan = campaign.plan
     several = len(plan.phases) > 1 or has_rules(plan.stop) or not crosses(plan.phases[0].policy)
@@ -58,10 +58,10 @@ class Rounds:
     def __init__(
         self,
         store: Store,
-        campaign: Campaign,
+        campaign: CampaignSettings,
         planned: PlannedCampaign,
         steering: Steering,
-        prices: Mapping[str, Price],
+        prices: Mapping[str, TokenPrice],
     ) -> None:
         self.planned = planned
         self.looked: tuple[int, Look] | None = None

@@ -21,7 +21,7 @@ __all__ = [
     "GRACE_SECONDS",
     "CampaignSummary",
     "Ending",
-    "Stop",
+    "StopRequest",
     "end_of",
     "first_of",
     "gc_paused",
@@ -134,7 +134,7 @@ class CampaignSummary:
     """Why no more is planned, of a campaign that is planned in rounds."""
 
 
-class Stop:
+class StopRequest:
     """A way to stop a run from outside: once, what is in flight finishes; twice, it is given up."""
 
     def __init__(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping
 from functools import partial
 
-from venire.arena.campaigns import Campaign, JudgeSettings, Price
+from venire.arena.campaigns import CampaignSettings, JudgeSettings, TokenPrice
 from venire.arena.clock import Clock
 from venire.arena.errors import CallError, Fault
 from venire.arena.keys import respondent_key
@@ -29,7 +29,9 @@ __all__ = ["Asking"]
 class Asking:
     """Asks trials of a campaign; `budgets` by respondent number. Counters are of the round that was begun last."""
 
-    def __init__(self, campaign: Campaign, budgets: Mapping[int, BudgetView], clock: Clock, events: Events) -> None:
+    def __init__(
+        self, campaign: CampaignSettings, budgets: Mapping[int, BudgetView], clock: Clock, events: Events
+    ) -> None:
         self._keys = {judge.name: respondent_key(one) for judge, one in respondents(campaign)}
         self._budgets, self._clock, self._events = budgets, clock, events
         self._recorder: Recorder | None = None
@@ -43,7 +45,7 @@ class Asking:
         """Begin to count, with all that was asked so far in the store."""
         self.settled = self.failed = 0
 
-    async def ask(self, pending: Pending, judge: JudgeSettings, lane: Lane, price: Price) -> None:
+    async def ask(self, pending: Pending, judge: JudgeSettings, lane: Lane, price: TokenPrice) -> None:
         """Ask one trial to its end and record it: a verdict, or a failure."""
         assert self._recorder is not None  # a round was begun
         protocol = PROTOCOLS[judge.protocol].talk

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from venire.arena.battles import Statistics
-from venire.arena.campaigns import Campaign, Identity, LaneSettings, Price, RouteSettings
+from venire.arena.campaigns import CampaignSettings, Identity, LaneSettings, RouteSettings, TokenPrice
 from venire.arena.clock import Clock
 from venire.arena.errors import BudgetReachedError, StoreError
 from venire.judges.parsing import PARSER
@@ -30,7 +30,7 @@ from venire.orchestrator.recording.ending import (
     GRACE_SECONDS,
     CampaignSummary,
     Ending,
-    Stop,
+    StopRequest,
     end_of,
     first_of,
     gc_paused,
@@ -62,13 +62,13 @@ _Progress = Callable[[Statistics], None] | None
 
 async def run_campaign(
     store: Store,
-    campaign: Campaign,
+    campaign: CampaignSettings,
     planned: PlannedCampaign,
     providers: Mapping[Identity, Provider],
-    prices: Mapping[str, Price],
+    prices: Mapping[str, TokenPrice],
     *,
     clock: Clock,
-    stop: Stop | None = None,
+    stop: StopRequest | None = None,
     progress: _Progress = None,
     warn: Callable[[str], None] | None = None,
     on_start: Callable[[Recorder], None] | None = None,
@@ -92,7 +92,7 @@ async def run_campaign(
     events = events or Events(clock)
     following = Following(more, events, on_look)
     writing = {"group_rows": group_rows, "group_seconds": group_seconds, "inline": inline}
-    run = _Run(store, campaign, planned, clock, stop or Stop(), warn, events, following, on_start, writing)
+    run = _Run(store, campaign, planned, clock, stop or StopRequest(), warn, events, following, on_start, writing)
     with gc_paused():
         return await run.go(providers, prices, progress)
 
@@ -105,10 +105,10 @@ class _Run:
     def __init__(
         self,
         store: Store,
-        campaign: Campaign,
+        campaign: CampaignSettings,
         planned: PlannedCampaign,
         clock: Clock,
-        stop: Stop,
+        stop: StopRequest,
         warn: Callable[[str], None] | None,
         events: Events,
         following: Following,
@@ -174,7 +174,7 @@ class _Run:
         self.trouble.set()
 
     async def go(
-        self, providers: Mapping[Identity, Provider], prices: Mapping[str, Price], progress: _Progress
+        self, providers: Mapping[Identity, Provider], prices: Mapping[str, TokenPrice], progress: _Progress
     ) -> CampaignSummary:
         self.gates = open_gates(self.store, self.campaign, self.numbers, providers, self.clock)
         try:
@@ -187,7 +187,7 @@ class _Run:
                 keep_end(self.store, self.planned.id, self.tally.calls)
 
     async def _rounds(
-        self, providers: Mapping[Identity, Provider], prices: Mapping[str, Price], progress: _Progress
+        self, providers: Mapping[Identity, Provider], prices: Mapping[str, TokenPrice], progress: _Progress
     ) -> CampaignSummary:
         started = json.dumps({"missing": self.standing.missing})
         while True:
@@ -229,7 +229,7 @@ class _Run:
         return bool(set(left.tolist()) - unasked) or not others - unasked
 
     async def _round(
-        self, feeds: list[tuple[Feed, Lane, int]], prices: Mapping[str, Price], progress: _Progress
+        self, feeds: list[tuple[Feed, Lane, int]], prices: Mapping[str, TokenPrice], progress: _Progress
     ) -> None:
         """Ask what is missing, and have all of it in the store; raises StoreError where that could not be done."""
         try:
@@ -283,7 +283,7 @@ class _Run:
         return Route(way, number, providers[way.identity], gate, self.clock, accepted=number in self.accepted)
 
     async def _work(
-        self, feeds: list[tuple[Feed, Lane, int]], prices: Mapping[str, Price], progress: _Progress
+        self, feeds: list[tuple[Feed, Lane, int]], prices: Mapping[str, TokenPrice], progress: _Progress
     ) -> None:
         crew = asyncio.ensure_future(self._crew(feeds, prices))
         stop_now = asyncio.ensure_future(self.stop.now.wait())
@@ -301,7 +301,7 @@ class _Run:
         if progress is not None:
             progress(self.statistics())
 
-    async def _crew(self, feeds: list[tuple[Feed, Lane, int]], prices: Mapping[str, Price]) -> None:
+    async def _crew(self, feeds: list[tuple[Feed, Lane, int]], prices: Mapping[str, TokenPrice]) -> None:
         try:
             async with asyncio.TaskGroup() as group:
                 for feed, lane, workers in feeds:
@@ -315,7 +315,7 @@ class _Run:
             for _, lane, _ in feeds:
                 lane.decide_refusals()
 
-    def _start_worker(self, group: asyncio.TaskGroup, feed: Feed, lane: Lane, prices: Mapping[str, Price]) -> None:
+    def _start_worker(self, group: asyncio.TaskGroup, feed: Feed, lane: Lane, prices: Mapping[str, TokenPrice]) -> None:
         worker = group.create_task(self._worker(feed, lane, prices))
         lane.workers.add(worker)
         worker.add_done_callback(partial(self._worker_done, lane))
@@ -356,7 +356,7 @@ class _Run:
                 lane.tell_holds(seconds)
             await self.clock.sleep(seconds)
 
-    async def _worker(self, feed: Feed, lane: Lane, prices: Mapping[str, Price]) -> None:
+    async def _worker(self, feed: Feed, lane: Lane, prices: Mapping[str, TokenPrice]) -> None:
         """Ask one trial after another, until there are none or there is a reason to stop."""
         while not (self.halt.is_set() or self.all_budgets_exhausted.is_set()) and lane.closed is None:
             if lane.spares(asyncio.current_task()):

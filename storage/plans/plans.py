@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from venire.arena.campaigns import Campaign, JudgeSettings
+from venire.arena.campaigns import CampaignSettings, JudgeSettings
 from venire.arena.keys import respondent_key
 from venire.arena.records import GENERATE, Completion, Instruction, PlannedTrial, Reply, Respondent
 from venire.storage.plans.trial_states import Forecast, Left, forecast, pending
@@ -133,7 +133,7 @@ def find_campaign(store: Store, name: str) -> Known | None:
 
 def register(
     store: Store,
-    campaign: Campaign,
+    campaign: CampaignSettings,
     judges: Sequence[tuple[JudgeSettings, Respondent]],
     prompts: Iterable[tuple[str, bytes, str]],
     *,

@@ -18,7 +18,7 @@ from venire.storage.transfer.formats import tables
 from venire.storage.transfer.formats.tables import Kind
 from venire.storage.transfer.formats.texts import Reader, Skipped, digest_id
 
-__all__ = ["Added", "Contestant", "add", "add_file", "add_texts", "answer_key", "contestants", "set_families"]
+__all__ = ["Added", "StoredModel", "add", "add_file", "add_texts", "answer_key", "contestants", "set_families"]
 
 _CHUNK = 2_000
 
@@ -36,7 +36,7 @@ class Added:
 
 
 @dataclass(frozen=True, slots=True)
-class Contestant:
+class StoredModel:
     """A model with completions in the store, its rating in Elo points, and how many instructions it answered."""
 
     model: str
@@ -128,9 +128,9 @@ def set_families(store: Store, families: Mapping[str, str]) -> None:
             commit.run("set_family", names=list(families), families=list(families.values()))
 
 
-def contestants(store: Store) -> tuple[Contestant, ...]:
+def contestants(store: Store) -> tuple[StoredModel, ...]:
     """Every model with completions, by name."""
-    return tuple(Contestant(*row) for row in store.read("contestants"))
+    return tuple(StoredModel(*row) for row in store.read("contestants"))
 
 
 def answer_key(store: Store) -> Iterator[tuple[str, tuple[str, ...], str, str]]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from venire.arena.campaigns import Price
+from venire.arena.campaigns import TokenPrice
 
-PLAIN = Price(1_000_000, 10_000_000)
-CACHING = Price(1_000_000, 10_000_000, cached=100_000, written=1_250_000)
+PLAIN = TokenPrice(1_000_000, 10_000_000)
+CACHING = TokenPrice(1_000_000, 10_000_000, cached=100_000, written=1_250_000)
 
 tokens = st.integers(0, 10**7)
 rates = st.integers(0, 10**12)
@@ -41,5 +41,5 @@ def test_more_cached_or_written_tokens_than_there_are_do_not_make_a_call_cheaper
 def test_no_call_costs_more_than_its_tokens_alone(
     given_rate: int, output: int, written: int | None, count: int, out: int, cached: int, wrote: int | None
 ) -> None:
-    price = Price(given_rate, output, given_rate // 2, written)
+    price = TokenPrice(given_rate, output, given_rate // 2, written)
     assert price.cost(count, out, cached, wrote) <= price.cost(count, out)

@@ -17,16 +17,16 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from venire.arena.campaigns import (
-    Budget,
-    Campaign,
-    DataSources,
+    BudgetSettings,
+    CampaignSettings,
+    DataSettings,
     JudgeSettings,
     LaneSettings,
     Limits,
     PhaseSettings,
     PlanSettings,
-    Price,
     RouteSettings,
+    TokenPrice,
 )
 from venire.arena.errors import InputError
 from venire.arena.keys import (
@@ -82,16 +82,16 @@ words = st.text(max_size=8)
 digests = st.binary(min_size=16, max_size=16)
 
 
-def campaign(*judges: JudgeSettings, root: Path = Path()) -> Campaign:
-    return Campaign(
+def campaign(*judges: JudgeSettings, root: Path = Path()) -> CampaignSettings:
+    return CampaignSettings(
         "c",
         1,
         root / "c.toml",
         root / "c.duckdb",
-        DataSources(),
+        DataSettings(),
         PlanSettings((PhaseSettings("random", matchups=1),)),
         judges,
-        Budget(),
+        BudgetSettings(),
         "",
         "{}",
     )
@@ -295,10 +295,12 @@ lanes = st.builds(
 )
 
 
-@given(words, lanes, st.none() | st.just(Price(1, 2)), st.booleans(), st.none() | st.just(1200.0), st.none() | words)
+@given(
+    words, lanes, st.none() | st.just(TokenPrice(1, 2)), st.booleans(), st.none() | st.just(1200.0), st.none() | words
+)
 @settings(deadline=None)
 def test_what_a_judge_is_called_costs_and_runs_on_is_not_part_of_its_key(
-    name: str, lane: LaneSettings, price: Price | None, free: bool, elo: float | None, family: str | None
+    name: str, lane: LaneSettings, price: TokenPrice | None, free: bool, elo: float | None, family: str | None
 ) -> None:
     plain = judge("j")
     dressed = JudgeSettings(name, plain.model, plain.protocol, plain.options, lane, price, free, elo, family)
@@ -324,7 +326,7 @@ def test_a_judge_carries_the_digests_of_its_prompts() -> None:
 
 
 def test_two_judges_with_one_key_are_refused_by_name() -> None:
-    same = replace(judge("second"), options=dict(reversed(OPTIONS.items())), price=Price(1, 1))
+    same = replace(judge("second"), options=dict(reversed(OPTIONS.items())), price=TokenPrice(1, 1))
     with pytest.raises(InputError, match="'first' and 'second' are the same"):
         respondents(campaign(judge("first"), same))
 

@@ -13,15 +13,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from venire.arena.campaigns import (
-    Budget,
-    Campaign,
-    DataSources,
+    BudgetSettings,
+    CampaignSettings,
+    DataSettings,
     LaneSettings,
     Limits,
     PhaseSettings,
     PlanSettings,
-    Price,
     RouteSettings,
+    TokenPrice,
 )
 from venire.arena.errors import InputError
 from venire.configs.loading import difference, load_campaign
@@ -68,7 +68,7 @@ calls = 1000
 money = 5.00
 """
 
-Load = Callable[[str], Campaign]
+Load = Callable[[str], CampaignSettings]
 
 
 def judge(**keys: str) -> str:
@@ -82,7 +82,7 @@ def test_every_key_of_the_file_reaches_its_record(load: Load, tmp_path: Path) ->
     assert (campaign.name, campaign.seed) == ("mine", 7)
     assert (campaign.path, campaign.store) == (tmp_path / "first.toml", tmp_path / "data/mine.duckdb")
     assert campaign.text == FULL
-    assert campaign.data == DataSources(
+    assert campaign.data == DataSettings(
         instructions=tmp_path / "i.jsonl",
         completions=tmp_path / "c.parquet",
         elo=Path("/abroad/elo.csv"),
@@ -91,7 +91,7 @@ def test_every_key_of_the_file_reaches_its_record(load: Load, tmp_path: Path) ->
         families={"gpt-4.1": "openai"},
     )
     assert campaign.plan == PlanSettings((PhaseSettings("random", matchups=12, coverage=0.5),), 20, 2)
-    assert campaign.budget == Budget(calls=1000, money=5_000_000_000)
+    assert campaign.budget == BudgetSettings(calls=1000, money=5_000_000_000)
     (only,) = campaign.judges
     assert only.lane == LaneSettings(
         (RouteSettings("litellm", "https://api.openai.com/v1", "OPENAI_API_KEY", "gpt-4o-mini"),),
@@ -102,14 +102,14 @@ def test_every_key_of_the_file_reaches_its_record(load: Load, tmp_path: Path) ->
     )
     assert only.options == {"max_tokens": "900", "repair": "0", "temperature": "0.7"}
     assert (only.name, only.model, only.protocol) == ("gpt", "gpt-4o-mini", "criteria")
-    assert (only.price, only.free) == (Price(150_000_000, 600_000_000), False)
+    assert (only.price, only.free) == (TokenPrice(150_000_000, 600_000_000), False)
     assert (only.elo, only.family) == (1200.0, "openai")
 
 
 def test_a_file_with_one_simulated_judge_has_defaults_for_the_rest(load: Load, tmp_path: Path) -> None:
     campaign = load(SIMULATED)
     assert (campaign.name, campaign.seed, campaign.store) == ("first", 0, tmp_path / "first.duckdb")
-    assert (campaign.data, campaign.plan, campaign.budget) == (DataSources(), PlanSettings(), Budget())
+    assert (campaign.data, campaign.plan, campaign.budget) == (DataSettings(), PlanSettings(), BudgetSettings())
     (only,) = campaign.judges
     model = "simulated/gpt-4-0613@1"
     assert (only.name, only.protocol, only.price, only.free) == (model, "two-stage", None, True)
@@ -146,15 +146,15 @@ def test_money_and_prices_are_exact_to_the_nano_dollar(load: Load, nano: int, pr
     text = SIMULATED + f"price = {{ input = {written(price)}, output = {written(nano)} }}\n"
     campaign = load(text + f"[budget]\nmoney = {written(nano)}\n")
     assert campaign.budget.money == nano
-    assert campaign.judges[0].price == Price(price, nano)
+    assert campaign.judges[0].price == TokenPrice(price, nano)
 
 
 def test_rates_of_a_cache_are_optional_and_a_file_without_them_is_the_same_as_before_there_were_any(load: Load) -> None:
     plain = load(SIMULATED + "price = { input = 1.5, output = 6.00 }\n")
-    assert plain.judges[0].price == Price(1_500_000_000, 6_000_000_000)
+    assert plain.judges[0].price == TokenPrice(1_500_000_000, 6_000_000_000)
     assert '"price":{"input":"1.5","output":"6"}' in plain.settings
     caching = load(SIMULATED + "price = { input = 1.5, output = 6, cached = 0.15, written = 1.875 }\n")
-    assert caching.judges[0].price == Price(1_500_000_000, 6_000_000_000, 150_000_000, 1_875_000_000)
+    assert caching.judges[0].price == TokenPrice(1_500_000_000, 6_000_000_000, 150_000_000, 1_875_000_000)
     assert '"price":{"cached":"0.15","input":"1.5","output":"6","written":"1.875"}' in caching.settings
 
 

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from venire.arena.campaigns import Campaign, PhaseSettings, PlanSettings, StopSettings
+from venire.arena.campaigns import CampaignSettings, PhaseSettings, PlanSettings, StopSettings
 from venire.configs.loading import load_campaign
 
 JUDGE = '[[judge]]\nmodel = "simulated/gpt-4-0613@1"\n'
-Load = Callable[[str], Campaign]
+Load = Callable[[str], CampaignSettings]
 
 
 @pytest.fixture
 def load(tmp_path: Path) -> Load:
-    def read(text: str) -> Campaign:
+    def read(text: str) -> CampaignSettings:
         path = tmp_path / "c.toml"
         path.write_text(JUDGE + text, encoding="utf-8")
         return load_campaign(path)

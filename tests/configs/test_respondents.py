@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from venire.arena.campaigns import Budget, Campaign
+from venire.arena.campaigns import BudgetSettings, CampaignSettings
 from venire.arena.records import GENERATE
 
 JUDGE = """
@@ -23,7 +23,7 @@ model = "simulated/claude-v1@1"
 """
 
 
-def test_options_of_protocols_reach_the_judge(load: Callable[[str], Campaign]) -> None:
+def test_options_of_protocols_reach_the_judge(load: Callable[[str], CampaignSettings]) -> None:
     (judge,) = load(JUDGE + 'protocol = "binary"\nlogprobs = true\nsystem = "Be strict."').judges
     assert (judge.protocol, judge.options["logprobs"], judge.options["system"]) == ("binary", "1", "Be strict.")
     (judge,) = load(JUDGE + 'protocol = "listwise"\nbest = 2').judges
@@ -31,7 +31,7 @@ def test_options_of_protocols_reach_the_judge(load: Callable[[str], Campaign]) -
 
 
 def test_a_table_of_options_reaches_the_judge_and_holds_none_of_its_own_keys(
-    load: Callable[[str], Campaign], refusal: Callable[[str], str]
+    load: Callable[[str], CampaignSettings], refusal: Callable[[str], str]
 ) -> None:
     head = '[[judge]]\nmodel = "simulated/bard@1"\n'
     assert load(head + 'options = { points = "5" }\n').judges[0].options["points"] == "5"
@@ -40,7 +40,9 @@ def test_a_table_of_options_reaches_the_judge_and_holds_none_of_its_own_keys(
         assert says in refusal(f'{head}options = {{ {name} = "5" }}\n')
 
 
-def test_a_file_that_names_none_of_them_has_the_settings_that_it_had_before(load: Callable[[str], Campaign]) -> None:
+def test_a_file_that_names_none_of_them_has_the_settings_that_it_had_before(
+    load: Callable[[str], CampaignSettings],
+) -> None:
     plain = load(JUDGE)
     assert plain.judges[0].options == {"max_tokens": "800", "repair": "1", "temperature": "0"}
     (settings,) = json.loads(plain.settings)["judge"]
@@ -49,7 +51,7 @@ def test_a_file_that_names_none_of_them_has_the_settings_that_it_had_before(load
 
 
 def test_texts_of_ones_own_are_read_with_the_file_and_a_change_in_them_is_a_change_of_settings(
-    load: Callable[[str], Campaign], tmp_path: Path
+    load: Callable[[str], CampaignSettings], tmp_path: Path
 ) -> None:
     own, examples = tmp_path / "own.txt", tmp_path / "shots.jsonl"
     own.write_text("Which? $instruction $first $second", encoding="utf-8")
@@ -91,22 +93,24 @@ def test_a_prompt_file_that_is_not_there_is_named_with_its_key(refusal: Callable
     assert "judge[1].prompts.reasons: cannot read none.txt: No such file" in said
 
 
-def test_contestants_are_asked_by_their_own_protocol_as_often_as_samples_say(load: Callable[[str], Campaign]) -> None:
+def test_contestants_are_asked_by_their_own_protocol_as_often_as_samples_say(
+    load: Callable[[str], CampaignSettings],
+) -> None:
     found = load(CONTESTANT + "samples = 3\nelo = 1100\n[budget.generation]\ncalls = 9")
     (one,) = found.contestants
     assert (one.name, one.protocol, one.repeats, one.elo) == ("ash", GENERATE, 3, 1100.0)
     assert one.options == {"max_tokens": "2048"}, "the temperature is left to the model"
-    assert (found.judges, found.generation) == ((), Budget(calls=9))
+    assert (found.judges, found.generation) == ((), BudgetSettings(calls=9))
 
 
-def test_contestants_and_judges_change_nothing_for_each_other(load: Callable[[str], Campaign]) -> None:
+def test_contestants_and_judges_change_nothing_for_each_other(load: Callable[[str], CampaignSettings]) -> None:
     both, other = load(JUDGE + CONTESTANT), load(JUDGE + CONTESTANT + "samples = 2")
     assert both.settings == load(JUDGE).settings == other.settings
     assert both.generation_settings != other.generation_settings
     assert load(JUDGE + "repair = false" + CONTESTANT).generation_settings == both.generation_settings
 
 
-def test_a_judge_and_a_contestant_of_one_name_are_a_peer(load: Callable[[str], Campaign]) -> None:
+def test_a_judge_and_a_contestant_of_one_name_are_a_peer(load: Callable[[str], CampaignSettings]) -> None:
     found = load(JUDGE + CONTESTANT.replace('"ash"', '"j"'))
     assert found.judges[0].name == found.contestants[0].name
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from venire.arena.campaigns import Campaign, Limits, Price, RouteSettings
+from venire.arena.campaigns import CampaignSettings, Limits, RouteSettings, TokenPrice
 from venire.arena.errors import InputError
 from venire.configs.loading import load_campaign
 
@@ -16,12 +16,12 @@ JUDGE = f'[[judge]]\nname = "a"\nmodel = "m"\nbase_url = "{URL}"\nfree = true\n'
 SECOND = f'[[judge]]\nname = "b"\nmodel = "m"\nbase_url = "{URL}"\nfree = true\n'
 FALLBACK = f'[[judge.fallback]]\nbase_url = "{OTHER}"\n'
 
-Load = Callable[[str], Campaign]
+Load = Callable[[str], CampaignSettings]
 
 
 @pytest.fixture
 def load(tmp_path: Path) -> Load:
-    def load(text: str) -> Campaign:
+    def load(text: str) -> CampaignSettings:
         (tmp_path / "c.toml").write_text('[plan]\npolicy = "all-pairs"\n' + text, encoding="utf-8")
         return load_campaign(tmp_path / "c.toml")
 
@@ -35,8 +35,8 @@ def test_keys_stand_side_by_side_and_fallbacks_behind_them_in_their_order(load: 
     assert lane.routes == (
         RouteSettings("openai", URL, "A", "m"),
         RouteSettings("openai", URL, "B", "m"),
-        RouteSettings("openai", OTHER, None, "m", 1, Price(0, 0)),
-        RouteSettings("litellm", OTHER, "C", "m-2", 2, Price(10**9, 2 * 10**9)),
+        RouteSettings("openai", OTHER, None, "m", 1, TokenPrice(0, 0)),
+        RouteSettings("litellm", OTHER, "C", "m-2", 2, TokenPrice(10**9, 2 * 10**9)),
     )
     assert lane.workers == 2 * lane.concurrency, "fallbacks stand in for keys, not beside them"
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from venire.arena.campaigns import Campaign
+from venire.arena.campaigns import CampaignSettings
 from venire.arena.errors import InputError
 
 URL, OTHER = "https://one.example/v1", "https://other.example/v1"
@@ -15,7 +15,7 @@ JUDGE = f'[[judge]]\nname = "{{0}}"\nmodel = "m"\nbase_url = "{URL}"\n'
 FALLBACK = f'[[judge.fallback]]\nbase_url = "{OTHER}"\n'
 CONTESTANT = f'[[contestant]]\nname = "c"\nmodel = "m-2"\nbase_url = "{URL}"\n'
 
-Load = Callable[[str], Campaign]
+Load = Callable[[str], CampaignSettings]
 
 
 def test_each_endpoint_has_its_own_word(load: Load) -> None:

@@ -7,13 +7,13 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import get_args
 
-from venire.arena.campaigns import Budget, Campaign, Limits, Price, StopSettings
+from venire.arena.campaigns import BudgetSettings, CampaignSettings, Limits, StopSettings, TokenPrice
 from venire.arena.records import Completion, Instruction, Rating
 from venire.configs.loading import load_campaign
 from venire.storage.transfer.formats.tables import Kind, read
 
 
-def started(folder: Path) -> Campaign:
+def started(folder: Path) -> CampaignSettings:
     """The template with its example tables, copied as a newcomer gets them."""
     with as_file(files("venire.configs")) as configs:
         shutil.copy(configs / "template.toml", folder / "campaign.toml")
@@ -26,8 +26,8 @@ def test_the_template_is_a_campaign_of_two_priced_judges_within_a_budget(tmp_pat
     campaign = started(tmp_path)
     assert [judge.model for judge in campaign.judges] == ["gpt-4o-mini", "gpt-4.1-mini"]
     assert [judge.price for judge in campaign.judges] == [
-        Price(150_000_000, 600_000_000),
-        Price(400_000_000, 1_600_000_000),
+        TokenPrice(150_000_000, 600_000_000),
+        TokenPrice(400_000_000, 1_600_000_000),
     ]
     assert {judge.lane.routes[0].key_variable for judge in campaign.judges} == {"OPENAI_API_KEY"}
     assert (campaign.budget.calls, campaign.budget.money) == (1000, 1_000_000_000)
@@ -82,16 +82,16 @@ def test_what_the_template_comments_out_can_be_switched_on(tmp_path: Path) -> No
     assert (limited.share, limited.max_elapsed, limited.patience) == (0.5, 21_600, 900)
     assert [one.key_variable for one in several.routes] == ["FIRST_KEY", "SECOND_KEY", "OTHER_KEY"]
     assert [one.rank for one in several.routes] == [0, 0, 1]
-    assert several.routes[2].price == Price(800_000_000, 900_000_000)
+    assert several.routes[2].price == TokenPrice(800_000_000, 900_000_000)
     assert campaign.plan.instructions == 20
     assert campaign.data.maps == {"elo": {"elo": "arena_elo"}}
     assert campaign.data.families == {"cedar-1": "cedar"}
     assert campaign.budget.tokens == 2_000_000
-    assert campaign.judge_budgets == {"gpt-4o-mini": Budget(money=400_000_000)}
-    assert campaign.model_budgets == {"gpt-4.1-mini": Budget(calls=300)}
+    assert campaign.judge_budgets == {"gpt-4o-mini": BudgetSettings(money=400_000_000)}
+    assert campaign.model_budgets == {"gpt-4.1-mini": BudgetSettings(calls=300)}
     assert campaign.strict
     assert set(campaign.judges[0].options) >= {"system", "examples", "prompt.reasons", "logprobs", "best"}
     (contestant,) = campaign.contestants
     assert (contestant.name, contestant.model, contestant.repeats, contestant.elo) == ("birch", "my-model", 2, 1000.0)
     assert (contestant.options["temperature"], contestant.options["max_tokens"]) == ("0.7", "2048")
-    assert campaign.generation == Budget(money=200_000_000)
+    assert campaign.generation == BudgetSettings(money=200_000_000)

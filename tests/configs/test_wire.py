@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from venire.arena.campaigns import Campaign, LaneSettings, RouteSettings
+from venire.arena.campaigns import CampaignSettings, LaneSettings, RouteSettings
 from venire.arena.errors import InputError
 
 SECRET = "sk-proj-A1b2C3d4E5f6G7h8"
@@ -16,7 +16,7 @@ NEW = ("connect_timeout", "read_timeout", "headers", "proxy", "proxy_variable")
 
 
 @pytest.fixture
-def refusal(load: Callable[[str], Campaign]) -> Callable[[str], str]:
+def refusal(load: Callable[[str], CampaignSettings]) -> Callable[[str], str]:
     def refused(text: str) -> str:
         with pytest.raises(InputError) as caught:
             load(JUDGE.format("a") + text)
@@ -25,7 +25,7 @@ def refusal(load: Callable[[str], Campaign]) -> Callable[[str], str]:
     return refused
 
 
-def test_every_key_reaches_the_lane(load: Callable[[str], Campaign]) -> None:
+def test_every_key_reaches_the_lane(load: Callable[[str], CampaignSettings]) -> None:
     text = 'connect_timeout = 2.5\nread_timeout = 30\nheaders = { "X-Title" = "mine", OpenAI-Project = "p" }\n'
     (only,) = load(JUDGE.format("a") + text + 'proxy = "http://proxy.example.org:3128/"\n').judges
     assert (only.lane.connect_timeout, only.lane.read_timeout) == (2.5, 30.0)
@@ -35,12 +35,12 @@ def test_every_key_reaches_the_lane(load: Callable[[str], Campaign]) -> None:
     assert (only.lane.proxy, only.lane.proxy_variable) == (None, "HTTPS_PROXY")
 
 
-def test_the_defaults_of_the_file_are_those_of_the_records(load: Callable[[str], Campaign]) -> None:
+def test_the_defaults_of_the_file_are_those_of_the_records(load: Callable[[str], CampaignSettings]) -> None:
     (only,) = load(JUDGE.format("a")).judges
     assert only.lane == LaneSettings((RouteSettings("openai", "https://host.example/v1", None, "m"),))
 
 
-def test_a_file_without_the_keys_is_the_same_as_before_they_were_there(load: Callable[[str], Campaign]) -> None:
+def test_a_file_without_the_keys_is_the_same_as_before_they_were_there(load: Callable[[str], CampaignSettings]) -> None:
     """Else every campaign that was begun before would be refused as changed."""
     plain = load(JUDGE.format("a"))
     assert not set(NEW) & set(json.loads(plain.settings)["judge"][0])
@@ -190,14 +190,14 @@ def test_a_fallback_is_held_to_what_its_judge_asks(
     [("free = true\n", "price = { input = 0, output = 0 }\n"), ("price = { input = 1, output = 2 }\n", "")],
 )
 def test_a_fallback_costs_what_it_says_or_what_the_judge_does(
-    load: Callable[[str], Campaign], judge: str, fallback: str
+    load: Callable[[str], CampaignSettings], judge: str, fallback: str
 ) -> None:
     assert len(load(JUDGE.format("a") + judge + FALLBACK + fallback).judges[0].lane.routes) == 2
 
 
 @pytest.mark.parametrize("line", ['headers = { "X-Title" = "b" }\n', 'proxy = "http://p:1"\n', "timeout = 7\n"])
 def test_lanes_that_meet_at_an_endpoint_reach_it_in_one_way(
-    load: Callable[[str], Campaign], refusal: Callable[[str], str], line: str
+    load: Callable[[str], CampaignSettings], refusal: Callable[[str], str], line: str
 ) -> None:
     """It is opened once: what the second judge asks for would silently not be done."""
     other = '[[judge]]\nname = "b"\nmodel = "m"\ntemperature = 1\nbase_url = "https://other.example/v1"\n'

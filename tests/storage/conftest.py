@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from venire.arena.campaigns import (
-    Budget,
-    Campaign,
-    DataSources,
+    BudgetSettings,
+    CampaignSettings,
+    DataSettings,
     JudgeSettings,
     LaneSettings,
     PlanSettings,
@@ -44,15 +44,15 @@ class House:
     def register(self, judges: Sequence[str] = ("j",), *, name: str = "c", settings: str = "{}") -> dict[str, int]:
         """A campaign with judges of these names, each a model of its own; judge name to respondent number."""
         lane = LaneSettings((RouteSettings("openai", None, None, "m"),))
-        campaign = Campaign(
+        campaign = CampaignSettings(
             name,
             7,
             Path("c.toml"),
             self.store.path,
-            DataSources(),
+            DataSettings(),
             PlanSettings(),
             tuple(JudgeSettings(judge, f"model of {judge}", "two-stage", {}, lane) for judge in judges),
-            Budget(),
+            BudgetSettings(),
             f"# {settings}",
             settings,
         )

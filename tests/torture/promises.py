@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
-from venire.arena.campaigns import Price
+from venire.arena.campaigns import TokenPrice
 from venire.simulation.ledger import Entry
 
 __all__ = ["Broken", "Dump", "Facts", "Run", "broken_promises"]
@@ -110,7 +110,7 @@ class Facts:
     entries: Sequence[Entry]
     runs: list[Run]
     final: Dump | None
-    prices: Mapping[str, Price]
+    prices: Mapping[str, TokenPrice]
     """By model."""
     calls: Mapping[str, int]
     money: Mapping[str, int]

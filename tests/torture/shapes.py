@@ -9,15 +9,15 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from venire.arena.campaigns import Price
+from venire.arena.campaigns import TokenPrice
 from venire.simulation.faults import Faults
 
 __all__ = ["JUDGES", "PRICES", "SHAPES", "Campaign", "Shape"]
 
 JUDGES = ("gpt-4-0613", "claude-3-opus")
-PRICES: Mapping[str, Price] = {
-    f"simulated/{JUDGES[0]}@1": Price(10_000_000_000, 30_000_000_000),
-    f"simulated/{JUDGES[1]}@1": Price(15_000_000_000, 75_000_000_000),
+PRICES: Mapping[str, TokenPrice] = {
+    f"simulated/{JUDGES[0]}@1": TokenPrice(10_000_000_000, 30_000_000_000),
+    f"simulated/{JUDGES[1]}@1": TokenPrice(15_000_000_000, 75_000_000_000),
 }
 _TABLES = ("instructions.jsonl", "completions.jsonl", "elo.csv")
 

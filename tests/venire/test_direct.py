@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 import pytest
 
-from venire.arena.campaigns import Campaign
+from venire.arena.campaigns import CampaignSettings
 from venire.arena.clock import VirtualClock
 from venire.configs.loading import load_campaign
 from venire.session import Embedded, Session
@@ -42,7 +42,7 @@ def rows(store: Store, query: str, leave_out: frozenset[str] | set[str] = TIMES)
     return kept
 
 
-def fresh(file: Path) -> Campaign:
+def fresh(file: Path) -> CampaignSettings:
     """The campaign with a store that nobody was asked for yet: of one file always a copy of the same, since a store's
     constant is in its prompts."""
     campaign = load_campaign(file)

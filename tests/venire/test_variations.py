@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from venire.arena.campaigns import Budget, Campaign
+from venire.arena.campaigns import BudgetSettings, CampaignSettings
 from venire.arena.errors import InputError
 from venire.configs.loading import load_campaign
 from venire.experiments.contestants import made_up
 from venire.experiments.variations import Axes, Variation, campaign_of, cross, simulated
 
-Load = Callable[[str], Campaign]
+Load = Callable[[str], CampaignSettings]
 
 JUDGES = """
 [[judge]]
@@ -31,7 +31,7 @@ FIELD = made_up(6, 50)
 
 @pytest.fixture
 def load(tmp_path: Path) -> Load:
-    def write(text: str) -> Campaign:
+    def write(text: str) -> CampaignSettings:
         path = tmp_path / "c.toml"
         path.write_text(text, encoding="utf-8")
         return load_campaign(path)
@@ -124,7 +124,7 @@ def test_policies_are_compared_on_as_many_battles_as_the_file_plans(load: Load) 
     assert wide.plan.instructions == round(12 * 6 / 15)
     assert campaign_of(campaign, seats, FIELD, Variation(), 0, 36).plan.instructions == 3
     limited = campaign_of(campaign, seats, FIELD, Variation("all-pairs", calls=500), 0, None)
-    assert limited.budget == Budget(calls=500)
+    assert limited.budget == BudgetSettings(calls=500)
     assert limited.plan.instructions is None  # until the calls are used up
 
 
@@ -144,10 +144,10 @@ def test_limits_of_judges_and_models_go_with_who_stands_for_them(load: Load) -> 
     seats = simulated(campaign, ["bard"])
     found = campaign_of(campaign, seats, FIELD, Variation(), 0, None)
     assert found.budget.calls == 900
-    assert found.judge_budgets == {"other": Budget(calls=40)}
-    assert found.model_budgets == {"simulated/bard@0": Budget(calls=50)}
+    assert found.judge_budgets == {"other": BudgetSettings(calls=40)}
+    assert found.model_budgets == {"simulated/bard@0": BudgetSettings(calls=50)}
     other = campaign_of(campaign, seats, FIELD, Variation(calls=70), 0, None)
-    assert (other.budget, other.judge_budgets, other.model_budgets) == (Budget(calls=70), {}, {})
+    assert (other.budget, other.judge_budgets, other.model_budgets) == (BudgetSettings(calls=70), {}, {})
 
 
 def test_money_that_nobody_would_be_paid_is_refused(load: Load) -> None:

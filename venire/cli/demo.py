@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from venire.arena.campaigns import Campaign
+    from venire.arena.campaigns import CampaignSettings
 
 __all__ = ["demo"]
 
@@ -52,7 +52,7 @@ def demo(
     raise typer.Exit(code)
 
 
-def _start_anew(campaign: Campaign) -> None:
+def _start_anew(campaign: CampaignSettings) -> None:
     """Drop the store of a finished demo; an interrupted one goes on, and a store that holds anything else stays."""
     from venire.storage.read import frames
     from venire.storage.store.store import open_store

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from venire.arena.campaigns import Campaign
+from venire.arena.campaigns import CampaignSettings
 from venire.arena.errors import InputError
 from venire.arena.records import Completion, Instruction, Rating
 from venire.ratings.data.distributions import norm
@@ -103,7 +103,7 @@ def fill(store: Store, field: Field, seed: int) -> None:
     importing.add(store, [Rating(model, elo) for model, elo in field.elo.items()])
 
 
-def read_field(campaign: Campaign, path: Path) -> Field:
+def read_field(campaign: CampaignSettings, path: Path) -> Field:
     """The field of a campaign's data files, which are brought into a new store at `path`.
 
     Raises InputError where fewer than two models have completions and Elo, and as reading the files does.
@@ -125,7 +125,7 @@ def _map(maps: Mapping[str, Mapping[str, str]] | None, kind: str) -> Mapping[str
     return (maps or {}).get(kind, {})
 
 
-def _field(campaign: Campaign, store: Store) -> Field:
+def _field(campaign: CampaignSettings, store: Store) -> Field:
     known = frames.elos(store)
     there = [one.model for one in importing.contestants(store)]
     named = [model for model in there if campaign.data.models is None or model in campaign.data.models]

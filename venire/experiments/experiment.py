@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.battles import Statistics
-from venire.arena.campaigns import Campaign
+from venire.arena.campaigns import CampaignSettings
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import VenireError
 from venire.experiments.contestants import INSTRUCTIONS, Field, fill, made_up, read_field
@@ -67,7 +67,7 @@ class Simulation:
 class _Job:
     variation: int
     number: int
-    campaign: Campaign
+    campaign: CampaignSettings
     field: Field
     template: Path | None
     """The store with the data of the file; None: the field is made up."""
@@ -77,7 +77,7 @@ class _Job:
 
 
 def field_of(
-    campaign: Campaign, folder: Path, models: int | None, instructions: int | None
+    campaign: CampaignSettings, folder: Path, models: int | None, instructions: int | None
 ) -> tuple[Field, Path | None]:
     """The contestants, and where a store with their texts is (within `folder`); None for a made-up field.
 
@@ -93,7 +93,7 @@ def field_of(
 
 
 def simulate(
-    campaign: Campaign,
+    campaign: CampaignSettings,
     judges: Sequence[StandIn],
     rows: Sequence[Variation],
     field: Field,
@@ -122,7 +122,7 @@ def simulate(
 
 
 def _jobs(
-    campaign: Campaign,
+    campaign: CampaignSettings,
     judges: Sequence[StandIn],
     rows: Sequence[Variation],
     field: Field,
@@ -143,7 +143,7 @@ def _jobs(
             yield _Job(place, number, varied, field, template, truths[place], slopes, folder)
 
 
-def _habit(campaign: Campaign, name: str) -> Habit:
+def _habit(campaign: CampaignSettings, name: str) -> Habit:
     judge = next(one for one in campaign.judges if one.name == name)
     profile = parse_model(judge.model)[0]
     unread = profile.invalid * (0.5 if judge.options.get("repair") == "1" else 1.0)

@@ -7,7 +7,15 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal
 
-from venire.arena.campaigns import Budget, Campaign, DataSources, JudgeSettings, PhaseSettings, Price, RouteSettings
+from venire.arena.campaigns import (
+    BudgetSettings,
+    CampaignSettings,
+    DataSettings,
+    JudgeSettings,
+    PhaseSettings,
+    RouteSettings,
+    TokenPrice,
+)
 from venire.arena.errors import InputError
 from venire.arena.records import GENERATE, RECORDED, Origin, Shape
 from venire.experiments.contestants import Field
@@ -71,7 +79,7 @@ class Axes:
     budgets: tuple[tuple[int | None, int | None], ...] = ()
 
 
-def cross(axes: Axes, campaign: Campaign) -> tuple[Variation, ...]:
+def cross(axes: Axes, campaign: CampaignSettings) -> tuple[Variation, ...]:
     """Every combination once; without any axis but budgets, the file's own plan and a balanced one beside it.
 
     Raises InputError for a word that no policy or protocol has, and for more judges than the file names.
@@ -105,13 +113,13 @@ def _rating_protocols() -> list[str]:
     return [name for name, one in PROTOCOLS.items() if one.shape in (Shape.PAIR, Shape.LIST) and name != RECORDED]
 
 
-def _beside(campaign: Campaign) -> str:
+def _beside(campaign: CampaignSettings) -> str:
     own = {phase.policy for phase in campaign.plan.phases}
     choices = [name for name in ("balanced", "information", "all-pairs", "random") if name in POLICIES]
     return next(name for name in choices if own != {name})
 
 
-def simulated(campaign: Campaign, wanted: Sequence[str]) -> tuple[StandIn, ...]:
+def simulated(campaign: CampaignSettings, wanted: Sequence[str]) -> tuple[StandIn, ...]:
     """Who judges in a simulation: simulated judges as they are, others by a profile.
 
     `wanted` are profiles, as `PROFILE` for the real judges in turn or `JUDGE=PROFILE` for one of them; a judge whose
@@ -176,7 +184,7 @@ def _priced(judge: JudgeSettings, profile: str, notes: tuple[str, ...]) -> Stand
     return StandIn(replace(judge, free=False, price=price), profile, notes)
 
 
-def _dollars(price: Price) -> str:
+def _dollars(price: TokenPrice) -> str:
     return f"${price.input / 1e9:g} and ${price.output / 1e9:g} per million tokens in and out"
 
 
@@ -185,8 +193,13 @@ def _options(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def campaign_of(
-    campaign: Campaign, judges: Sequence[StandIn], field: Field, row: Variation, number: int, battles: int | None
-) -> Campaign:
+    campaign: CampaignSettings,
+    judges: Sequence[StandIn],
+    field: Field,
+    row: Variation,
+    number: int,
+    battles: int | None,
+) -> CampaignSettings:
     """The campaign of one row in its run `number` (from 0): its own seed, its judges' own seeds, and no data files.
 
     `battles` is how many a policy that chooses battles is to judge, whatever the file says. Raises InputError where
@@ -207,11 +220,11 @@ def campaign_of(
     if any(POLICIES[phase.policy].crossed for phase in phases if phase.policy in POLICIES):
         instructions = _instructions(campaign, field, phases[0], battles, limited)
     instructions = None if instructions is None else min(instructions, possible)
-    budget = Budget(row.calls, row.money, None) if limited else campaign.budget
+    budget = BudgetSettings(row.calls, row.money, None) if limited else campaign.budget
     return replace(
         campaign,
         seed=campaign.seed + number,
-        data=DataSources(models=field.models, families=campaign.data.families),
+        data=DataSettings(models=field.models, families=campaign.data.families),
         plan=replace(plan, phases=phases, instructions=instructions, orders=row.orders or plan.orders),
         judges=tuple(seats),
         budget=budget,
@@ -226,12 +239,14 @@ def campaign_of(
     )
 
 
-def _phase(campaign: Campaign, policy: str) -> PhaseSettings:
+def _phase(campaign: CampaignSettings, policy: str) -> PhaseSettings:
     """The file's last phase under another policy, its other keys as they are."""
     return replace(campaign.plan.phases[-1], policy=policy, name="plan")
 
 
-def _sized(campaign: Campaign, field: Field, phase: PhaseSettings, battles: int | None, limited: bool) -> PhaseSettings:
+def _sized(
+    campaign: CampaignSettings, field: Field, phase: PhaseSettings, battles: int | None, limited: bool
+) -> PhaseSettings:
     """With as many battles as are wanted, or as the file's own plan has; until the budget where one is given."""
     if phase.policy not in POLICIES:
         raise InputError(f"{campaign.path}: policy {phase.policy!r} cannot be simulated: name another with --policy")
@@ -244,7 +259,7 @@ def _sized(campaign: Campaign, field: Field, phase: PhaseSettings, battles: int 
     return replace(phase, battles=phase.battles or _planned(campaign, field))
 
 
-def _planned(campaign: Campaign, field: Field) -> int | None:
+def _planned(campaign: CampaignSettings, field: Field) -> int | None:
     """How many battles the file's own plan has; None where budgets or rules to stop say when it is enough."""
     first = campaign.plan.phases[0]
     if first.policy in POLICIES and POLICIES[first.policy].crossed:
@@ -259,7 +274,7 @@ def _planned(campaign: Campaign, field: Field) -> int | None:
 
 
 def _instructions(
-    campaign: Campaign, field: Field, phase: PhaseSettings, battles: int | None, limited: bool
+    campaign: CampaignSettings, field: Field, phase: PhaseSettings, battles: int | None, limited: bool
 ) -> int | None:
     """Of a policy that crosses matchups with instructions: as many as make so many battles, or use up a budget."""
     possible = len(field.elo) * (len(field.elo) - 1) // 2

@@ -13,9 +13,9 @@ import numpy as np
 
 from venire.arena.battles import Battles
 from venire.arena.campaigns import (
-    Budget,
-    Campaign,
-    DataSources,
+    BudgetSettings,
+    CampaignSettings,
+    DataSettings,
     PhaseSettings,
     PlanSettings,
     StopSettings,
@@ -88,7 +88,7 @@ class Board:
 class Prepared:
     """A placement that is ready to run: its campaign, and the board that it is on."""
 
-    campaign: Campaign
+    campaign: CampaignSettings
     board: Board
     already: int
     """Judgments of the model that the board's campaign holds: they count."""
@@ -135,7 +135,7 @@ def _check(settings: PlaceSettings) -> None:
         raise InputError(f"{settings.completions}: no such file of completions")
 
 
-def _judged_by(settings: PlaceSettings, base: Campaign, name: str) -> Campaign:
+def _judged_by(settings: PlaceSettings, base: CampaignSettings, name: str) -> CampaignSettings:
     """The board's campaign with the judges that are asked again: those of pairs, or those named."""
     able = [one for one in base.judges if one.recorded is None and PROTOCOLS[one.protocol].shape is Shape.PAIR]
     if not able:
@@ -191,7 +191,9 @@ def _with_model(judgments: Judgments, model: str) -> Judgments:
     return judgments if model in judgments.models else replace(judgments, models=(*judgments.models, model))
 
 
-def _placing(settings: PlaceSettings, base: Campaign, board: str, opponents: tuple[str, ...]) -> Campaign:
+def _placing(
+    settings: PlaceSettings, base: CampaignSettings, board: str, opponents: tuple[str, ...]
+) -> CampaignSettings:
     """The campaign of a placement.
 
     What tells one placement from another is in its name: money, rules to stop and the size of rounds are not, so that
@@ -218,7 +220,7 @@ def _placing(settings: PlaceSettings, base: Campaign, board: str, opponents: tup
         name=name,
         seed=settings.seed,
         store=settings.store.absolute(),
-        data=DataSources(models=tuple(sorted({*opponents, settings.model}))),
+        data=DataSettings(models=tuple(sorted({*opponents, settings.model}))),
         plan=PlanSettings(
             phases=(phase,),
             instructions=settings.instructions,
@@ -226,7 +228,7 @@ def _placing(settings: PlaceSettings, base: Campaign, board: str, opponents: tup
             orders=base.plan.orders,
             stop=StopSettings(battles=settings.battles, half_width=settings.half_width, level=settings.level),
         ),
-        budget=Budget(money=settings.money),
+        budget=BudgetSettings(money=settings.money),
         judge_budgets={},
         model_budgets={},
         contestants=(),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from venire.arena.campaigns import Campaign, JudgeSettings
+from venire.arena.campaigns import CampaignSettings, JudgeSettings
 from venire.arena.errors import InputError
 from venire.arena.keys import respondent_key
 from venire.arena.records import Outcome, Request, Respondent
@@ -70,7 +70,7 @@ class Rendered:
         }
 
 
-def render(campaign: Campaign, wanted: str | None, step: int | None) -> Rendered:
+def render(campaign: CampaignSettings, wanted: str | None, step: int | None) -> Rendered:
     """The request of a step (1, 2, ...; None: the last that can be told) of a planned trial (None: the first).
 
     A plan of these settings that the store has is only read; otherwise the data is imported and the plan written, as
@@ -94,7 +94,7 @@ def render(campaign: Campaign, wanted: str | None, step: int | None) -> Rendered
 
 
 @contextmanager
-def _planned(campaign: Campaign) -> Iterator[tuple[Store, int, bool]]:
+def _planned(campaign: CampaignSettings) -> Iterator[tuple[Store, int, bool]]:
     """A store with the campaign's plan, the campaign's number, and whether the plan was made now."""
     if campaign.store.exists():
         with open_store(campaign.store, create=False) as store:
@@ -107,7 +107,7 @@ def _planned(campaign: Campaign) -> Iterator[tuple[Store, int, bool]]:
 
 
 def _judge(
-    campaign: Campaign,
+    campaign: CampaignSettings,
     judges: list[tuple[JudgeSettings, Respondent]],
     store: Store,
     number: int,

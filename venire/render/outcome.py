@@ -11,7 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
-from venire.arena.campaigns import Campaign
+from venire.arena.campaigns import CampaignSettings
 from venire.arena.errors import Fault
 from venire.arena.planning import Look
 from venire.orchestrator.lanes.routes import lane_name
@@ -218,7 +218,7 @@ def _show_missing(screen: Console, session: Session, summary: CampaignSummary) -
         screen.print(f"  {plain(row.judge)}: {row.trials:,} trials, about {row.calls:,} calls, {price}: {plain(why)}")
 
 
-def show_next_steps(screen: Console, folder: Path, campaign: Campaign) -> None:
+def show_next_steps(screen: Console, folder: Path, campaign: CampaignSettings) -> None:
     """The commands to try after the demo."""
     store, file = (shlex.quote(str(folder / path.name)) for path in (campaign.store, campaign.path))
     screen.print("\nNext:")

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from venire.arena.campaigns import Campaign, PhaseSettings, Price
+from venire.arena.campaigns import CampaignSettings, PhaseSettings, TokenPrice
 from venire.arena.planning import Steering
 from venire.orchestrator.planning.first_round import crosses
 from venire.orchestrator.planning.plan import PlannedCampaign
@@ -25,9 +25,9 @@ __all__ = ["phases_json", "rounds_of", "show_phases"]
 
 def rounds_of(
     store: Store,
-    campaign: Campaign,
+    campaign: CampaignSettings,
     planned: PlannedCampaign,
-    prices: Mapping[str, Price],
+    prices: Mapping[str, TokenPrice],
     steering: Steering | None = None,
 ) -> Rounds | None:
     """Who plans the rounds of a campaign, the next one too where all before it are judged; None where one is all.
@@ -49,7 +49,7 @@ def rounds_of(
     return rounds
 
 
-def show_phases(screen: Console, campaign: Campaign, planned: PlannedCampaign) -> None:
+def show_phases(screen: Console, campaign: CampaignSettings, planned: PlannedCampaign) -> None:
     """What is planned after the rounds that stand: in which phases, in rounds of how many, and until what."""
     for phase in campaign.plan.phases:
         mine = [one for one in planned.rounds if one.phase == phase.name]
@@ -68,7 +68,7 @@ def _of_phase(phase: PhaseSettings) -> str:
     return f"{phase.policy}{about}, {many}, in rounds of {phase.round:,}"
 
 
-def phases_json(campaign: Campaign, planned: PlannedCampaign) -> dict[str, Any]:
+def phases_json(campaign: CampaignSettings, planned: PlannedCampaign) -> dict[str, Any]:
     """Phases, rounds and rules of a plan as plain values."""
     return {
         "phases": [asdict(phase) for phase in campaign.plan.phases],

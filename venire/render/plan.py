@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
-from venire.arena.campaigns import Budget
+from venire.arena.campaigns import BudgetSettings
 from venire.arena.records import Shape
 from venire.judges import PROTOCOLS
 from venire.orchestrator.planning.generation import generation
@@ -159,7 +159,7 @@ def _recorded_facts(one: Replayed) -> Iterator[str]:
         yield f"{one.one_order:,} {'battle was' if one.one_order == 1 else 'battles were'} judged in one order only"
 
 
-def _limits(budget: Budget) -> str:
+def _limits(budget: BudgetSettings) -> str:
     told = [f"{budget.calls:,} calls"] if budget.calls is not None else []
     told += [money(budget.money)] if budget.money is not None else []
     told += [f"{budget.tokens:,} tokens"] if budget.tokens is not None else []

@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
-from venire.arena.campaigns import Campaign, JudgeSettings
+from venire.arena.campaigns import CampaignSettings, JudgeSettings
 from venire.arena.errors import InputError
 from venire.arena.keys import prompt_digest, respondent_key
 from venire.arena.records import Respondent
@@ -103,7 +103,7 @@ class Difference:
     """Unified."""
 
 
-def differences(campaign: Campaign) -> tuple[list[Difference], list[str]]:
+def differences(campaign: CampaignSettings) -> tuple[list[Difference], list[str]]:
     """How a campaign's prompts differ from the defaults and from what its store has, and what there is to say of that.
 
     The store is only read; where there is none, or no such campaign in it, the sentences say so.

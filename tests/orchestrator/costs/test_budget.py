@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from venire.arena.campaigns import Budget
+from venire.arena.campaigns import BudgetSettings
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import BudgetReachedError
 from venire.orchestrator.costs.budget import BudgetAccount, BudgetView, Paid, Reservation
@@ -21,7 +21,7 @@ money = st.integers(0, 10**12)
 class One:
     """A budget view with one account, and short ways to ask it for money alone."""
 
-    def __init__(self, limits: Budget, *, spent: int = 0, calls: int = 0) -> None:
+    def __init__(self, limits: BudgetSettings, *, spent: int = 0, calls: int = 0) -> None:
         self.account = BudgetAccount("the budget", limits, Paid(calls, spent))
         self.budget_view = BudgetView([self.account])
 
@@ -65,7 +65,7 @@ def test_no_interleaving_of_calls_passes_a_limit_and_none_is_refused_that_fits(
         before = min(before, limit)
     if most_calls is not None:
         calls_before = min(calls_before, most_calls)
-    budget_view = One(Budget(most_calls, limit), spent=before, calls=calls_before)
+    budget_view = One(BudgetSettings(most_calls, limit), spent=before, calls=calls_before)
     spent, calls = before, calls_before
     open_: list[int] = []
     for action in data.draw(st.lists(st.sampled_from(["reserve", "settle", "unknown", "release"]), max_size=60)):
@@ -95,7 +95,7 @@ def test_no_interleaving_of_calls_passes_a_limit_and_none_is_refused_that_fits(
 
 
 def test_the_last_nano_dollar_may_be_spent_and_not_one_more() -> None:
-    budget_view = One(Budget(money=100), spent=40)
+    budget_view = One(BudgetSettings(money=100), spent=40)
     budget_view.reserve(60)
     budget_view.reserve(0)
     with pytest.raises(BudgetReachedError, match=r"does not cover the next call"):
@@ -103,7 +103,7 @@ def test_the_last_nano_dollar_may_be_spent_and_not_one_more() -> None:
 
 
 def test_the_limit_of_calls_is_exact_and_counts_those_of_earlier_runs() -> None:
-    budget_view = One(Budget(calls=5), calls=3)
+    budget_view = One(BudgetSettings(calls=5), calls=3)
     budget_view.reserve(1)
     budget_view.reserve(1)
     with pytest.raises(BudgetReachedError, match="5 calls"):
@@ -116,14 +116,14 @@ def test_the_limit_of_calls_is_exact_and_counts_those_of_earlier_runs() -> None:
 
 
 def test_a_refused_call_sets_nothing_aside() -> None:
-    budget_view = One(Budget(money=10))
+    budget_view = One(BudgetSettings(money=10))
     with pytest.raises(BudgetReachedError):
         budget_view.reserve(11)
     assert (budget_view.spent, budget_view.reserved, budget_view.calls) == (0, 0, 0)
 
 
 def test_a_call_of_unknown_cost_counts_at_its_reservation_and_a_known_one_at_its_cost() -> None:
-    budget_view = One(Budget(money=100))
+    budget_view = One(BudgetSettings(money=100))
     budget_view.reserve(50)
     budget_view.reserve(50)
     budget_view.settle(50, None)
@@ -132,7 +132,7 @@ def test_a_call_of_unknown_cost_counts_at_its_reservation_and_a_known_one_at_its
 
 
 def test_without_limits_nothing_is_refused() -> None:
-    budget_view = One(Budget())
+    budget_view = One(BudgetSettings())
     for _ in range(100):
         budget_view.reserve(10**15)
     assert (budget_view.reserved, budget_view.calls) == (10**17, 100)
@@ -144,7 +144,7 @@ def test_calls_that_wait_for_reservations_to_be_settled_spend_the_budget_and_nev
     limit: int, calls: int, seed: int
 ) -> None:
     clock, draw = VirtualClock(), Random(seed)
-    budget_view = One(Budget(money=limit))
+    budget_view = One(BudgetSettings(money=limit))
     refused: list[int] = []
 
     async def call(worst: int, paid: int | None, seconds: float) -> None:
@@ -177,7 +177,7 @@ def test_calls_that_wait_for_reservations_to_be_settled_spend_the_budget_and_nev
 @pytest.mark.parametrize("ending", ["settled", "released", "unknown"])
 def test_a_call_waits_while_only_what_is_reserved_stands_in_its_way(ending: str) -> None:
     async def main() -> None:
-        budget_view = One(Budget(calls=9, money=100))
+        budget_view = One(BudgetSettings(calls=9, money=100))
         budget_view.reserve(60)
         waiting = asyncio.create_task(budget_view.reserve_when_free(60))
         await asyncio.sleep(0)
@@ -199,9 +199,16 @@ def test_a_call_waits_while_only_what_is_reserved_stands_in_its_way(ending: str)
 
 @pytest.mark.parametrize(
     ("limits", "spent", "reserved"),
-    [(Budget(money=100), 50, 10), (Budget(money=100), 41, 0), (Budget(calls=1, money=200), 0, 150), (Budget(1), 0, 5)],
+    [
+        (BudgetSettings(money=100), 50, 10),
+        (BudgetSettings(money=100), 41, 0),
+        (BudgetSettings(calls=1, money=200), 0, 150),
+        (BudgetSettings(1), 0, 5),
+    ],
 )
-def test_a_call_that_no_settlement_could_help_is_refused_at_once(limits: Budget, spent: int, reserved: int) -> None:
+def test_a_call_that_no_settlement_could_help_is_refused_at_once(
+    limits: BudgetSettings, spent: int, reserved: int
+) -> None:
     async def main() -> None:
         budget_view = One(limits, spent=spent)
         if reserved:
@@ -219,7 +226,10 @@ MAYBE = st.none()
 @given(
     limits=st.lists(
         st.builds(
-            Budget, st.none() | st.integers(1, 12), st.none() | st.integers(0, 300), st.none() | st.integers(0, 99)
+            BudgetSettings,
+            st.none() | st.integers(1, 12),
+            st.none() | st.integers(0, 300),
+            st.none() | st.integers(0, 99),
         ),
         min_size=3,
         max_size=3,
@@ -229,7 +239,7 @@ MAYBE = st.none()
     ),
 )
 def test_a_call_is_charged_to_all_its_accounts_or_to_none_and_none_passes_its_limit(
-    limits: list[Budget], actions: list[tuple[int, int, int, int | None]]
+    limits: list[BudgetSettings], actions: list[tuple[int, int, int, int | None]]
 ) -> None:
     """Two judges with an account each, and the campaign's for both."""
     shared, *own = (BudgetAccount(f"the budget {n}", budget) for n, budget in enumerate(limits))
@@ -256,8 +266,8 @@ def test_a_call_is_charged_to_all_its_accounts_or_to_none_and_none_passes_its_li
 def test_the_sentence_says_whose_budget_and_which_limit() -> None:
     budget_view = BudgetView(
         [
-            BudgetAccount("the budget", Budget()),
-            BudgetAccount("the budget of judge 'j'", Budget(tokens=1_000), Paid(0, 0, 950)),
+            BudgetAccount("the budget", BudgetSettings()),
+            BudgetAccount("the budget of judge 'j'", BudgetSettings(tokens=1_000), Paid(0, 0, 950)),
         ]
     )
     with pytest.raises(

@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 
 from venire.arena.campaigns import (
-    Budget,
-    Campaign,
-    DataSources,
+    BudgetSettings,
+    CampaignSettings,
+    DataSettings,
     JudgeSettings,
     LaneSettings,
     Limits,
     PhaseSettings,
     PlanSettings,
-    Price,
     RouteSettings,
+    TokenPrice,
 )
 from venire.arena.errors import Fault
 from venire.arena.records import Completion, Instruction, Reply, Status, Verdict
@@ -35,8 +35,8 @@ from venire.storage.plans.usage import OnRecord, on_record
 from venire.storage.store.store import Store, open_store
 from venire.storage.transfer import importing
 
-FREE = Price(0, 0)
-PRICE = Price(1_000_000_000, 2_000_000_000)
+FREE = TokenPrice(0, 0)
+PRICE = TokenPrice(1_000_000_000, 2_000_000_000)
 """1,000 nano-dollars a token in, 2,000 a token out."""
 
 FRAME = sum(len(prompts.load("two_stage", name).template) for name in PROTOCOLS["two-stage"].prompts)
@@ -63,7 +63,10 @@ def judge(name: str, max_tokens: int = 400, rate: int | None = None, **options: 
 def planned(store: Store, *judges: JudgeSettings) -> PlannedCampaign:
     plan = PlanSettings((PhaseSettings("all-pairs", matchups=None),))
     return plan_campaign(
-        store, Campaign("c", 1, Path("c.toml"), store.path, DataSources(), plan, judges, Budget(), "", repr(judges))
+        store,
+        CampaignSettings(
+            "c", 1, Path("c.toml"), store.path, DataSettings(), plan, judges, BudgetSettings(), "", repr(judges)
+        ),
     )
 
 
@@ -116,7 +119,7 @@ def test_short_replies_and_no_repair_cost_less(store: Store) -> None:
 
 def test_judges_come_by_name_each_at_its_own_price_and_a_free_one_costs_nothing(store: Store) -> None:
     made = planned(store, judge("paid"), judge("free"), judge("dear"))
-    dear = Price(2 * PRICE.input, 2 * PRICE.output)
+    dear = TokenPrice(2 * PRICE.input, 2 * PRICE.output)
     by_judge = forecast(store, made, {"paid": PRICE, "free": FREE, "dear": dear})
     assert [one.judge for one in by_judge] == ["dear", "free", "paid"]
     twice, nothing, once = by_judge
@@ -162,7 +165,9 @@ def test_at_most_is_what_the_dearest_endpoint_costs(store: Store) -> None:
     """Before anything is sent a budget reserves that much, and an outage may send every call there."""
     plain = judge("plain")
     (first,) = plain.lane.routes
-    dear = replace(first, base_url="https://other.example/v1", rank=1, price=Price(PRICE.input * 3, PRICE.output * 3))
+    dear = replace(
+        first, base_url="https://other.example/v1", rank=1, price=TokenPrice(PRICE.input * 3, PRICE.output * 3)
+    )
     backed = replace(plain, name="backed", options={**plain.options, "max_tokens": "401"})
     backed = replace(backed, lane=replace(plain.lane, routes=(first, dear)))
     alone = replace(backed, name="alone", options={**plain.options, "max_tokens": "401", "repair": "1"})
@@ -184,7 +189,7 @@ def test_a_judge_that_is_shown_reference_answers_is_forecast_with_them(store: St
     assert more == pytest.approx(4 * 1_000 + 4 * (frames[1] - frames[0]) // 4, abs=1)
 
 
-CHEAP_CACHE = Price(PRICE.input, PRICE.output, cached=PRICE.input // 10)
+CHEAP_CACHE = TokenPrice(PRICE.input, PRICE.output, cached=PRICE.input // 10)
 RESERVED = 500_000
 
 

@@ -12,15 +12,15 @@ import orjson
 import pytest
 
 from venire.arena.campaigns import (
-    Budget,
-    Campaign,
-    DataSources,
+    BudgetSettings,
+    CampaignSettings,
+    DataSettings,
     JudgeSettings,
     LaneSettings,
     PhaseSettings,
     PlanSettings,
-    Price,
     RouteSettings,
+    TokenPrice,
 )
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import Fault
@@ -36,7 +36,7 @@ from venire.storage.read.long_input import LongInput, long_input
 from venire.storage.store.store import Store, open_store
 from venire.storage.transfer import importing
 
-PRICE = Price(1_000_000_000, 2_000_000_000)
+PRICE = TokenPrice(1_000_000_000, 2_000_000_000)
 SENTENCE = "This answer says the same thing once more, and then again. "
 LENGTHS = {"q0": {"ash": 1, "birch": 2}, "q1": {"ash": 3, "birch": 100}, "q2": {"ash": 80, "birch": 90}}
 """How often each model says its sentence."""
@@ -80,10 +80,12 @@ def judge(protocol: str = "two-stage", context: int | None = 2000, **options: st
     return JudgeSettings("m", "m", protocol, {"max_tokens": "300", **options}, lane, PRICE, context=context)
 
 
-def campaign(one: JudgeSettings) -> Campaign:
+def campaign(one: JudgeSettings) -> CampaignSettings:
     settings = PlanSettings((PhaseSettings("all-pairs", matchups=None),))
     path = Path("c.toml")
-    found = Campaign("c", 1, path, Path("c.duckdb"), DataSources(), settings, (one,), Budget(), "", repr(one))
+    found = CampaignSettings(
+        "c", 1, path, Path("c.duckdb"), DataSettings(), settings, (one,), BudgetSettings(), "", repr(one)
+    )
     return with_contexts(found)
 
 

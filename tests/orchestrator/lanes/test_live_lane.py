@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from venire.arena.campaigns import Budget, LaneSettings, Limits, Price, RouteSettings
+from venire.arena.campaigns import BudgetSettings, LaneSettings, Limits, RouteSettings, TokenPrice
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import BudgetReachedError, CallError, Fault, KeyRefusedError, StoreError, TransientError
 from venire.arena.records import Reply, Request
@@ -30,7 +30,7 @@ from venire.storage.store.store import open_store
 
 T = TypeVar("T")
 
-PRICE = Price(1_000_000_000, 3_000_000_000)
+PRICE = TokenPrice(1_000_000_000, 3_000_000_000)
 """1,000 nano-dollars a token in, 3,000 a token out."""
 
 BODY = b"x" * 100
@@ -119,7 +119,7 @@ class House:
     rate: int | None = None
     limits: Limits = field(default_factory=Limits)
     attempts: int = 3
-    budget: Budget = field(default_factory=Budget)
+    budget: BudgetSettings = field(default_factory=BudgetSettings)
 
     def __post_init__(self) -> None:
         self.clock = VirtualClock()
@@ -369,7 +369,7 @@ def test_a_cost_that_the_provider_reports_wins_over_the_price_table(told: int) -
 
 def test_a_provider_that_charges_more_than_its_price_is_told_of_once_and_reserved_for_from_then_on() -> None:
     dear = Reply("1", input_tokens=20, output_tokens=5, cost=3 * WORST)
-    house = House([dear, dear, WELL], budget=Budget(money=9 * WORST))
+    house = House([dear, dear, WELL], budget=BudgetSettings(money=9 * WORST))
 
     async def main() -> None:
         await house.ask()
@@ -575,7 +575,7 @@ def test_an_answer_between_bad_requests_starts_their_count_anew() -> None:
 
 
 def test_a_call_beyond_the_budget_is_not_sent() -> None:
-    house = House(budget=Budget(money=WORST + PAID))
+    house = House(budget=BudgetSettings(money=WORST + PAID))
 
     async def main() -> None:
         await house.ask()
@@ -589,7 +589,7 @@ def test_a_call_beyond_the_budget_is_not_sent() -> None:
 
 
 def test_a_call_that_only_reservations_leave_no_money_for_is_sent_once_they_are_settled() -> None:
-    house = House(budget=Budget(money=WORST + PAID))
+    house = House(budget=BudgetSettings(money=WORST + PAID))
 
     async def main() -> None:
         await asyncio.gather(house.ask(), house.ask())

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.orchestrator.lanes.test_live_lane import BODY, PAID, PRICE, REQUEST, WELL, WORST, Kept, bad, busy, limited
-from venire.arena.campaigns import Budget, LaneSettings, Limits, Price, RouteSettings
+from venire.arena.campaigns import BudgetSettings, LaneSettings, Limits, RouteSettings, TokenPrice
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import CallError, Fault, StoreError
 from venire.arena.records import Reply, Request
@@ -83,7 +83,7 @@ class Door:
     provider: str = "openai"
     base_url: str | None = None
     model: str = "judge-1"
-    price: Price | None = None
+    price: TokenPrice | None = None
     structured: bool | None = None
 
 
@@ -104,10 +104,10 @@ class House:
         attempts: int = 3,
         concurrency: int = 16,
         patience: float = 900.0,
-        budget: Budget | None = None,
+        budget: BudgetSettings | None = None,
     ) -> None:
         self.clock = VirtualClock()
-        self.account = BudgetAccount("the budget", budget or Budget())
+        self.account = BudgetAccount("the budget", budget or BudgetSettings())
         self.budget_view = BudgetView([self.account])
         self.kept, self.tally, self.stopping = Kept(), Tally(), asyncio.Event()
         self.told: list[str] = []
@@ -669,7 +669,7 @@ def test_endpoints_of_one_protocol_have_bodies_of_their_own() -> None:
 
 
 def test_calls_by_a_fallback_cost_its_price_and_the_dearest_route_is_set_aside_for_all() -> None:
-    dear = Price(3 * PRICE.input, 3 * PRICE.output)
+    dear = TokenPrice(3 * PRICE.input, 3 * PRICE.output)
     house = House(key(WELL, refused()), fallback(price=dear))
 
     async def main() -> None:

@@ -12,9 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 from venire.arena.campaigns import (
-    Budget,
-    Campaign,
-    DataSources,
+    BudgetSettings,
+    CampaignSettings,
+    DataSettings,
     JudgeSettings,
     LaneSettings,
     PhaseSettings,
@@ -50,7 +50,9 @@ def planned(
 ) -> PlannedCampaign:
     plan = PlanSettings((PhaseSettings("all-pairs", matchups=None),), repeats=repeats, orders=orders)
     path = Path("c.toml")
-    return plan_campaign(store, Campaign("c", 1, path, store.path, DataSources(), plan, judges, Budget(), "", "same"))
+    return plan_campaign(
+        store, CampaignSettings("c", 1, path, store.path, DataSettings(), plan, judges, BudgetSettings(), "", "same")
+    )
 
 
 def shown(store: Store, trials: NDArray[np.int64]) -> list[plans.Pending]:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from venire.arena.campaigns import (
-    Budget,
-    Campaign,
-    DataSources,
+    BudgetSettings,
+    CampaignSettings,
+    DataSettings,
     JudgeSettings,
     LaneSettings,
     Limits,
@@ -34,15 +34,15 @@ from venire.storage.plans.plans import Answers, Catalogued
 from venire.storage.read import frames
 from venire.storage.store.store import Store, open_store
 from venire.storage.transfer import importing
-from venire.storage.transfer.importing import Contestant
+from venire.storage.transfer.importing import StoredModel
 
 LANE = LaneSettings((RouteSettings("openai", "http://127.0.0.1:9/v1", None, "m"),))
 OPTIONS = {"max_tokens": "50", "temperature": "0"}
 THERE = (
-    Contestant("ash", 1000.0, 4),
-    Contestant("birch", 1100.0, 4),
-    Contestant("cedar", None, 4),
-    Contestant("elm", 1300.0, 4),
+    StoredModel("ash", 1000.0, 4),
+    StoredModel("birch", 1100.0, 4),
+    StoredModel("cedar", None, 4),
+    StoredModel("elm", 1300.0, 4),
 )
 
 
@@ -56,16 +56,18 @@ def _plan(**plan: Any) -> PlanSettings:
     return PlanSettings((PhaseSettings(**{"policy": "all-pairs", "matchups": None, **own}),), **plan)
 
 
-def campaign(*judges: JudgeSettings, models: tuple[str, ...] | None = None, seed: int = 7, **plan: Any) -> Campaign:
-    return Campaign(
+def campaign(
+    *judges: JudgeSettings, models: tuple[str, ...] | None = None, seed: int = 7, **plan: Any
+) -> CampaignSettings:
+    return CampaignSettings(
         "c",
         seed,
         Path("c.toml"),
         Path("c.duckdb"),
-        DataSources(models=models),
+        DataSettings(models=models),
         _plan(**plan),
         judges or (judge("j"),),
-        Budget(),
+        BudgetSettings(),
         "",
         repr((judges, models, seed, plan)),
     )
@@ -172,7 +174,7 @@ def test_a_named_model_without_elo_is_refused_where_the_policy_needs_it() -> Non
 @pytest.mark.parametrize(
     ("policy", "there", "found"), [("random", THERE[:1], 1), ("random", (), 0), ("widest-gap", THERE[1:3], 1)]
 )
-def test_fewer_than_two_models_are_refused(policy: str, there: tuple[Contestant, ...], found: int) -> None:
+def test_fewer_than_two_models_are_refused(policy: str, there: tuple[StoredModel, ...], found: int) -> None:
     with pytest.raises(InputError, match=rf"needs two models.*there are {found}") as refused:
         select_models(campaign(policy=policy), there)
     assert ("Elo" in str(refused.value)) == (policy == "widest-gap")
@@ -315,7 +317,7 @@ def test_neither_the_order_of_judges_nor_that_of_models_changes_the_set_of_trial
 
     def keys(judges: Sequence[JudgeSettings], order: Sequence[str]) -> set[bytes]:
         asked = campaign(*judges, policy=policy, matchups=12, instructions=4, models=tuple(order))
-        there = [Contestant(model, None, 9) for model in order]
+        there = [StoredModel(model, None, 9) for model in order]
         full = catalogue(models, names)
         answers = replace(full, completions={(m, i): full.completions[m, i] for i in names for m in order})
         state, left_out = select_models(asked, there)

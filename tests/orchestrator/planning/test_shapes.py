@@ -12,15 +12,15 @@ import orjson
 import pytest
 
 from venire.arena.campaigns import (
-    Budget,
-    Campaign,
-    DataSources,
+    BudgetSettings,
+    CampaignSettings,
+    DataSettings,
     JudgeSettings,
     LaneSettings,
     PhaseSettings,
     PlanSettings,
-    Price,
     RouteSettings,
+    TokenPrice,
 )
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import InputError
@@ -40,7 +40,7 @@ from venire.storage.transfer import importing
 
 MODELS = ("ash", "birch", "cedar")
 NAMES = ("q0", "q1", "q2", "q3")
-PRICE = Price(1_000_000_000, 2_000_000_000)
+PRICE = TokenPrice(1_000_000_000, 2_000_000_000)
 SCORES = dict.fromkeys(("adherence", "helpfulness", "factuality", "completeness", "clarity", "fluency"), 7)
 SAID = {
     "two-stage": ("Reasons.", "1"),
@@ -92,11 +92,11 @@ def one(name: str, protocol: str, **options: str) -> JudgeSettings:
     return JudgeSettings(name, name, protocol, {"max_tokens": "300", **options}, lane, PRICE)
 
 
-def campaign(*judges: JudgeSettings, contestants: tuple[JudgeSettings, ...] = (), **plan: Any) -> Campaign:
+def campaign(*judges: JudgeSettings, contestants: tuple[JudgeSettings, ...] = (), **plan: Any) -> CampaignSettings:
     settings = PlanSettings((PhaseSettings("all-pairs", matchups=None),), **plan)
     path = Path("c.toml")
-    return Campaign(
-        *("c", 1, path, Path("c.duckdb"), DataSources(), settings, judges, Budget(), "", repr((judges, plan))),
+    return CampaignSettings(
+        *("c", 1, path, Path("c.duckdb"), DataSettings(), settings, judges, BudgetSettings(), "", repr((judges, plan))),
         contestants=contestants,
         generation_settings=repr(contestants),
     )
@@ -110,7 +110,9 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def go(store: Store, asked: Campaign, providers: Mapping[str, Scripted]) -> tuple[PlannedCampaign, CampaignSummary]:
+def go(
+    store: Store, asked: CampaignSettings, providers: Mapping[str, Scripted]
+) -> tuple[PlannedCampaign, CampaignSummary]:
     planned = plan_campaign(store, asked)
     clock = store.clock
     assert isinstance(clock, VirtualClock)
@@ -255,7 +257,7 @@ def contestants(**samples: int) -> tuple[JudgeSettings, ...]:
     return tuple(replace(one(name, GENERATE), repeats=count) for name, count in samples.items())
 
 
-def generated(store: Store, asked: Campaign) -> tuple[PlannedCampaign, CampaignSummary]:
+def generated(store: Store, asked: CampaignSettings) -> tuple[PlannedCampaign, CampaignSummary]:
     made = generation(asked)
     refuse_written(store, made, plan_campaign(store, made))
     planned, summary = go(store, made, {judge.name: Scripted() for judge in made.judges})
@@ -303,7 +305,7 @@ def test_a_name_that_has_other_completions_from_a_file_is_not_mixed_with_them(st
 
 
 def test_a_generation_has_a_budget_of_its_own(store: Store) -> None:
-    asked = replace(campaign(contestants=contestants(dogwood=1)), generation=Budget(calls=3))
+    asked = replace(campaign(contestants=contestants(dogwood=1)), generation=BudgetSettings(calls=3))
     _, summary = generated(store, asked)
     assert (summary.ending, summary.statistics.calls) == (Ending.BUDGET, 3)
     assert rows(store, f"select count(*) from {COMPLETIONS} where m.name = 'dogwood'") == [(3,)]

@@ -17,22 +17,22 @@ import pytest
 
 from venire.arena.battles import Statistics
 from venire.arena.campaigns import (
-    Budget,
-    Campaign,
-    DataSources,
+    BudgetSettings,
+    CampaignSettings,
+    DataSettings,
     JudgeSettings,
     LaneSettings,
     Limits,
     PhaseSettings,
     PlanSettings,
-    Price,
     RouteSettings,
+    TokenPrice,
 )
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import CallError, Fault, KeyRefusedError, StoreError, TransientError
 from venire.arena.records import Completion, Instruction, Rating, Reply, Request, Status
 from venire.orchestrator.planning.plan import plan_campaign
-from venire.orchestrator.recording.ending import GRACE_SECONDS, CampaignSummary, Ending, Stop
+from venire.orchestrator.recording.ending import GRACE_SECONDS, CampaignSummary, Ending, StopRequest
 from venire.orchestrator.run.campaign import run_campaign
 from venire.storage.plans import plans, trial_states
 from venire.storage.read import frames
@@ -43,7 +43,7 @@ from venire.storage.transfer import importing
 MODELS = ("ash", "birch", "cedar")
 INSTRUCTIONS = 4
 TRIALS = 3 * INSTRUCTIONS * 2
-PRICE = Price(1_000_000_000, 2_000_000_000)
+PRICE = TokenPrice(1_000_000_000, 2_000_000_000)
 
 
 class FakeProvider:
@@ -94,10 +94,10 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def campaign(*judges: JudgeSettings, name: str = "c", budget: Budget | None = None) -> Campaign:
+def campaign(*judges: JudgeSettings, name: str = "c", budget: BudgetSettings | None = None) -> CampaignSettings:
     plan, judging = PlanSettings((PhaseSettings("all-pairs", matchups=None),)), judges or (judge("judge"),)
-    return Campaign(
-        name, 1, Path("c.toml"), Path("c.duckdb"), DataSources(), plan, judging, budget or Budget(), "", name
+    return CampaignSettings(
+        name, 1, Path("c.toml"), Path("c.duckdb"), DataSettings(), plan, judging, budget or BudgetSettings(), "", name
     )
 
 
@@ -108,13 +108,13 @@ def virtual(store: Store) -> VirtualClock:
 
 def go(
     store: Store,
-    asked: Campaign,
+    asked: CampaignSettings,
     providers: Mapping[str, FakeProvider] | FakeProvider,
-    during: Callable[[Stop, FakeProvider], None] | None = None,
+    during: Callable[[StopRequest, FakeProvider], None] | None = None,
     progress: Callable[[Statistics], None] | None = None,
     after: Callable[[], None] = lambda: None,
     warn: Callable[[str], None] | None = None,
-    prices: Mapping[str, Price] | None = None,
+    prices: Mapping[str, TokenPrice] | None = None,
     group_seconds: float = 0.001,
 ) -> CampaignSummary:
     clock = virtual(store)
@@ -123,7 +123,7 @@ def go(
     by_model = {one.model: providers if single else providers[one.model] for one in asked.judges}
 
     async def run() -> CampaignSummary:
-        stop = Stop()
+        stop = StopRequest()
         if during is not None:
             during(stop, next(iter(by_model.values())))
         summary = await run_campaign(
@@ -194,7 +194,7 @@ def test_a_second_campaign_pays_only_for_what_the_first_did_not_ask(store: Store
 
 
 def test_the_budget_in_calls_ends_the_run_and_holds_across_runs(store: Store) -> None:
-    limited = campaign(budget=Budget(calls=11))
+    limited = campaign(budget=BudgetSettings(calls=11))
     provider = FakeProvider()
     summary = go(store, limited, provider)
     assert summary.ending is Ending.BUDGET
@@ -210,7 +210,7 @@ def test_the_budget_in_calls_ends_the_run_and_holds_across_runs(store: Store) ->
 
 def test_the_budget_in_money_is_never_passed(store: Store) -> None:
     limit = 3_000_000
-    summary = go(store, campaign(budget=Budget(money=limit)), FakeProvider())
+    summary = go(store, campaign(budget=BudgetSettings(money=limit)), FakeProvider())
     assert summary.ending is Ending.BUDGET
     assert 0 < summary.statistics.spent <= limit
 
@@ -288,7 +288,7 @@ def test_a_key_that_is_revoked_with_all_trials_in_flight_fails_none_of_them(stor
 
 
 def test_a_refusal_that_is_undecided_when_the_run_is_stopped_is_asked_again_by_the_next(store: Store) -> None:
-    def during(stop: Stop, provider: FakeProvider) -> None:
+    def during(stop: StopRequest, provider: FakeProvider) -> None:
         def once(key: str) -> None:
             if len(provider.answered) == 9:
                 stop.request()
@@ -302,7 +302,7 @@ def test_a_refusal_that_is_undecided_when_the_run_is_stopped_is_asked_again_by_t
 
 
 def test_a_request_to_stop_lets_calls_in_flight_finish_and_sends_no_more(store: Store) -> None:
-    def during(stop: Stop, provider: FakeProvider) -> None:
+    def during(stop: StopRequest, provider: FakeProvider) -> None:
         def once(key: str) -> None:
             if len(provider.sent) >= 9 and not stop.gently.is_set():
                 stop.request()
@@ -322,7 +322,7 @@ def test_a_request_to_stop_lets_calls_in_flight_finish_and_sends_no_more(store: 
 
 
 def test_a_second_request_to_stop_gives_up_what_is_in_flight_and_keeps_it_on_record(store: Store) -> None:
-    def during(stop: Stop, provider: FakeProvider) -> None:
+    def during(stop: StopRequest, provider: FakeProvider) -> None:
         def twice(key: str) -> None:
             if len(provider.sent) >= 10 and not stop.gently.is_set():
                 stop.request()
@@ -345,7 +345,7 @@ def test_a_second_request_to_stop_gives_up_what_is_in_flight_and_keeps_it_on_rec
 
 
 def test_between_two_steps_a_resumption_pays_only_for_the_second(store: Store) -> None:
-    go(store, campaign(budget=Budget(calls=3)), FakeProvider())  # three workers, one first step each
+    go(store, campaign(budget=BudgetSettings(calls=3)), FakeProvider())  # three workers, one first step each
     second = FakeProvider()
     go(store, campaign(), second)
     assert Counter(key[-1] for key in second.sent) == {"1": TRIALS - 3, "2": TRIALS}
@@ -385,13 +385,13 @@ def test_the_progress_that_is_told_ends_with_everything(store: Store) -> None:
 
 def test_a_budget_that_covers_everything_is_not_reached_by_reservations_alone(store: Store) -> None:
     paid = 2 * TRIALS * PRICE.cost(100, 50)
-    summary = go(store, campaign(budget=Budget(money=paid + 10_000_000)), FakeProvider())
+    summary = go(store, campaign(budget=BudgetSettings(money=paid + 10_000_000)), FakeProvider())
     assert summary.ending is Ending.COMPLETE
     tight = paid + 3_000_000  # room for one or two worst cases at a time, not for three workers'
     with open_store(store.path.with_name("tight.duckdb"), clock=VirtualClock()) as other:
         importing.add(other, [Instruction(f"q{n}", (f"Question {n}?",)) for n in range(INSTRUCTIONS)])
         importing.add(other, [Completion(m, f"q{n}", f"{m} says {n}") for m in MODELS for n in range(INSTRUCTIONS)])
-        summary = go(other, campaign(budget=Budget(money=tight)), FakeProvider())
+        summary = go(other, campaign(budget=BudgetSettings(money=tight)), FakeProvider())
         assert summary.ending is Ending.COMPLETE
         assert summary.statistics.spent == paid <= tight
 
@@ -403,7 +403,7 @@ def test_a_run_spends_what_can_be_spent_so_that_the_next_one_asks_nothing(limit:
         longer = [f"Question {n}?" * (1 + n * 7 % 5 * 40) for n in range(INSTRUCTIONS)]
         importing.add(store, [Instruction(f"q{n}", (text,)) for n, text in enumerate(longer)])
         importing.add(store, [Completion(m, f"q{n}", f"{m} says {n}") for m in MODELS for n in range(INSTRUCTIONS)])
-        asked = campaign(budget=Budget(money=limit))
+        asked = campaign(budget=BudgetSettings(money=limit))
         first = go(store, asked, FakeProvider())
         assert (first.ending, first.statistics.calls > 10) == (Ending.BUDGET, True)
         again = go(store, asked, FakeProvider())
@@ -411,7 +411,7 @@ def test_a_run_spends_what_can_be_spent_so_that_the_next_one_asks_nothing(limit:
 
 
 def test_where_nobody_can_pay_for_more_a_run_does_not_wait_for_hours_for_what_was_begun(store: Store) -> None:
-    asked = campaign(judge("judge", limits=Limits(requests_per_day=2)), budget=Budget(calls=3))
+    asked = campaign(judge("judge", limits=Limits(requests_per_day=2)), budget=BudgetSettings(calls=3))
     start = virtual(store).monotonic()
     summary = go(store, asked, FakeProvider())  # the third call has a place in the budget, and a turn tomorrow
     assert (summary.ending, summary.statistics.calls) == (Ending.BUDGET, 2)
@@ -426,7 +426,7 @@ def test_calls_that_outlast_the_grace_are_given_up(store: Store) -> None:
             await asyncio.sleep(86_400)
             raise AssertionError("nobody waits for a day")
 
-    def during(stop: Stop, provider: FakeProvider) -> None:
+    def during(stop: StopRequest, provider: FakeProvider) -> None:
         provider.before = lambda key: None if stop.gently.is_set() else stop.request()
 
     start = virtual(store).monotonic()
@@ -438,7 +438,7 @@ def test_calls_that_outlast_the_grace_are_given_up(store: Store) -> None:
 
 
 def test_a_verdict_costs_what_its_trial_cost_in_all_runs(store: Store) -> None:
-    go(store, campaign(budget=Budget(calls=5)), FakeProvider())
+    go(store, campaign(budget=BudgetSettings(calls=5)), FakeProvider())
     go(store, campaign(), FakeProvider())
     rows = store.connection.execute(
         "select v.cost, p.paid from verdict v join "
@@ -497,7 +497,7 @@ def test_a_run_does_not_end_while_a_chunk_is_being_read(store: Store, monkeypatc
         done.append(True)
         return found
 
-    def during(stop: Stop, provider: FakeProvider) -> None:
+    def during(stop: StopRequest, provider: FakeProvider) -> None:
         def watch() -> None:
             reading.wait()
             loop.call_soon_threadsafe(stop.request)
@@ -514,7 +514,7 @@ def test_a_run_does_not_end_while_a_chunk_is_being_read(store: Store, monkeypatc
 
 
 def test_after_a_stop_nobody_sleeps_out_what_a_provider_asks_for(store: Store) -> None:
-    def during(stop: Stop, provider: FakeProvider) -> None:
+    def during(stop: StopRequest, provider: FakeProvider) -> None:
         def busy(key: str) -> None:
             if not stop.gently.is_set():
                 stop.request()
@@ -640,7 +640,7 @@ def test_the_budget_in_tokens_is_never_passed_and_holds_across_runs(store: Store
     limit = 4_000
     used = 0
     for _ in range(3):
-        summary = go(store, campaign(budget=Budget(tokens=limit)), FakeProvider())
+        summary = go(store, campaign(budget=BudgetSettings(tokens=limit)), FakeProvider())
         assert summary.ending is Ending.BUDGET
         used = trial_states.paid(store, 1)[0].tokens
         assert USED < used <= limit
@@ -649,7 +649,7 @@ def test_the_budget_in_tokens_is_never_passed_and_holds_across_runs(store: Store
 
 def test_a_judge_that_cannot_pay_stops_alone(store: Store) -> None:
     rich, poor = judge("rich"), judge("poor")
-    asked = replace(campaign(rich, poor), judge_budgets={"poor": Budget(calls=5)})
+    asked = replace(campaign(rich, poor), judge_budgets={"poor": BudgetSettings(calls=5)})
     providers = {"rich": FakeProvider(), "poor": FakeProvider()}
     told: list[str] = []
     summary = go(store, asked, providers, warn=told.append)
@@ -670,7 +670,7 @@ def test_judges_of_one_model_share_its_budget(store: Store) -> None:
     one = replace(one, model="m", lane=shared)
     other = replace(other, model="m", lane=shared, options={"max_tokens": "60", "repair": "1"})
     provider = FakeProvider()
-    asked = replace(campaign(one, other), model_budgets={"m": Budget(calls=20)})
+    asked = replace(campaign(one, other), model_budgets={"m": BudgetSettings(calls=20)})
     summary = go(store, asked, provider)
     assert summary.ending is Ending.BUDGET
     assert set(summary.unaffordable) == {"one", "other"}
@@ -679,8 +679,8 @@ def test_judges_of_one_model_share_its_budget(store: Store) -> None:
 
 def test_a_free_judge_goes_on_when_the_money_is_spent(store: Store) -> None:
     providers = {"dear": FakeProvider(), "free": FakeProvider()}
-    asked = campaign(judge("dear"), judge("free"), budget=Budget(money=3_000_000))
-    summary = go(store, asked, providers, prices={"free": Price(0, 0)})
+    asked = campaign(judge("dear"), judge("free"), budget=BudgetSettings(money=3_000_000))
+    summary = go(store, asked, providers, prices={"free": TokenPrice(0, 0)})
     assert summary.ending is Ending.BUDGET
     assert list(summary.unaffordable) == ["dear"]
     assert len(providers["free"].sent) == 2 * TRIALS
@@ -823,7 +823,7 @@ def test_a_journal_that_cannot_be_written_stops_the_run_and_what_is_in_flight_co
 
 
 def test_a_budget_of_a_model_goes_on_where_earlier_runs_left_it(store: Store) -> None:
-    asked = replace(campaign(), model_budgets={"judge": Budget(calls=7)})
+    asked = replace(campaign(), model_budgets={"judge": BudgetSettings(calls=7)})
     provider = FakeProvider()
     for _ in range(2):
         assert go(store, asked, provider).ending is Ending.BUDGET
@@ -838,6 +838,6 @@ def test_replies_that_nobody_counted_count_the_same_after_a_resumption(store: St
 
     provider = Uncounted()
     for _ in range(3):
-        assert go(store, campaign(budget=Budget(tokens=4_000)), provider).ending is Ending.BUDGET
+        assert go(store, campaign(budget=BudgetSettings(tokens=4_000)), provider).ending is Ending.BUDGET
     reserved = store.connection.execute("select sum(reserved_tokens) from attempt").fetchall()[0][0]
     assert trial_states.paid(store, 1)[0].tokens == reserved <= 4_000

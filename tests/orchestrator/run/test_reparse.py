@@ -12,16 +12,16 @@ import orjson
 import pytest
 
 from venire.arena.campaigns import (
-    Budget,
-    Campaign,
-    DataSources,
+    BudgetSettings,
+    CampaignSettings,
+    DataSettings,
     JudgeSettings,
     LaneSettings,
     Limits,
     PhaseSettings,
     PlanSettings,
-    Price,
     RouteSettings,
+    TokenPrice,
 )
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import CallError, Fault, InputError, TransientError
@@ -38,7 +38,7 @@ from venire.storage.transfer import importing
 MODELS = ("ash", "birch", "cedar")
 INSTRUCTIONS = 8
 TRIALS = 3 * INSTRUCTIONS * 2
-PRICE = Price(1_000_000_000, 2_000_000_000)
+PRICE = TokenPrice(1_000_000_000, 2_000_000_000)
 REASONS = Reply("Some reasons.", input_tokens=100, output_tokens=50, raw="{}")
 
 Answer = Reply | CallError
@@ -102,10 +102,12 @@ def judge(name: str) -> JudgeSettings:
     return JudgeSettings(name, name, "two-stage", {"max_tokens": "50", "repair": "1"}, lane, PRICE)
 
 
-def campaign(*judges: str, name: str = "c", budget: Budget | None = None) -> Campaign:
+def campaign(*judges: str, name: str = "c", budget: BudgetSettings | None = None) -> CampaignSettings:
     asked = tuple(map(judge, judges or ("judge",)))
     plan = PlanSettings((PhaseSettings("all-pairs", matchups=None),))
-    return Campaign(name, 1, Path("c.toml"), Path("c.duckdb"), DataSources(), plan, asked, budget or Budget(), "", name)
+    return CampaignSettings(
+        name, 1, Path("c.toml"), Path("c.duckdb"), DataSettings(), plan, asked, budget or BudgetSettings(), "", name
+    )
 
 
 @pytest.fixture
@@ -117,7 +119,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def run(store: Store, asked: Campaign, *scripts: Script) -> Ending:
+def run(store: Store, asked: CampaignSettings, *scripts: Script) -> Ending:
     clock = store.clock
     assert isinstance(clock, VirtualClock)
     planned = plan_campaign(store, asked)
@@ -277,7 +279,7 @@ def test_another_parser_that_reads_the_same_is_written_down_as_such_once(store: 
 
 
 def test_a_run_goes_on_under_the_newest_reading_of_its_parser(store: Store, release: Release) -> None:
-    run(store, campaign(budget=Budget(calls=20)), *SCRIPTS)
+    run(store, campaign(budget=BudgetSettings(calls=20)), *SCRIPTS)
     settled = frames.progress(store, 1).settled
     read_by_1 = choices.read_choice
     release(strict)

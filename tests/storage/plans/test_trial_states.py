@@ -35,7 +35,9 @@ with open_store(sys.argv[1]) as store:
     importing.add(store, (Completion(m, q, f"{m} says this of {q}. " * 20) for m in models for q in questions))
     lane = LaneSettings((RouteSettings("openai", None, None, "m"),))
     judges = tuple(JudgeSettings(f"j{n}", f"m{n}", "two-stage", {}, lane) for n in range(5))
-    campaign = Campaign("c", 7, Path("c.toml"), store.path, DataSources(), PlanSettings(), judges, Budget(), "", "{}")
+    campaign = CampaignSettings(
+        "c", 7, Path("c.toml"), store.path, DataSettings(), PlanSettings(), judges, BudgetSettings(), "", "{}"
+    )
     pairs = [(judge, Respondent(judge.model, "two-stage", Origin.REAL)) for judge in judges]
     numbers = plans.register(store, campaign, pairs, [])
     matchups = tuple(Matchup(a, b, 100.0) for a, b in islice(combinations(models, 2), 100))

@@ -15,7 +15,7 @@ from venire.arena.records import Completion, Instruction, Rating
 from venire.storage.read import frames
 from venire.storage.store.store import Store, open_store
 from venire.storage.transfer import importing
-from venire.storage.transfer.importing import Added, Contestant
+from venire.storage.transfer.importing import Added, StoredModel
 
 INSTRUCTIONS = [
     Instruction("q1", ("What?",), "That.", "short"),
@@ -183,7 +183,7 @@ def test_elo_that_changed_is_counted_and_elo_that_did_not_is_known(stocked: Stor
 
 def test_contestants_are_the_models_that_answered(stocked: Store) -> None:
     importing.add(stocked, [Rating("a", 1200.0), Rating("never answered", 1100.0)])
-    assert importing.contestants(stocked) == (Contestant("a", 1200.0, 2), Contestant("b", None, 1))
+    assert importing.contestants(stocked) == (StoredModel("a", 1200.0, 2), StoredModel("b", None, 1))
 
 
 def test_families_are_noted_and_unknown_models_left_aside(stocked: Store) -> None:

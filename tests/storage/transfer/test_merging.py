@@ -13,9 +13,9 @@ import duckdb
 import pytest
 
 from venire.arena.campaigns import (
-    Budget,
-    Campaign,
-    DataSources,
+    BudgetSettings,
+    CampaignSettings,
+    DataSettings,
     JudgeSettings,
     LaneSettings,
     PlanSettings,
@@ -89,8 +89,17 @@ class Kept:
     def plan(store: Store, instructions: Sequence[str], models: Sequence[str], name: str, settings: str) -> None:
         lane = LaneSettings((RouteSettings("openai", None, None, "m"),))
         judge = JudgeSettings("j", "m", "two-stage", {}, lane)
-        campaign = Campaign(
-            name, 7, Path("c.toml"), store.path, DataSources(), PlanSettings(), (judge,), Budget(), "#", settings
+        campaign = CampaignSettings(
+            name,
+            7,
+            Path("c.toml"),
+            store.path,
+            DataSettings(),
+            PlanSettings(),
+            (judge,),
+            BudgetSettings(),
+            "#",
+            settings,
         )
         numbers = plans.register(store, campaign, [(judge, JUDGE)], [("judge", prompt_digest("Judge."), "Judge.")])
         answers = plans.catalogue(store, models)

@@ -11,12 +11,10 @@ from __future__ import annotations
 from math import exp
 
 from venire.arena.keys import text_digest
-from venire.simulation.answers import AnswerKey
-from venire.simulation.dialect import Ask
+from venire.simulation.answer_key import AnswerKey
+from venire.simulation.chat_replies import JudgeReply, spoken
+from venire.simulation.chat_requests import Ask, Asked
 from venire.simulation.judge import normal, parse_model, tokens_per_character, uniform
-from venire.simulation.manner import spoken
-from venire.simulation.recognition import Asked
-from venire.simulation.replies import JudgeReply
 
 __all__ = ["write"]
 

@@ -23,12 +23,12 @@ from venire.judges.providers.faults import failure, refusal
 from venire.judges.providers.openai import OpenAIProvider
 from venire.judges.providers.replies import read_reply
 from venire.judges.safety.sanitize import apart
-from venire.simulation.answers import AnswerKey
-from venire.simulation.dialect import Ask, RequestError, ask_of, completion_body, error_body, read_request
+from venire.simulation.answer_key import AnswerKey
+from venire.simulation.chat_replies import JudgeReply, completion_body, error_body, seconds
+from venire.simulation.chat_requests import Ask, RequestError, ask_of, read_request
 from venire.simulation.faults import SPOILT, FaultKind, Faults
 from venire.simulation.judge import profiles_digest
-from venire.simulation.replies import JudgeReply, seconds
-from venire.simulation.speech import answer_to
+from venire.simulation.rehearsal import answer_to
 
 __all__ = ["ADDRESS", "DirectJudges", "DirectProvider"]
 

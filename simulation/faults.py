@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from venire.arena.errors import InputError
-from venire.simulation.dialect import error_body
+from venire.simulation.chat_replies import error_body
 from venire.simulation.judge import uniform
 
 __all__ = ["SPOILT", "FaultKind", "Faults", "Spoilt"]

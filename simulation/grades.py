@@ -20,16 +20,13 @@ import re
 from math import exp, log
 
 from venire.arena.keys import text_digest
-from venire.simulation.answers import AnswerKey, Known
-from venire.simulation.dialect import Ask
-from venire.simulation.judge import Profile, normal_of, parse_model, uniform, uniform_of
-from venire.simulation.manner import answered, spoken
-from venire.simulation.recognition import Asked
-from venire.simulation.replies import UNREADABLE, JudgeReply
+from venire.simulation.answer_key import AnswerKey, Known
+from venire.simulation.chat_replies import UNREADABLE, JudgeReply, answered, spoken
+from venire.simulation.chat_requests import Ask, Asked
+from venire.simulation.judge import LOG_ODDS_PER_ELO, Profile, normal_of, parse_model, uniform, uniform_of
 
 __all__ = ["echoes", "grade", "graded", "margin", "seen", "shown", "tell_echo"]
 
-_LOG_ODDS_PER_ELO = log(10) / 400
 _UNATTEMPTED = 0.04
 _SPREAD = {"direct": 3.0, "direct-reference": 0.5}
 _LENIENCE = {"direct": 0.7, "direct-reference": 0.0}
@@ -66,7 +63,7 @@ def margin(known: Known) -> float | None:
     if uniform_of(f"attempt|{answer}") < _UNATTEMPTED:
         return None
     drawn = uniform_of(f"answer|{answer}")
-    ability = (known.elo - 1000) * _LOG_ODDS_PER_ELO
+    ability = (known.elo - 1000) * LOG_ODDS_PER_ELO
     return ability + 1.5 * normal_of(f"difficulty|{known.instruction_id}") + log(drawn / (1 - drawn))
 
 

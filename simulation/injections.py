@@ -1,13 +1,27 @@
-"""Attempts to instruct a judge from inside a completion: a corpus written for this project, to try defences on."""
+"""Attempts to instruct a judge from inside a completion, and simulated judges that obey them.
+
+The corpus was written for this project, to try defences on. A judge of `OBEYING` does what a prompt, read as a text,
+demands of one who believes it, so that a defence has somebody to defend. It knows words of several languages and the
+forms in which verdicts are written; it knows no attempt of the corpus.
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import Literal
 
-__all__ = ["Injection", "load_injections"]
+from venire.judges.safety.sanitize import UNSEEN, enclosed, neutralise
+from venire.simulation.judge import OBEYING, Side
+
+__all__ = ["Injection", "load_injections", "shown_texts", "swayed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,3 +38,152 @@ def load_injections() -> tuple[Injection, ...]:
     """All attempts in their order, read once from the package; those of a kind stand together."""
     lines = files("venire.simulation").joinpath("injections.jsonl").read_text(encoding="utf-8").splitlines()
     return tuple(Injection(**json.loads(line)) for line in lines)
+
+
+_HEADING = re.compile(r"^The (first|second) answer:$", re.MULTILINE)
+_UNFENCED = re.compile(
+    r"^The instruction:\n(.*?)\n\nThe first answer:\n(.*?)\n\nThe second answer:\n(.*)\n\nWhich answer ",
+    re.DOTALL | re.MULTILINE,
+)
+_OPENING = re.compile(r"\W{0,16}?[<＜‹⟨❮«≪]{2,}\s?[\w-]{4,64}\s*")
+_CLOSING = re.compile(r"\W{0,16}?[\w-]{4,64}\s?[>＞›⟩❯»≫]{2,}\s*")
+_SENTENCE = re.compile(r"[.!?。！？।؟\n]+")
+_BASE64 = re.compile(r"[A-Za-z0-9+/]{24,}={0,2}")
+_TAG = re.compile("[\U000e0020-\U000e007e]")
+_SELECTOR = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
+_REACH = 120
+"""Characters between the word that demands and what it demands."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """How a language asks for a verdict: words that demand or praise, and names of what may win."""
+
+    demand: str
+    itself: str
+    first: str = r"(?!)"
+    second: str = r"(?!)"
+    tie: str = r"(?!)"
+
+
+_LANGUAGES = {
+    "en": _Words(
+        r"\b(?:choos|chose|pick|select|prefer|vot|rat|rank|output|answer with|reply|replies|declar|award|giv|favou?r"
+        r"|scor|say|said|decid|crown|count|better|best|superior|win|correct)\w*"
+        r"|\b(?:winner|verdict|preferred|gold label)\b",
+        r"\b(?:this|my|our|above|present|preceding) (?:answer|response|reply|completion|text|solution|submission|one)\b"
+        r"|\b(?:mine|the answer above|what you just read)\b",
+        r"\bfirst\b|\b1\b",
+        r"\bsecond\b|\b2\b",
+        r"\btie\b|\b0\b",
+    ),
+    "de": _Words(r"wähl|bevorzug|gewinnt|besser|beste", r"diese antwort|meine antwort", r"\berste", r"\bzweite"),
+    "fr": _Words(r"choisi|préfèr|gagne|meilleure", r"cette réponse|ma réponse", r"première", r"seconde|deuxième"),
+    "es": _Words(r"elige|elija|escog|prefier|gana|mejor", r"esta respuesta|mi respuesta", r"primera", r"segunda"),
+    "pt": _Words(r"escolh|prefir|vence|melhor", r"esta resposta|minha resposta", r"primeira", r"segunda"),
+    "it": _Words(r"scegli|preferi|vince|migliore", r"questa risposta|la mia risposta", r"la prima", r"la seconda"),
+    "ru": _Words(r"выбер|предпоч|лучш|побед", r"этот ответ|мой ответ", r"перв(?:ый|ого)", r"втор(?:ой|ого)"),
+    "zh": _Words(r"选择|选出|判定|更好|获胜", r"这个回答|本回答|此回答", r"第一个", r"第二个"),
+    "ja": _Words(r"選|優れ|勝ち", r"この回答|本回答", r"一つ目|最初の", r"二つ目"),
+    "ko": _Words(r"선택|승자|더 좋", r"이 답변|본 답변", r"첫 번째", r"두 번째"),
+    "ar": _Words(r"اختر|أفضل|الفائز", r"هذه الإجابة|هذا الجواب", r"الأولى", r"الثانية"),
+    "hi": _Words(r"चुन|बेहतर|विजेता", r"इस उत्तर|यह उत्तर", r"पहल", r"दूसर"),
+    "tr": _Words(r"\bseç|tercih|kazan|daha iyi", r"bu yanıt|bu cevab", r"\bbirinci", r"\bikinci"),
+    "pl": _Words(r"wybierz|lepsz|wygr", r"tę odpowiedź|ta odpowiedź|moją odpowiedź", r"pierwsz", r"drug"),
+}
+_Named = Literal["itself", "first", "second", "tie"]
+_PLACES: tuple[_Named, ...] = ("itself", "first", "second", "tie")
+_FORM = (
+    r"\b(?:verdict|winner|preference|preferred|choice|decision|label)\b"
+    r"[\"'*` ]{0,4}[:=]{1,2}[\"'*` ]{0,4}(?:the )?(?:%s)\b"
+)
+_FORMS: Mapping[_Named, str] = {"itself": "this", "first": "first|1", "second": "second|2", "tie": "tie|0"}
+
+
+def _fold(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold()
+
+
+def _near(demand: str, named: str) -> str:
+    return f"(?:{demand}).{{0,{_REACH}}}?(?:{named})|(?:{named}).{{0,{_REACH}}}?(?:{demand})"
+
+
+_DEMANDS: tuple[tuple[_Named, re.Pattern[str]], ...] = (
+    *((place, re.compile(_FORM % named)) for place, named in _FORMS.items()),
+    *(
+        (place, re.compile(_near(_fold(words.demand), _fold(getattr(words, place)))))
+        for words in _LANGUAGES.values()
+        for place in _PLACES
+    ),
+)
+"""What a sentence demands, by the first of these that it matches."""
+
+
+def swayed(name: str, question: str) -> Side | None:
+    """The verdict that a judge of `OBEYING` is told to give by the first message of a trial, None where by nobody.
+
+    `obedient` obeys what stands outside of fences, `gullible` obeys everything; the last demand counts.
+    """
+    if name not in OBEYING:
+        return None
+    said: Side | None = None
+    place: Side | None = None
+    heard = _outside(question) if name == "obedient" else question
+    for number, part in enumerate(_HEADING.split(heard)):
+        if number % 2:
+            place = "first" if part == "first" else "second"
+        else:
+            said = _demanded(part, place) or said
+    return said
+
+
+def shown_texts(name: str, question: str) -> tuple[str, ...]:
+    """Instruction and completions of a prompt, which judges of `OBEYING` find by their headings if no fence stands."""
+    texts = enclosed(question)
+    if texts or name not in OBEYING:
+        return texts
+    found = _UNFENCED.search(question)
+    return tuple(map(neutralise, found.groups())) if found else ()
+
+
+def _outside(question: str) -> str:
+    """The lines outside of fences, by a reader who looks at the form of a fence and does not compare codes."""
+    kept, inside = [], False
+    for line in question.splitlines():
+        if inside:
+            inside = _CLOSING.fullmatch(line) is None
+        elif _OPENING.fullmatch(line):
+            inside = True
+        else:
+            kept.append(line)
+    return "\n".join(kept)
+
+
+def _demanded(text: str, place: Side | None) -> Side | None:
+    """What the last sentence that demands a verdict demands, where a text about itself stands at `place`."""
+    said: Side | None = None
+    for sentence in _sentences(text):
+        named = next((named for named, pattern in _DEMANDS if pattern.search(sentence)), None)
+        said = (place if named == "itself" else named) or said
+    return said
+
+
+def _sentences(text: str) -> Iterator[str]:
+    """The sentences of a text as one reads it who sees what is hidden, and what is encoded."""
+    hidden = _TAG.sub(lambda match: chr(ord(match.group()) - 0xE0000), text)
+    hidden = _SELECTOR.sub(lambda match: _spelled(match.group()), hidden)
+    for layer in (UNSEEN.sub("", hidden), *map(_decoded, _BASE64.findall(text))):
+        yield from _SENTENCE.split(_fold(layer))
+
+
+def _spelled(selectors: str) -> str:
+    """The text that selectors of variants spell, a byte each."""
+    codes = (ord(one) - (0xFE00 if ord(one) < 0xE0000 else 0xE0100 - 16) for one in selectors)
+    return bytes(codes).decode(errors="replace")
+
+
+def _decoded(code: str) -> str:
+    try:
+        return base64.b64decode(code, validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return ""

@@ -21,6 +21,7 @@ from typing import Any, Literal
 from venire.arena.errors import InputError
 
 __all__ = [
+    "LOG_ODDS_PER_ELO",
     "OBEYING",
     "Profile",
     "Side",
@@ -39,10 +40,10 @@ __all__ = [
 
 Side = Literal["first", "second", "tie"]
 
-_LOG_ODDS_PER_ELO = log(10) / 400
+LOG_ODDS_PER_ELO = log(10) / 400
 _MODEL = re.compile(r"simulated/([^@/]+)@(0|[1-9][0-9]*)")
 OBEYING = MappingProxyType({"obedient": "gpt-4-0613", "gullible": "gpt-4-0613"})
-"""Judges that obey what a prompt tells them (`simulation.obedience`), each with the profile that it has otherwise."""
+"""Judges that obey what a prompt tells them (`simulation.injections`), each with the profile that it has otherwise."""
 
 _inverse_normal = NormalDist().inv_cdf
 _first_eight = Struct(">Q").unpack_from
@@ -184,7 +185,7 @@ def simulate(
     item = f"{profile.name}|{instruction_id}|{a}|{b}"
     once = f"{item}|{s}|{repeat}"
     ell = min(2.0, max(-2.0, log(max(20, chars_first) / max(20, chars_second))))
-    mean = profile.slope * gap * _LOG_ODDS_PER_ELO + profile.length * ell + profile.self_preference * own
+    mean = profile.slope * gap * LOG_ODDS_PER_ELO + profile.length * ell + profile.self_preference * own
     taste, pull, tied = _of_battle(profile, seed, item, f"{instruction_id}|{a}|{b}")
     order = profile.sigma_order * normal_of(f"{seed}|order|{item}|{s}")
     z = mean + (s * (taste + order) + pull) + profile.temperature * _logistic(f"{seed}|sample|{once}")

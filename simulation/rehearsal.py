@@ -1,29 +1,41 @@
-"""Rehearsals: how simulated judges reply in a protocol's own words, and whether they can.
-
-A protocol's entry refers to a function from a request, what it was recognised as and what is known of its texts to a
-reply (`speech.Rehearse`). `pairwise` and `grading` make one of a function that only puts into words what was drawn.
-"""
+"""From a chat request to what a simulated model answers, whatever it is asked for. Pure: no network, no clock."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 
 from venire.arena.errors import InputError
 from venire.arena.keys import fence
 from venire.arena.records import Completion, Instruction, Material, Request, Shape, Trial
 from venire.judges import PROTOCOLS
 from venire.judges.conversation import advance
-from venire.simulation.answers import AnswerKey
-from venire.simulation.dialect import Ask, ask_of
+from venire.simulation.answer_key import AnswerKey
+from venire.simulation.chat_replies import UNREADABLE, JudgeReply, Rehearse, answered, remarks, spoken
+from venire.simulation.chat_requests import Ask, Asked, ask_of, recognise
+from venire.simulation.comparisons import draw
 from venire.simulation.grades import seen, shown
 from venire.simulation.judge import SimulatedVerdict, parse_model
-from venire.simulation.manner import answered, spoken
-from venire.simulation.recognition import Asked, recognise
-from venire.simulation.replies import UNREADABLE, JudgeReply, remarks
-from venire.simulation.speech import Rehearse
-from venire.simulation.verdicts import draw
 
-__all__ = ["check_rehearsal", "grading", "pairwise"]
+__all__ = ["answer_to", "check_rehearsal", "grading", "pairwise"]
+
+
+def answer_to(ask: Ask, answer_key: AnswerKey) -> JudgeReply:
+    """What the simulated model named in a request answers, by the protocol that its words ask for.
+
+    Raises `InputError` for a model that is not simulated.
+    """
+    asked = recognise(ask)
+    return _rehearsal(asked.protocol, PROTOCOLS.changes)(ask, asked, answer_key)
+
+
+@lru_cache(maxsize=64)
+def _rehearsal(protocol: str, changes: int) -> Rehearse:
+    """What the entry refers to, looked up once while the registry does not change."""
+    found: Rehearse | None = PROTOCOLS[protocol].rehearsal
+    assert found is not None  # nothing else is recognised
+    return found
+
 
 _SHOWN = {Shape.NONE: 0, Shape.SINGLE: 1, Shape.PAIR: 2, Shape.LIST: 3}
 

@@ -6,8 +6,8 @@ message that has any, their order from the order in which they stand, and the re
 there is none): nothing is needed that would not be sent to a real provider. A request without fences is an instruction,
 and the model answers it as a contestant.
 
-What the profiles do not say, and what is done here for two stages (for the other protocols see `verdicts.py`,
-`grades.py`, `ballots.py` and `contestants.py`):
+What the profiles do not say, and what is done here for two stages (for the other protocols see `comparisons.py`,
+`grades.py` and `contestants.py`):
 
 - Verdict and repair are replies of one token. They take the time of a first token and one more, under the noise of
   the trial's reasons.
@@ -43,21 +43,14 @@ import orjson
 from aiohttp import hdrs, web
 
 from venire.arena.errors import InputError
-from venire.simulation.answers import AnswerKey
-from venire.simulation.dialect import (
-    Ask,
-    RequestError,
-    completion_body,
-    error_body,
-    models_body,
-    read_request,
-)
+from venire.simulation.answer_key import AnswerKey
+from venire.simulation.chat_replies import JudgeReply, completion_body, error_body, models_body, seconds
+from venire.simulation.chat_requests import Ask, RequestError, read_request
 from venire.simulation.faults import SPOILT, FaultKind, Faults
 from venire.simulation.judge import load_profiles, model_name, parse_model, profiles_digest, tokens_per_character
 from venire.simulation.ledger import Entry, Ledger
 from venire.simulation.prefix_cache import PrefixCache
-from venire.simulation.replies import JudgeReply, seconds
-from venire.simulation.speech import answer_to
+from venire.simulation.rehearsal import answer_to
 
 __all__ = ["JudgeServer", "serve_in_thread"]
 

@@ -61,6 +61,14 @@ PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
         ("entry",),
         ("protocols",),
     ),
+    "simulation": (
+        ("judge", "prefix_cache", "chat_requests"),
+        ("answer_key", "injections"),
+        ("chat_replies",),
+        ("comparisons", "grades", "contestants", "faults"),
+        ("rehearsal", "ledger"),
+        ("direct", "server"),
+    ),
     "storage": (("store",), ("plans",), ("read",), ("care",), ("transfer",)),
     "ratings": (
         ("data",),

@@ -39,7 +39,7 @@ from venire.orchestrator.recording.recorder import Recorder
 from venire.orchestrator.run.campaign import run_campaign
 from venire.render.phases import rounds_of
 from venire.render.status import status_json
-from venire.simulation.answers import AnswerKey
+from venire.simulation.answer_key import AnswerKey
 from venire.simulation.direct import ADDRESS, DirectJudges
 from venire.simulation.faults import Faults
 from venire.simulation.judge import parse_model

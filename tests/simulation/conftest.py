@@ -13,7 +13,7 @@ import pytest
 
 from venire.arena.keys import fence
 from venire.judges.safety.sanitize import enclose
-from venire.simulation.answers import AnswerKey
+from venire.simulation.answer_key import AnswerKey
 from venire.simulation.server import JudgeServer
 
 _TURNS = ("reasons", "Which?", "Unclear.", "One character, please.")

@@ -19,13 +19,13 @@ from venire.judges import PROTOCOLS
 from venire.judges.conversation import advance
 from venire.judges.providers.base import Endpoint, Provider
 from venire.judges.providers.openai import OpenAIProvider
-from venire.simulation.dialect import ask_of, read_request
+from venire.simulation.chat_replies import seconds
+from venire.simulation.chat_requests import ask_of, read_request
 from venire.simulation.direct import ADDRESS, DirectJudges
 from venire.simulation.faults import FaultKind, Faults
 from venire.simulation.judge import parse_model
-from venire.simulation.replies import seconds
+from venire.simulation.rehearsal import answer_to
 from venire.simulation.server import JudgeServer
-from venire.simulation.speech import answer_to
 
 STEADY = "simulated/gpt-4-0613@1"
 CARELESS = "simulated/vicuna-13b@1"

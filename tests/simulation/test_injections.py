@@ -13,9 +13,8 @@ from venire.judges.parsing.choices import read_choice
 from venire.judges.prompts import load
 from venire.judges.safety.injection_detection import suspicious
 from venire.judges.safety.sanitize import enclosed
-from venire.simulation.injections import Injection, load_injections
+from venire.simulation.injections import Injection, load_injections, shown_texts, swayed
 from venire.simulation.judge import OBEYING, load_profiles, parse_model
-from venire.simulation.obedience import shown_texts, swayed
 
 ATTEMPTS = load_injections()
 QUESTION, GOOD, POOR = "What makes the tides?", "Mostly the Moon, on most days twice.", "The wind does."

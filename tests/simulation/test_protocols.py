@@ -29,15 +29,13 @@ from venire.arena.records import (
 )
 from venire.judges import PROTOCOLS
 from venire.judges.conversation import advance
-from venire.simulation.answers import AnswerKey, Known
-from venire.simulation.ballots import utility
-from venire.simulation.dialect import RequestError, read_request
+from venire.simulation.answer_key import AnswerKey, Known
+from venire.simulation.chat_replies import UNREADABLE, JudgeReply
+from venire.simulation.chat_requests import RequestError, read_request, recognise
+from venire.simulation.comparisons import score_sides, utility
 from venire.simulation.grades import echoes, graded, margin
 from venire.simulation.judge import load_profiles, parse_model, simulate
-from venire.simulation.recognition import recognise
-from venire.simulation.replies import UNREADABLE, JudgeReply
-from venire.simulation.speech import answer_to
-from venire.simulation.verdicts import score_sides
+from venire.simulation.rehearsal import answer_to
 
 STEADY = "simulated/gpt-4-0613@1"
 CARELESS = "simulated/vicuna-13b@1"

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from venire.simulation.answers import AnswerKey
+from venire.simulation.answer_key import AnswerKey
+from venire.simulation.chat_replies import UNREADABLE
 from venire.simulation.judge import load_profiles, parse_model, simulate
-from venire.simulation.replies import UNREADABLE
 from venire.simulation.server import JudgeServer
 
 TABLE = json.loads(files("venire.simulation").joinpath("profiles.json").read_bytes())

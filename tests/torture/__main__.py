@@ -31,7 +31,7 @@ from tests.torture.promises import Broken
 from tests.torture.shapes import SHAPES
 from venire.configs.loading import load_campaign
 from venire.session import answer_key
-from venire.simulation.answers import AnswerKey
+from venire.simulation.answer_key import AnswerKey
 
 T = TypeVar("T")
 _PATIENCE = 150.0

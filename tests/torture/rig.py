@@ -24,7 +24,7 @@ from tests.torture.plan import MOST_DRAWS, Plan
 from tests.torture.processes import Process, answer_of, fork
 from tests.torture.promises import DUPLICATE, Broken, Dump, Facts, Run, broken_promises
 from tests.torture.shapes import JUDGES, PRICES, Shape
-from venire.simulation.answers import AnswerKey
+from venire.simulation.answer_key import AnswerKey
 from venire.simulation.faults import FaultKind, Faults
 from venire.simulation.ledger import read_ledger
 from venire.simulation.server import JudgeServer

@@ -35,7 +35,7 @@ def battles(tmp_path: Path) -> Path:
 
 def test_a_judge_that_always_says_first_has_a_board(venire: Venire, write_campaign: Write, monkeypatch: Any) -> None:
     """The danger: ratings without spread have no correlation, and printing it ended a paid run with a traceback."""
-    monkeypatch.setattr("venire.simulation.replies._verdict", lambda ask, said: "1")
+    monkeypatch.setattr("venire.simulation.comparisons._verdict", lambda ask, said: "1")
     done = venire("run", write_campaign(), "--yes")
     assert done.code == 0, done.err
     assert "Pearson none" in done.out

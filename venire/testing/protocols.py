@@ -25,10 +25,9 @@ from venire.judges import PROTOCOLS, ProtocolEntry
 from venire.judges.conversation import advance
 from venire.judges.entry import OTHERS
 from venire.judges.safety.sanitize import enclosed
-from venire.simulation.answers import AnswerKey
-from venire.simulation.dialect import ask_of
-from venire.simulation.rehearsal import check_rehearsal
-from venire.simulation.speech import answer_to
+from venire.simulation.answer_key import AnswerKey
+from venire.simulation.chat_requests import ask_of
+from venire.simulation.rehearsal import answer_to, check_rehearsal
 
 __all__ = ["check_protocol"]
 

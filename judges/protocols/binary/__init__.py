@@ -82,5 +82,5 @@ BINARY = ProtocolEntry(
     expects=(SHORT,),
     options={"logprobs": Option(frozenset({"0", "1"}).__contains__, '"1" or "0"')},
     examples=(Example(("1",), Preference(1)), Example(("Neither.", "2"), Preference(-1))),
-    rehearse="venire.simulation.verdicts:compare",
+    rehearse="venire.simulation.comparisons:compare",
 )

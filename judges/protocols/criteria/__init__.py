@@ -80,5 +80,5 @@ PROTOCOL = ProtocolEntry(
     folder="criteria",
     expects=(REASONS,),
     examples=(Example((json.dumps(_EXAMPLE),), Preference(1, 3.0, ((8.0, 5.0),) * len(CRITERIA))),),
-    rehearse="venire.simulation.verdicts:compare",
+    rehearse="venire.simulation.comparisons:compare",
 )

@@ -59,5 +59,5 @@ FIVE_POINT = ProtocolEntry(
         Example(("A=B",), Preference(0, 0.0)),
         Example(("Hm.", "B>A"), Preference(-1, -1.0)),
     ),
-    rehearse="venire.simulation.verdicts:compare",
+    rehearse="venire.simulation.comparisons:compare",
 )

@@ -68,5 +68,5 @@ LISTWISE = ProtocolEntry(
     expects=(60,),
     options={"best": Option(_is_count, "a whole number of at least 1")},
     examples=(Example(("B > C > A",), Ballot((3, 1, 2))), Example(("Hm.", "A > B > C"), Ballot((1, 2, 3)))),
-    rehearse="venire.simulation.ballots:rank",
+    rehearse="venire.simulation.comparisons:rank",
 )

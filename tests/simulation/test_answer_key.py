@@ -7,7 +7,7 @@ import pytest
 from venire.arena.errors import InputError
 from venire.judges.fitting import CUTS
 from venire.judges.safety.sanitize import enclose, enclosed
-from venire.simulation.answers import AnswerKey, Known
+from venire.simulation.answer_key import AnswerKey, Known
 
 ELO = {"ant": 900.0, "bee": 1000.0, "cat": 1150.0}
 ROWS = [

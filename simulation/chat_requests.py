@@ -1,35 +1,29 @@
-"""The OpenAI-compatible dialect as a server sees it: requests read, answers and errors written. Pure."""
+"""Chat requests as a server of the OpenAI-compatible protocol reads them, and the judge protocol that each is of. Pure.
+
+A request is of the protocol whose question its words are, the text outside of the fences: nothing is sent for the
+simulator's sake. A question that was made from the prompt of a registered protocol, also of another package, is of that
+protocol. Prompts may be a user's own: what a reader needs in order to read a reply must stand in any prompt of its
+protocol, and that is what is looked for then.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from functools import cache, lru_cache
+from typing import Any, Literal
 
 import orjson
 
 from venire.arena.records import Request
+from venire.judges import PROTOCOLS, prompts
+from venire.judges.protocols.criteria import CRITERIA
 from venire.judges.safety.sanitize import apart
 
-if TYPE_CHECKING:
-    from venire.simulation.replies import JudgeReply
-
-__all__ = [
-    "Apart",
-    "Ask",
-    "Logprobs",
-    "RequestError",
-    "Stage",
-    "ask_of",
-    "completion_body",
-    "error_body",
-    "models_body",
-    "read_request",
-]
+__all__ = ["Apart", "Ask", "Asked", "RequestError", "Stage", "ask_of", "read_request", "recognise"]
 
 Stage = Literal["reasons", "verdict", "repair"]
-Logprobs = tuple[tuple[tuple[str, float], ...], ...]
-"""Tokens of each place with their natural log-probabilities."""
 
 Apart = Callable[[str], tuple[tuple[str, ...], str]]
 """From a message to the texts that it shows between fences, and its own words; see `judges.safety.sanitize.apart`."""
@@ -213,60 +207,82 @@ def _whole(sent: dict[str, Any], name: str, least: int | None = None) -> int | N
     return value
 
 
-def completion_body(
-    reply: JudgeReply,
-    *,
-    id: str,
-    created: int,
-    model: str,
-    fingerprint: str,
-    counted: bool = True,
-    cached: int | None = None,
-) -> bytes:
-    """A `chat.completion` object with one choice; `created` in seconds since 1970, tokens told where `counted`.
+_TURN = re.compile(r"^Turn \d+, (?:user|assistant)", re.MULTILINE)
+_LABEL = re.compile(r"^Answer \w+:$", re.MULTILINE)
+_NUMBERED = re.compile(r"^\W*[0-9]+[.)]\s", re.MULTILINE)
+_ONE_OR_TWO = tuple(re.compile(rf"(?<![\w.]){digit}(?!\w|\.[0-9])") for digit in "12")
+_BEST = re.compile(r"\b(?:best|exactly|top) ([0-9]+)\b")
 
-    `cached` are the prompt's tokens that were read from a cache, where there is one.
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A protocol by its name, the fenced texts of the question, and how many are to be ranked where not all are."""
+
+    protocol: str
+    texts: tuple[str, ...]
+    best: int | None = None
+
+
+def recognise(ask: Ask) -> Asked:
+    """The protocol of a request and what it shows; two stages where nothing says otherwise."""
+    if not ask.texts:
+        return Asked("two-stage" if ask.question.startswith(_openings()) else "generate", ())
+    protocol, best = _by_words(ask.words, ask.top_logprobs > 0, PROTOCOLS.changes)
+    return Asked(protocol, ask.texts, best)
+
+
+@lru_cache(maxsize=64)
+def _by_words(outside: str, listed: bool, changes: int) -> tuple[str, int | None]:
+    """The protocol that a question's own words ask for, which are the same in all of a judge's questions.
+
+    With it how many are to be ranked, where not all are. `listed` says whether log-probabilities are asked for,
+    `changes` how often the registry of protocols has changed.
     """
-    usage: dict[str, Any] = {
-        "prompt_tokens": reply.prompt_tokens,
-        "completion_tokens": reply.tokens,
-        "total_tokens": reply.prompt_tokens + reply.tokens,
-    }
-    if cached is not None:
-        usage["prompt_tokens_details"] = {"cached_tokens": cached}
-    return orjson.dumps(
-        {
-            "id": id,
-            "object": "chat.completion",
-            "created": created,
-            "model": model,
-            "choices": [
-                {
-                    "index": 0,
-                    "message": {"role": "assistant", "content": reply.text, "refusal": None},
-                    "logprobs": _told(reply.logprobs),
-                    "finish_reason": reply.finish,
-                }
-            ],
-            **({"usage": usage} if counted else {}),
-            "system_fingerprint": fingerprint,
-        }
-    )
+    words = _LABEL.sub("", _TURN.sub("", outside))
+    protocol = _of_template(outside, changes) or _protocol(words, words.casefold(), listed)
+    best = _BEST.search(words) if protocol == "listwise" else None
+    return protocol, int(best[1]) if best else None
 
 
-def _told(logprobs: Logprobs) -> dict[str, Any] | None:
-    if not logprobs:
-        return None
-    places = [[{"token": token, "logprob": value, "bytes": None} for token, value in place] for place in logprobs]
-    return {"content": [{**place[0], "top_logprobs": place} for place in places], "refusal": None}
+def _protocol(words: str, lower: str, listed: bool) -> str:
+    if all(name in lower for name in CRITERIA):
+        return "criteria"
+    if "A>>B" in words:
+        return "five-point"
+    if "NO_ECHO" in words:
+        return "echo"
+    if re.search(r"\bnot[ _-]attempted\b", lower):
+        return "direct-reference" if re.search(r"\breference\b", lower) else "direct"
+    if re.search(r"\brank", lower):
+        return "listwise"
+    if listed or all(digit.search(_NUMBERED.sub("", words)) for digit in _ONE_OR_TWO):
+        return "binary"
+    return "two-stage"
 
 
-def models_body(names: Iterable[str]) -> bytes:
-    """The list of models as `GET /v1/models` answers it."""
-    listed = [{"id": name, "object": "model", "created": 0, "owned_by": "venire"} for name in names]
-    return orjson.dumps({"object": "list", "data": listed})
+def _of_template(outside: str, changes: int) -> str | None:
+    """The protocol whose own prompt a question was made from; of several that fit the one with most words."""
+    words = " ".join(outside.split())
+    return next((protocol for pattern, protocol in _templates(changes) if pattern.fullmatch(words)), None)
 
 
-def error_body(message: str, kind: str, *, code: str | None = None, param: str | None = None) -> bytes:
-    """An error in the form that clients of this dialect expect."""
-    return orjson.dumps({"error": {"message": message, "type": kind, "code": code, "param": param}})
+@lru_cache(maxsize=1)
+def _templates(changes: int) -> tuple[tuple[re.Pattern[str], str], ...]:
+    """What the words of each protocol's own questions look like, those with most words first."""
+    found = []
+    for protocol, entry in PROTOCOLS.items():
+        for name in entry.prompts if entry.rehearse is not None else ():
+            template = prompts.load(entry.folder, name)
+            if template.get_identifiers():
+                text = template.substitute(dict.fromkeys(template.get_identifiers(), "\0"))
+                parts = [" ".join(part.split()) for part in text.split("\0")]
+                found.append((len("".join(parts)), r"\s?.*?\s?".join(map(re.escape, parts)), protocol))
+    return tuple((re.compile(pattern), protocol) for _, pattern, protocol in sorted(found, key=lambda one: -one[0]))
+
+
+@cache
+def _openings() -> tuple[str, ...]:
+    """How the questions of judges begin: one that shows nothing in fences is still no instruction for a contestant."""
+    sent = [(entry.folder, name) for entry in PROTOCOLS.values() for name in entry.prompts]
+    texts = (prompts.load(folder, name) for folder, name in sent)
+    return tuple(text.template.partition("$")[0] for text in texts if text.get_identifiers())

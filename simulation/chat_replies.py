@@ -1,36 +1,53 @@
-"""From a chat request to what a simulated judge writes back. Pure: no network, no clock."""
+"""What a simulated model writes back: the text within its limit, tokens and time, and the body that is sent. Pure.
+
+The profiles have these figures for verdicts of two stages. The same are used for every protocol: `invalid` is the share
+of replies that no rule reads, a judge that is asked once more answers in a readable form in half of these cases, and
+the noise of time is drawn once a trial.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import accumulate
 from math import exp
+from typing import Any
 
-from venire.simulation.answers import AnswerKey, Known
-from venire.simulation.dialect import Ask, Logprobs
+import orjson
+
+from venire.simulation.answer_key import AnswerKey, Known
+from venire.simulation.chat_requests import Ask, Asked
 from venire.simulation.judge import (
     Profile,
-    Side,
-    SimulatedVerdict,
     normal,
+    normal_of,
     parse_model,
-    simulate,
     tokens_per_character,
     uniform_of,
 )
-from venire.simulation.obedience import shown_texts, swayed
-from venire.simulation.recognition import Asked
 
-__all__ = ["UNREADABLE", "JudgeReply", "limited", "remarks", "reply_to", "seconds"]
+__all__ = [
+    "UNREADABLE",
+    "JudgeReply",
+    "Logprobs",
+    "Rehearse",
+    "answered",
+    "completion_body",
+    "error_body",
+    "limited",
+    "models_body",
+    "remarks",
+    "seconds",
+    "spoken",
+]
+
+Logprobs = tuple[tuple[tuple[str, float], ...], ...]
+"""Tokens of each place with their natural log-probabilities."""
 
 UNREADABLE = "Unclear."
 """A verdict that no rule reads: one token, and neither a digit nor the name of a place."""
-
-_NOT_KNOWN = ("The texts of this comparison are not known to this judge.", 11)
-_DIGIT: dict[Side, str] = {"first": "1", "second": "2", "tie": "0"}
 _REMARKS = (
     "The first answer takes up the instruction directly and stays with it to the end.",
     "The second answer reads the instruction in a slightly different way, which is defensible.",
@@ -73,45 +90,27 @@ class JudgeReply:
     logprobs: Logprobs = ()
 
 
-def reply_to(ask: Ask, asked: Asked, answer_key: AnswerKey) -> JudgeReply:
-    """What the simulated judge named in the request answers in two stages.
+Rehearse = Callable[[Ask, Asked, AnswerKey], JudgeReply]
+"""What a protocol's entry refers to: from a request, what it was recognised as, and what is known of its texts."""
 
-    The texts are found between the fences of the first user message: the instruction, the first completion and the
-    second. Texts that the answer key does not have get a reply that cannot be read. A judge that obeys what the first
-    message tells it says that instead. Raises `InputError` for a model that is not simulated.
-    """
-    profile, seed = parse_model(ask.model)
-    texts = ask.texts or shown_texts(profile.name, ask.question)
-    found = answer_key.find_pair(texts)
+
+def answered(profile: Profile, seed: int, ask: Ask, trial: Sequence[str | int], text: str) -> JudgeReply:
+    """A reply with this text, unless the judge's habit spoils it; `trial` is what the draws are keyed by."""
+    about = "|".join([profile.name, *map(str, trial)])
+    invalid = uniform_of(f"{seed}|invalid|{about}") < profile.invalid
+    repaired = bool(ask.quoted) and uniform_of(f"{seed}|repair|{about}") < 0.5
+    noise = exp(profile.latency_log_sd * normal_of(f"{seed}|latency|{about}"))
+    return spoken(profile, ask, UNREADABLE if invalid and not repaired else text, noise)
+
+
+def spoken(
+    profile: Profile, ask: Ask, text: str, noise: float, *, tokens: int | None = None, logprobs: Logprobs = ()
+) -> JudgeReply:
+    """A reply of these tokens (None: counted from its characters, 1 at least), in the judge's time under this noise."""
+    count = max(1, round(tokens_per_character() * len(text))) if tokens is None else tokens
     prompt_tokens = round(tokens_per_character() * ask.characters)
-    if ask.stage != "reasons" and (side := swayed(profile.name, ask.question)) is not None:
-        return JudgeReply(_DIGIT[side], "stop", prompt_tokens, 1, profile.first_token_s + 1 / profile.tokens_per_s)
-    if found is None:
-        text, tokens = _NOT_KNOWN if ask.stage == "reasons" else (UNREADABLE, 1)
-        latency = profile.first_token_s + tokens / profile.tokens_per_s
-        return limited(JudgeReply(text, "stop", prompt_tokens, tokens, latency), ask.max_tokens)
-    first, second = found
-    said = simulate(
-        profile,
-        seed,
-        instruction_id=first.instruction_id,
-        first=first.model,
-        second=second.model,
-        gap=first.elo - second.elo,
-        chars_first=len(texts[-2]),
-        chars_second=len(texts[-1]),
-        own=answer_key.own(profile.name, first.model, second.model),
-        repeat=ask.repeat,
-    )
-    if ask.stage == "reasons":
-        text = remarks(profile, seed, found, ask.repeat, said.reply_tokens)
-        return limited(JudgeReply(text, "stop", prompt_tokens, said.reply_tokens, said.latency_s), ask.max_tokens)
-    return JudgeReply(_verdict(ask, said), "stop", prompt_tokens, 1, said.short_latency_s)
-
-
-def _verdict(ask: Ask, said: SimulatedVerdict) -> str:
-    side = said.leaning if ask.stage == "repair" and said.repairable else said.verdict
-    return UNREADABLE if side is None else _DIGIT[side]
+    seconds = (profile.first_token_s + count / profile.tokens_per_s) * noise
+    return limited(JudgeReply(text, "stop", prompt_tokens, count, seconds, logprobs), ask.max_tokens)
 
 
 def remarks(profile: Profile, seed: int, found: Sequence[Known], repeat: int, tokens: int) -> str:
@@ -150,3 +149,62 @@ def seconds(reply: JudgeReply, model: str, request: str, asked: int) -> float:
     profile, seed = parse_model(model)
     noise = exp(profile.latency_log_sd * normal(seed, "latency", request, asked))
     return (profile.first_token_s + reply.tokens / profile.tokens_per_s) * noise
+
+
+def completion_body(
+    reply: JudgeReply,
+    *,
+    id: str,
+    created: int,
+    model: str,
+    fingerprint: str,
+    counted: bool = True,
+    cached: int | None = None,
+) -> bytes:
+    """A `chat.completion` object with one choice; `created` in seconds since 1970, tokens told where `counted`.
+
+    `cached` are the prompt's tokens that were read from a cache, where there is one.
+    """
+    usage: dict[str, Any] = {
+        "prompt_tokens": reply.prompt_tokens,
+        "completion_tokens": reply.tokens,
+        "total_tokens": reply.prompt_tokens + reply.tokens,
+    }
+    if cached is not None:
+        usage["prompt_tokens_details"] = {"cached_tokens": cached}
+    return orjson.dumps(
+        {
+            "id": id,
+            "object": "chat.completion",
+            "created": created,
+            "model": model,
+            "choices": [
+                {
+                    "index": 0,
+                    "message": {"role": "assistant", "content": reply.text, "refusal": None},
+                    "logprobs": _told(reply.logprobs),
+                    "finish_reason": reply.finish,
+                }
+            ],
+            **({"usage": usage} if counted else {}),
+            "system_fingerprint": fingerprint,
+        }
+    )
+
+
+def _told(logprobs: Logprobs) -> dict[str, Any] | None:
+    if not logprobs:
+        return None
+    places = [[{"token": token, "logprob": value, "bytes": None} for token, value in place] for place in logprobs]
+    return {"content": [{**place[0], "top_logprobs": place} for place in places], "refusal": None}
+
+
+def models_body(names: Iterable[str]) -> bytes:
+    """The list of models as `GET /v1/models` answers it."""
+    listed = [{"id": name, "object": "model", "created": 0, "owned_by": "venire"} for name in names]
+    return orjson.dumps({"object": "list", "data": listed})
+
+
+def error_body(message: str, kind: str, *, code: str | None = None, param: str | None = None) -> bytes:
+    """An error in the form that clients of this dialect expect."""
+    return orjson.dumps({"error": {"message": message, "type": kind, "code": code, "param": param}})

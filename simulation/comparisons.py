@@ -1,4 +1,4 @@
-"""Verdicts on two answers by the other pairwise protocols, from the same `z` as those in two stages.
+"""Verdicts on two answers by every pairwise protocol, and rankings of many, from the formula of `profiles.json`.
 
 What the profiles do not say, and what is done here:
 
@@ -11,6 +11,21 @@ What the profiles do not say, and what is done here:
   average, with a drawn part of its own for each criterion. The preference is the verdict, ties included. Remarks follow
   the JSON, unless JSON alone was asked for.
 - Reasons take the formula's tokens, scores take theirs by their characters.
+- Ranking: each answer at place p of n (from 0) has the utility
+
+        slope * Elo * ln 10 / 400 + length * ln(max(20, characters)) + self_preference (its own answer)
+          + sigma_item / sqrt 2 * (rho * normal(seed, 'liked', instruction, model)
+                                   + sqrt(1 - rho^2) * normal(seed, 'list taste', name, instruction, model))
+          - (position + sigma_position * normal(seed, 'list pull', name, instruction)) * p / (n - 1)
+          + sigma_order / sqrt 2 * normal(seed, 'list order', name, instruction, model, p)
+          + temperature * gumbel(seed, 'list sample', name, instruction, model, p, repeat)
+
+  with gumbel = -ln(-ln(uniform)), and answers are ranked by it. The difference of two utilities is distributed as the
+  `z` of a pair with these two, since two Gumbel draws differ by a logistic one, except that the length ratio of a pair
+  is held within e^-2 and e^2. The draws are others than those of the pair, so single verdicts may differ. The pull goes
+  from the first place to the last in even steps. Ties do not exist here: the tie band and tied items do not count.
+
+What two stages do is said in `simulation.server`.
 """
 
 from __future__ import annotations
@@ -18,25 +33,28 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import lru_cache
-from math import exp, log
+from math import exp, log, sqrt
 from typing import NamedTuple
 
 from venire.judges.protocols.criteria import CRITERIA
-from venire.simulation.answers import AnswerKey, Known
-from venire.simulation.dialect import Ask, Logprobs
+from venire.judges.showing import labels
+from venire.simulation.answer_key import AnswerKey, Known
+from venire.simulation.chat_replies import UNREADABLE, JudgeReply, Logprobs, answered, limited, remarks, spoken
+from venire.simulation.chat_requests import Ask, Asked
+from venire.simulation.injections import shown_texts, swayed
 from venire.simulation.judge import (
+    LOG_ODDS_PER_ELO,
     Profile,
     Side,
     SimulatedVerdict,
+    normal,
     normal_of,
     parse_model,
     simulate,
     tokens_per_character,
+    uniform,
     uniform_of,
 )
-from venire.simulation.manner import spoken
-from venire.simulation.recognition import Asked
-from venire.simulation.replies import UNREADABLE, JudgeReply, remarks
 
 __all__ = [
     "FIVE_POINT_CUT",
@@ -46,8 +64,14 @@ __all__ = [
     "digit_logprobs",
     "draw",
     "five_point_label",
+    "rank",
+    "reply_to",
     "score_sides",
+    "utility",
 ]
+
+_NOT_KNOWN = ("The texts of this comparison are not known to this judge.", 11)
+_DIGIT: dict[Side, str] = {"first": "1", "second": "2", "tie": "0"}
 
 FIVE_POINT_CUT = 2.0
 """Latent units beyond the tie band from which on a preference is a strong one."""
@@ -181,3 +205,90 @@ def score_sides(mean: float, levels: Sequence[float], ranks: Sequence[float]) ->
         first.append(score)
         second.append(score - gap)
     return first, second
+
+
+def reply_to(ask: Ask, asked: Asked, answer_key: AnswerKey) -> JudgeReply:
+    """What the simulated judge named in the request answers in two stages.
+
+    The texts are found between the fences of the first user message: the instruction, the first completion and the
+    second. Texts that the answer key does not have get a reply that cannot be read. A judge that obeys what the first
+    message tells it says that instead. Raises `InputError` for a model that is not simulated.
+    """
+    profile, seed = parse_model(ask.model)
+    texts = ask.texts or shown_texts(profile.name, ask.question)
+    found = answer_key.find_pair(texts)
+    prompt_tokens = round(tokens_per_character() * ask.characters)
+    if ask.stage != "reasons" and (side := swayed(profile.name, ask.question)) is not None:
+        return JudgeReply(_DIGIT[side], "stop", prompt_tokens, 1, profile.first_token_s + 1 / profile.tokens_per_s)
+    if found is None:
+        text, tokens = _NOT_KNOWN if ask.stage == "reasons" else (UNREADABLE, 1)
+        latency = profile.first_token_s + tokens / profile.tokens_per_s
+        return limited(JudgeReply(text, "stop", prompt_tokens, tokens, latency), ask.max_tokens)
+    first, second = found
+    said = simulate(
+        profile,
+        seed,
+        instruction_id=first.instruction_id,
+        first=first.model,
+        second=second.model,
+        gap=first.elo - second.elo,
+        chars_first=len(texts[-2]),
+        chars_second=len(texts[-1]),
+        own=answer_key.own(profile.name, first.model, second.model),
+        repeat=ask.repeat,
+    )
+    if ask.stage == "reasons":
+        text = remarks(profile, seed, found, ask.repeat, said.reply_tokens)
+        return limited(JudgeReply(text, "stop", prompt_tokens, said.reply_tokens, said.latency_s), ask.max_tokens)
+    return JudgeReply(_verdict(ask, said), "stop", prompt_tokens, 1, said.short_latency_s)
+
+
+def _verdict(ask: Ask, said: SimulatedVerdict) -> str:
+    side = said.leaning if ask.stage == "repair" and said.repairable else said.verdict
+    return UNREADABLE if side is None else _DIGIT[side]
+
+
+def rank(ask: Ask, asked: Asked, answer_key: AnswerKey) -> JudgeReply:
+    """Rank the completions that a question shows, or the best of them; texts that are not known cannot be read."""
+    profile, seed = parse_model(ask.model)
+    found = answer_key.find_list(asked.texts)
+    if found is None:
+        return spoken(profile, ask, UNREADABLE, 1.0, tokens=1)
+    shown = len(found)
+    worth = [
+        utility(
+            profile,
+            seed,
+            known,
+            chars=len(text),
+            own=answer_key.own(profile.name, known.model, ""),
+            place=place,
+            shown=shown,
+            repeat=ask.repeat,
+        )
+        for place, (known, text) in enumerate(zip(found, asked.texts[-shown:], strict=True))
+    ]
+    order = sorted(range(shown), key=lambda place: -worth[place])[: asked.best]
+    names = labels(found)
+    trial: tuple[str | int, ...] = ("list", found[0].instruction_id, *(known.model for known in found), ask.repeat)
+    return answered(profile, seed, ask, trial, " > ".join(names[place] for place in order))
+
+
+def utility(
+    profile: Profile, seed: int, known: Known, *, chars: int, own: int, place: int, shown: int, repeat: int
+) -> float:
+    """What one of `shown` answers, at a place from 0 on, is worth to a judge, in latent units; `own` is 1 or 0."""
+    item = (profile.name, known.instruction_id, known.model)
+    shared = normal(seed, "liked", known.instruction_id, known.model)
+    taste = profile.rho * shared + sqrt(1 - profile.rho**2) * normal(seed, "list taste", *item)
+    pull = profile.position + profile.sigma_position * normal(seed, "list pull", profile.name, known.instruction_id)
+    drawn = uniform(seed, "list sample", *item, place, repeat)
+    return (
+        profile.slope * known.elo * LOG_ODDS_PER_ELO
+        + profile.length * log(max(20, chars))
+        + profile.self_preference * own
+        + profile.sigma_item / sqrt(2) * taste
+        - pull * place / max(1, shown - 1)
+        + profile.sigma_order / sqrt(2) * normal(seed, "list order", *item, place)
+        - profile.temperature * log(-log(drawn))
+    )

@@ -25,11 +25,10 @@ from venire.judges.providers.prices import find_price
 from venire.live.pulse import Pulse
 from venire.live.server import Answers, serve
 from venire.loops import LoopFactory, run_whole, signals
-from venire.orchestrator.costs.check import refuse_uncovered
+from venire.orchestrator.costs.coverage import refuse_uncovered
 from venire.orchestrator.costs.forecast import JudgeForecast, forecast
 from venire.orchestrator.costs.long_input import LongForecast, forecast_long, with_contexts
 from venire.orchestrator.planning.generation import refuse_written, take_answers
-from venire.orchestrator.planning.next_round import OnLook
 from venire.orchestrator.planning.plan import PlannedCampaign, plan_campaign, respondents
 from venire.orchestrator.planning.plan_state import pair_judges
 from venire.orchestrator.planning.recorded import recorded_texts
@@ -37,6 +36,7 @@ from venire.orchestrator.recording.ending import CampaignSummary, StopRequest
 from venire.orchestrator.recording.events import Events
 from venire.orchestrator.recording.recorder import Recorder
 from venire.orchestrator.run.campaign import run_campaign
+from venire.orchestrator.run.next_round import OnLook
 from venire.render.phases import rounds_of
 from venire.render.status import status_json
 from venire.simulation.answer_key import AnswerKey

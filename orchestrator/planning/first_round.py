@@ -13,7 +13,7 @@ from venire.arena.planning import Estimates, PlanState
 from venire.arena.records import GENERATE, RECORDED, Matchup
 from venire.judges import PROTOCOLS
 from venire.orchestrator.costs.budget import BudgetView
-from venire.orchestrator.planning.design import battles_of, crossed_of
+from venire.orchestrator.designs import battles_of, crossed_of
 from venire.orchestrator.planning.expand import Design, LeftOut
 from venire.orchestrator.planning.plan_state import Field, pair_judges, payable, state_of
 from venire.orchestrator.planning.recorded import Recording, pairs, read_recordings, tell

@@ -12,8 +12,8 @@ from venire.arena.planning import Estimates, PlanState
 from venire.arena.records import Respondent, Shape
 from venire.judges import PROTOCOLS
 from venire.orchestrator.costs.budget import BudgetView, Paid, open_budgets
+from venire.orchestrator.designs import read_design, write_design
 from venire.orchestrator.planning.amending import rounds_stay
-from venire.orchestrator.planning.design import read_design, write_design
 from venire.orchestrator.planning.expand import Design, expand
 from venire.orchestrator.planning.first_round import asks_contestants, choose_first, crosses, refuse_phases
 from venire.orchestrator.planning.plan_state import pair_judges

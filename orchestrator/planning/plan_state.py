@@ -16,7 +16,7 @@ from venire.arena.planning import Estimates, JudgeHabit, Pick, PlanState
 from venire.arena.records import Shape
 from venire.judges import PROTOCOLS
 from venire.orchestrator.costs.budget import BudgetView
-from venire.orchestrator.costs.model import Asked, JudgeCost, Lengths, affordable, judge_costs, lengths
+from venire.orchestrator.costs.call_cost import Asked, JudgeCost, Lengths, affordable, judge_costs, lengths
 from venire.orchestrator.planning.expand import Design
 from venire.orchestrator.planning.recorded import Recording
 from venire.orchestrator.planning.respondents import respondents

@@ -19,8 +19,8 @@ from venire.arena.campaigns import CampaignSettings, PhaseSettings, TokenPrice
 from venire.arena.planning import Estimates, Look, Steering
 from venire.arena.records import RECORDED
 from venire.orchestrator.costs.budget import BudgetView
-from venire.orchestrator.costs.model import Asked, JudgeCost, affordable, learnt
-from venire.orchestrator.planning.design import battles_of, crossed_of
+from venire.orchestrator.costs.call_cost import Asked, JudgeCost, affordable, learnt
+from venire.orchestrator.designs import battles_of, crossed_of
 from venire.orchestrator.planning.expand import Design, LeftOut
 from venire.orchestrator.planning.first_round import crosses, has_rules, own_gaps, wanted
 from venire.orchestrator.planning.plan import PlannedCampaign, budgets_left, respondents, write_round

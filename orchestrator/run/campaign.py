@@ -23,7 +23,6 @@ from venire.orchestrator.lanes.lane_events import Telling
 from venire.orchestrator.lanes.limits import Gate
 from venire.orchestrator.lanes.live import Lane, LaneClosedError, StoppedError
 from venire.orchestrator.lanes.routes import Route, lane_name, route_name
-from venire.orchestrator.planning.next_round import Following, More, OnLook, beside
 from venire.orchestrator.planning.plan import PlannedCampaign, paid_so_far
 from venire.orchestrator.planning.plan_state import pair_judges
 from venire.orchestrator.recording.ending import (
@@ -41,6 +40,7 @@ from venire.orchestrator.recording.events import Events
 from venire.orchestrator.recording.recorder import Recorder
 from venire.orchestrator.run.asking import Asking
 from venire.orchestrator.run.feed import Feed
+from venire.orchestrator.run.next_round import Following, More, OnLook, beside
 from venire.orchestrator.run.screening import screen
 from venire.storage.plans import plans
 from venire.storage.read import frames

@@ -1,50 +1,150 @@
-"""Designs of rounds: from what a policy chose, and to and from the JSON that the store keeps."""
+"""Designs of rounds and the planned campaigns that they make up: plain records, and the JSON that the store keeps."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
+from venire.arena.campaigns import JudgeSettings
 from venire.arena.planning import Pick
 from venire.arena.records import Matchup
-from venire.orchestrator.planning.expand import Design, LeftOut
-from venire.orchestrator.planning.recorded import Replayed
 
-__all__ = ["battles_of", "crossed_of", "read_design", "write_design"]
+__all__ = [
+    "ExcludedModel",
+    "PlannedCampaign",
+    "PlannedRound",
+    "Replayed",
+    "RoundDesign",
+    "battle_design",
+    "crossed_design",
+    "read_design",
+    "write_design",
+]
 
-Elo = Mapping[str, float]
+
+@dataclass(frozen=True, slots=True)
+class ExcludedModel:
+    """A model that is in the store and not in the campaign, and why."""
+
+    model: str
+    reason: str
 
 
-def crossed_of(
-    picks: Iterable[Pick], elo: Elo, instructions: Sequence[str], models: Sequence[str], phase: str = "plan"
-) -> Design:
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What a plan takes of one judge's recorded judgments, and what it does not."""
+
+    judge: str
+    rows: int
+    """On record."""
+    trials: int
+    """Of these planned; the others are of completions, pairs or repeats that the campaign does not have."""
+    missing: int
+    """Trials that the campaign would have, and that are not on record."""
+    one_order: int
+    """Battles that were judged in one order only."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoundDesign:
+    """What a round of a plan is made of: matchups and instruction ids, and which are put together."""
+
+    matchups: tuple[Matchup, ...]
+    instructions: tuple[str, ...]
+    """Of the first round all that were drawn for the plan, of later ones those that battles are on."""
+    models: tuple[str, ...]
+    left_out: tuple[ExcludedModel, ...]
+    recorded: tuple[Replayed, ...] = ()
+    """What is taken of judgments on record, by judge."""
+    battles: tuple[tuple[int, int], ...] | None = None
+    """Places of a matchup and of its instruction; None: every matchup on every instruction."""
+    why: tuple[str, ...] = ()
+    """The reason for each battle, or for each matchup where these are crossed, in a word."""
+    gains: tuple[float | None, ...] = ()
+    """What each was ranked by; None: it was not."""
+    judges: tuple[str, ...] = ()
+    """Who is asked; none named: all of the campaign."""
+    phase: str = "plan"
+
+    @property
+    def size(self) -> int:
+        """How many battles these are, those with equal texts included."""
+        return len(self.matchups) * len(self.instructions) if self.battles is None else len(self.battles)
+
+    def matchups_on(self) -> Sequence[Sequence[Matchup]]:
+        """The matchups of each instruction, in the order chosen."""
+        if self.battles is None:
+            return [self.matchups] * len(self.instructions)
+        found: list[list[Matchup]] = [[] for _ in self.instructions]
+        for matchup, instruction in self.battles:
+            found[instruction].append(self.matchups[matchup])
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRound:
+    """One round of a plan in the store."""
+
+    number: int
+    phase: str
+    policy: str
+    trials: int
+    equal_texts: int
+    design: RoundDesign
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCampaign:
+    """A campaign with its plan in the store: its number, judges by respondent number, and what was chosen first."""
+
+    id: int
+    judges: Mapping[int, JudgeSettings]
+    design: RoundDesign
+    """Of the first round; its instructions and models are those of the whole plan."""
+    trials: int
+    equal_texts: int
+    """Battles left out because both sides have the same text."""
+    rounds: tuple[PlannedRound, ...] = ()
+    """Those in force, in order."""
+    only: frozenset[int] | None = None
+    """Trials that a run asks of it, where not all."""
+
+
+def crossed_design(
+    picks: Iterable[Pick],
+    elo: Mapping[str, float],
+    instructions: Sequence[str],
+    models: Sequence[str],
+    phase: str = "plan",
+) -> RoundDesign:
     """Matchups that a policy chose, each on all of some instructions; gaps by the ratings that it chose by."""
-    chosen = tuple(picks)
-    matchups = tuple(Matchup(one.model_a, one.model_b, _gap(elo, one)) for one in chosen)
-    return Design(matchups, tuple(instructions), tuple(models), (), phase=phase)
+    matchups = tuple(Matchup(pick.model_a, pick.model_b, _gap(elo, pick)) for pick in picks)
+    return RoundDesign(matchups, tuple(instructions), tuple(models), (), phase=phase)
 
 
-def battles_of(
-    picks: Iterable[Pick], elo: Elo, instructions: Sequence[str], models: Sequence[str], phase: str = "plan"
-) -> Design:
+def battle_design(
+    picks: Iterable[Pick],
+    elo: Mapping[str, float],
+    instructions: Sequence[str],
+    models: Sequence[str],
+    phase: str = "plan",
+) -> RoundDesign:
     """Battles that a policy chose, with why; every matchup and every instruction is named once."""
     places = {name: place for place, name in enumerate(instructions)}
-    matchups: dict[tuple[str, str], int] = {}
-    found: list[Matchup] = []
+    matchups: dict[tuple[str, str], Matchup] = {}
+    numbers: dict[tuple[str, str], int] = {}
     battles, why, gains = [], [], []
-    for one in picks:
-        assert one.instruction is not None  # of a policy that chooses battles
-        pair = (one.model_a, one.model_b)
-        if pair not in matchups:
-            matchups[pair] = len(found)
-            found.append(Matchup(*pair, _gap(elo, one)))
-        battles.append((matchups[pair], places[one.instruction]))
-        why.append(one.why)
-        gains.append(one.gain if one.gain is not None and math.isfinite(one.gain) else None)
-    return Design(
-        tuple(found),
+    for pick in picks:
+        assert pick.instruction is not None  # of a policy that chooses battles
+        pair = (pick.model_a, pick.model_b)
+        matchups.setdefault(pair, Matchup(*pair, _gap(elo, pick)))
+        battles.append((numbers.setdefault(pair, len(numbers)), places[pick.instruction]))
+        why.append(pick.why)
+        gains.append(pick.gain if pick.gain is not None and math.isfinite(pick.gain) else None)
+    return RoundDesign(
+        tuple(matchups.values()),
         tuple(instructions),
         tuple(models),
         (),
@@ -55,29 +155,29 @@ def battles_of(
     )
 
 
-def _gap(elo: Elo, pick: Pick) -> float | None:
+def _gap(elo: Mapping[str, float], pick: Pick) -> float | None:
     known = pick.model_a in elo and pick.model_b in elo
     return abs(elo[pick.model_a] - elo[pick.model_b]) if known else None
 
 
-def write_design(design: Design) -> str:
+def write_design(design: RoundDesign) -> str:
     """A design as JSON."""
     return json.dumps(asdict(design), ensure_ascii=False, allow_nan=False)
 
 
-def read_design(text: str) -> Design:
+def read_design(text: str) -> RoundDesign:
     """What `write_design` wrote, in this version or an earlier one."""
-    found = json.loads(text)
-    battles = found.get("battles")
-    return Design(
-        tuple(Matchup(**one) for one in found["matchups"]),
-        tuple(found["instructions"]),
-        tuple(found["models"]),
-        tuple(LeftOut(**one) for one in found["left_out"]),
-        tuple(Replayed(**one) for one in found.get("recorded", ())),
+    fields = json.loads(text)
+    battles = fields.get("battles")
+    return RoundDesign(
+        tuple(Matchup(**row) for row in fields["matchups"]),
+        tuple(fields["instructions"]),
+        tuple(fields["models"]),
+        tuple(ExcludedModel(**row) for row in fields["left_out"]),
+        tuple(Replayed(**row) for row in fields.get("recorded", ())),
         None if battles is None else tuple((matchup, instruction) for matchup, instruction in battles),
-        tuple(found.get("why", ())),
-        tuple(found.get("gains", ())),
-        tuple(found.get("judges", ())),
-        found.get("phase", "plan"),
+        tuple(fields.get("why", ())),
+        tuple(fields.get("gains", ())),
+        tuple(fields.get("judges", ())),
+        fields.get("phase", "plan"),
     )

@@ -28,8 +28,9 @@ from venire.loops import LoopFactory, run_whole, signals
 from venire.orchestrator.costs.coverage import refuse_uncovered
 from venire.orchestrator.costs.forecast import JudgeForecast, forecast
 from venire.orchestrator.costs.long_input import LongForecast, forecast_long, with_contexts
+from venire.orchestrator.designs import PlannedCampaign
 from venire.orchestrator.planning.generation import refuse_written, take_answers
-from venire.orchestrator.planning.plan import PlannedCampaign, plan_campaign, respondents
+from venire.orchestrator.planning.plan import plan_campaign, respondents
 from venire.orchestrator.planning.plan_state import pair_judges
 from venire.orchestrator.planning.recorded import recorded_texts
 from venire.orchestrator.recording.ending import CampaignSummary, StopRequest
@@ -249,7 +250,7 @@ class Session:
                         progress=tell if progress is not None or not virtual else None,
                         warn=warn,
                         on_start=door.open,
-                        more=self.rounds,
+                        rounds=self.rounds,
                         on_look=on_look,
                         events=events,
                         group_rows=group_rows,

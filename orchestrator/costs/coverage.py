@@ -14,7 +14,8 @@ from venire.arena.errors import InputError
 from venire.judges import PROTOCOLS
 from venire.orchestrator.costs.budget import BudgetAccount, BudgetView
 from venire.orchestrator.costs.forecast import of_judge
-from venire.orchestrator.planning.plan import PlannedCampaign, budgets_left, respondents
+from venire.orchestrator.designs import PlannedCampaign
+from venire.orchestrator.planning.plan import budgets_left, respondents
 from venire.orchestrator.planning.plan_state import pair_judges
 from venire.orchestrator.planning.rounds import in_rounds
 from venire.storage.plans import plans

@@ -14,7 +14,7 @@ import numpy as np
 
 from venire.arena.campaigns import JudgeSettings, LaneSettings, TokenPrice
 from venire.judges import PROTOCOLS
-from venire.orchestrator.planning.plan import PlannedCampaign
+from venire.orchestrator.designs import PlannedCampaign
 from venire.storage.plans import plans
 from venire.storage.plans.usage import OnRecord, on_record
 from venire.storage.store.store import Store

@@ -13,7 +13,7 @@ from venire.judges.conversation import advance
 from venire.judges.fitting import CUTS, count, fits, room, size
 from venire.judges.providers.prices import find_context
 from venire.judges.providers.vocabularies import vocabulary_of
-from venire.orchestrator.planning.plan import PlannedCampaign
+from venire.orchestrator.designs import PlannedCampaign
 from venire.storage.read import lengths
 from venire.storage.store.store import Store
 

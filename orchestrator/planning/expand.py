@@ -14,54 +14,11 @@ from venire.arena.keys import respondent_key, trial_key
 from venire.arena.records import Battle, Matchup, PlannedTrial, Respondent, Shape
 from venire.judges import PROTOCOLS
 from venire.judges.orientation import BOTH_ORDERS, arrange
-from venire.orchestrator.planning.recorded import Recording, Replayed
+from venire.orchestrator.designs import RoundDesign
+from venire.orchestrator.planning.recorded import Recording
 from venire.storage.plans.plans import Answers
 
-__all__ = ["Design", "LeftOut", "expand"]
-
-
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """A model that is in the store and not in the campaign, and why."""
-
-    model: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Design:
-    """What a round of a plan is made of: matchups and instruction ids, and which are put together."""
-
-    matchups: tuple[Matchup, ...]
-    instructions: tuple[str, ...]
-    """Of the first round all that were drawn for the plan, of later ones those that battles are on."""
-    models: tuple[str, ...]
-    left_out: tuple[LeftOut, ...]
-    recorded: tuple[Replayed, ...] = ()
-    """What is taken of judgments on record, by judge."""
-    battles: tuple[tuple[int, int], ...] | None = None
-    """Places of a matchup and of its instruction; None: every matchup on every instruction."""
-    why: tuple[str, ...] = ()
-    """The reason for each battle, or for each matchup where these are crossed, in a word."""
-    gains: tuple[float | None, ...] = ()
-    """What each was ranked by; None: it was not."""
-    judges: tuple[str, ...] = ()
-    """Who is asked; none named: all of the campaign."""
-    phase: str = "plan"
-
-    @property
-    def size(self) -> int:
-        """How many battles these are, those with equal texts included."""
-        return len(self.matchups) * len(self.instructions) if self.battles is None else len(self.battles)
-
-    def matchups_on(self) -> Sequence[Sequence[Matchup]]:
-        """The matchups of each instruction, in the order chosen."""
-        if self.battles is None:
-            return [self.matchups] * len(self.instructions)
-        found: list[list[Matchup]] = [[] for _ in self.instructions]
-        for matchup, instruction in self.battles:
-            found[instruction].append(self.matchups[matchup])
-        return found
+__all__ = ["expand"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +34,7 @@ class _Asked:
 
 
 def expand(
-    chosen: Design,
+    chosen: RoundDesign,
     answers: Answers,
     judges: Sequence[tuple[int, Respondent]],
     repeats: Mapping[int, int],
@@ -159,7 +116,7 @@ def _drawn(judge: _Asked, instruction: bytes, sides: tuple[bytes, bytes], repeat
 
 
 def _singles(
-    chosen: Design, answers: Answers, name: str, repeat: int, judges: Sequence[_Asked]
+    chosen: RoundDesign, answers: Answers, name: str, repeat: int, judges: Sequence[_Asked]
 ) -> Iterator[PlannedTrial]:
     instruction, key = answers.instructions[name]
     for model, judge in product(chosen.models, judges):
@@ -169,7 +126,7 @@ def _singles(
 
 
 def _lists(
-    chosen: Design, answers: Answers, name: str, repeat: int, judges: Sequence[_Asked], seed: int
+    chosen: RoundDesign, answers: Answers, name: str, repeat: int, judges: Sequence[_Asked], seed: int
 ) -> Iterator[PlannedTrial]:
     """All completions of an instruction at once, in an order of its own for each judge and repeat."""
     instruction, key = answers.instructions[name]

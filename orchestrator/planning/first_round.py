@@ -13,8 +13,7 @@ from venire.arena.planning import Estimates, PlanState
 from venire.arena.records import GENERATE, RECORDED, Matchup
 from venire.judges import PROTOCOLS
 from venire.orchestrator.costs.budget import BudgetView
-from venire.orchestrator.designs import battles_of, crossed_of
-from venire.orchestrator.planning.expand import Design, LeftOut
+from venire.orchestrator.designs import ExcludedModel, RoundDesign, battle_design, crossed_design
 from venire.orchestrator.planning.plan_state import Field, pair_judges, payable, state_of
 from venire.orchestrator.planning.recorded import Recording, pairs, read_recordings, tell
 from venire.orchestrator.policies import POLICIES
@@ -39,7 +38,7 @@ __all__ = [
 
 def select_models(
     campaign: CampaignSettings, there: Sequence[importing.StoredModel]
-) -> tuple[PlanState, tuple[LeftOut, ...]]:
+) -> tuple[PlanState, tuple[ExcludedModel, ...]]:
     """The contestants of a campaign with their Elo, and who was left out.
 
     Raises InputError for a named model that is unknown or lacks what the policy needs, and for fewer than two.
@@ -61,7 +60,7 @@ def select_models(
             )
     chosen = sorted(named if named is not None else known)
     without = [model for model in chosen if needs_elo and known[model].elo is None]
-    left_out = tuple(LeftOut(model, "no Elo") for model in without)
+    left_out = tuple(ExcludedModel(model, "no Elo") for model in without)
     models = tuple(model for model in chosen if model not in without)
     if len(models) < 2:
         raise InputError(
@@ -73,7 +72,9 @@ def select_models(
     return PlanState(models, elo), left_out
 
 
-def design(campaign: CampaignSettings, state: PlanState, left_out: tuple[LeftOut, ...], answers: Answers) -> Design:
+def design(
+    campaign: CampaignSettings, state: PlanState, left_out: tuple[ExcludedModel, ...], answers: Answers
+) -> RoundDesign:
     """Matchups by the campaign's first policy, where it crosses, and instructions drawn with the campaign's seed.
 
     Raises InputError when the models have no instructions, or too few, in common.
@@ -82,9 +83,9 @@ def design(campaign: CampaignSettings, state: PlanState, left_out: tuple[LeftOut
     drawn = _common(campaign, state.models, answers, rng)
     phase = campaign.plan.phases[0]
     if not pair_judges(campaign):
-        return Design((), drawn, state.models, left_out, phase=phase.name)
+        return RoundDesign((), drawn, state.models, left_out, phase=phase.name)
     picks = POLICIES[phase.policy].choose(state, phase, phase.matchups or _pairs(state.models), rng)
-    return replace(crossed_of(picks, state.elo, drawn, state.models, phase.name), left_out=left_out)
+    return replace(crossed_design(picks, state.elo, drawn, state.models, phase.name), left_out=left_out)
 
 
 def _pairs(models: Sequence[str]) -> int:
@@ -157,7 +158,7 @@ def has_rules(stop: StopSettings) -> bool:
 
 def _battles(
     field: Field, elo: Mapping[str, float], budgets: Mapping[str, BudgetView], estimates: Estimates | None
-) -> Design:
+) -> RoundDesign:
     """The first battles by the campaign's first policy, at most as many as the budget pays for, but one at least."""
     campaign = field.campaign
     phase, rng = campaign.plan.phases[0], np.random.default_rng([campaign.seed, 1])
@@ -167,7 +168,7 @@ def _battles(
     if not picks:
         raise InputError(f"{campaign.path}: policy {phase.policy!r} finds no battle to ask: are all texts equal?")
     count, _ = payable(field, picks, field.costs, budgets)
-    return battles_of(picks[: max(1, count)], elo, field.instructions, field.models, phase.name)
+    return battle_design(picks[: max(1, count)], elo, field.instructions, field.models, phase.name)
 
 
 def asks_contestants(campaign: CampaignSettings) -> bool:
@@ -180,7 +181,7 @@ def choose_first(
     prices: Mapping[str, TokenPrice],
     budgets: Mapping[str, BudgetView],
     estimates: Estimates | None = None,
-) -> tuple[Design, Answers, Mapping[str, Recording]]:
+) -> tuple[RoundDesign, Answers, Mapping[str, Recording]]:
     """What is asked: of judges about the completions that are there, of contestants all instructions that are drawn.
 
     And the judgments on record by judge. `prices` and `budgets` are by judge name, `estimates` what is known
@@ -192,7 +193,7 @@ def choose_first(
             raise InputError(f"{campaign.path}: no instructions to answer: name a table in [data] instructions")
         drawn = _drawn(campaign, sorted(asked.instructions), "there are only", np.random.default_rng(campaign.seed))
         names = tuple(judge.name for judge in campaign.judges)
-        return Design((), drawn, names, (), phase=campaign.plan.phases[0].name), asked, {}
+        return RoundDesign((), drawn, names, (), phase=campaign.plan.phases[0].name), asked, {}
     recordings = read_recordings(campaign)
     state, left_out = select_models(campaign, importing.contestants(store))
     if pair_judges(campaign):
@@ -225,24 +226,24 @@ def choose_first(
 def _as_recorded(
     campaign: CampaignSettings,
     state: PlanState,
-    left_out: tuple[LeftOut, ...],
+    left_out: tuple[ExcludedModel, ...],
     answers: Answers,
     recordings: Mapping[str, Recording],
-) -> Design:
+) -> RoundDesign:
     """What was judged elsewhere: every pair, on every instruction that is in the store."""
     names = sorted({name for one in recordings.values() for name in one.texts} & answers.instructions.keys())
     judged = {
         model for one in recordings.values() for rows in one.texts.values() for shown, _ in rows for model in shown
     }
     models = tuple(model for model in state.models if model in judged)
-    without = tuple(LeftOut(model, "no judgment on record") for model in state.models if model not in judged)
+    without = tuple(ExcludedModel(model, "no judgment on record") for model in state.models if model not in judged)
     drawn = _drawn(campaign, names, "those judged are only", np.random.default_rng(campaign.seed))
     met = [pair for pair in sorted(pairs(recordings.values())) if set(pair) <= set(models)]
     matchups = tuple(Matchup(*pair, gap(state, *pair)) for pair in met)
-    return Design(matchups, drawn, models, left_out + without, phase=campaign.plan.phases[0].name)
+    return RoundDesign(matchups, drawn, models, left_out + without, phase=campaign.plan.phases[0].name)
 
 
-def _refuse_without_reference(campaign: CampaignSettings, chosen: Design, answers: Answers) -> None:
+def _refuse_without_reference(campaign: CampaignSettings, chosen: RoundDesign, answers: Answers) -> None:
     for judge in campaign.judges:
         without = [name for name in chosen.instructions if name not in answers.referenced]
         if PROTOCOLS[judge.protocol].needs_reference and without:

@@ -13,7 +13,8 @@ from venire.arena.keys import respondent_key
 from venire.arena.records import Answer, Completion, Outcome
 from venire.judges import PROTOCOLS
 from venire.judges.conversation import advance
-from venire.orchestrator.planning.plan import PlannedCampaign, respondents
+from venire.orchestrator.designs import PlannedCampaign
+from venire.orchestrator.planning.plan import respondents
 from venire.orchestrator.recording.trial import stage
 from venire.storage.plans import plans
 from venire.storage.store.store import Store

@@ -9,7 +9,7 @@ import numpy as np
 
 from venire.arena.records import Shape
 from venire.judges import PROTOCOLS
-from venire.orchestrator.planning.plan import PlannedCampaign
+from venire.orchestrator.designs import PlannedCampaign
 from venire.storage.plans.trial_states import parts, standing
 from venire.storage.store.store import Store
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from venire.arena.campaigns import CampaignSettings, JudgeSettings, TokenPrice
 from venire.arena.errors import InputError
@@ -12,9 +11,9 @@ from venire.arena.planning import Estimates, PlanState
 from venire.arena.records import Respondent, Shape
 from venire.judges import PROTOCOLS
 from venire.orchestrator.costs.budget import BudgetView, Paid, open_budgets
-from venire.orchestrator.designs import read_design, write_design
+from venire.orchestrator.designs import PlannedCampaign, PlannedRound, RoundDesign, read_design, write_design
 from venire.orchestrator.planning.amending import rounds_stay
-from venire.orchestrator.planning.expand import Design, expand
+from venire.orchestrator.planning.expand import expand
 from venire.orchestrator.planning.first_round import asks_contestants, choose_first, crosses, refuse_phases
 from venire.orchestrator.planning.plan_state import pair_judges
 from venire.orchestrator.planning.recorded import Recording
@@ -25,8 +24,6 @@ from venire.storage.read import frames
 from venire.storage.store.store import Store
 
 __all__ = [
-    "PlannedCampaign",
-    "PlannedRound",
     "budgets_left",
     "judges_pairs",
     "paid_so_far",
@@ -35,35 +32,6 @@ __all__ = [
     "respondents",
     "write_round",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedRound:
-    """One round of a plan in the store."""
-
-    number: int
-    phase: str
-    policy: str
-    trials: int
-    equal_texts: int
-    design: Design
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedCampaign:
-    """A campaign with its plan in the store: its number, judges by respondent number, and what was chosen first."""
-
-    id: int
-    judges: Mapping[int, JudgeSettings]
-    design: Design
-    """Of the first round; its instructions and models are those of the whole plan."""
-    trials: int
-    equal_texts: int
-    """Battles left out because both sides have the same text."""
-    rounds: tuple[PlannedRound, ...] = ()
-    """Those in force, in order."""
-    only: frozenset[int] | None = None
-    """Trials that a run asks of it, where not all."""
 
 
 def judges_pairs(campaign: CampaignSettings) -> bool:
@@ -141,7 +109,7 @@ def write_round(
     campaign: CampaignSettings,
     number: int,
     numbers: Mapping[str, int],
-    chosen: Design,
+    chosen: RoundDesign,
     answers: Answers,
     recordings: Mapping[str, Recording],
     *,
@@ -197,7 +165,7 @@ def _has_grown(store: Store, campaign: CampaignSettings, known: plans.Known, *, 
     return _made_of(now) != _made_of(before)
 
 
-def _made_of(design: Design) -> tuple[object, ...]:
+def _made_of(design: RoundDesign) -> tuple[object, ...]:
     """What of a first round depends on what was written; battles also on what was paid since."""
     matchups = design.matchups if design.battles is None else None
     return design.instructions, design.models, design.left_out, design.recorded, matchups

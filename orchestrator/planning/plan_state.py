@@ -17,7 +17,7 @@ from venire.arena.records import Shape
 from venire.judges import PROTOCOLS
 from venire.orchestrator.costs.budget import BudgetView
 from venire.orchestrator.costs.call_cost import Asked, JudgeCost, Lengths, affordable, judge_costs, lengths
-from venire.orchestrator.planning.expand import Design
+from venire.orchestrator.designs import RoundDesign
 from venire.orchestrator.planning.recorded import Recording
 from venire.orchestrator.planning.respondents import respondents
 from venire.storage.plans.judged_pairs import SettledPairs, settled_pairs
@@ -85,7 +85,7 @@ class Field:
         }
         return _codes(sorted(found))
 
-    def asked(self, designs: Iterable[Design], judges: Collection[str] = ()) -> NDArray[np.int32]:
+    def asked(self, designs: Iterable[RoundDesign], judges: Collection[str] = ()) -> NDArray[np.int32]:
         """Battles (battles, 3) of some rounds, each once, in the order planned; with `judges`, theirs alone."""
         models, instructions = self.places
         barred = set(map(tuple, self.barred.tolist()))

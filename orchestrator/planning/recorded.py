@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from venire.arena.campaigns import CampaignSettings, JudgeSettings
 from venire.arena.errors import InputError
@@ -16,33 +15,16 @@ from venire.arena.keys import respondent_key, trial_key
 from venire.arena.records import RECORDED, Respondent, Shape
 from venire.judges import PROTOCOLS
 from venire.judges.protocols.recorded import WORD
+from venire.orchestrator.designs import Replayed, RoundDesign
 from venire.storage.plans import plans
 from venire.storage.plans.plans import Answers
 from venire.storage.store.store import Store
 from venire.storage.transfer.formats.recorded import read_recorded
 
-if TYPE_CHECKING:
-    from venire.orchestrator.planning.expand import Design
-
-__all__ = ["Recording", "Replayed", "pairs", "read_recordings", "recorded_texts", "tell"]
+__all__ = ["Recording", "pairs", "read_recordings", "recorded_texts", "tell"]
 
 Shown = tuple[tuple[str, ...], int]
 """Models in the order shown, and the repeat."""
-
-
-@dataclass(frozen=True, slots=True)
-class Replayed:
-    """What a plan takes of one judge's recorded judgments, and what it does not."""
-
-    judge: str
-    rows: int
-    """On record."""
-    trials: int
-    """Of these planned; the others are of completions, pairs or repeats that the campaign does not have."""
-    missing: int
-    """Trials that the campaign would have, and that are not on record."""
-    one_order: int
-    """Battles that were judged in one order only."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +102,7 @@ def pairs(recordings: Iterable[Recording]) -> set[tuple[str, str]]:
     }
 
 
-def tell(recording: Recording, chosen: Design, answers: Answers, repeats: int, policy: str) -> Replayed:
+def tell(recording: Recording, chosen: RoundDesign, answers: Answers, repeats: int, policy: str) -> Replayed:
     """What a plan takes of one judge's judgments, and what it misses there."""
     trials = missing = one_order = 0
     for name, matchups in zip(chosen.instructions, chosen.matchups_on(), strict=True):

@@ -20,10 +20,9 @@ from venire.arena.planning import Estimates, Look, Steering
 from venire.arena.records import RECORDED
 from venire.orchestrator.costs.budget import BudgetView
 from venire.orchestrator.costs.call_cost import Asked, JudgeCost, affordable, learnt
-from venire.orchestrator.designs import battles_of, crossed_of
-from venire.orchestrator.planning.expand import Design, LeftOut
+from venire.orchestrator.designs import ExcludedModel, PlannedCampaign, RoundDesign, battle_design, crossed_design
 from venire.orchestrator.planning.first_round import crosses, has_rules, own_gaps, wanted
-from venire.orchestrator.planning.plan import PlannedCampaign, budgets_left, respondents, write_round
+from venire.orchestrator.planning.plan import budgets_left, respondents, write_round
 from venire.orchestrator.planning.plan_state import Field, pair_judges, payable, state_of
 from venire.orchestrator.planning.recorded import read_recordings
 from venire.orchestrator.policies import POLICIES
@@ -116,7 +115,7 @@ class Rounds:
         recordings = read_recordings(self._campaign)
         return Field(self._store, self._campaign, first.models, first.instructions, answers, recordings, self._prices)
 
-    def _choose(self, look: Look) -> Design | None:
+    def _choose(self, look: Look) -> RoundDesign | None:
         """The design of the next round; None where nothing is left to ask, or, with `stopped` set, to be paid."""
         known = frames.elos(self._store)
         for place, phase in enumerate(self._campaign.plan.phases):
@@ -147,7 +146,7 @@ class Rounds:
 
     def _round(
         self, phase: PhaseSettings, group: Sequence[str], known: Mapping[str, float], look: Look
-    ) -> Design | None:
+    ) -> RoundDesign | None:
         """A round of a phase, for all judges that can pay or for those of a group, by what the others say."""
         policy, field = POLICIES[phase.policy], self._field
         estimates = (
@@ -173,7 +172,7 @@ class Rounds:
             if policy.crossed:
                 number = phase.matchups or len(models) * (len(models) - 1) // 2
                 picks = policy.choose(state, phase, number, rng)
-                return self._design(crossed_of(picks, elo, field.instructions, models, phase.name), who)
+                return self._design(crossed_design(picks, elo, field.instructions, models, phase.name), who)
             number = wanted(self._campaign, phase, self._done(phase, group), look.battles)
             picks = policy.choose(state, phase, number, rng)
             # as many as the budgets cover, so that none is left half judged
@@ -181,16 +180,16 @@ class Rounds:
             if count or not picks:
                 drawn = {one.instruction for one in picks[:count]}
                 on = [one for one in field.instructions if one in drawn]
-                return self._design(battles_of(picks[:count], elo, on, models, phase.name), who)
+                return self._design(battle_design(picks[:count], elo, on, models, phase.name), who)
             who = tuple(name for name in who if all(one.whose != whose for one in budgets[name].accounts))
         self.stopped = f"{whose} covers no further battle"
         self.short = phase.battles is not None or crosses(phase.policy)
         return None
 
-    def _design(self, design: Design, who: Sequence[str]) -> Design | None:
+    def _design(self, design: RoundDesign, who: Sequence[str]) -> RoundDesign | None:
         """A design for some judges, with who is left out of it; None where it has no battle."""
         missing = [name for name in self._field.models if name not in design.models]
-        without = tuple(LeftOut(name, "no rating by the other judges") for name in missing)
+        without = tuple(ExcludedModel(name, "no rating by the other judges") for name in missing)
         everybody = len(who) == len(pair_judges(self._campaign))
         return replace(design, left_out=without, judges=() if everybody else tuple(who)) if design.size else None
 
@@ -204,7 +203,7 @@ class Rounds:
     def _budgets(self) -> Mapping[str, BudgetView]:
         return budgets_left(self._store, self._campaign, respondents(self._campaign))
 
-    def _append(self, design: Design) -> PlannedCampaign:
+    def _append(self, design: RoundDesign) -> PlannedCampaign:
         numbers = {judge.name: number for number, judge in self.planned.judges.items()}
         before, field = self.planned, self._field
         added = write_round(

@@ -17,13 +17,14 @@ from venire.arena.errors import BudgetReachedError, StoreError
 from venire.judges.parsing import PARSER
 from venire.judges.providers.base import Provider
 from venire.orchestrator.costs.budget import open_budgets
+from venire.orchestrator.designs import PlannedCampaign
 from venire.orchestrator.lanes.accounts import accepted_routes, open_gates, register_routes
 from venire.orchestrator.lanes.calls import Tally
 from venire.orchestrator.lanes.lane_events import Telling
 from venire.orchestrator.lanes.limits import Gate
 from venire.orchestrator.lanes.live import Lane, LaneClosedError, StoppedError
 from venire.orchestrator.lanes.routes import Route, lane_name, route_name
-from venire.orchestrator.planning.plan import PlannedCampaign, paid_so_far
+from venire.orchestrator.planning.plan import paid_so_far
 from venire.orchestrator.planning.plan_state import pair_judges
 from venire.orchestrator.recording.ending import (
     GRACE_SECONDS,
@@ -40,7 +41,7 @@ from venire.orchestrator.recording.events import Events
 from venire.orchestrator.recording.recorder import Recorder
 from venire.orchestrator.run.asking import Asking
 from venire.orchestrator.run.feed import Feed
-from venire.orchestrator.run.next_round import Following, More, OnLook, beside
+from venire.orchestrator.run.next_round import NextRound, OnLook, RoundSource, beside
 from venire.orchestrator.run.screening import screen
 from venire.storage.plans import plans
 from venire.storage.read import frames
@@ -72,7 +73,7 @@ async def run_campaign(
     progress: _Progress = None,
     warn: Callable[[str], None] | None = None,
     on_start: Callable[[Recorder], None] | None = None,
-    more: More | None = None,
+    rounds: RoundSource | None = None,
     on_look: OnLook | None = None,
     events: Events | None = None,
     group_rows: int = 500,
@@ -81,8 +82,9 @@ async def run_campaign(
 ) -> CampaignSummary:
     """Ask what is missing of a planned campaign; `providers` by route identity, `prices` by judge name.
 
-    Once all of it is settled or failed, `more` is asked in a thread for the campaign with a round more, `on_look` hears
-    what was seen, and the run goes on until there is none: limits, routes, budgets and counters are of the whole run.
+    Once all of it is settled or failed, `rounds` is asked in a thread for the campaign with another round, `on_look`
+    gets what was seen, and the run goes on until there is none: limits, routes, budgets and counters are of the whole
+    run.
     `on_start` is handed each round's recorder before its first call, for whoever wants to hold the store. `inline`
     reads and writes without threads: for a virtual clock, which does not wait for one.
 
@@ -90,9 +92,9 @@ async def run_campaign(
     was in flight has come in. Cancelled: as with a second request to stop.
     """
     events = events or Events(clock)
-    following = Following(more, events, on_look)
+    next_round = NextRound(rounds, events, on_look)
     writing = {"group_rows": group_rows, "group_seconds": group_seconds, "inline": inline}
-    run = _Run(store, campaign, planned, clock, stop or StopRequest(), warn, events, following, on_start, writing)
+    run = _Run(store, campaign, planned, clock, stop or StopRequest(), warn, events, next_round, on_start, writing)
     with gc_paused():
         return await run.go(providers, prices, progress)
 
@@ -111,12 +113,12 @@ class _Run:
         stop: StopRequest,
         warn: Callable[[str], None] | None,
         events: Events,
-        following: Following,
+        next_round: NextRound,
         on_start: Callable[[Recorder], None] | None,
         writing: Mapping[str, Any],
     ) -> None:
         self.store, self.campaign, self.clock, self.stop = store, campaign, clock, stop
-        self.following, self.on_start, self.writing = following, on_start, writing
+        self.next_round, self.on_start, self.writing = next_round, on_start, writing
         self.warn = warn or (lambda sentence: None)
         self.events = events
         self.tally = Tally()
@@ -198,7 +200,7 @@ class _Run:
             await self._round(self._open_lanes(providers), prices, progress)
             if self._is_over():
                 break
-            if (planned := await beside(self._tick(progress), self.following.ask(self.planned))) is None:
+            if (planned := await beside(self._tick(progress), self.next_round.ask(self.planned))) is None:
                 break
             self._adopt(planned)
             if self.stop.gently.is_set():
@@ -206,8 +208,8 @@ class _Run:
             self.halt.clear()
             self.all_budgets_exhausted.clear()
         summary = self._summary()
-        if summary.ending in (Ending.BUDGET, Ending.LANE_CLOSED) and not self.following.asked:
-            await beside(self._tick(progress), self.following.look(self.planned))
+        if summary.ending in (Ending.BUDGET, Ending.LANE_CLOSED) and not self.next_round.asked:
+            await beside(self._tick(progress), self.next_round.look(self.planned))
         return summary
 
     def _is_over(self) -> bool:
@@ -215,7 +217,7 @@ class _Run:
 
         What a judge cannot pay for, or cannot be asked through a closed lane, stays unasked; the others go on without.
         """
-        if self.stop.gently.is_set() or self.planned.only is not None or not self.following:
+        if self.stop.gently.is_set() or self.planned.only is not None or not self.next_round:
             return True
         done = self.standing.settled + self.asking.settled + self.standing.failed + self.asking.failed
         if done == self.standing.planned:
@@ -409,8 +411,8 @@ class _Run:
             waited=sum(gate.waited for gate in gates),
             spent=self.account.money - self.before,
             elapsed=self.clock.monotonic() - self.start,
-            round=len(self.planned.rounds) if self.following else 0,
-            phase=self.planned.rounds[-1].phase if self.following else "",
+            round=len(self.planned.rounds) if self.next_round else 0,
+            phase=self.planned.rounds[-1].phase if self.next_round else "",
             slowed=tuple(dict.fromkeys(sentence for lane in self.lanes.values() for sentence in lane.slowed)),
         )
 
@@ -421,10 +423,10 @@ class _Run:
         ending = end_of(
             standing if only is None else frames.progress(self.store, self.planned.id, only),
             stopped=self.stop.gently.is_set(),
-            planned_out=only is not None or not self.following or self.following.asked,
-            out_of_budget=bool(self.out_of_budget) or self.following.short,
+            planned_out=only is not None or not self.next_round or self.next_round.asked,
+            out_of_budget=bool(self.out_of_budget) or self.next_round.short,
         )
         unaffordable = {self.planned.judges[number].name: why for number, why in self.out_of_budget.items()}
         return CampaignSummary(
-            ending, self.statistics(), standing, closed, unaffordable, self.tally.routes, self.following.stopped
+            ending, self.statistics(), standing, closed, unaffordable, self.tally.routes, self.next_round.stopped
         )

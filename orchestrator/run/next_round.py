@@ -1,4 +1,4 @@
-"""What a run goes on with once everything that was planned is settled or failed: a round more, or nothing."""
+"""The next round of a run, once everything that was planned is settled or failed: where it comes from, who is told."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol, TypeVar
 
 from venire.arena.planning import Look
-from venire.orchestrator.planning.plan import PlannedCampaign
+from venire.orchestrator.designs import PlannedCampaign
 from venire.orchestrator.recording.events import Events
 
-__all__ = ["Following", "More", "OnLook", "beside"]
+__all__ = ["NextRound", "OnLook", "RoundSource", "beside"]
 
 OnLook = Callable[[int, str, Look], None]
 """Told of each look: how many rounds there are, the phase of the last one, and what is known after it."""
@@ -18,7 +18,7 @@ OnLook = Callable[[int, str, Look], None]
 T = TypeVar("T")
 
 
-class More(Protocol):
+class RoundSource(Protocol):
     """Looks at a campaign and plans what follows; called in a thread, while nobody else writes to the store."""
 
     looked: tuple[int, Look] | None
@@ -37,31 +37,31 @@ class More(Protocol):
         ...
 
 
-class Following:
-    """Asks for what follows and tells of it; true where anything may follow at all."""
+class NextRound:
+    """Asks the source for another round and tells of it; true where there is a source at all."""
 
-    def __init__(self, more: More | None, events: Events, on_look: OnLook | None = None) -> None:
-        self._more, self._events, self._on_look = more, events, on_look
+    def __init__(self, source: RoundSource | None, events: Events, on_look: OnLook | None = None) -> None:
+        self._source, self._events, self._on_look = source, events, on_look
         self.asked = False
-        """Whether no more is planned because `more` said so."""
+        """Whether no more is planned because the source said so."""
 
     def __bool__(self) -> bool:
-        return self._more is not None
+        return self._source is not None
 
     @property
     def stopped(self) -> str | None:
         """Why no more is planned."""
-        return None if self._more is None else self._more.stopped
+        return None if self._source is None else self._source.stopped
 
     @property
     def short(self) -> bool:
         """Whether that is for want of a budget."""
-        return self._more is not None and self._more.short
+        return self._source is not None and self._source.short
 
     async def ask(self, before: PlannedCampaign) -> PlannedCampaign | None:
         """The campaign with a round more, or None. Cancelled: what is being planned is stored first."""
-        assert self._more is not None  # or the run is over
-        planned = await _to_its_end(self._more)
+        assert self._source is not None  # or the run is over
+        planned = await _to_its_end(self._source)
         self.asked = planned is None
         self._tell(before)
         if planned is not None and self._events.active:
@@ -72,14 +72,14 @@ class Following:
 
     async def look(self, planned: PlannedCampaign) -> None:
         """Look at a campaign that ends before its plan does."""
-        if self._more is not None:
-            await _to_its_end(self._more.look)
+        if self._source is not None:
+            await _to_its_end(self._source.look)
             self._tell(planned)
 
     def _tell(self, planned: PlannedCampaign) -> None:
-        if self._more is None or self._more.looked is None:
+        if self._source is None or self._source.looked is None:
             return
-        number, look = self._more.looked
+        number, look = self._source.looked
         if self._on_look is not None:
             self._on_look(len(planned.rounds), planned.rounds[-1].phase, look)
         if not self._events.active:
@@ -93,7 +93,7 @@ class Following:
             open=look.open,
             starved=[one.model for one in look.models if one.starved],
             spent_nano=look.nano,
-            stop=look.stop or self._more.stopped,
+            stop=look.stop or self._source.stopped,
         )
 
 

@@ -10,8 +10,8 @@ from rich.console import Console
 
 from venire.arena.campaigns import CampaignSettings, PhaseSettings, TokenPrice
 from venire.arena.planning import Steering
+from venire.orchestrator.designs import PlannedCampaign
 from venire.orchestrator.planning.first_round import crosses
-from venire.orchestrator.planning.plan import PlannedCampaign
 from venire.orchestrator.planning.rounds import Rounds, in_rounds
 from venire.orchestrator.policies import POLICIES
 from venire.render.interim import stops_when

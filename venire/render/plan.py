@@ -12,9 +12,9 @@ from rich.console import Console
 from venire.arena.campaigns import BudgetSettings
 from venire.arena.records import Shape
 from venire.judges import PROTOCOLS
+from venire.orchestrator.designs import Replayed
 from venire.orchestrator.planning.generation import generation
 from venire.orchestrator.planning.plan import judges_pairs
-from venire.orchestrator.planning.recorded import Replayed
 from venire.render.forecast import forecast_json, show_forecast
 from venire.render.interim import MIN_INSTRUCTIONS
 from venire.render.long_input import show_long_forecast

@@ -14,8 +14,7 @@ from venire.arena.errors import InputError
 from venire.arena.planning import JudgeHabit
 from venire.arena.records import Matchup
 from venire.forecasts.intervals import PlanWidths
-from venire.orchestrator.planning.expand import Design
-from venire.orchestrator.planning.plan import PlannedRound
+from venire.orchestrator.designs import PlannedRound, RoundDesign
 from venire.orchestrator.planning.plan_state import Field, pair_judges
 from venire.ratings.data.scale import POINTS_PER_LOGIT
 from venire.ratings.design.optimal_design import optimal_design
@@ -106,7 +105,7 @@ def _of_round(one: PlannedRound, field: Field, errors: dict[str, float | None]) 
         )
 
 
-def _chosen(design: Design) -> Iterator[tuple[Matchup, str | None]]:
+def _chosen(design: RoundDesign) -> Iterator[tuple[Matchup, str | None]]:
     if design.battles is None:
         yield from ((matchup, None) for matchup in design.matchups)
     else:

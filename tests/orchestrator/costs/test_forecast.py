@@ -28,7 +28,8 @@ from venire.arena.records import Completion, Instruction, Reply, Status, Verdict
 from venire.judges import PROTOCOLS, REASONS, prompts
 from venire.orchestrator.costs.budget import Reservation
 from venire.orchestrator.costs.forecast import JudgeForecast, forecast, of_judge
-from venire.orchestrator.planning.plan import PlannedCampaign, plan_campaign
+from venire.orchestrator.designs import PlannedCampaign
+from venire.orchestrator.planning.plan import plan_campaign
 from venire.orchestrator.recording.recorder import AttemptRecord, Recorder
 from venire.storage.plans import plans
 from venire.storage.plans.usage import OnRecord, on_record

@@ -22,8 +22,9 @@ from venire.arena.campaigns import (
     RouteSettings,
 )
 from venire.arena.records import Completion, Instruction
+from venire.orchestrator.designs import PlannedCampaign
 from venire.orchestrator.planning.pilot import pilot_trials
-from venire.orchestrator.planning.plan import PlannedCampaign, plan_campaign
+from venire.orchestrator.planning.plan import plan_campaign
 from venire.storage.plans import plans
 from venire.storage.store.store import Store, open_store
 from venire.storage.transfer import importing

@@ -26,9 +26,10 @@ from venire.arena.keys import completion_key, respondent_key, trial_key
 from venire.arena.planning import PlanState
 from venire.arena.records import Battle, Completion, Instruction, Matchup, Origin, PlannedTrial, Rating, Respondent
 from venire.judges import PROTOCOLS
-from venire.orchestrator.planning.expand import Design, LeftOut, expand
+from venire.orchestrator.designs import ExcludedModel, PlannedCampaign, RoundDesign
+from venire.orchestrator.planning.expand import expand
 from venire.orchestrator.planning.first_round import design, select_models
-from venire.orchestrator.planning.plan import PlannedCampaign, plan_campaign, respondents
+from venire.orchestrator.planning.plan import plan_campaign, respondents
 from venire.storage.plans import plans
 from venire.storage.plans.plans import Answers, Catalogued
 from venire.storage.read import frames
@@ -88,7 +89,7 @@ def numbered(*judges: JudgeSettings) -> list[tuple[int, Respondent]]:
 
 
 def expanded(
-    chosen: Design, answers: Answers, judges: Sequence[tuple[int, Respondent]], repeats: int = 1
+    chosen: RoundDesign, answers: Answers, judges: Sequence[tuple[int, Respondent]], repeats: int = 1
 ) -> list[PlannedTrial]:
     return list(expand(chosen, answers, judges, {number: repeats for number, _ in judges}, [0]))
 
@@ -96,7 +97,7 @@ def expanded(
 MODELS = ("ash", "birch", "cedar")
 NAMES = ("q1", "q2", "q3")
 ANSWERS = catalogue(MODELS, NAMES)
-CHOSEN = Design(tuple(Matchup(a, b, 50.0) for a, b in combinations(MODELS, 2)), NAMES, MODELS, ())
+CHOSEN = RoundDesign(tuple(Matchup(a, b, 50.0) for a, b in combinations(MODELS, 2)), NAMES, MODELS, ())
 
 
 # Who judges
@@ -142,7 +143,7 @@ def test_without_names_every_model_with_elo_is_taken_and_the_others_are_listed()
     state, left_out = select_models(campaign(policy="widest-gap"), THERE)
     assert state.models == ("ash", "birch", "elm")
     assert state.elo == {"ash": 1000.0, "birch": 1100.0, "elm": 1300.0}
-    assert left_out == (LeftOut("cedar", "no Elo"),)
+    assert left_out == (ExcludedModel("cedar", "no Elo"),)
 
 
 @pytest.mark.parametrize("policy", ["random", "all-pairs"])
@@ -190,10 +191,10 @@ def state_of(models: Sequence[str]) -> PlanState:
 def test_without_a_number_all_common_instructions_are_taken_in_order() -> None:
     answers = catalogue(MODELS, ("q3", "q1", "q2"))
     del answers.completions["birch", "q1"]  # type: ignore[attr-defined]  # a plain dict here
-    chosen = design(campaign(), state_of(MODELS), (LeftOut("oak", "no Elo"),), answers)
+    chosen = design(campaign(), state_of(MODELS), (ExcludedModel("oak", "no Elo"),), answers)
     assert chosen.instructions == ("q2", "q3")
     assert [(one.model_a, one.model_b) for one in chosen.matchups] == list(combinations(MODELS, 2))
-    assert (chosen.models, chosen.left_out) == (MODELS, (LeftOut("oak", "no Elo"),))
+    assert (chosen.models, chosen.left_out) == (MODELS, (ExcludedModel("oak", "no Elo"),))
 
 
 def test_instructions_are_drawn_with_the_seed_whatever_their_order() -> None:

@@ -23,7 +23,8 @@ from itertools import combinations, islice
 from pathlib import Path
 from venire.arena.campaigns import *
 from venire.arena.records import *
-from venire.orchestrator.planning.plan import Design, expand
+from venire.orchestrator.planning.plan import expand
+from venire.orchestrator.designs import RoundDesign
 from venire.storage.transfer import importing
 from venire.storage.plans import plans
 from venire.storage.store.store import open_store
@@ -41,7 +42,7 @@ with open_store(sys.argv[1]) as store:
     pairs = [(judge, Respondent(judge.model, "two-stage", Origin.REAL)) for judge in judges]
     numbers = plans.register(store, campaign, pairs, [])
     matchups = tuple(Matchup(a, b, 100.0) for a, b in islice(combinations(models, 2), 100))
-    design = Design(matchups, tuple(questions), tuple(models), ())
+    design = RoundDesign(matchups, tuple(questions), tuple(models), ())
     judged_by = [(numbers[judge.name], respondent) for judge, respondent in pairs]
     stream = expand(design, plans.catalogue(store, models), judged_by, dict.fromkeys(numbers.values(), 1), [0])
     print(plans.append_round(store, 1, stream, policy="p", seed=7, equal_texts=[0]))

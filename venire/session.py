@@ -39,13 +39,13 @@ from venire.orchestrator.recording.recorder import Recorder
 from venire.orchestrator.run.campaign import run_campaign
 from venire.orchestrator.run.next_round import OnLook
 from venire.render.phases import rounds_of
-from venire.render.status import status_json
 from venire.simulation.answer_key import AnswerKey
 from venire.simulation.direct import ADDRESS, DirectJudges
 from venire.simulation.faults import Faults
 from venire.simulation.judge import parse_model
 from venire.simulation.rehearsal import check_rehearsal
 from venire.simulation.server import JudgeServer, serve_in_thread
+from venire.status import status_document
 from venire.storage.plans import plans
 from venire.storage.read import frames
 from venire.storage.read.selecting import MOST_ROWS, Selected, select
@@ -290,7 +290,7 @@ class Session:
         def sql(text: str, most: int, given_up: threading.Event) -> Selected:
             return select(self.store, text, most=min(most, MOST_ROWS), memory=_SQL_MEMORY, given_up=given_up)
 
-        return Answers(pulse, lambda: status_json(self.store), sql, door.hold)
+        return Answers(pulse, lambda: status_document(self.store), sql, door.hold)
 
     @contextlib.contextmanager
     def _inside(self, left: Sequence[JudgeSettings], settings: Embedded) -> Iterator[Inside | None]:

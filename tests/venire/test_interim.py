@@ -20,9 +20,10 @@ from venire.configs.loading import load_campaign
 from venire.feedback import RatingFeedback
 from venire.live.client import Owner
 from venire.ratings.data.merging import select
-from venire.render.interim import look_of, looks_json, rounds_json, show_looks, stops_when, told_look
-from venire.render.progress import show_run
+from venire.render.interim import format_interim, show_interim
+from venire.render.status import show_run
 from venire.session import Session
+from venire.status import interim_documents, look_of, rounds_document, stop_rules
 
 Write = Callable[..., Path]
 
@@ -37,7 +38,7 @@ def looks(count: int) -> list[tuple[int, Look]]:
 
 def shown(found: list[tuple[int, Look]], width: int = 100) -> str:
     screen = Console(file=io.StringIO(), width=width, highlight=False, markup=False, emoji=False)
-    show_looks(screen, found, verdicts="simulated")
+    show_interim(screen, found, verdicts="simulated")
     text = screen.file.getvalue()
     assert isinstance(text, str)
     return text
@@ -45,7 +46,7 @@ def shown(found: list[tuple[int, Look]], width: int = 100) -> str:
 
 def test_no_look_shows_nothing() -> None:
     assert shown([]) == ""
-    assert looks_json([]) == []
+    assert interim_documents([]) == []
 
 
 @pytest.mark.parametrize("width", [40, 80, 130])
@@ -73,7 +74,7 @@ def test_a_long_history_is_shown_in_ten_lines_with_first_and_last() -> None:
 
 def test_json_holds_all_that_a_look_says() -> None:
     found = looks(3)
-    told = json.loads(json.dumps(looks_json(found), allow_nan=False))
+    told = json.loads(json.dumps(interim_documents(found), allow_nan=False))
     assert [one["round"] for one in told] == [1, 2, 3]
     assert told[-1]["models"][0]["low_any"] == found[-1][1].models[0].low_any
     assert told[-1]["models"][-1]["elo"] is None
@@ -83,11 +84,11 @@ def test_json_holds_all_that_a_look_says() -> None:
 
 def test_a_line_of_a_round_counts_in_words_and_says_why_no_width_is_known() -> None:
     one = Look(battles=1, verdicts=2, instructions=1, nano=400_000, open=1)
-    assert told_look(one, "plan", 1) == (
+    assert format_interim(one, "plan", 1) == (
         "round 1 (plan): 1 battle judged, no interval yet (fewer than 20 instructions), 1 pair open, $0.0004 spent"
     )
     many = Look(battles=1200, verdicts=2400, instructions=200, nano=10**9, half_width=24.6, open=2)
-    assert told_look(many) == "1,200 battles judged, intervals within 25 points, 2 pairs open, $1.00 spent"
+    assert format_interim(many) == "1,200 battles judged, intervals within 25 points, 2 pairs open, $1.00 spent"
 
 
 def test_a_history_says_what_its_columns_are() -> None:
@@ -102,8 +103,8 @@ class Fake:
 
     def __init__(self) -> None:
         rounds = [{"round": 4 + n, "phase": "refine", "policy": "information"} for n in (1, 2, 3)]
-        told = [one | {"round": 4 + one["round"]} for one in looks_json(looks(2))]
-        plan = {"rounds": rounds, "looks": told, "stops_when": stops_when(StopSettings(top=2, half_width=25.0))}
+        told = [one | {"round": 4 + one["round"]} for one in interim_documents(looks(2))]
+        plan = {"rounds": rounds, "looks": told, "stops_when": stop_rules(StopSettings(top=2, half_width=25.0))}
         self.document = {"campaigns": [{"campaign": "c", "judges": [], "plan": plan}]}
 
     def status(self) -> dict[str, Any]:
@@ -132,6 +133,6 @@ def test_the_rules_of_a_campaign_are_read_from_its_store(write_campaign: Write) 
     text = path.read_text(encoding="utf-8").replace('"all-pairs"', "'balanced'\nround = 20")
     path.write_text(f"{text}[plan.stop]\nhalf_width = 30.5\ntop = 2\nindifference = 7.5\n", encoding="utf-8")
     with Session(load_campaign(path)) as session:
-        found = rounds_json(session.store, session.planned.id)["stops_when"]
-        assert found == stops_when(session.campaign.plan.stop)
+        found = rounds_document(session.store, session.planned.id)["stops_when"]
+        assert found == stop_rules(session.campaign.plan.stop)
     assert len(found) == 2

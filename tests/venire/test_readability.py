@@ -7,32 +7,26 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from rich.console import Console
 
-from venire.render.readability import show_judged
+from venire.render.status import show_readability
 from venire.storage.read.readability import Judged
-from venire.storage.store.store import open_store
 
 Venire = Callable[..., Any]
 Write = Callable[..., Path]
 
 
-def told(rows: list[Judged], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
-    monkeypatch.setattr("venire.render.readability.judged", lambda store, campaign: rows)
+def told(rows: list[Judged]) -> str:
     out = io.StringIO()
-    with open_store(tmp_path / "s.duckdb") as store:
-        show_judged(Console(file=out, width=160), store, 1)
+    show_readability(Console(file=out, width=160), rows)
     return out.getvalue()
 
 
-def test_a_judge_of_whom_too_little_can_be_read_is_called_out_by_name(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_judge_of_whom_too_little_can_be_read_is_called_out_by_name() -> None:
     good = Judged("good", "two-stage", 200, 180, 0, 100, 100, 100, 80, 80, 8, 0, 5_000_000_000)
     poor = Judged("poor", "direct", 110, 89, 10, 0, 0, 0, 0, 0, 0, 3, 0)
     unasked = Judged("unasked", "listwise", 4, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0)
-    said = told([good, poor, unasked], monkeypatch, tmp_path)
+    said = told([good, poor, unasked])
     rows = [line.split() for line in said.splitlines()]
     assert ["good", "two-stage", "200", "90.0%", "100.0%", "80.0%", "10.0%", "0", "$5.00"] in rows
     assert ["poor", "direct", "110", "89.0%", "-", "-", "-", "3", "$0.00"] in rows
@@ -41,8 +35,8 @@ def test_a_judge_of_whom_too_little_can_be_read_is_called_out_by_name(
     assert "of judge unasked" not in said
 
 
-def test_nothing_is_told_of_a_campaign_without_verdicts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert told([], monkeypatch, tmp_path) == ""
+def test_nothing_is_told_of_a_campaign_without_verdicts() -> None:
+    assert told([]) == ""
 
 
 def test_a_run_and_the_status_tell_the_same_of_each_judge(venire: Venire, write_campaign: Write) -> None:

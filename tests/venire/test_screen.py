@@ -23,10 +23,11 @@ from venire.configs.loading import load_campaign
 from venire.render.leaderboard import show_board
 from venire.render.outcome import show_next_steps
 from venire.render.plan import show_plan
-from venire.render.screen import money, plain, progress, tabulate, told_round
+from venire.render.screen import progress, tabulate
 from venire.reports.board import build
 from venire.session import Session
 from venire.storage.transfer.formats.battles import read_battles
+from venire.wording import is_reported_round, money, plain
 
 Venire = Callable[..., Any]
 Write = Callable[..., Path]
@@ -230,7 +231,12 @@ def test_two_hundred_rounds_are_not_told_in_two_hundred_lines() -> None:
     lines = out.getvalue().splitlines()
     assert len(lines) <= 60
     assert "round 200" in lines[-1]
-    assert [number for number in range(1, 301) if told_round(number)] == [*range(1, 11), *range(20, 101, 10), 200, 300]
+    assert [number for number in range(1, 301) if is_reported_round(number)] == [
+        *range(1, 11),
+        *range(20, 101, 10),
+        200,
+        300,
+    ]
 
 
 def test_a_log_says_that_a_lane_is_slowed_before_the_next_tenth_of_the_way() -> None:

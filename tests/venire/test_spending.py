@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from venire.render.spending import show_spending
+from venire.render.status import show_spending
 
 Write = Callable[..., Path]
 Venire = Callable[..., Any]

@@ -130,7 +130,7 @@ def main() -> None:
 
 
 def _tell(message: str) -> None:
-    from venire.render.screen import plain
+    from venire.wording import plain
 
     if sys.stderr is not None:
         sys.stderr.write("venire: " + "\n".join(plain(line) for line in message.split("\n")) + "\n")

@@ -100,9 +100,9 @@ def _texts(form: str, read: Reader, paths: list[Path], store: Path, as_json: boo
     """All files of one format, or nothing of them; says what was new and which rows hold no text."""
     from venire.cli.options import write_json
     from venire.orchestrator.run.screening import screen
-    from venire.render.screen import plain
     from venire.storage.store.store import open_store
     from venire.storage.transfer.importing import add_texts
+    from venire.wording import plain
 
     for path in paths:
         next(read([path]), None)  # a file that is none of these makes no store

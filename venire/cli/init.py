@@ -17,7 +17,7 @@ def init(
     from shlex import quote
 
     from venire.arena.errors import InputError
-    from venire.render.screen import plain
+    from venire.wording import plain
 
     room = files("venire.configs")
     texts = {"campaign.toml": room.joinpath("template.toml")}

@@ -47,8 +47,8 @@ def run(
     from venire.render.outcome import show_outcome
     from venire.render.plan import show_plan
     from venire.render.screen import console
-    from venire.render.spending import keep_forecast
     from venire.session import Embedded, Session, even_faults
+    from venire.status import keep_forecast
     from venire.telemetry import observe
 
     screen = console(stderr=True)
@@ -59,7 +59,7 @@ def run(
             screen.print(f"{cleared} failed steps will be tried again")
         show_plan(screen, session)
         agree(screen, session, yes=yes)
-        keep_forecast(session)
+        keep_forecast(session.store, session.planned.id, session.forecast)
         raise typer.Exit(show_outcome(session, screen, Embedded(speed, even_faults(fault_rate)), observers))
 
 

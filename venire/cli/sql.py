@@ -78,7 +78,8 @@ def _show(found: Selected) -> None:
     """A table where it fits the terminal, or where there is none; else a block of lines for each row."""
     from rich.cells import cell_len
 
-    from venire.render.screen import console, plain
+    from venire.render.screen import console
+    from venire.wording import plain
 
     screen = console()
     names = [plain(name) for name in found.columns]

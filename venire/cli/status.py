@@ -15,11 +15,11 @@ def status(
 ) -> None:
     """Show what a store holds and how far it is, while a campaign runs too."""
     from venire.cli.options import write_json
-    from venire.live.client import standing
+    from venire.live.client import current_status
     from venire.render.screen import console
     from venire.render.status import show_status
 
-    facts = standing(store)
+    facts = current_status(store)
     if as_json:
         write_json(facts)
     else:

@@ -15,15 +15,15 @@ def watch(
 ) -> None:
     """Watch the campaign that runs on a store; Ctrl-C ends the watching, never the campaign."""
     from venire.live.client import look
-    from venire.render.progress import show_run
     from venire.render.screen import console
-    from venire.render.status import show_status, status_json
+    from venire.render.status import show_run, show_status
+    from venire.status import status_document
     from venire.storage.store.store import Store
 
     screen = console()
 
     def nothing_runs(opened: Store) -> bool:
-        show_status(screen, status_json(opened) | {"live": None})
+        show_status(screen, status_document(opened) | {"live": None})
         screen.print("\nno run is going on")
         return True
 

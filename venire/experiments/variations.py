@@ -22,8 +22,8 @@ from venire.experiments.contestants import Field
 from venire.judges import PROTOCOLS
 from venire.judges.providers.prices import find_price
 from venire.orchestrator.policies import POLICIES
-from venire.render.screen import money
 from venire.simulation.judge import load_profiles, model_name, parse_model
+from venire.wording import money
 
 __all__ = ["Axes", "StandIn", "Variation", "campaign_of", "cross", "simulated"]
 

@@ -15,10 +15,12 @@ from venire.arena.battles import Statistics
 from venire.arena.errors import InputError
 from venire.orchestrator.planning.pilot import pilot_trials
 from venire.orchestrator.recording.ending import CampaignSummary, Ending
-from venire.render.screen import money, plain, progress
-from venire.render.status import failed_steps, failure_reasons, failure_summary, show_failed
+from venire.render.screen import progress
+from venire.render.status import failure_summary, show_failed
 from venire.session import Session
+from venire.status import failed_steps, failure_reasons
 from venire.storage.read.frames import progress as progress_of
+from venire.wording import money, plain
 
 __all__ = ["run_pilot"]
 

@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 
 from venire.arena.errors import InputError, StoreHeldError
 from venire.live.sockets import LONGEST_PATH, PROCESS_FOLDERS, socket_path
-from venire.render.status import status_json
+from venire.status import status_document
 from venire.storage.read.selecting import Selected
 from venire.storage.store.store import Store, open_store
 
-__all__ = ["Owner", "SilentOwnerError", "look", "standing"]
+__all__ = ["Owner", "SilentOwnerError", "current_status", "look"]
 
 T = TypeVar("T")
 
@@ -53,11 +53,11 @@ def _opened(store: Path, cold: Callable[[Store], T]) -> T:
         return cold(opened)
 
 
-def standing(store: Path) -> dict[str, Any]:
-    """The status document of a store, and in `live` what is told of the campaign that runs in it, or None."""
+def current_status(store: Path) -> dict[str, Any]:
+    """The status document of a store, and in `live` the counters of the run that is going on in it, or None."""
     return look(
         store,
-        lambda opened: status_json(opened) | {"live": None},
+        lambda opened: status_document(opened) | {"live": None},
         lambda owner: owner.status() | {"store": str(store), "live": owner.live()},
     )
 

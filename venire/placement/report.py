@@ -18,9 +18,10 @@ from venire.ratings.data.judgments import Judgments
 from venire.ratings.design.placement import PlacedElo, Placement, place_model
 from venire.ratings.judges.planning_habits import planning_habits
 from venire.ratings.soft_elo.human_scale import HumanScale, human_scale
-from venire.render.screen import money, plain, tabulate
+from venire.render.screen import tabulate
 from venire.storage.read import frames
 from venire.storage.store.store import Store
+from venire.wording import money, plain
 
 __all__ = ["Placed", "expected_half", "place_result", "placed_json", "show_placed"]
 

@@ -15,10 +15,11 @@ from venire.cli.options import write_json
 from venire.orchestrator.recording.ending import Ending
 from venire.placement.report import Placed, expected_half, place_result, placed_json, show_placed
 from venire.placement.rounds import PlaceSettings, PlacingSteerer, Prepared, prepare
-from venire.render.interim import told_look
+from venire.render.interim import format_interim
 from venire.render.outcome import EXIT_CODES
-from venire.render.screen import console, money, plain, progress, told_round
+from venire.render.screen import console, progress
 from venire.session import Session
+from venire.wording import is_reported_round, money, plain
 
 if TYPE_CHECKING:
     from venire.session import Embedded
@@ -119,8 +120,8 @@ def _run(screen: Console, session: Session, embedded: Embedded | None) -> int:
         screen.print(plain(message))
 
     def seen(number: int, phase: str, look: Look) -> None:
-        if told_round(number) or look.stop is not None:
-            screen.print(plain(told_look(look, phase, number)))
+        if is_reported_round(number) or look.stop is not None:
+            screen.print(plain(format_interim(look, phase, number)))
 
     with progress(screen) as tell:
         summary = session.run(

@@ -14,10 +14,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from venire.arena.records import Status
 from venire.boards.rate import choose_campaign
 from venire.orchestrator.run.reparse import Reread, reparse
-from venire.render.screen import console, plain, tabulate
+from venire.render.screen import console, tabulate
 from venire.storage.read import frames
 from venire.storage.read.readings import Example
 from venire.storage.store.store import open_store
+from venire.wording import plain
 
 __all__ = ["Told", "read_again", "show_told"]
 

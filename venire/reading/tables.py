@@ -17,8 +17,9 @@ from venire.arena.errors import InputError
 from venire.arena.records import Status
 from venire.judges.parsing.choosing import Candidate, candidates, choose
 from venire.judges.parsing.dialects import DIALECTS, Dialect, Reading, Verdict, read, read_all
-from venire.render.screen import plain, tabulate
+from venire.render.screen import tabulate
 from venire.storage.transfer.formats.annotated import Annotated, open_annotated
+from venire.wording import plain
 
 __all__ = ["Told", "listing", "parse_table", "show", "show_listing"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from venire.render.screen import plain
 from venire.reports.audit.audit import CHECKS, Audit
 from venire.reports.audit.finding import Finding
 from venire.reports.wording import counted
+from venire.wording import plain
 
 __all__ = ["show_audit"]
 

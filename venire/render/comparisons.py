@@ -7,8 +7,9 @@ from typing import Any
 
 from rich.console import Console
 
-from venire.render.screen import plain, tabulate
+from venire.render.screen import tabulate
 from venire.reports.wording import few
+from venire.wording import plain
 
 __all__ = ["show_peers", "show_reference"]
 

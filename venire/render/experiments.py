@@ -18,7 +18,8 @@ from venire.experiments.experiment import Simulation
 from venire.experiments.figures import FIGURES
 from venire.experiments.variations import StandIn, Variation
 from venire.ratings.data.distributions import student
-from venire.render.screen import duration, money, plain, tabulate
+from venire.render.screen import tabulate
+from venire.wording import duration, money, plain
 
 __all__ = ["Difference", "Mean", "as_json", "conclusions", "differences", "means", "show", "write_csv"]
 

@@ -10,7 +10,8 @@ from rich.console import Console
 
 from venire.judges import REASONS
 from venire.orchestrator.costs.forecast import LEVEL, JudgeForecast
-from venire.render.screen import duration, money, plain, tabulate
+from venire.render.screen import tabulate
+from venire.wording import duration, money, plain
 
 __all__ = ["forecast_json", "show_forecast"]
 

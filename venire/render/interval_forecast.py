@@ -10,8 +10,9 @@ from rich.console import Console
 
 from venire.forecasts.intervals import PlanWidths
 from venire.ratings.design.expected_widths import DEFAULT_SPREAD
-from venire.render.screen import money, plain, tabulate
+from venire.render.screen import tabulate
 from venire.reports.wording import counted
+from venire.wording import money, plain
 
 __all__ = ["show_widths", "widths_json"]
 

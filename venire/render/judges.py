@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from rich.console import Console
 
-from venire.render.screen import plain, tabulate
+from venire.render.screen import tabulate
 from venire.reports.board import Board
+from venire.wording import plain
 
 __all__ = ["number", "percent", "show_judges", "show_predictions"]
 

@@ -11,10 +11,11 @@ from rich.console import Console
 from venire.render.comparisons import show_peers, show_reference
 from venire.render.judges import number, percent, show_judges, show_predictions
 from venire.render.method_notes import show_found
-from venire.render.screen import plain, tabulate
+from venire.render.screen import tabulate
 from venire.reports.board import Board
 from venire.reports.comparison import Comparison
 from venire.reports.wording import few
+from venire.wording import plain
 
 __all__ = ["show_board", "show_comparison"]
 

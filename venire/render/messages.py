@@ -19,12 +19,12 @@ from venire.judges.conversation import advance
 from venire.orchestrator.planning.plan import respondents
 from venire.orchestrator.recording.trial import stage
 from venire.render.prompts import lines_of
-from venire.render.screen import plain
 from venire.session import Session
 from venire.storage.plans import plans
 from venire.storage.plans.plans import Pending
 from venire.storage.read.prompts import asked_as, find_trial
 from venire.storage.store.store import Store, open_store
+from venire.wording import plain
 
 __all__ = ["Rendered", "render", "show_rendered"]
 

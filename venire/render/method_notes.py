@@ -7,8 +7,8 @@ from typing import Any
 
 from rich.console import Console
 
-from venire.render.screen import plain
 from venire.reports.wording import few
+from venire.wording import plain
 
 __all__ = ["show_found"]
 

@@ -18,18 +18,29 @@ from venire.orchestrator.lanes.routes import lane_name
 from venire.orchestrator.planning.plan import rates_models
 from venire.orchestrator.recording.ending import CampaignSummary, Ending
 from venire.orchestrator.recording.events import Events, Observer
-from venire.render.interim import show_looks, told_look
-from venire.render.long_input import long_json, show_long
-from venire.render.readability import show_judged
-from venire.render.screen import console, duration, money, plain, progress, retries, tabulate, told_round
-from venire.render.served_models import drift_json, show_drift
-from venire.render.spending import show_spending, spending_json
-from venire.render.status import failed_steps, failure_reasons, failure_summary, show_failed
+from venire.render.interim import format_interim, show_interim
+from venire.render.screen import console, progress, tabulate
+from venire.render.status import (
+    failure_summary,
+    show_drift,
+    show_failed,
+    show_long_input,
+    show_readability,
+    show_spending,
+)
 from venire.reports.wording import few
 from venire.session import Embedded, Session
+from venire.status import (
+    failed_steps,
+    failure_reasons,
+    long_input_documents,
+    served_documents,
+    spending_document,
+)
 from venire.storage.plans import interim
 from venire.storage.read.readability import judged
 from venire.telemetry import told_run
+from venire.wording import duration, is_reported_round, money, plain, retries
 
 __all__ = [
     "EXIT_CODES",
@@ -57,8 +68,8 @@ def show_outcome(session: Session, screen: Console, embedded: Embedded, observer
         screen.print(plain(message))
 
     def seen(number: int, phase: str, look: Look) -> None:
-        if told_round(number) or look.stop is not None:
-            screen.print(plain(told_look(look, phase, number)))
+        if is_reported_round(number) or look.stop is not None:
+            screen.print(plain(format_interim(look, phase, number)))
 
     events = Events(session.clock, observers, warn=warn)
     with progress(screen) as tell, told_run(session, events) as tell_end:
@@ -67,8 +78,8 @@ def show_outcome(session: Session, screen: Console, embedded: Embedded, observer
         )
         tell_end(summary)
     _show_summary(screen, session, summary)
-    show_long(screen, long_json(session.store, session.planned.id))
-    show_drift(screen, drift_json(session.store, session.planned.id))
+    show_long_input(screen, long_input_documents(session.store, session.planned.id))
+    show_drift(screen, served_documents(session.store, session.planned.id))
     if summary.ending is Ending.INTERRUPTED:  # whoever stops a run wants to leave, not to wait for ratings
         _show_stopped(screen, session, summary)
         _show_ending(screen, session, summary)
@@ -79,10 +90,10 @@ def show_outcome(session: Session, screen: Console, embedded: Embedded, observer
     if session.asked == "contestant":
         _show_generated(out, session)
     elif rates_models(session.campaign):
-        show_judged(screen, session.store, session.planned.id)
+        show_readability(screen, judged(session.store, session.planned.id))
         _show_board(out, session)
     else:
-        show_judged(out, session.store, session.planned.id)
+        show_readability(out, judged(session.store, session.planned.id))
     _show_stopped(screen, session, summary)
     if summary.ending is not Ending.COMPLETE:
         _show_ending(screen, session, summary)
@@ -110,7 +121,7 @@ def _show_board(out: Console, session: Session) -> None:
 
     show_board(out, session.board())
     known = interim.read(session.store, session.planned.id)
-    show_looks(out, known, verdicts=origins[0], first=session.planned.rounds[0].number)
+    show_interim(out, known, verdicts=origins[0], first=session.planned.rounds[0].number)
 
 
 def _show_generated(out: Console, session: Session) -> None:
@@ -148,7 +159,7 @@ def _show_summary(screen: Console, session: Session, summary: CampaignSummary) -
         + (f" ({money(paid.unknown)} of it reserved for calls without an answer)" if paid.unknown else "")
         + f"; {paid.input_tokens:,} tokens in, {paid.output_tokens:,} out"
     )
-    show_spending(screen, spending_json(session.store, session.planned.id))
+    show_spending(screen, spending_document(session.store, session.planned.id))
     screen.print()
     _show_routes(screen, summary)
 

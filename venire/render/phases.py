@@ -14,11 +14,11 @@ from venire.orchestrator.designs import PlannedCampaign
 from venire.orchestrator.planning.first_round import crosses
 from venire.orchestrator.planning.rounds import Rounds, in_rounds
 from venire.orchestrator.policies import POLICIES
-from venire.render.interim import stops_when
-from venire.render.screen import plain
 from venire.reports.wording import counted
+from venire.status import stop_rules
 from venire.storage.read import frames
 from venire.storage.store.store import Store
+from venire.wording import plain
 
 __all__ = ["phases_json", "rounds_of", "show_phases"]
 
@@ -56,7 +56,7 @@ def show_phases(screen: Console, campaign: CampaignSettings, planned: PlannedCam
         size = counted(sum(one.design.size for one in mine), "battle")
         there = f"; planned so far: {counted(len(mine), 'round')}, {size}" if mine else ""
         screen.print(plain(f"phase {phase.name}: {_of_phase(phase)}{there}"))
-    if rules := stops_when(campaign.plan.stop):
+    if rules := stop_rules(campaign.plan.stop):
         screen.print(f"stops when {' or '.join(rules)}, or at the end of the plan or of the budget")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -12,23 +12,28 @@ from rich.console import Console
 from venire.arena.campaigns import BudgetSettings
 from venire.arena.records import Shape
 from venire.judges import PROTOCOLS
+from venire.orchestrator.costs.long_input import LongForecast
 from venire.orchestrator.designs import Replayed
 from venire.orchestrator.planning.generation import generation
 from venire.orchestrator.planning.plan import judges_pairs
 from venire.render.forecast import forecast_json, show_forecast
-from venire.render.interim import MIN_INSTRUCTIONS
-from venire.render.long_input import show_long_forecast
 from venire.render.phases import phases_json, show_phases
-from venire.render.screen import money, plain
-from venire.render.status import show_recovered, told_paid
+from venire.render.status import format_accounts, show_recovered
 from venire.reports.wording import counted, few
 from venire.session import Session
+from venire.status import MIN_INSTRUCTIONS
 from venire.storage.read import frames
 from venire.storage.store.recovery import recovered
+from venire.wording import money, plain
 
 __all__ = ["plan_json", "show_plan"]
 
 _JUDGES_TOLD = 8
+_DONE = {
+    "error": "too_long without a call",
+    "truncate-both": "their completions are cut at the end",
+    "middle": "the middle of their completions is cut out",
+}
 
 
 def show_plan(screen: Console, session: Session) -> None:
@@ -58,7 +63,7 @@ def show_plan(screen: Console, session: Session) -> None:
     if standing.settled or standing.failed:
         screen.print(
             f"on record: {standing.settled:,} settled, {standing.failed:,} failed, {standing.missing:,} missing; "
-            f"{told_paid(asdict(session.accounts))}"
+            f"{format_accounts(asdict(session.accounts))}"
         )
     if not standing.missing:
         return
@@ -68,7 +73,7 @@ def show_plan(screen: Console, session: Session) -> None:
     for budgets in (campaign.judge_budgets, campaign.model_budgets):
         budget += [f"{plain(name)}: {_limits(limits)}" for name, limits in budgets.items()]
     screen.print(f"budget: {'; '.join(budget)}\n", style="dim")
-    show_long_forecast(screen, session.forecast_long())
+    _show_long_forecast(screen, session.forecast_long())
 
 
 def _made_of(session: Session) -> str:
@@ -164,6 +169,20 @@ def _limits(budget: BudgetSettings) -> str:
     told += [money(budget.money)] if budget.money is not None else []
     told += [f"{budget.tokens:,} tokens"] if budget.tokens is not None else []
     return " and ".join(told) or "none"
+
+
+def _show_long_forecast(screen: Console, found: Iterable[LongForecast]) -> None:
+    """A line for each judge with trials that will not fit; nothing for the others, nor where no context is known."""
+    for one in found:
+        if one.too_long:
+            screen.print(
+                f"too long for {plain(one.judge)}: about {_trials(one.too_long)} will not fit {one.context:,} tokens: "
+                f"{_DONE[one.policy]}"
+            )
+
+
+def _trials(count: int) -> str:
+    return "1 trial" if count == 1 else f"{count:,} trials"
 
 
 def plan_json(session: Session) -> dict[str, Any]:

@@ -18,9 +18,10 @@ from venire.orchestrator.designs import PlannedRound, RoundDesign
 from venire.orchestrator.planning.plan_state import Field, pair_judges
 from venire.ratings.data.scale import POINTS_PER_LOGIT
 from venire.ratings.design.optimal_design import optimal_design
-from venire.render.screen import money, plain, tabulate
+from venire.render.screen import tabulate
 from venire.session import Session
 from venire.storage.plans import interim, plans
+from venire.wording import money, plain
 
 __all__ = ["Limit", "Reason", "explain_json", "limit_of", "reasons", "show_reasons"]
 

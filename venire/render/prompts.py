@@ -17,10 +17,10 @@ from venire.arena.records import Respondent
 from venire.judges import PROTOCOLS, ProtocolEntry
 from venire.judges.prompts import OVERRIDE, choose, header, load, source
 from venire.orchestrator.planning.plan import respondents
-from venire.render.screen import plain
 from venire.storage.plans import plans
 from venire.storage.read.prompts import AskedAs, asked_as, prompt_texts
 from venire.storage.store.store import Store, open_store
+from venire.wording import plain
 
 __all__ = [
     "Difference",

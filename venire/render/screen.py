@@ -1,4 +1,4 @@
-"""Where the commands print: a console, money and time in words, and progress on a terminal or in a log."""
+"""Where the commands print: a console, tables, and progress on a terminal or in a log."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import io
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from math import floor, log10
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -14,8 +13,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Column, Table
 
 from venire.arena.battles import Statistics
+from venire.wording import duration, is_reported_round, money, plain, retries
 
-__all__ = ["console", "counting", "duration", "money", "plain", "progress", "retries", "tabulate", "told_round"]
+__all__ = ["console", "counting", "progress", "tabulate"]
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -29,11 +29,6 @@ def console(*, stderr: bool = False) -> Console:
         emoji=False,
         soft_wrap=not stream.isatty(),
     )
-
-
-def plain(text: str) -> str:
-    """A name or a provider's message with its control characters shown instead of obeyed."""
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
 _GAP = 2
@@ -85,39 +80,9 @@ def _as_lines(
         screen.print(f"{row[name]}: {', '.join(figures)}")
 
 
-def money(nano: int) -> str:
-    """Nano-dollars as dollars, to four digits behind the point, or as many as show one that is not nought."""
-    dollars = nano / 1e9
-    if dollars >= 1 or nano == 0:
-        return f"${dollars:,.2f}"
-    return f"${dollars:.{max(4, -floor(log10(abs(dollars))))}f}"
-
-
-def duration(seconds: float) -> str:
-    """Seconds in words."""
-    if seconds < 100:
-        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
-    minutes = seconds / 60
-    return f"{minutes:.0f} min" if minutes < 120 else f"{minutes / 60:.1f} h"
-
-
-def retries(number: int) -> str:
-    """So many retries, in words."""
-    return f"{number:,} {'retry' if number == 1 else 'retries'}"
-
-
-def told_round(number: int) -> bool:
-    """Whether a round is told in lines of its own: 1 to 10, 20 to 100 by ten, 200 to 1,000 by a hundred, and so on.
-
-    Of two hundred rounds that are told alike nobody finds the line that matters; all looks stand in the store.
-    """
-    step: int = 10 ** (len(str(max(1, number - 1))) - 1)
-    return number % step == 0
-
-
 @contextmanager
 def progress(screen: Console) -> Iterator[Callable[[Statistics], None]]:
-    """A bar on a terminal; elsewhere a line at every tenth of the way, of rounds only those that `told_round` names.
+    """A bar on a terminal; elsewhere a line at every tenth of the way, of rounds those alone that are reported.
 
     A line too says that rate-limit responses begin to slow a lane, or do so no more: the next tenth may be hours off.
     """
@@ -128,7 +93,7 @@ def progress(screen: Console) -> Iterator[Callable[[Statistics], None]]:
             nonlocal last, told_slowed, quiet_until
             tenth = (now.round, 10 * (now.settled + now.failed) // max(1, now.planned))
             turned = bool(now.slowed) != told_slowed and now.elapsed >= quiet_until
-            due = tenth > last and (not now.round or told_round(now.round))
+            due = tenth > last and (not now.round or is_reported_round(now.round))
             last = max(last, tenth)
             if turned or due:
                 if bool(now.slowed) != told_slowed:

@@ -1,115 +1,80 @@
-"""What a store holds and how far its campaigns are, for eyes and as plain values.
+"""A store's status for eyes: campaigns and how far they are, readings, drift, costs, failures, and a run to watch.
 
 Every look at a store pays for what is imported here: neither the session nor the engine is.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from time import monotonic
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
 
-from venire.arena.errors import Fault
-from venire.render.interim import rounds_json, show_rounds
-from venire.render.long_input import long_json, show_long
-from venire.render.readability import judged_json
-from venire.render.screen import duration, money, plain
-from venire.render.served_models import drift_json, show_drift
-from venire.render.spending import show_spending, spending_json
-from venire.storage.read import frames
-from venire.storage.store.recovery import Recovered, recovered
-from venire.storage.store.store import Store
+from venire.live.client import Owner, SilentOwnerError
+from venire.render.interim import format_last_interim, show_rounds
+from venire.render.screen import tabulate
+from venire.storage.read.readability import Judged
+from venire.storage.store.recovery import Recovered
+from venire.wording import duration, money, plain, retries
 
 __all__ = [
-    "failed_steps",
-    "failure_reasons",
+    "MIN_READABLE",
     "failure_summary",
+    "format_accounts",
+    "show_drift",
     "show_failed",
+    "show_long_input",
+    "show_readability",
     "show_recovered",
+    "show_run",
+    "show_spending",
     "show_status",
-    "status_json",
-    "told_live",
-    "told_paid",
 ]
 
+MIN_READABLE = 0.9
+"""A judge of whom less is read is named: its figures are those of the trials it answers in form."""
 
-def status_json(store: Store) -> dict[str, Any]:
-    """What a store holds, as plain values."""
-    (counts,) = store.read("counts")
-    names = ("instructions", "completions", "models", "models_with_elo", "attempts", "verdicts")
-    found = []
-    for one in frames.campaigns(store):
-        standing, paid = frames.progress(store, one.id), frames.accounts(store, one.id)
-        found.append(
-            {
-                "campaign": one.name,
-                "started_at": one.started_at,
-                "progress": asdict(standing) | {"missing": standing.missing},
-                "judges": [{"judge": name} | asdict(row) for name, row in frames.judge_progress(store, one.id).items()],
-                "plan": rounds_json(store, one.id),
-                "judged": judged_json(store, one.id),
-                "long_input": long_json(store, one.id),
-                "served": drift_json(store, one.id),
-                "accounts": asdict(paid),
-                "forecast": spending_json(store, one.id),
-                "failure_reasons": failure_reasons(store, one.id),
-                "failed_steps": failed_steps(store, one.id),
-                "faults": {Fault(fault).name.lower(): count for fault, count in store.read("faults", campaign=one.id)},
-            }
-        )
-    return {
-        "store": str(store.path),
-        "holds": dict(zip(names, counts, strict=True)),
-        "recovered": asdict(recovered(store)),
-        "campaigns": found,
-    }
-
-
-def failure_reasons(store: Store, campaign: int) -> list[dict[str, Any]]:
-    """What most trials failed for: the fault and the message of the last attempt, and how many trials."""
-    rows = store.read("failure_reasons", campaign=campaign, limit=3)
-    return [{"fault": Fault(fault).name.lower(), "message": said, "trials": count} for fault, said, count in rows]
-
-
-def failed_steps(store: Store, campaign: int) -> list[dict[str, Any]]:
-    """The first few steps that used up their attempts, with the fault and the message of the last one."""
-    names = ("judge", "instruction", "models", "step", "fault", "message")
-    rows = store.read("failed_steps", campaign=campaign, limit=5)
-    return [dict(zip(names, row, strict=True)) | {"fault": Fault(row[4]).name.lower()} for row in rows]
+_JUDGES_SHARE = 20
+"""The progress of judges is a query of the store: it may take one part in so many of the time."""
 
 
 def show_status(screen: Console, facts: dict[str, Any]) -> None:
-    """What a store holds, for eyes: a document of `status_json`, with what is told of a running campaign in `live`."""
+    """A document of `live.client.current_status`: what a store holds, and in `live` the run that is going on in it."""
     holds = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in facts["holds"].items())
     screen.print(f"{plain(facts['store'])}: {holds}")
     if facts["live"] is not None:
-        screen.print(plain(f"running: {told_live(facts['live'])}"))
+        screen.print(plain(f"running: {format_live(facts['live'])}"))
         for sentence in facts["live"].get("slowed", ()):
             screen.print(f"  {plain(sentence)}")
     show_recovered(screen, Recovered(**facts["recovered"]))
     for one in facts["campaigns"]:
-        standing, paid = one["progress"], one["accounts"]
+        progress, paid = one["progress"], one["accounts"]
         screen.print(
-            f"\n{plain(one['campaign'])}: {standing['settled']:,} of {standing['planned']:,} trials settled, "
-            f"{standing['failed']:,} failed, {standing['missing']:,} missing; "
-            f"{told_paid(paid)}"
+            f"\n{plain(one['campaign'])}: {progress['settled']:,} of {progress['planned']:,} trials settled, "
+            f"{progress['failed']:,} failed, {progress['missing']:,} missing; "
+            f"{format_accounts(paid)}"
         )
         for judge in one["judges"]:
             screen.print(f"  {plain(judge['judge'])}: {judge['settled']:,} of {judge['planned']:,}")
         if one["faults"]:
-            told = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in one["faults"].items())
-            screen.print(f"  calls without a reply: {told}")
+            faults = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in one["faults"].items())
+            screen.print(f"  calls without a reply: {faults}")
         show_spending(screen, one["forecast"])
-        show_rounds(screen, one["plan"], standing["missing"])
-        show_long(screen, one["long_input"])
+        show_rounds(screen, one["plan"], progress["missing"])
+        show_long_input(screen, one["long_input"])
         show_drift(screen, one["served"])
-        if standing["failed"]:
-            screen.print(f"  {failure_summary(one['failure_reasons'], standing['failed'])}")
-        show_failed(screen, one["failed_steps"], standing["failed"])
+        if progress["failed"]:
+            screen.print(f"  {failure_summary(one['failure_reasons'], progress['failed'])}")
+        show_failed(screen, one["failed_steps"], progress["failed"])
 
 
-def told_live(live: dict[str, Any]) -> str:
+def format_live(live: dict[str, Any]) -> str:
     """A running campaign in a line: who runs it since when, calls, pace, what is left and what it cost so far."""
     left = live["seconds_left"]
     part = f"round {live['round']} ({live['phase']}), " if live.get("round") else ""
@@ -121,28 +86,28 @@ def told_live(live: dict[str, Any]) -> str:
     )
 
 
-def show_recovered(screen: Console, found: Recovered) -> None:
+def show_recovered(screen: Console, left: Recovered) -> None:
     """What a run that ended without notice left behind, if one did."""
-    if found.lost_commits:
-        screen.print(f"the store had lost its last {found.lost_commits} commits; the loss was accepted")
-    if found.replies:
+    if left.lost_commits:
+        screen.print(f"the store had lost its last {left.lost_commits} commits; the loss was accepted")
+    if left.replies:
         screen.print(
-            f"taken in from the journal: {found.replies} replies that the last run could not write to the store"
+            f"taken in from the journal: {left.replies} replies that the last run could not write to the store"
         )
-    if found.calls:
-        calls = "1 call has" if found.calls == 1 else f"{found.calls:,} calls have"
+    if left.calls:
+        calls = "1 call has" if left.calls == 1 else f"{left.calls:,} calls have"
         screen.print(
             f"the last run ended without notice: {calls} no answer on record; "
-            f"{money(found.reserved)} reserved for them count as spent"
+            f"{money(left.reserved)} reserved for them count as spent"
         )
 
 
-def told_paid(paid: dict[str, Any]) -> str:
+def format_accounts(paid: dict[str, Any]) -> str:
     """A campaign's account in a line, what is only reserved apart."""
-    told = f"{paid['calls']:,} calls, {money(paid['nano'])}"
+    spent = f"{paid['calls']:,} calls, {money(paid['nano'])}"
     if not paid["unknown"]:
-        return told
-    return f"{told} ({money(paid['known'])} paid, {money(paid['unknown'])} reserved for calls without a known cost)"
+        return spent
+    return f"{spent} ({money(paid['known'])} paid, {money(paid['unknown'])} reserved for calls without a known cost)"
 
 
 def failure_summary(reasons: list[dict[str, Any]], failed: int) -> str:
@@ -156,10 +121,167 @@ def failure_summary(reasons: list[dict[str, Any]], failed: int) -> str:
 def show_failed(screen: Console, steps: list[dict[str, Any]], failed: int) -> None:
     """Steps that used up their attempts, and how many more there are; `failed` counts all."""
     for one in steps:
-        told = (
+        line = (
             f"{one['judge']}, {one['instruction']}, {', '.join(one['models'])}, step {one['step']}: "
             f"{one['fault'].replace('_', ' ')}: {one['message']}"
         )
-        screen.print(f"  {plain(told)}")
+        screen.print(f"  {plain(line)}")
     if failed > len(steps):
         screen.print(f"  and {failed - len(steps):,} more: venire sql STORE 'select * from failed'")
+
+
+def show_spending(screen: Console, spending: dict[str, Any] | None) -> None:
+    """A line: what the trials asked so far were expected to cost, and what they cost."""
+    if spending is None or not spending["settled_since"] or not spending["expected"]:
+        return
+    paid, low, expected, high = (spending[f"{name}_so_far"] for name in ("paid", "low", "expected", "high"))
+    beyond = "" if low <= paid <= high else ": below the forecast" if paid < low else ": beyond the forecast"
+    screen.print(
+        f"  {spending['settled_since']:,} trials since the first forecast were to cost {money(expected)} "
+        f"({money(low)} to {money(high)}) and cost {money(paid)}{beyond}"
+    )
+
+
+def show_long_input(screen: Console, judges: Iterable[dict[str, Any]]) -> None:
+    """What was too long or cut, a line a judge: documents of `status.long_input_documents`."""
+    for one in judges:
+        facts = [f"{one['unsent']:,} not sent, since they do not fit its context"] if one["unsent"] else []
+        facts += [f"{one['refused']:,} refused by the provider as too long"] if one["refused"] else []
+        if one["cut"]:
+            facts.append(f"{one['cut']:,} asked with texts cut to fit, by {one['most_cut']:,} characters at most")
+        screen.print(f"long input of {plain(one['judge'])}: {'; '.join(facts)}")
+
+
+def show_drift(screen: Console, judges: Sequence[Mapping[str, Any]]) -> None:
+    """Nothing where each judge was served by one model; else a warning for each that was not, and its fingerprints.
+
+    `judges` are documents of `status.served_documents`.
+    """
+    for one in judges:
+        judge = plain(one["judge"])
+        if one["drift"]:
+            screen.print(f"drift: judge {judge} was served by {' and by '.join(map(_format_served, one['models']))}")
+        if one["fingerprints"] > 1:
+            newest = plain(one["newest_fingerprint"] or "")
+            screen.print(f"judge {judge}: {one['fingerprints']:,} fingerprints, the newest {newest}", style="dim")
+
+
+def _format_served(model: Mapping[str, Any]) -> str:
+    first, last = (time.removesuffix("Z").replace("T", " ") for time in (model["first"], model["last"]))
+    day = f"{first[:10]} "
+    until = "" if last == first else f" to {last.removeprefix(day)}"
+    replies = "1 reply" if model["replies"] == 1 else f"{model['replies']:,} replies"
+    return f"{plain(model['name'])} ({replies}, {first}{until} UTC)"
+
+
+def show_readability(screen: Console, judges: Sequence[Judged]) -> None:
+    """A line a judge: how much could be read in each order, and how often the order decided; a warning of little."""
+    if not judges:
+        return
+    head = ("judge", "protocol", "settled", "readable", "A first", "B first", "flips", "flagged", "cost")
+    tabulate(screen, head, [_row(one) for one in judges])
+    for one in judges:
+        if one.readable is not None and one.readable < MIN_READABLE:
+            screen.print(
+                f"warning: of judge {plain(one.judge)} ({one.protocol}) only {one.readable:.1%} could be "
+                f"read: look at what it writes (venire sql STORE 'select text from reply'), or ask it another way"
+            )
+    screen.print()
+
+
+def _row(one: Judged) -> tuple[str, ...]:
+    return (
+        plain(one.judge),
+        one.protocol,
+        f"{one.settled:,}",
+        "-" if one.readable is None else f"{one.readable:.1%}",
+        _share(one.a_first_read, one.a_first),
+        _share(one.b_first_read, one.b_first),
+        _share(one.flips, one.both_read),
+        f"{one.flagged:,}",
+        money(one.cost),
+    )
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part / whole:.1%}" if whole else "-"
+
+
+def show_run(screen: Console, owner: Owner, interval: float) -> bool:
+    """Watch a run until it ends, and say how it did: bars on a terminal, a line now and then elsewhere.
+
+    Returns whether the run announced its end itself.
+
+    Raises SilentOwnerError where nobody answers from the start.
+    """
+    last: dict[str, Any] | None = None
+    shown: list[str] = []
+    try:
+        with Live(console=screen, auto_refresh=False) if screen.is_terminal else contextlib.nullcontext() as live:
+            for last, judges, known in _analyses(owner, interval):
+                if live is not None:
+                    live.update(_picture(last, judges, known), refresh=True)
+                elif not last["ended"]:
+                    screen.print(f"{_done(last)}, {_counts(last)}")
+                    if known != shown:
+                        screen.print("\n".join(known))
+                        shown = known
+    except SilentOwnerError:
+        if last is None:
+            raise
+        screen.print(f"the run has ended without notice, last seen at {_done(last)}: the same `venire run` goes on")
+        return False
+    assert last is not None  # the owner sends one line at least
+    ending = last["ending"] or "an error stopped it"
+    screen.print(f"the run has ended: {ending}; {_done(last)}, {last['calls']:,} calls, {money(last['spent'])}")
+    return True
+
+
+def _analyses(owner: Owner, interval: float) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]], list[str]]]:
+    """The counters as often as wanted, each with the latest known progress of the judges and look at the plan."""
+    judges: list[dict[str, Any]] = []
+    known: list[str] = []
+    next_look = 0.0
+    for now in owner.watch(interval):
+        if (begun := monotonic()) >= next_look and not now["ended"]:
+            with contextlib.suppress(SilentOwnerError):  # the run may be ending: its last line is still to come
+                found = [one for one in owner.status()["campaigns"] if one["campaign"] == now["campaign"]]
+                judges = found[0]["judges"] if found else []
+                known = [plain(line) for line in format_last_interim(found[0]["plan"])] if found else []
+            next_look = begun + _JUDGES_SHARE * (monotonic() - begun)
+        yield now, [] if now["ended"] else judges, known  # progress would be that of some seconds before the end
+
+
+def _done(now: dict[str, Any]) -> str:
+    failed = f", {now['failed']:,} failed" if now["failed"] else ""
+    return f"{now['settled']:,} of {now['planned']:,} trials settled{failed}"
+
+
+def _counts(now: dict[str, Any]) -> str:
+    left = now["seconds_left"]
+    waits = f"{now['waits']:,} waits of {now['waited'] / now['waits']:.2f} s" if now["waits"] else "0 waits"
+    part = f"round {now['round']}, {plain(now['phase'])}: " if now.get("round") else ""
+    return (
+        f"{part}{now['calls']:,} calls, {now['calls_per_second']:,.3g} a second, {now['in_flight']:,} in flight, "
+        f"{waits}, {retries(now['retries'])}, {money(now['spent'])}, {duration(now['elapsed'])}"
+        + ("" if left is None or now["ended"] else f", about {duration(left)} left{' of this round' if part else ''}")
+        + "".join(f"\n{plain(sentence)}" for sentence in now.get("slowed", ()) if not now["ended"])
+    )
+
+
+def _picture(now: dict[str, Any], judges: list[dict[str, Any]], known: list[str]) -> RenderableType:
+    bars = Table.grid(padding=(0, 2))
+    bars.add_column(overflow="fold", max_width=40)
+    bars.add_column(width=24)
+    bars.add_column(justify="right", no_wrap=True)
+    bars.add_column(justify="right", no_wrap=True)
+    whole = {"judge": now["campaign"], **now}
+    for number, one in enumerate((whole, *judges)):
+        done = one["settled"] + one["failed"]
+        bars.add_row(
+            Text(("  " if number else "") + plain(one["judge"]), style="" if number else "bold"),
+            ProgressBar(total=max(1, one["planned"]), completed=done, width=24),
+            f"{done:,}/{one['planned']:,}",
+            f"{one['failed']:,} failed" if one["failed"] else "",
+        )
+    return Group(bars, Text(_counts(now)), *(Text(line) for line in known))

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from venire.render.screen import money, plain, tabulate
+from venire.render.screen import tabulate
 from venire.storage.care.checking import Checked
 from venire.storage.transfer.merging import KINDS, Merged
+from venire.wording import money, plain
 
 __all__ = ["show_checked", "show_merged"]
 

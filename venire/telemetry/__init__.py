@@ -13,7 +13,7 @@ from venire.arena.errors import InputError
 from venire.orchestrator.lanes.routes import lane_name, route_name
 from venire.orchestrator.recording.ending import CampaignSummary
 from venire.orchestrator.recording.events import Events, Observer
-from venire.render.screen import plain
+from venire.wording import plain
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -25,7 +25,7 @@ import pytest
 
 from venire.arena.errors import InputError, StoreHeldError
 from venire.configs.loading import load_campaign
-from venire.live.client import Owner, SilentOwnerError, look, standing
+from venire.live.client import Owner, SilentOwnerError, current_status, look
 from venire.live.sockets import socket_path
 from venire.orchestrator.recording.ending import CampaignSummary, Ending
 from venire.session import Session, answer_key
@@ -402,7 +402,7 @@ def test_a_long_path_and_a_link_have_a_socket_too(tmp_path: Path, length: int, m
         link.symlink_to(running.store)
         monkeypatch.chdir(folder)
         for store in (running.store, link, Path(running.store.name)):
-            assert standing(store)["live"]["campaign"] == "small"
+            assert current_status(store)["live"]["campaign"] == "small"
         assert running.end().ending is Ending.COMPLETE
 
 
@@ -414,7 +414,7 @@ def test_a_run_without_a_socket_says_so_once_and_ends_complete(write_campaign: W
     assert done.code == 0
     assert done.err.count("warning: no socket") == 1
     with open_store(store), pytest.raises(StoreHeldError):
-        standing(store)
+        current_status(store)
 
 
 def test_a_hold_lasts_as_long_as_its_owner_says(tmp_path: Path) -> None:
@@ -446,9 +446,9 @@ def test_a_hold_lasts_as_long_as_its_owner_says(tmp_path: Path) -> None:
 LOOK = """
 import sys
 from pathlib import Path
-from venire.live.client import standing
+from venire.live.client import current_status
 
-standing(Path(sys.argv[1]))
+current_status(Path(sys.argv[1]))
 print([name for name in ("venire.session", "venire.judges", "venire.orchestrator", "aiohttp") if name in sys.modules])
 """
 

@@ -1,0 +1,217 @@
+"""The status of a store: what it holds, how far its campaigns are, what they cost and what went wrong.
+
+A status is a document of plain values, since the process that owns a store sends it to others as JSON (`live.server`);
+`render.status` shows it. Every look at a store pays for what is imported here: neither the session nor the engine is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from venire.arena.campaigns import StopSettings
+from venire.arena.errors import Fault
+from venire.arena.planning import Look, ModelLook
+from venire.arena.records import UNSENT
+from venire.storage.plans import interim, plans
+from venire.storage.read import frames
+from venire.storage.read.long_input import long_input
+from venire.storage.read.readability import judged
+from venire.storage.read.served_models import served
+from venire.storage.store.recovery import recovered
+from venire.storage.store.store import Store
+
+if TYPE_CHECKING:
+    from venire.orchestrator.costs.forecast import JudgeForecast
+
+__all__ = [
+    "MIN_INSTRUCTIONS",
+    "failed_steps",
+    "failure_reasons",
+    "interim_documents",
+    "keep_forecast",
+    "long_input_documents",
+    "look_of",
+    "rounds_document",
+    "served_documents",
+    "spending_document",
+    "status_document",
+    "stop_rules",
+]
+
+MIN_INSTRUCTIONS = 20
+"""As `ratings.design.stopping`, which brings scipy: below it errors by instruction are too uncertain for a width."""
+
+
+def status_document(store: Store) -> dict[str, Any]:
+    """What a store holds, and for each campaign its progress, rounds, readings, drift, costs and failures."""
+    (counts,) = store.read("counts")
+    names = ("instructions", "completions", "models", "models_with_elo", "attempts", "verdicts")
+    return {
+        "store": str(store.path),
+        "holds": dict(zip(names, counts, strict=True)),
+        "recovered": asdict(recovered(store)),
+        "campaigns": [_campaign(store, one) for one in frames.campaigns(store)],
+    }
+
+
+def _campaign(store: Store, row: frames.CampaignRow) -> dict[str, Any]:
+    progress = frames.progress(store, row.id)
+    return {
+        "campaign": row.name,
+        "started_at": row.started_at,
+        "progress": asdict(progress) | {"missing": progress.missing},
+        "judges": [{"judge": name} | asdict(one) for name, one in frames.judge_progress(store, row.id).items()],
+        "plan": rounds_document(store, row.id),
+        "judged": [
+            asdict(one) | {"readable": one.readable, "flip_rate": one.flip_rate} for one in judged(store, row.id)
+        ],
+        "long_input": long_input_documents(store, row.id),
+        "served": served_documents(store, row.id),
+        "accounts": asdict(frames.accounts(store, row.id)),
+        "forecast": spending_document(store, row.id),
+        "failure_reasons": failure_reasons(store, row.id),
+        "failed_steps": failed_steps(store, row.id),
+        "faults": {Fault(fault).name.lower(): count for fault, count in store.read("faults", campaign=row.id)},
+    }
+
+
+def long_input_documents(store: Store, campaign: int) -> list[dict[str, Any]]:
+    """Input that was too long or cut, by judge; judges without any are left out."""
+    return [asdict(one) for one in long_input(store, campaign, UNSENT)]
+
+
+def served_documents(store: Store, campaign: int) -> list[dict[str, Any]]:
+    """The models that served each judge, and whether they changed (drift)."""
+    return [asdict(one) | {"drift": one.drift} for one in served(store, campaign)]
+
+
+def failure_reasons(store: Store, campaign: int) -> list[dict[str, Any]]:
+    """What most trials failed for: the fault and the message of the last attempt, and how many trials."""
+    rows = store.read("failure_reasons", campaign=campaign, limit=3)
+    return [{"fault": Fault(fault).name.lower(), "message": message, "trials": count} for fault, message, count in rows]
+
+
+def failed_steps(store: Store, campaign: int) -> list[dict[str, Any]]:
+    """The first few steps that used up their attempts, with the fault and the message of the last one."""
+    names = ("judge", "instruction", "models", "step", "fault", "message")
+    rows = store.read("failed_steps", campaign=campaign, limit=5)
+    return [dict(zip(names, row, strict=True)) | {"fault": Fault(row[4]).name.lower()} for row in rows]
+
+
+def rounds_document(store: Store, campaign: int) -> dict[str, Any]:
+    """The rounds of a campaign in force, the interim analyses after them, and its rules to stop."""
+    names = ("round", "phase", "policy", "trials", "equal_texts", "planned_at")
+    return {
+        "rounds": [dict(zip(names, one[:6], strict=True)) for one in plans.rounds(store, campaign)],
+        "looks": interim_documents(interim.read(store, campaign)),
+        "stops_when": stop_rules(_stop_settings(store.read("campaign_settings", campaign=campaign)[0][0])),
+    }
+
+
+def interim_documents(looks: Sequence[tuple[int, Look]]) -> list[dict[str, Any]]:
+    """Interim analyses with their rounds, each model with both intervals in Elo points."""
+    return [{"round": number} | asdict(look) for number, look in looks]
+
+
+def look_of(document: Mapping[str, Any]) -> Look:
+    """An interim analysis again from its document."""
+    figures = {name: value for name, value in document.items() if name != "round"}
+    return Look(**figures | {"models": tuple(ModelLook(**one) for one in document["models"])})
+
+
+def _stop_settings(settings: str) -> StopSettings:
+    """The rules to stop in a campaign's settings, which leave out what their file does not say."""
+    rules = json.loads(settings).get("plan", {}).get("stop", {})
+    half_width, points = rules.get("half_width"), rules.get("indifference")
+    return StopSettings(
+        battles=rules.get("battles"),
+        half_width=None if half_width is None else float(half_width),
+        top=rules.get("top"),
+        ranks=bool(rules.get("ranks")),
+        indifference=StopSettings().indifference if points is None else float(points),
+    )
+
+
+def stop_rules(stop: StopSettings) -> list[str]:
+    """The rules to stop that a plan has, each as a clause.
+
+    >>> stop_rules(StopSettings(half_width=25.0, top=2))
+    ['every interval is within 25 points', 'the best 2 are known up to 15 points']
+    """
+    points = f"{stop.indifference:g} points"
+    clauses = []
+    if stop.battles is not None:
+        clauses.append(f"{stop.battles:,} {'battle is' if stop.battles == 1 else 'battles are'} judged")
+    if stop.half_width is not None:
+        clauses.append(f"every interval is within {stop.half_width:g} points")
+    if stop.top is not None:
+        clauses.append(f"the best {stop.top} are known up to {points}")
+    return clauses + ([f"the order is known up to {points}"] if stop.ranks else [])
+
+
+@dataclass(frozen=True, slots=True)
+class _KeptForecast:
+    """A forecast as it was kept: for `trials` that were left, after `done` and when `spent` was paid already."""
+
+    trials: int
+    done: int
+    spent: int
+    low: int
+    expected: int
+    high: int
+
+
+def keep_forecast(store: Store, campaign: int, forecast: Callable[[], Sequence[JudgeForecast]]) -> None:
+    """Keep what the rest of a plan is expected to cost, unless an earlier run of this plan did so.
+
+    Raises StoreError where the store cannot be written.
+    """
+    progress = frames.progress(store, campaign)
+    if not progress.missing or store.read("first_forecast", campaign=campaign):
+        return
+    rows = forecast()
+    low, expected, high = (sum(getattr(row, name) for row in rows) for name in ("low", "expected", "high"))
+    done, spent = progress.planned - progress.missing, frames.accounts(store, campaign).nano
+    detail = json.dumps(asdict(_KeptForecast(progress.missing, done, spent, low, expected, high)))
+    with store.commit() as commit:
+        commit.run(
+            "insert_event",
+            now=store.clock.wall(),
+            campaign=campaign,
+            kind="forecast",
+            detail=detail,
+            batch=commit.batch,
+        )
+
+
+def spending_document(store: Store, campaign: int) -> dict[str, Any] | None:
+    """The forecast of the first run beside what is paid, in nano-dollars; None of a campaign without one.
+
+    `expected_so_far` is what the trials settled since then were expected to cost, `paid_so_far` what was paid since;
+    `whole` is what was expected of the plan as it was then, with what had been paid before it.
+    """
+    events = store.read("first_forecast", campaign=campaign)
+    if not events:
+        return None
+    kept = _KeptForecast(**json.loads(events[0][0]))
+    progress, paid = frames.progress(store, campaign), frames.accounts(store, campaign).nano
+    since = max(0, progress.planned - progress.missing - kept.done)
+    share = since / kept.trials
+    reach = max(share, share**0.5)  # the sum of fewer trials is less certain, for its size
+    middle = kept.expected * share
+    low, high = middle - reach * (kept.expected - kept.low), middle + reach * (kept.high - kept.expected)
+    return {
+        "trials": kept.trials,
+        "low": kept.low,
+        "expected": kept.expected,
+        "high": kept.high,
+        "whole": kept.spent + kept.expected,
+        "settled_since": since,
+        "low_so_far": max(0, round(low)),
+        "expected_so_far": round(middle),
+        "high_so_far": round(high),
+        "paid_so_far": paid - kept.spent,
+    }

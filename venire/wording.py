@@ -1,0 +1,54 @@
+"""Money, time and names in words, for sentences on a screen and in errors; nothing here prints."""
+
+from __future__ import annotations
+
+from math import floor, log10
+
+__all__ = ["duration", "is_reported_round", "money", "plain", "retries"]
+
+
+def plain(text: str) -> str:
+    r"""A name or a provider's message with its control characters shown instead of obeyed.
+
+    >>> print(plain("judge\x1b[2J"))
+    judge\x1b[2J
+    """
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
+def money(nano: int) -> str:
+    """Nano-dollars as dollars, to four digits behind the point, or as many as show one that is not nought.
+
+    >>> money(12_345_000_000), money(2_500_000)
+    ('$12.35', '$0.0025')
+    """
+    dollars = nano / 1e9
+    if dollars >= 1 or nano == 0:
+        return f"${dollars:,.2f}"
+    return f"${dollars:.{max(4, -floor(log10(abs(dollars))))}f}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds in words.
+
+    >>> duration(4.2), duration(600), duration(9000)
+    ('4.2 s', '10 min', '2.5 h')
+    """
+    if seconds < 100:
+        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+    minutes = seconds / 60
+    return f"{minutes:.0f} min" if minutes < 120 else f"{minutes / 60:.1f} h"
+
+
+def retries(number: int) -> str:
+    """So many retries, in words."""
+    return f"{number:,} {'retry' if number == 1 else 'retries'}"
+
+
+def is_reported_round(number: int) -> bool:
+    """Whether a round gets lines of its own: 1 to 10, 20 to 100 by ten, 200 to 1,000 by a hundred, and so on.
+
+    Among two hundred rounds reported alike nobody finds the line that matters; all analyses are in the store.
+    """
+    step: int = 10 ** (len(str(max(1, number - 1))) - 1)
+    return number % step == 0

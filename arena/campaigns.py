@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from venire.arena.records import Origin
+from venire.arena.records import GENERATE, RECORDED, Origin, Shape
+from venire.arena.registry import POLICIES, PROTOCOLS
 
 __all__ = [
     "BudgetSettings",
@@ -177,6 +178,12 @@ class JudgeSettings:
         """Where its answers come from."""
         return Origin.of_model(self.model) if self.recorded is None else Origin.RECORDED
 
+    @property
+    def shape(self) -> Shape:
+        """How many completions its protocol shows it at once."""
+        shape: Shape = PROTOCOLS[self.protocol].shape
+        return shape
+
 
 @dataclass(frozen=True, slots=True)
 class DataSettings:
@@ -218,6 +225,16 @@ class PhaseSettings:
     place: str | None = None
     """The model that is placed, for the purpose "place"."""
 
+    @property
+    def crosses(self) -> bool:
+        """Whether what its policy chooses is put to all instructions of the plan: matchups, not battles."""
+        return self.policy == RECORDED or bool(POLICIES[self.policy].crossed)
+
+    @property
+    def needs_elo(self) -> bool:
+        """Whether its policy chooses by the models' Elo."""
+        return self.policy != RECORDED and bool(POLICIES[self.policy].needs_elo)
+
 
 @dataclass(frozen=True, slots=True)
 class StopSettings:
@@ -234,6 +251,11 @@ class StopSettings:
     indifference: float = 15.0
     level: float = 0.95
 
+    @property
+    def has_rules(self) -> bool:
+        """Whether any rule may end a campaign before its plan does."""
+        return self.battles is not None or self.half_width is not None or self.top is not None or self.ranks
+
 
 @dataclass(frozen=True, slots=True)
 class PlanSettings:
@@ -246,6 +268,17 @@ class PlanSettings:
     orders: Literal["both", "random"] = "both"
     """Whether a battle is shown in both orders, or in one that is drawn."""
     stop: StopSettings = StopSettings()
+
+    def round_size(self, phase: PhaseSettings, planned: int = 0, judged: int = 0) -> int:
+        """How many battles the next round of a phase has.
+
+        `planned` of the phase are planned already, `judged` are judged in the whole campaign. What needs to see no
+        verdict in between is planned at once.
+        """
+        left = None if phase.battles is None else phase.battles - planned
+        in_one = left is not None and not POLICIES[phase.policy].adaptive and not self.stop.has_rules
+        number = phase.round if left is None else left if in_one else min(phase.round, left)
+        return number if self.stop.battles is None else min(number, max(1, self.stop.battles - judged))
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,3 +318,25 @@ class CampaignSettings:
     """What of the file concerns the contestants, as `settings`."""
     strict: bool = False
     """Whether a call is on the disk itself before it is sent, and its reply before its trial goes on."""
+
+    @property
+    def pair_judges(self) -> tuple[str, ...]:
+        """The judges that are shown pairs, by name; where there is none, no matchups are chosen."""
+        return tuple(sorted(judge.name for judge in self.judges if judge.shape is Shape.PAIR))
+
+    @property
+    def rates_models(self) -> bool:
+        """Whether any judge sets one model above another, so that models can be rated."""
+        return any(judge.shape in (Shape.PAIR, Shape.LIST) for judge in self.judges)
+
+    @property
+    def asks_contestants(self) -> bool:
+        """Whether its respondents write completions, as those of `<name> (completions)` do, and judge nothing."""
+        return all(judge.protocol == GENERATE for judge in self.judges)
+
+    @property
+    def in_rounds(self) -> bool:
+        """Whether more may be planned once the first round is judged."""
+        plan = self.plan
+        several = len(plan.phases) > 1 or plan.stop.has_rules or not plan.phases[0].crosses
+        return bool(self.pair_judges) and several

@@ -31,7 +31,6 @@ from venire.orchestrator.costs.long_input import LongForecast, forecast_long, wi
 from venire.orchestrator.designs import PlannedCampaign
 from venire.orchestrator.planning.generation import refuse_written, take_answers
 from venire.orchestrator.planning.plan import plan_campaign, respondents
-from venire.orchestrator.planning.plan_state import pair_judges
 from venire.orchestrator.planning.recorded import recorded_texts
 from venire.orchestrator.recording.ending import CampaignSummary, StopRequest
 from venire.orchestrator.recording.events import Events
@@ -314,7 +313,7 @@ class Session:
         standing = frames.judge_progress(self.store, self.planned.id)
         left = {name for name, one in standing.items() if one.missing}
         if self.rounds is not None and (left or self.rounds.stopped is None):
-            left |= set(pair_judges(self.campaign))
+            left |= set(self.campaign.pair_judges)
         return [judge for judge in self.campaign.judges if judge.name in left]
 
     def _refuse_change(self, amend: bool) -> None:

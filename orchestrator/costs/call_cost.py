@@ -69,7 +69,7 @@ def judge_costs(campaign: CampaignSettings, prices: Mapping[str, TokenPrice]) ->
     return tuple(
         _cost(campaign, judge, prices.get(judge.name, TokenPrice(0, 0)))
         for judge in sorted(campaign.judges, key=lambda one: one.name)
-        if PROTOCOLS[judge.protocol].shape is Shape.PAIR and judge.recorded is None
+        if judge.shape is Shape.PAIR and judge.recorded is None
     )
 
 

@@ -16,8 +16,6 @@ from venire.orchestrator.costs.budget import BudgetAccount, BudgetView
 from venire.orchestrator.costs.forecast import of_judge
 from venire.orchestrator.designs import PlannedCampaign
 from venire.orchestrator.planning.plan import budgets_left, respondents
-from venire.orchestrator.planning.plan_state import pair_judges
-from venire.orchestrator.planning.rounds import in_rounds
 from venire.storage.plans import plans
 from venire.storage.plans.usage import on_record
 from venire.storage.read import frames
@@ -49,7 +47,7 @@ def refuse_uncovered(
     if frames.accounts(store, planned.id).calls or frames.progress(store, planned.id).settled:
         return
     needs = {one.judge: one for one in _needs(store, planned, prices)}
-    together = set(pair_judges(campaign)) if in_rounds(campaign) else set()
+    together = set(campaign.pair_judges) if campaign.in_rounds else set()
     groups = [[one] for name, one in needs.items() if name not in together]
     if battle := [one for name, one in needs.items() if name in together]:
         trials = 2 if campaign.plan.orders == "both" else 1

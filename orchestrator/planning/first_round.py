@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from venire.arena.campaigns import CampaignSettings, PhaseSettings, StopSettings, TokenPrice
+from venire.arena.campaigns import CampaignSettings, PhaseSettings, TokenPrice
 from venire.arena.errors import InputError
 from venire.arena.planning import Estimates, PlanState
-from venire.arena.records import GENERATE, RECORDED, Matchup
+from venire.arena.records import RECORDED, Matchup
 from venire.judges import PROTOCOLS
 from venire.orchestrator.costs.budget import BudgetView
 from venire.orchestrator.designs import ExcludedModel, RoundDesign, battle_design, crossed_design
-from venire.orchestrator.planning.plan_state import Field, pair_judges, payable, state_of
+from venire.orchestrator.planning.plan_state import Field, payable, state_of
 from venire.orchestrator.planning.recorded import Recording, pairs, read_recordings, tell
 from venire.orchestrator.policies import POLICIES
 from venire.orchestrator.policies.matchup_policies import gap
@@ -24,15 +24,11 @@ from venire.storage.store.store import Store
 from venire.storage.transfer import importing
 
 __all__ = [
-    "asks_contestants",
     "choose_first",
-    "crosses",
     "design",
-    "has_rules",
     "own_gaps",
     "refuse_phases",
     "select_models",
-    "wanted",
 ]
 
 
@@ -45,7 +41,7 @@ def select_models(
     """
     known = {one.model: one for one in there}
     policy = campaign.plan.phases[0].policy
-    needs_elo = policy != RECORDED and POLICIES[policy].needs_elo and pair_judges(campaign)
+    needs_elo = campaign.plan.phases[0].needs_elo and campaign.pair_judges
     named = campaign.data.models
     for model in named or ():
         if model not in known:
@@ -82,7 +78,7 @@ def design(
     rng = np.random.default_rng(campaign.seed)
     drawn = _common(campaign, state.models, answers, rng)
     phase = campaign.plan.phases[0]
-    if not pair_judges(campaign):
+    if not campaign.pair_judges:
         return RoundDesign((), drawn, state.models, left_out, phase=phase.name)
     picks = POLICIES[phase.policy].choose(state, phase, phase.matchups or _pairs(state.models), rng)
     return replace(crossed_design(picks, state.elo, drawn, state.models, phase.name), left_out=left_out)
@@ -106,14 +102,9 @@ def _common(
     return _drawn(campaign, common, f"those answered by all {len(models)} models are only", rng)
 
 
-def crosses(policy: str) -> bool:
-    """Whether what a policy chooses is put to all instructions of a plan."""
-    return policy == RECORDED or POLICIES[policy].crossed
-
-
 def own_gaps(phase: PhaseSettings, models: Sequence[str], known: Mapping[str, float]) -> bool:
     """Whether a later phase chooses by gaps that only verdicts tell: each judge's are then those of the others."""
-    return phase.policy != RECORDED and POLICIES[phase.policy].needs_elo and any(one not in known for one in models)
+    return phase.needs_elo and any(one not in known for one in models)
 
 
 def refuse_phases(campaign: CampaignSettings, state: PlanState) -> None:
@@ -123,37 +114,20 @@ def refuse_phases(campaign: CampaignSettings, state: PlanState) -> None:
         if phase.purpose == "place" and phase.place not in state.models:
             there = ", ".join(sorted(state.models)[:8]) + (" ..." if len(state.models) > 8 else "")
             raise InputError(f"{campaign.path}: place = {phase.place!r} is no model of this campaign: it has {there}")
-        if place and own_gaps(phase, state.models, state.elo) and len(pair_judges(campaign)) < 2:
+        if place and own_gaps(phase, state.models, state.elo) and len(campaign.pair_judges) < 2:
             without = next(name for name in state.models if name not in state.elo)
             raise InputError(
                 f"{told}: policy {phase.policy!r} needs Elo, and {without!r} has none: it would come from verdicts, "
                 "and those of the only judge may not choose what that judge is asked: import Elo, add another judge, "
                 "or choose another policy"
             )
-        if place and crosses(phase.policy):
+        if place and phase.crosses:
             elo = {name: float(n) for n, name in enumerate(state.models)}  # any will do to see what cannot be
             number = phase.matchups or _pairs(state.models)
             try:
                 POLICIES[phase.policy].choose(replace(state, elo=elo), phase, number, np.random.default_rng(0))
             except InputError as error:
                 raise InputError(f"{told}: {error}") from None
-
-
-def wanted(campaign: CampaignSettings, phase: PhaseSettings, planned: int = 0, judged: int = 0) -> int:
-    """How many battles the next round of a phase has, of which `planned` are planned, `judged` in the whole campaign.
-
-    What needs to see no verdict between is planned at once.
-    """
-    stop = campaign.plan.stop
-    left = None if phase.battles is None else phase.battles - planned
-    in_one = left is not None and not POLICIES[phase.policy].adaptive and not has_rules(stop)
-    number = phase.round if left is None else left if in_one else min(phase.round, left)
-    return number if stop.battles is None else min(number, max(1, stop.battles - judged))
-
-
-def has_rules(stop: StopSettings) -> bool:
-    """Whether any rule may end a campaign before its plan does."""
-    return stop.battles is not None or stop.half_width is not None or stop.top is not None or stop.ranks
 
 
 def _battles(
@@ -163,16 +137,12 @@ def _battles(
     campaign = field.campaign
     phase, rng = campaign.plan.phases[0], np.random.default_rng([campaign.seed, 1])
     picks = POLICIES[phase.policy].choose(
-        state_of(field, elo=elo, estimates=estimates), phase, wanted(campaign, phase), rng
+        state_of(field, elo=elo, estimates=estimates), phase, campaign.plan.round_size(phase), rng
     )
     if not picks:
         raise InputError(f"{campaign.path}: policy {phase.policy!r} finds no battle to ask: are all texts equal?")
     count, _ = payable(field, picks, field.costs, budgets)
     return battle_design(picks[: max(1, count)], elo, field.instructions, field.models, phase.name)
-
-
-def asks_contestants(campaign: CampaignSettings) -> bool:
-    return all(judge.protocol == GENERATE for judge in campaign.judges)
 
 
 def choose_first(
@@ -187,7 +157,7 @@ def choose_first(
     And the judgments on record by judge. `prices` and `budgets` are by judge name, `estimates` what is known
     before the first verdict. Raises InputError for whatever makes a plan impossible.
     """
-    if asks_contestants(campaign):
+    if campaign.asks_contestants:
         asked = plans.asked(store)
         if not asked.instructions:
             raise InputError(f"{campaign.path}: no instructions to answer: name a table in [data] instructions")
@@ -196,12 +166,12 @@ def choose_first(
         return RoundDesign((), drawn, names, (), phase=campaign.plan.phases[0].name), asked, {}
     recordings = read_recordings(campaign)
     state, left_out = select_models(campaign, importing.contestants(store))
-    if pair_judges(campaign):
+    if campaign.pair_judges:
         refuse_phases(campaign, state)
     answers = plans.catalogue(store, state.models)
     if campaign.plan.phases[0].policy == RECORDED:
         chosen = _as_recorded(campaign, state, left_out, answers, recordings)
-    elif crosses(campaign.plan.phases[0].policy) or not pair_judges(campaign):
+    elif campaign.plan.phases[0].crosses or not campaign.pair_judges:
         chosen = design(campaign, state, left_out, answers)
     else:
         drawn = _common(campaign, state.models, answers, np.random.default_rng(campaign.seed))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from venire.arena.campaigns import CampaignSettings, JudgeSettings, TokenPrice
+from venire.arena.campaigns import CampaignSettings, JudgeSettings, PhaseSettings, TokenPrice
 from venire.arena.errors import InputError
 from venire.arena.keys import respondent_key
 from venire.arena.planning import Estimates, PlanState
@@ -14,8 +14,7 @@ from venire.orchestrator.costs.budget import BudgetView, Paid, open_budgets
 from venire.orchestrator.designs import PlannedCampaign, PlannedRound, RoundDesign, read_design, write_design
 from venire.orchestrator.planning.amending import rounds_stay
 from venire.orchestrator.planning.expand import expand
-from venire.orchestrator.planning.first_round import asks_contestants, choose_first, crosses, refuse_phases
-from venire.orchestrator.planning.plan_state import pair_judges
+from venire.orchestrator.planning.first_round import choose_first, refuse_phases
 from venire.orchestrator.planning.recorded import Recording
 from venire.orchestrator.planning.respondents import respondents
 from venire.storage.plans import plans, trial_states
@@ -25,23 +24,11 @@ from venire.storage.store.store import Store
 
 __all__ = [
     "budgets_left",
-    "judges_pairs",
     "paid_so_far",
     "plan_campaign",
-    "rates_models",
     "respondents",
     "write_round",
 ]
-
-
-def judges_pairs(campaign: CampaignSettings) -> bool:
-    """Whether any judge of a campaign is shown pairs, so that matchups are chosen."""
-    return any(PROTOCOLS[judge.protocol].shape is Shape.PAIR for judge in campaign.judges)
-
-
-def rates_models(campaign: CampaignSettings) -> bool:
-    """Whether any judge of a campaign sets one model above another, so that models can be rated."""
-    return any(PROTOCOLS[judge.protocol].shape in (Shape.PAIR, Shape.LIST) for judge in campaign.judges)
 
 
 def plan_campaign(
@@ -122,8 +109,7 @@ def write_round(
     asked = [
         (judge, one)
         for judge, one in respondents(campaign)
-        if (not chosen.judges or judge.name in chosen.judges)
-        and (not follows or PROTOCOLS[judge.protocol].shape is Shape.PAIR)
+        if (not chosen.judges or judge.name in chosen.judges) and (not follows or judge.shape is Shape.PAIR)
     ]
     equal_texts = [0]
     policy = next(one.policy for one in campaign.plan.phases if one.name == chosen.phase)
@@ -153,7 +139,7 @@ def write_round(
 
 
 def _may_grow(campaign: CampaignSettings) -> bool:
-    return bool(campaign.contestants) and not asks_contestants(campaign)
+    return bool(campaign.contestants) and not campaign.asks_contestants
 
 
 def _has_grown(store: Store, campaign: CampaignSettings, known: plans.Known, *, amend: bool) -> bool:
@@ -175,20 +161,20 @@ def _goes_on(
     store: Store, campaign: CampaignSettings, known: plans.Known, judges: Sequence[tuple[JudgeSettings, Respondent]]
 ) -> bool:
     """Whether a plan in rounds that calls were made for goes on by other settings: what was decided is not undone."""
-    if not known.planned or not known.calls or asks_contestants(campaign):
+    if not known.planned or not known.calls or campaign.asks_contestants:
         return False
     rounds = plans.rounds(store, known.id)
     begun = list(dict.fromkeys(one.phase for one in rounds))
     alike = rounds_stay(known.settings, campaign.settings, begun)
     if not alike or not _in_rounds(rounds) or _others(store, known.id, judges):
         return False
-    if pair_judges(campaign):
+    if campaign.pair_judges:
         refuse_phases(campaign, PlanState(read_design(rounds[0].design).models, frames.elos(store)))
     return True
 
 
 def _in_rounds(rounds: Sequence[plans.Round]) -> bool:
-    return len(rounds) > 1 or any(not crosses(one.policy) for one in rounds)
+    return len(rounds) > 1 or any(not PhaseSettings(one.policy).crosses for one in rounds)
 
 
 def _others(store: Store, number: int, judges: Sequence[tuple[JudgeSettings, Respondent]]) -> list[str]:

@@ -13,8 +13,6 @@ import numpy as np
 from venire.arena.campaigns import BudgetSettings, CampaignSettings, TokenPrice
 from venire.arena.keys import respondent_key
 from venire.arena.planning import Estimates, JudgeHabit, Pick, PlanState
-from venire.arena.records import Shape
-from venire.judges import PROTOCOLS
 from venire.orchestrator.costs.budget import BudgetView
 from venire.orchestrator.costs.call_cost import Asked, JudgeCost, Lengths, affordable, judge_costs, lengths
 from venire.orchestrator.designs import RoundDesign
@@ -27,7 +25,7 @@ from venire.storage.store.store import Store
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Field", "pair_judges", "payable", "state_of"]
+__all__ = ["Field", "payable", "state_of"]
 
 
 @dataclass(frozen=True)
@@ -71,7 +69,7 @@ class Field:
     @cached_property
     def only(self) -> NDArray[np.int32] | None:
         """Battles (battles, 3) on record, where nobody is asked about pairs; else None."""
-        judges = pair_judges(self.campaign)
+        judges = self.campaign.pair_judges
         if any(name not in self.recordings for name in judges):
             return None
         models, instructions = self.places
@@ -147,11 +145,6 @@ def payable(
     return (len(picks) if count is None else count), whose
 
 
-def pair_judges(campaign: CampaignSettings) -> tuple[str, ...]:
-    """The judges of a campaign that are shown pairs, by name."""
-    return tuple(sorted(one.name for one in campaign.judges if PROTOCOLS[one.protocol].shape is Shape.PAIR))
-
-
 def state_of(
     field: Field,
     *,
@@ -169,7 +162,7 @@ def state_of(
     `models` are left alone where only some are to be matched: then codes are of these.
     """
     kept = np.arange(len(field.models)) if models is None else np.array([field.places[0][name] for name in models])
-    who = tuple(judges) or pair_judges(field.campaign)
+    who = tuple(judges) or field.campaign.pair_judges
     habits = estimates.judges if estimates is not None else {}
     logits, se = _ratings(field.models, estimates)
     mine = [one for one in (field.costs if costs is None else costs) if one.judge in who]

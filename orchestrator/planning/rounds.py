@@ -21,9 +21,9 @@ from venire.arena.records import RECORDED
 from venire.orchestrator.costs.budget import BudgetView
 from venire.orchestrator.costs.call_cost import Asked, JudgeCost, affordable, learnt
 from venire.orchestrator.designs import ExcludedModel, PlannedCampaign, RoundDesign, battle_design, crossed_design
-from venire.orchestrator.planning.first_round import crosses, has_rules, own_gaps, wanted
+from venire.orchestrator.planning.first_round import own_gaps
 from venire.orchestrator.planning.plan import budgets_left, respondents, write_round
-from venire.orchestrator.planning.plan_state import Field, pair_judges, payable, state_of
+from venire.orchestrator.planning.plan_state import Field, payable, state_of
 from venire.orchestrator.planning.recorded import read_recordings
 from venire.orchestrator.policies import POLICIES
 from venire.storage.plans import interim, plans
@@ -33,17 +33,10 @@ from venire.storage.store.store import Store
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Rounds", "in_rounds"]
+__all__ = ["Rounds"]
 
 _POINTS = 400.0 / math.log(10.0)
 """Elo points of a logit."""
-
-
-def in_rounds(campaign: CampaignSettings) -> bool:
-    """Whether there may be more to plan than the first round."""
-    plan = campaign.plan
-    several = len(plan.phases) > 1 or has_rules(plan.stop) or not crosses(plan.phases[0].policy)
-    return bool(pair_judges(campaign)) and several
 
 
 class Rounds:
@@ -122,7 +115,7 @@ class Rounds:
             if phase.policy == RECORDED:
                 continue
             own = place > 0 and own_gaps(phase, self._field.models, known)
-            groups = [(name,) for name in pair_judges(self._campaign)] if own else [()]
+            groups = [(name,) for name in self._campaign.pair_judges] if own else [()]
             for group in sorted(groups, key=lambda group: self._done(phase, group)):
                 if self._is_done(phase, group):
                     continue
@@ -140,7 +133,7 @@ class Rounds:
 
     def _is_done(self, phase: PhaseSettings, group: Sequence[str]) -> bool:
         done = self._done(phase, group)
-        if crosses(phase.policy):
+        if phase.crosses:
             return done > 0
         return phase.battles is not None and done >= phase.battles
 
@@ -159,7 +152,7 @@ class Rounds:
         if len(models) < 2:
             return None
         asked = field.asked((one.design for one in self.planned.rounds), group)
-        budgets, names = self._budgets(), tuple(group) or pair_judges(self._campaign)
+        budgets, names = self._budgets(), tuple(group) or self._campaign.pair_judges
         costs, shown = self._costs(names, asked)
         who, whose = _able(names, costs, shown, budgets)
         while who:
@@ -173,7 +166,7 @@ class Rounds:
                 number = phase.matchups or len(models) * (len(models) - 1) // 2
                 picks = policy.choose(state, phase, number, rng)
                 return self._design(crossed_design(picks, elo, field.instructions, models, phase.name), who)
-            number = wanted(self._campaign, phase, self._done(phase, group), look.battles)
+            number = self._campaign.plan.round_size(phase, self._done(phase, group), look.battles)
             picks = policy.choose(state, phase, number, rng)
             # as many as the budgets cover, so that none is left half judged
             count, whose = payable(field, picks, costs, budgets)
@@ -183,14 +176,14 @@ class Rounds:
                 return self._design(battle_design(picks[:count], elo, on, models, phase.name), who)
             who = tuple(name for name in who if all(one.whose != whose for one in budgets[name].accounts))
         self.stopped = f"{whose} covers no further battle"
-        self.short = phase.battles is not None or crosses(phase.policy)
+        self.short = phase.battles is not None or phase.crosses
         return None
 
     def _design(self, design: RoundDesign, who: Sequence[str]) -> RoundDesign | None:
         """A design for some judges, with who is left out of it; None where it has no battle."""
         missing = [name for name in self._field.models if name not in design.models]
         without = tuple(ExcludedModel(name, "no rating by the other judges") for name in missing)
-        everybody = len(who) == len(pair_judges(self._campaign))
+        everybody = len(who) == len(self._campaign.pair_judges)
         return replace(design, left_out=without, judges=() if everybody else tuple(who)) if design.size else None
 
     def _costs(self, names: Sequence[str], asked: NDArray[np.int32]) -> tuple[list[JudgeCost], Mapping[str, float]]:

@@ -25,7 +25,6 @@ from venire.orchestrator.lanes.limits import Gate
 from venire.orchestrator.lanes.live import Lane, LaneClosedError, StoppedError
 from venire.orchestrator.lanes.routes import Route, lane_name, route_name
 from venire.orchestrator.planning.plan import paid_so_far
-from venire.orchestrator.planning.plan_state import pair_judges
 from venire.orchestrator.recording.ending import (
     GRACE_SECONDS,
     CampaignSummary,
@@ -227,7 +226,7 @@ class _Run:
         closed = {lane.settings.identity for lane in self.lanes.values() if lane.closed is not None}
         silent = {number for number, judge in judges.items() if judge.lane.identity in closed}
         unasked = silent | self.out_of_budget.keys()
-        others = {number for number, judge in judges.items() if judge.name in pair_judges(self.campaign)}
+        others = {number for number, judge in judges.items() if judge.name in self.campaign.pair_judges}
         return bool(set(left.tolist()) - unasked) or not others - unasked
 
     async def _round(

@@ -1,11 +1,11 @@
-"""What tokens cost, with a provider's cache and without."""
+"""Campaign records: what tokens cost, with a provider's cache and without, and what follows from what was written."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from venire.arena.campaigns import TokenPrice
+from venire.arena.campaigns import PhaseSettings, PlanSettings, StopSettings, TokenPrice
 
 PLAIN = TokenPrice(1_000_000, 10_000_000)
 CACHING = TokenPrice(1_000_000, 10_000_000, cached=100_000, written=1_250_000)
@@ -43,3 +43,16 @@ def test_no_call_costs_more_than_its_tokens_alone(
 ) -> None:
     price = TokenPrice(given_rate, output, given_rate // 2, written)
     assert price.cost(count, out, cached, wrote) <= price.cost(count, out)
+
+
+def test_a_round_is_no_larger_than_what_is_left_of_its_phase_and_of_the_rule_for_battles() -> None:
+    phase = PhaseSettings("information", battles=250, round=100)
+    assert [PlanSettings((phase,)).round_size(phase, planned) for planned in (0, 100, 200)] == [100, 100, 50]
+    stopping = PlanSettings((phase,), stop=StopSettings(battles=130))
+    assert [stopping.round_size(phase, done, done) for done in (0, 100, 130)] == [100, 30, 1]
+
+
+def test_a_phase_that_needs_to_see_no_verdict_is_planned_at_once() -> None:
+    phase = PhaseSettings("balanced", battles=250, round=100)
+    assert PlanSettings((phase,)).round_size(phase) == 250
+    assert PlanSettings((phase,), stop=StopSettings(half_width=30.0)).round_size(phase) == 100

@@ -13,7 +13,6 @@ from venire.arena.errors import InputError
 from venire.arena.planning import Estimates
 from venire.forecasts.remaining_battles import Ahead, ahead
 from venire.orchestrator.costs.forecast import JudgeForecast
-from venire.orchestrator.planning.plan import judges_pairs
 from venire.orchestrator.policies import POLICIES
 from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.merging import merge_orders
@@ -66,7 +65,7 @@ def plan_widths(session: Session) -> PlanWidths | str | None:
 
     Verdicts so far are the pilot: ratings, ties, flips and what judgments share come from them.
     """
-    if not judges_pairs(session.campaign):
+    if not session.campaign.pair_judges:
         return None
     planned = planned_battles(session.store, session.planned.id)
     if not len(planned.battles):

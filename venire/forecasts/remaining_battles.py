@@ -16,9 +16,7 @@ from venire.arena.campaigns import PhaseSettings
 from venire.arena.errors import InputError
 from venire.arena.planning import Estimates, Pick
 from venire.arena.records import RECORDED
-from venire.orchestrator.planning.first_round import crosses
 from venire.orchestrator.planning.plan_state import Field, state_of
-from venire.orchestrator.planning.rounds import in_rounds
 from venire.orchestrator.policies import POLICIES
 from venire.session import Session
 from venire.storage.plans import plans
@@ -54,7 +52,7 @@ def ahead(session: Session, estimates: Estimates | None, affordable: float | Non
     """
     rounds = session.rounds
     ended = rounds is not None and rounds.stopped is not None and not rounds.short
-    if ended or not in_rounds(session.campaign):
+    if ended or not session.campaign.in_rounds:
         return Ahead(_none(), np.zeros(0))
     planned = session.planned
     models, names = planned.design.models, planned.design.instructions
@@ -98,9 +96,9 @@ def _number(
     session: Session, phase: PhaseSettings, done: int, many: int, affordable: float | None
 ) -> tuple[int | None, str]:
     """Battles that a phase has left to choose, and what says so; None where nobody knows."""
-    if phase.policy == RECORDED or (crosses(phase.policy) and done):
+    if phase.policy == RECORDED or (phase.crosses and done):
         return 0, ""
-    if crosses(phase.policy):
+    if phase.crosses:
         return _AT_MOST, "the plan"
     rule = session.campaign.plan.stop.battles
     ends = [

@@ -25,7 +25,6 @@ from venire.arena.planning import Estimates, Look, ModelLook
 from venire.arena.records import Origin, Shape
 from venire.boards.rate import PLACING, choose_campaign
 from venire.configs.loading import campaign_of
-from venire.judges import PROTOCOLS
 from venire.orchestrator.policies import POLICIES
 from venire.placement.backtest import joined
 from venire.ratings.data.checks import check_level
@@ -137,7 +136,7 @@ def _check(settings: PlaceSettings) -> None:
 
 def _judged_by(settings: PlaceSettings, base: CampaignSettings, name: str) -> CampaignSettings:
     """The board's campaign with the judges that are asked again: those of pairs, or those named."""
-    able = [one for one in base.judges if one.recorded is None and PROTOCOLS[one.protocol].shape is Shape.PAIR]
+    able = [one for one in base.judges if one.recorded is None and one.shape is Shape.PAIR]
     if not able:
         raise InputError(
             f"campaign {name!r} has no judge of pairs that can be asked: its verdicts are on record, or of lists"

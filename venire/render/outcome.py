@@ -15,7 +15,6 @@ from venire.arena.campaigns import CampaignSettings
 from venire.arena.errors import Fault
 from venire.arena.planning import Look
 from venire.orchestrator.lanes.routes import lane_name
-from venire.orchestrator.planning.plan import rates_models
 from venire.orchestrator.recording.ending import CampaignSummary, Ending
 from venire.orchestrator.recording.events import Events, Observer
 from venire.render.interim import format_interim, show_interim
@@ -89,7 +88,7 @@ def show_outcome(session: Session, screen: Console, embedded: Embedded, observer
         out.print(f"partial: {standing.settled:,} of {standing.planned:,} trials are settled")
     if session.asked == "contestant":
         _show_generated(out, session)
-    elif rates_models(session.campaign):
+    elif session.campaign.rates_models:
         show_readability(screen, judged(session.store, session.planned.id))
         _show_board(out, session)
     else:
@@ -106,7 +105,7 @@ def _show_stopped(screen: Console, session: Session, summary: CampaignSummary) -
         return
     whole = summary.ending in (Ending.COMPLETE, Ending.FAILED_STEPS)
     screen.print(f"\n{'complete' if whole else 'stopped'}: {plain(summary.stopped)}")
-    if summary.ending is Ending.COMPLETE and rates_models(session.campaign):
+    if summary.ending is Ending.COMPLETE and session.campaign.rates_models:
         store = shlex.quote(os.path.relpath(session.campaign.store))
         screen.print(f"When not to believe it: venire audit {store}")
 
@@ -202,7 +201,7 @@ def _show_ending(screen: Console, session: Session, summary: CampaignSummary) ->
         screen.print(f"Raise {table} and go on: {again} --amend")
     elif summary.ending is Ending.INTERRUPTED:
         screen.print(f"\ninterrupted: what was answered is on disk; {left}. Go on: {again}")
-        look = "rate" if verb == "run" and rates_models(session.campaign) else "status"
+        look = "rate" if verb == "run" and session.campaign.rates_models else "status"
         screen.print(f"What is settled so far: venire {look} {shlex.quote(os.path.relpath(session.campaign.store))}")
     for lane, why in summary.closed_lanes.items():
         names = [repr(one.name) for one in session.campaign.judges if lane_name(one.lane) == lane]

@@ -11,8 +11,7 @@ from rich.console import Console
 from venire.arena.campaigns import CampaignSettings, PhaseSettings, TokenPrice
 from venire.arena.planning import Steering
 from venire.orchestrator.designs import PlannedCampaign
-from venire.orchestrator.planning.first_round import crosses
-from venire.orchestrator.planning.rounds import Rounds, in_rounds
+from venire.orchestrator.planning.rounds import Rounds
 from venire.orchestrator.policies import POLICIES
 from venire.reports.wording import counted
 from venire.status import stop_rules
@@ -36,7 +35,7 @@ def rounds_of(
 
     Raises InputError for a rule to stop that can never hold.
     """
-    if not in_rounds(campaign):
+    if not campaign.in_rounds:
         return None
     if steering is None:
         from venire.feedback import RatingFeedback  # and scipy, 65 MB that a plan of one round does without
@@ -61,7 +60,7 @@ def show_phases(screen: Console, campaign: CampaignSettings, planned: PlannedCam
 
 
 def _of_phase(phase: PhaseSettings) -> str:
-    if crosses(phase.policy):
+    if phase.crosses:
         return f"{phase.policy}, every matchup on all instructions"
     many = "battles until a rule or the budget ends it" if phase.battles is None else f"{phase.battles:,} battles"
     about = {"mean": "", "boundary": f" about the best {phase.top}", "place": f" about {phase.place}"}[phase.purpose]

@@ -11,11 +11,9 @@ from rich.console import Console
 
 from venire.arena.campaigns import BudgetSettings
 from venire.arena.records import Shape
-from venire.judges import PROTOCOLS
 from venire.orchestrator.costs.long_input import LongForecast
 from venire.orchestrator.designs import Replayed
 from venire.orchestrator.planning.generation import generation
-from venire.orchestrator.planning.plan import judges_pairs
 from venire.render.forecast import forecast_json, show_forecast
 from venire.render.phases import phases_json, show_phases
 from venire.render.status import format_accounts, show_recovered
@@ -42,7 +40,7 @@ def show_plan(screen: Console, session: Session) -> None:
     settings = session.campaign.plan.phases[0]
     screen.print(f"{plain(session.campaign.name)}: {_made_of(session)} = {planned.trials:,} trials")
     possible = len(chosen.models) * (len(chosen.models) - 1) // 2
-    wanted = min(settings.matchups or 0, possible) if judges_pairs(session.campaign) else 0
+    wanted = min(settings.matchups or 0, possible) if session.campaign.pair_judges else 0
     if len(chosen.matchups) < wanted:
         screen.print(f"{settings.matchups} matchups were asked for: coverage = {settings.coverage} allows no more")
     if session.rounds is not None:
@@ -80,9 +78,7 @@ def _made_of(session: Session) -> str:
     """What is shown how often, for each kind of protocol that the campaign's judges have."""
     chosen, settings = session.planned.design, session.campaign.plan
     judges = Counter(
-        (PROTOCOLS[one.protocol].shape, one.repeats or settings.repeats)
-        for one in session.campaign.judges
-        if one.recorded is None
+        (one.shape, one.repeats or settings.repeats) for one in session.campaign.judges if one.recorded is None
     )
     many, models = f"{len(chosen.instructions):,} instructions", f"{len(chosen.models)} models"
     told = {
@@ -105,7 +101,7 @@ def _made_of(session: Session) -> str:
 def _too_few(session: Session) -> Iterator[str]:
     """What so few instructions cannot tell, said before anything is paid."""
     many, stop = len(session.planned.design.instructions), session.campaign.plan.stop
-    if not judges_pairs(session.campaign):
+    if not session.campaign.pair_judges:
         return
     if many == 1:
         yield (

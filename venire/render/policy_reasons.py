@@ -15,7 +15,7 @@ from venire.arena.planning import JudgeHabit
 from venire.arena.records import Matchup
 from venire.forecasts.intervals import PlanWidths
 from venire.orchestrator.designs import PlannedRound, RoundDesign
-from venire.orchestrator.planning.plan_state import Field, pair_judges
+from venire.orchestrator.planning.plan_state import Field
 from venire.ratings.data.scale import POINTS_PER_LOGIT
 from venire.ratings.design.optimal_design import optimal_design
 from venire.render.screen import tabulate
@@ -75,7 +75,7 @@ def reasons(session: Session, most: int = _FIRST) -> list[Reason]:
 def _reasons(session: Session) -> Iterator[Reason]:
     planned = session.planned
     models, instructions = planned.design.models, planned.design.instructions
-    if not pair_judges(session.campaign):
+    if not session.campaign.pair_judges:
         return
     answers = plans.catalogue(session.store, models)
     field = Field(session.store, session.campaign, models, instructions, answers, {}, session.prices)

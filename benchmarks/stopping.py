@@ -28,6 +28,7 @@ from scipy.stats import beta
 from venire.arena.battles import Battles
 from venire.arena.campaigns import PhaseSettings, StopSettings
 from venire.arena.planning import Look, PlanState
+from venire.arena.scale import LOGITS_PER_POINT
 from venire.feedback import RatingFeedback
 from venire.orchestrator.policies import POLICIES
 from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
@@ -37,7 +38,6 @@ FIELD = (815.2, 841.6, 864.1, 898.1, 907.5, 922.2, 926.3, 942.8, 953.0, 960.0, 1
          1087.4, 1123.2, 1159.5, 1178.4, 1228.6)  # fmt: skip
 """The field of the simulated figures in `profiles.json`, Elo points by people's votes."""
 
-LOG_ODDS = math.log(10.0) / 400.0
 LENGTH_SD = 0.347
 """Deviation of a reply's log length about what its instruction asks for, as in the same figures."""
 
@@ -82,7 +82,7 @@ def drawn(profile: Profile, rng: np.random.Generator, gap: Vector, ell: Vector) 
     The formula of `simulation.judge.simulate` for battles that are judged once each, all at a time.
     """
     size = len(gap)
-    mean = profile.slope * gap * LOG_ODDS + profile.length * np.clip(ell, -2.0, 2.0)
+    mean = profile.slope * gap * LOGITS_PER_POINT + profile.length * np.clip(ell, -2.0, 2.0)
     taste = profile.sigma_item * rng.standard_normal(size)
     pull = profile.position + profile.sigma_position * rng.standard_normal(size)
     tied = rng.random(size) < profile.item_tie
@@ -106,7 +106,7 @@ def expected(profile: Profile, gap: float) -> float:
     noise, share = spread * nodes, share / share.sum()
     total = 0.0
     for side in (1.0, -1.0):
-        z = side * profile.slope * gap * LOG_ODDS + profile.position + noise
+        z = side * profile.slope * gap * LOGITS_PER_POINT + profile.position + noise
         above = 1.0 / (1.0 + np.exp(-np.clip((z - profile.tie_band) / profile.temperature, -700, 700)))
         below = 1.0 / (1.0 + np.exp(np.clip((z + profile.tie_band) / profile.temperature, -700, 700)))
         y = 0.5 + 0.5 * side * float(share @ (above - below))

@@ -13,9 +13,9 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings.data.distributions import student
 from venire.ratings.data.judgments import Judgments
-from venire.ratings.data.scale import POINTS_PER_LOGIT
 from venire.ratings.design.beliefs import belief
 from venire.ratings.design.design_effect import DEFAULT_EFFECT, design_effect
 from venire.ratings.design.expected_widths import expected_widths

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from venire.arena.scale import to_elo, to_logits
 from venire.ratings.agreement.agreement import Agreement, agreement
 from venire.ratings.agreement.calibration import Calibration, calibration
 from venire.ratings.agreement.coefficient import Coefficient
@@ -21,7 +22,6 @@ from venire.ratings.data.merging import Judgments, Merge, merge_orders
 from venire.ratings.data.order import Order, Votes, votes
 from venire.ratings.data.own_models import model_of_judge, own_models
 from venire.ratings.data.result import Ratings
-from venire.ratings.data.scale import to_elo, to_logits
 from venire.ratings.data.style import STYLE_NAMES, Style, same_family, style, style_covariates
 from venire.ratings.data.targets import hard, soft
 from venire.ratings.design.placement import Placement, place_model

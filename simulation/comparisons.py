@@ -36,6 +36,7 @@ from functools import lru_cache
 from math import exp, log, sqrt
 from typing import NamedTuple
 
+from venire.arena.scale import LOGITS_PER_POINT
 from venire.judges.protocols.criteria import CRITERIA
 from venire.judges.showing import labels
 from venire.simulation.answer_key import AnswerKey, Known
@@ -43,7 +44,6 @@ from venire.simulation.chat_replies import UNREADABLE, JudgeReply, Logprobs, ans
 from venire.simulation.chat_requests import Ask, Asked
 from venire.simulation.injections import shown_texts, swayed
 from venire.simulation.judge import (
-    LOG_ODDS_PER_ELO,
     Profile,
     Side,
     SimulatedVerdict,
@@ -284,7 +284,7 @@ def utility(
     pull = profile.position + profile.sigma_position * normal(seed, "list pull", profile.name, known.instruction_id)
     drawn = uniform(seed, "list sample", *item, place, repeat)
     return (
-        profile.slope * known.elo * LOG_ODDS_PER_ELO
+        profile.slope * known.elo * LOGITS_PER_POINT
         + profile.length * log(max(20, chars))
         + profile.self_preference * own
         + profile.sigma_item / sqrt(2) * taste

@@ -20,10 +20,11 @@ import re
 from math import exp, log
 
 from venire.arena.keys import text_digest
+from venire.arena.scale import ELO_MEAN, LOGITS_PER_POINT
 from venire.simulation.answer_key import AnswerKey, Known
 from venire.simulation.chat_replies import UNREADABLE, JudgeReply, answered, spoken
 from venire.simulation.chat_requests import Ask, Asked
-from venire.simulation.judge import LOG_ODDS_PER_ELO, Profile, normal_of, parse_model, uniform, uniform_of
+from venire.simulation.judge import Profile, normal_of, parse_model, uniform, uniform_of
 
 __all__ = ["echoes", "grade", "graded", "margin", "seen", "shown", "tell_echo"]
 
@@ -63,7 +64,7 @@ def margin(known: Known) -> float | None:
     if uniform_of(f"attempt|{answer}") < _UNATTEMPTED:
         return None
     drawn = uniform_of(f"answer|{answer}")
-    ability = (known.elo - 1000) * LOG_ODDS_PER_ELO
+    ability = (known.elo - ELO_MEAN) * LOGITS_PER_POINT
     return ability + 1.5 * normal_of(f"difficulty|{known.instruction_id}") + log(drawn / (1 - drawn))
 
 

@@ -19,9 +19,9 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from venire.arena.errors import InputError
+from venire.arena.scale import LOGITS_PER_POINT
 
 __all__ = [
-    "LOG_ODDS_PER_ELO",
     "OBEYING",
     "Profile",
     "Side",
@@ -40,7 +40,6 @@ __all__ = [
 
 Side = Literal["first", "second", "tie"]
 
-LOG_ODDS_PER_ELO = log(10) / 400
 _MODEL = re.compile(r"simulated/([^@/]+)@(0|[1-9][0-9]*)")
 OBEYING = MappingProxyType({"obedient": "gpt-4-0613", "gullible": "gpt-4-0613"})
 """Judges that obey what a prompt tells them (`simulation.injections`), each with the profile that it has otherwise."""
@@ -185,7 +184,7 @@ def simulate(
     item = f"{profile.name}|{instruction_id}|{a}|{b}"
     once = f"{item}|{s}|{repeat}"
     ell = min(2.0, max(-2.0, log(max(20, chars_first) / max(20, chars_second))))
-    mean = profile.slope * gap * LOG_ODDS_PER_ELO + profile.length * ell + profile.self_preference * own
+    mean = profile.slope * gap * LOGITS_PER_POINT + profile.length * ell + profile.self_preference * own
     taste, pull, tied = _of_battle(profile, seed, item, f"{instruction_id}|{a}|{b}")
     order = profile.sigma_order * normal_of(f"{seed}|order|{item}|{s}")
     z = mean + (s * (taste + order) + pull) + profile.temperature * _logistic(f"{seed}|sample|{once}")

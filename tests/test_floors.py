@@ -188,7 +188,7 @@ def test_packages_of_a_room_have_an_order(room: str) -> None:
 
 
 def test_an_import_against_the_order_of_packages_is_seen() -> None:
-    below = "from venire.ratings.data.scale import ELO_MEAN"
+    below = "from venire.ratings.data.result import Ratings"
     assert climbs("ratings", {"ratings/voting/kemeny.py": below}) == []
     for line in ("from venire.ratings.agreement.kappa import kappa", "from venire.ratings import bradley_terry"):
         assert len(climbs("ratings", {"ratings/voting/kemeny.py": line})) == 1
@@ -209,10 +209,10 @@ PLANTED = [
     ("storage/store/store.py", "from venire.ratings import scale"),
     ("storage/store/store.py", "async def write() -> None: ..."),
     ("storage/store/store.py", "import tenacity"),
-    ("ratings/data/scale.py", "from venire.storage.store.store import Store"),
-    ("ratings/data/scale.py", "def f() -> None:\n    import duckdb"),
-    ("ratings/data/scale.py", "from scipy.stats import norm"),
-    ("ratings/data/scale.py", "from scipy import optimize"),
+    ("ratings/data/result.py", "from venire.storage.store.store import Store"),
+    ("ratings/data/result.py", "def f() -> None:\n    import duckdb"),
+    ("ratings/data/result.py", "from scipy.stats import norm"),
+    ("ratings/data/result.py", "from scipy import optimize"),
     ("judges/providers/litellm.py", "import litellm"),
     ("orchestrator/planning/plan.py", "from venire.ratings import bradley_terry"),
     ("orchestrator/planning/plan.py", "from venire.reports import board"),

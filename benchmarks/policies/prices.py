@@ -15,6 +15,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from venire.arena.scale import ELO_MEAN, LOGITS_PER_POINT
+
 sys.path.insert(0, str(Path(__file__).parent.parent / "placing"))
 from field import Field, nano_dollars, read_field
 
@@ -81,7 +83,7 @@ def run(field: Field, row: str, profile: str, phase: PhaseSettings, seed: int, *
         asked = np.vstack([state.asked, rows[:bought]]).astype(np.int32)
         if bought < _ROUND:
             return told, len(asked)
-        logits = (rated(told, field.models) - 1000.0) * np.log(10.0) / 400.0
+        logits = (rated(told, field.models) - ELO_MEAN) * LOGITS_PER_POINT
         habits = tuple(planning_habits(told, field.models, logits).values())
         state = replace(state, asked=asked, logits=logits, se=np.full(len(logits), 0.2), judges=habits)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -12,6 +11,7 @@ from world import ELO, MODELS, Truth, Vector, World
 
 from venire.arena.campaigns import PhaseSettings, StopSettings
 from venire.arena.planning import PlanState
+from venire.arena.scale import POINTS_PER_LOGIT
 from venire.feedback import RatingFeedback
 from venire.orchestrator.policies import POLICIES
 from venire.ratings.design.optimal_design import OptimalDesign, optimal_design
@@ -24,7 +24,6 @@ __all__ = ["Seen", "Task", "limit", "run"]
 _TEXTS = 400
 _WEAK = 0.01
 """Ridge of the final fit: enough for a model that lost everything."""
-_ELO_PER_LOGIT = 400 / math.log(10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +67,7 @@ def run(profile: str, seed: int, policy: str, task: Task, truth: Truth, best: Op
             picks = POLICIES[policy].choose(learn(), task.phase(policy), number, rng)
             world.ask(picks)
     off = _error(world, truth, task, best)
-    return Seen(best.efficiency(world.counts()), off / truth.slope**2 * _ELO_PER_LOGIT**2)
+    return Seen(best.efficiency(world.counts()), off / truth.slope**2 * POINTS_PER_LOGIT**2)
 
 
 def _cross(world: World, policy: str, task: Task, rng: np.random.Generator) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
 from venire.arena.planning import JudgeHabit, Pick, PlanState
+from venire.arena.scale import LOGITS_PER_POINT
 from venire.ratings.judges.planning_habits import planning_habits
 from venire.simulation.judge import Profile, load_profiles, simulate
 
@@ -20,7 +20,7 @@ ELO = (815.2, 841.6, 864.1, 898.1, 907.5, 922.2, 926.3, 942.8, 953.0, 960.0)
 ELO += (1007.3, 1015.5, 1046.0, 1052.4, 1071.0, 1087.4, 1123.2, 1159.5, 1178.4, 1228.6)
 """Twenty recorded systems by people's votes; the field that the profiles were checked on."""
 
-_LOGITS = np.array(ELO) * math.log(10) / 400
+_LOGITS = np.array(ELO) * LOGITS_PER_POINT
 MODELS = tuple(f"m{n:02}" for n in range(len(ELO)))
 _ORDERS = (False, True)
 

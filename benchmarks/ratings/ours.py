@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from venire.arena.scale import POINTS_PER_LOGIT
+
 sys.path.insert(0, str(Path(__file__).parent / "peers"))
 from common import Battles, Call, drive
 
 from venire.ratings.data.comparisons import comparisons
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 
-_POINTS = 400.0 / np.log(10.0)
 Values = NDArray[np.float64]
 
 
@@ -114,7 +115,7 @@ def held_out(battles: Battles) -> Call:
 
     def call() -> Any:
         data = comparisons(a, b, y, models=battles.models)
-        return leave_one_out(data, score, human, replicates=replicates).judge["soft"].elo / _POINTS
+        return leave_one_out(data, score, human, replicates=replicates).judge["soft"].elo / POINTS_PER_LOGIT
 
     return call
 

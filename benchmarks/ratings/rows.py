@@ -17,9 +17,10 @@ from lines import Line
 from numpy.typing import NDArray
 from running import HERE, Failed, Missing, Run, last_words, run
 
+from venire.arena.scale import POINTS_PER_LOGIT
+
 __all__ = ["ROWS", "Bench"]
 
-_POINTS = 400.0 / np.log(10.0)
 _REPLICATES = 1000
 _VERDICTS = (
     "update verdict set label = case when hash(trial) % 10 < 6 then 1 when hash(trial) % 10 < 7 then 0 else -1 end"
@@ -61,7 +62,7 @@ def _sized(bench: Bench, rows: float, models: int) -> str:
 
 def _apart(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
     """Largest difference of two sets of ratings in Elo points, both with mean 0."""
-    return float(_POINTS * np.abs((one - one.mean()) - (other - other.mean())).max())
+    return float(POINTS_PER_LOGIT * np.abs((one - one.mean()) - (other - other.mean())).max())
 
 
 def _beside(

@@ -11,8 +11,9 @@ import numpy as np
 from measuring_judges import Rows
 from numpy.typing import NDArray
 from rating_models import Drawing, chart
-from simulated import POINTS, all_pairs, battles_of_judges, instructed, sigma
+from simulated import all_pairs, battles_of_judges, instructed, sigma
 
+from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings import (
     Comparisons,
     Ratings,
@@ -202,7 +203,7 @@ def shortened() -> Drawing:
         full = ballots(None, question, [f"model {code}" for code in order.ravel()], place + 1.0)
         for best, name in square:
             found = methods[name](truncated(full, best))
-            square[best, name] += float(np.mean((POINTS * (found.logits - truth)) ** 2)) / runs
+            square[best, name] += float(np.mean((POINTS_PER_LOGIT * (found.logits - truth)) ** 2)) / runs
     rows: Rows = [{"best": best, "method": name, "error": total**0.5} for (best, name), total in square.items()]
     return (
         chart(rows)
@@ -228,7 +229,7 @@ def favour() -> Drawing:
     for words, (sharp, own) in plans.items():
         slope = np.array([sharp, 1.0, 1.0, 1.0, 1.0])
         for _ in range(25):
-            drawn = battles_of_judges(slope, np.zeros(size), np.zeros(size), POINTS * strength, 40, rng)
+            drawn = battles_of_judges(slope, np.zeros(size), np.zeros(size), POINTS_PER_LOGIT * strength, 40, rng)
             logit = slope[drawn.judge] * (strength[drawn.model_a] - strength[drawn.model_b])
             logit += own * (drawn.judge == 0) * ((drawn.model_a == 0) * 1.0 - (drawn.model_b == 0))
             won = rng.random(len(logit)) < sigma(logit)

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import altair as alt
 import numpy as np
 from rating_models import Drawing, chart
-from simulated import POINTS, all_pairs, battles_of_judges, sigma
+from simulated import all_pairs, battles_of_judges, sigma
 
+from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings import (
     cohen_kappa,
     comparisons,
@@ -82,7 +83,7 @@ def ceiling() -> Drawing:
     slope = np.linspace(0.0, 4.0, 81)
     rows: Rows = []
     for gap in (50, 100, 200, 350, 700):
-        p = sigma(slope * gap / POINTS)
+        p = sigma(slope * gap / POINTS_PER_LOGIT)
         rows += [{"slope": x, "gap": f"{gap}", "c": y} for x, y in zip(slope, 1.0 - 4.0 * p * (1.0 - p), strict=True)]
     return (
         chart(rows)

@@ -7,8 +7,9 @@ from typing import Any
 
 import altair as alt
 import numpy as np
-from simulated import POINTS, all_pairs, instructed, sigma
+from simulated import all_pairs, instructed, sigma
 
+from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings import (
     Ratings,
     any_time_radius,
@@ -43,7 +44,7 @@ def recovery() -> Drawing:
     truth = np.linspace(-1.5, 1.5, 15)
     fitted = bradley_terry(instructed(truth, 20, np.random.default_rng(1)))
     lo, hi = fitted.interval()
-    planted = 1000 + POINTS * truth
+    planted = 1000 + POINTS_PER_LOGIT * truth
     rows = [
         {"planted": x, "fitted": y, "lo": low, "hi": high}
         for x, y, low, high in zip(planted, fitted.elo, lo, hi, strict=True)
@@ -153,12 +154,12 @@ def ties() -> Drawing:
     p, q = sigma(at - np.log(kappa)), sigma(-at - np.log(kappa))
     curves = {"Rao-Kupper": 1.0 - p - q, "Davidson": nu / (nu + 2.0 * np.cosh(at / 2.0))}
     lines = [
-        {"gap": POINTS * x, "p": y, "model": name}
+        {"gap": POINTS_PER_LOGIT * x, "p": y, "model": name}
         for name, curve in curves.items()
         for x, y in zip(at, curve, strict=True)
     ]
     step = np.abs(gap).round(6)
-    seen = [{"gap": POINTS * one, "p": float(tie[step == one].mean())} for one in np.unique(step)]
+    seen = [{"gap": POINTS_PER_LOGIT * one, "p": float(tie[step == one].mean())} for one in np.unique(step)]
     x = alt.X("gap:Q", title="gap, Elo points")
     y = alt.Y("p:Q", title="share of ties")
     line = chart(lines).mark_line().encode(x, y, alt.Color("model:N", title="model"))
@@ -200,7 +201,7 @@ def orders() -> Drawing:
     truth = np.linspace(-0.8, 0.8, 8)
     data = instructed(truth, 40, np.random.default_rng(7))
     rows = [{"k": k, "sd": float(online_elo(data, k=k).sd.mean())} for k in (1, 2, 4, 8, 16, 32, 64)]
-    error = POINTS * float(bradley_terry(data).se.mean())
+    error = POINTS_PER_LOGIT * float(bradley_terry(data).se.mean())
     line = chart(rows).encode(
         alt.X("k:Q", title="K, Elo points", scale=alt.Scale(type="log", base=2)),
         alt.Y("sd:Q", title="scatter of one order, Elo points"),
@@ -225,7 +226,7 @@ def sequences() -> Drawing:
         for run in range(SEQUENCES):
             data = instructed(truth, instructions, rng)
             for name, method in methods.items():
-                square[name] += float(np.mean((POINTS * (method(data, run).logits - truth)) ** 2)) / SEQUENCES
+                square[name] += float(np.mean((POINTS_PER_LOGIT * (method(data, run).logits - truth)) ** 2)) / SEQUENCES
         rows += [{"n": 30 * instructions, "method": name, "error": total**0.5} for name, total in square.items()]
     return (
         chart(rows)
@@ -251,12 +252,15 @@ def rates() -> Drawing:
         "Bradley-Terry": bradley_terry(data),
     }
     rows = [
-        {"planted": 1000 + POINTS * strength, "elo": elo, "method": name}
+        {"planted": 1000 + POINTS_PER_LOGIT * strength, "elo": elo, "method": name}
         for name, ratings in found.items()
         for strength, elo in zip(truth, ratings.elo, strict=True)
     ]
     x, y = alt.X("planted:Q", title="planted Elo"), alt.Y("elo:Q", title="Elo by method")
-    ends = [{"planted": end, "elo": end} for end in (1000 + POINTS * truth[0], 1000 + POINTS * truth[-1])]
+    ends = [
+        {"planted": end, "elo": end}
+        for end in (1000 + POINTS_PER_LOGIT * truth[0], 1000 + POINTS_PER_LOGIT * truth[-1])
+    ]
     line = chart(ends).mark_line(color="#999", strokeDash=[4, 4])
     zoom = alt.Scale(zero=False)
     return line.encode(x.scale(zoom), y.scale(zoom)) + chart(rows).mark_line(point=True).encode(

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
+from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings import Comparisons, comparisons
 
-__all__ = ["POINTS", "all_pairs", "battles_of_judges", "instructed", "sigma"]
+__all__ = ["all_pairs", "battles_of_judges", "instructed", "sigma"]
 
-POINTS = 400.0 / np.log(10.0)
-"""Elo points of one unit of log odds."""
 
 Vector = NDArray[np.float64]
 
@@ -48,7 +47,7 @@ def battles_of_judges(
     """
     a, b = all_pairs(len(elo))
     judge, pair, instruction, swapped = (axis.ravel() for axis in np.indices((len(slope), len(a), instructions, 2)))
-    gap = (elo[a] - elo[b])[pair] / POINTS
+    gap = (elo[a] - elo[b])[pair] / POINTS_PER_LOGIT
     place = np.where(swapped == 1, -1.0, 1.0)
     won = rng.random(len(gap)) < sigma(slope[judge] * gap + pull[judge] * place)
     label = np.where(rng.random(len(gap)) < ties[judge], 0, np.where(won, 1, -1))

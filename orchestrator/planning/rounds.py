@@ -18,6 +18,7 @@ from venire.arena.battles import Battles
 from venire.arena.campaigns import CampaignSettings, PhaseSettings, TokenPrice
 from venire.arena.planning import Estimates, Look, Steering
 from venire.arena.records import RECORDED
+from venire.arena.scale import POINTS_PER_LOGIT
 from venire.orchestrator.costs.budget import BudgetView
 from venire.orchestrator.costs.call_cost import Asked, JudgeCost, affordable, learnt
 from venire.orchestrator.designs import ExcludedModel, PlannedCampaign, RoundDesign, battle_design, crossed_design
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Rounds"]
 
-_POINTS = 400.0 / math.log(10.0)
 """Elo points of a logit."""
 
 
@@ -226,7 +226,7 @@ def _able(
 def _as_elo(estimates: Estimates) -> dict[str, float]:
     """Ratings in Elo points, of the models that have one."""
     told = zip(estimates.models, estimates.logits.tolist(), strict=True)
-    return {name: _POINTS * logit for name, logit in told if math.isfinite(logit)}
+    return {name: POINTS_PER_LOGIT * logit for name, logit in told if math.isfinite(logit)}
 
 
 def _without(battles: Battles, judges: Collection[str]) -> Battles:

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from venire.arena.campaigns import PhaseSettings
 from venire.arena.planning import Pick, PlanState, Policy
+from venire.arena.scale import LOGITS_PER_POINT
 from venire.orchestrator.policies.balancing import Evenness, parts
 from venire.orchestrator.policies.candidates import Candidates
 from venire.orchestrator.policies.information_gain import (
-    LOGITS_PER_ELO,
     OPPONENT_SD,
     PRIOR,
     Knowledge,
@@ -101,7 +101,7 @@ def near_tie(state: PlanState, phase: PhaseSettings, number: int, rng: np.random
         return balanced(state, phase, number, rng)
     everything = Candidates(state)
     models, logits = everything.models, starting_logits(state, everything.models)
-    gaps = np.abs(logits[:, None] - logits[None, :]) / LOGITS_PER_ELO
+    gaps = np.abs(logits[:, None] - logits[None, :]) / LOGITS_PER_POINT
     pairs = [(float(gaps[a, b]), a, b) for a, b in combinations(range(len(models)), 2)]
     ranked = [Pick(models[a], models[b], gain=apart) for apart, a, b in sorted(pairs)]
     among = np.zeros(gaps.shape, dtype=np.bool_)

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from venire.arena.campaigns import PhaseSettings
 from venire.arena.errors import InputError
 from venire.arena.planning import JudgeHabit, PlanState
+from venire.arena.scale import LOGITS_PER_POINT
 
 __all__ = [
-    "LOGITS_PER_ELO",
     "OPPONENT_SD",
     "PRIOR",
     "Knowledge",
@@ -33,7 +33,6 @@ OPPONENT_SD = 0.2
 """Logits: how far a rating that is held may be off for one pair of models. A model that is placed by its nearest
 opponent alone inherits all of that; docs/design/placing.md has what one, several and all opponents come to."""
 _DRAWS = 256
-LOGITS_PER_ELO = np.log(10.0) / 400.0
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -47,7 +46,7 @@ def starting_logits(state: PlanState, models: Sequence[str]) -> Vector:
     place = {name: n for n, name in enumerate(state.models)}
     order = [place[name] for name in models]
     seen = np.full(len(order), np.nan) if state.logits is None else np.asarray(state.logits, dtype=np.float64)[order]
-    reference = np.array([state.elo.get(name, np.nan) for name in models]) * LOGITS_PER_ELO
+    reference = np.array([state.elo.get(name, np.nan) for name in models]) * LOGITS_PER_POINT
     ends = seen[np.isfinite(seen)] if np.isfinite(seen).any() else np.zeros(1)
     seen = np.nan_to_num(seen, nan=np.nan, posinf=ends.max() + 1.0, neginf=ends.min() - 1.0)
     both = np.isfinite(seen) & np.isfinite(reference)

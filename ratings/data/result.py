@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.data.checks import check_level
 from venire.ratings.data.distributions import student
-from venire.ratings.data.scale import ELO_MEAN, POINTS_PER_LOGIT
 
 __all__ = ["Ratings"]
 

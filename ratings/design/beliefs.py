@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from venire.arena.scale import to_logits
 from venire.ratings.data.judgments import Judgments
-from venire.ratings.data.scale import to_logits
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 
 __all__ = ["SLOPE", "SLOPE_SD", "Belief", "belief"]

@@ -17,9 +17,9 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from venire.arena.errors import InputError
+from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings.data.checks import check_level
 from venire.ratings.data.distributions import student
-from venire.ratings.data.scale import POINTS_PER_LOGIT
 from venire.ratings.design.design_effect import DEFAULT_EFFECT, DesignEffect
 from venire.ratings.pairwise.information import inverse_laplacian
 

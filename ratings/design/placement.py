@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from venire.arena.errors import InputError
+from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.data.checks import check_level
 from venire.ratings.data.clusters import grouped, products
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.distributions import student
 from venire.ratings.data.result import Ratings
-from venire.ratings.data.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.inference.any_time import MIN_CLUSTERS, any_time_interval
 from venire.ratings.inference.contrasts import difference
 from venire.ratings.inference.ranking import RankInterval, rank_interval

@@ -21,13 +21,13 @@ from venire.arena.battles import Battles
 from venire.arena.campaigns import StopSettings
 from venire.arena.errors import InputError
 from venire.arena.planning import Look, ModelLook
+from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.data.checks import check_level
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.distributions import student
 from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.merging import combine, merge_orders
 from venire.ratings.data.result import Ratings
-from venire.ratings.data.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.inference.any_time import MIN_CLUSTERS, PAIR_SCALE, any_time_interval, stopping_half_width
 from venire.ratings.inference.spread import spread
 from venire.ratings.pairwise.apart import among

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from venire.arena.errors import InputError
+from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings.data.clusters import grouped
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.distributions import student
 from venire.ratings.data.result import Ratings
-from venire.ratings.data.scale import POINTS_PER_LOGIT
 from venire.ratings.pairwise.apart import among
 from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
 from venire.ratings.pairwise.existence import groups_of

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
+from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.data.scale import POINTS_PER_LOGIT
 from venire.ratings.diagnostics.influence import Effects, effects, rated_together
 from venire.ratings.pairwise.bradley_terry import SeparatedError, bradley_terry_wins
 from venire.ratings.pairwise.wins import win_counts

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
+from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings.data.checks import check_level
 from venire.ratings.data.distributions import student
 from venire.ratings.data.result import Ratings
-from venire.ratings.data.scale import POINTS_PER_LOGIT
 from venire.ratings.inference.contrasts import difference
 from venire.ratings.inference.spread import spread
 

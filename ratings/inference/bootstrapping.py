@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from venire.arena.errors import InputError
+from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.data.checks import check_draws, check_level
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.data.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.inference.poisson import poisson_counts
 from venire.ratings.inference.refitting import Refits, refits
 from venire.ratings.pairwise.covariance import rated_rows

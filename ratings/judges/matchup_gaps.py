@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
-from venire.ratings.data.scale import POINTS_PER_LOGIT
+from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings.judges.matchup_shares import Coded, MatchupShares
 from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
 from venire.ratings.pairwise.existence import strong_groups

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
+from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
-from venire.ratings.data.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.pairwise.covariance import Errors, bradley_terry_covariance
 from venire.ratings.pairwise.existence import SeparatedError, groups_of, weak_components
 from venire.ratings.pairwise.solvers import Maximum, NotConvergedError, climb, curve_of

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
+from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
-from venire.ratings.data.scale import POINTS_PER_LOGIT
 from venire.ratings.pairwise.shuffles import by_name, orders, single_battles
 
 __all__ = ["OnlineElo", "Order", "online_elo"]

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
+from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.data.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.inference.exchangeability import shortage
 from venire.ratings.soft_elo.beta import HumanTies
 from venire.ratings.soft_elo.conformal import Calibrated, Conformal, Scale, conformal_rank

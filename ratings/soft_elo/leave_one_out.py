@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
+from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.data.checks import check_seed
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.correlations import spearman
-from venire.ratings.data.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.soft_elo.beta import HumanTies
 from venire.ratings.soft_elo.holding_out import Field, Own, field_of, islands
 from venire.ratings.soft_elo.soft_elo import RIDGE

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
+from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.merging import merge_orders, select
 from venire.ratings.data.result import Ratings
-from venire.ratings.data.scale import POINTS_PER_LOGIT
 from venire.ratings.diagnostics.coverage_of_pairs import PairCoverage, pair_coverage
 from venire.ratings.diagnostics.tie_sensitivity import TieRule, tie_sensitivity
 from venire.ratings.diagnostics.volatility import rating_path, volatility

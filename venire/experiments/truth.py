@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import log, sqrt
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.records import Shape
+from venire.arena.scale import LOGITS_PER_POINT
 from venire.experiments.contestants import Field
 from venire.judges import PROTOCOLS
 from venire.ratings.data.distributions import norm
@@ -54,7 +55,7 @@ def shares(habit: Habit, gaps: NDArray[np.float64], log_ratios: NDArray[np.float
     points = (np.arange(_POINTS) + 0.5) / _POINTS
     drawn = one.temperature * np.log(points / (1.0 - points))
     spread = sqrt(one.sigma_item**2 + one.sigma_order**2 + one.sigma_position**2)
-    mean = one.slope * gaps[:, None] * log(10.0) / 400.0 + one.length * np.clip(log_ratios, -_CLIP, _CLIP)
+    mean = one.slope * gaps[:, None] * LOGITS_PER_POINT + one.length * np.clip(log_ratios, -_CLIP, _CLIP)
     found = np.zeros(mean.shape)
     for pull in (one.position, -one.position):
         for noise in drawn.tolist():

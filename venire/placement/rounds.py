@@ -23,6 +23,7 @@ from venire.arena.campaigns import (
 from venire.arena.errors import InputError
 from venire.arena.planning import Estimates, Look, ModelLook
 from venire.arena.records import Origin, Shape
+from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.boards.rate import PLACING, choose_campaign
 from venire.configs.loading import campaign_of
 from venire.orchestrator.policies import POLICIES
@@ -32,7 +33,6 @@ from venire.ratings.data.distributions import student
 from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.merging import merge_orders, select
 from venire.ratings.data.result import Ratings
-from venire.ratings.data.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.design.placement import fit_board, place_among
 from venire.ratings.inference.any_time import MIN_CLUSTERS, any_time_interval
 from venire.ratings.judges.planning_habits import planning_habits

@@ -13,10 +13,10 @@ from rich.console import Console
 from venire.arena.errors import InputError
 from venire.arena.planning import JudgeHabit
 from venire.arena.records import Matchup
+from venire.arena.scale import POINTS_PER_LOGIT
 from venire.forecasts.intervals import PlanWidths
 from venire.orchestrator.designs import PlannedRound, RoundDesign
 from venire.orchestrator.planning.plan_state import Field
-from venire.ratings.data.scale import POINTS_PER_LOGIT
 from venire.ratings.design.optimal_design import optimal_design
 from venire.render.screen import tabulate
 from venire.session import Session

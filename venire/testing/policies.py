@@ -8,13 +8,14 @@ import numpy as np
 
 from venire.arena.campaigns import PhaseSettings
 from venire.arena.planning import Estimates, JudgeHabit, Pick, PlanState
+from venire.arena.scale import ELO_MEAN, LOGITS_PER_POINT
 from venire.orchestrator.policies import POLICIES
 
 __all__ = ["check_policy"]
 
 _MODELS = tuple(f"m{n}" for n in range(8))
 _INSTRUCTIONS = tuple(f"i{n}" for n in range(12))
-_ELO = {model: 1000.0 + 60 * n for n, model in enumerate(_MODELS)}
+_ELO = {model: ELO_MEAN + 60 * n for n, model in enumerate(_MODELS)}
 
 
 def check_policy(name: str) -> None:
@@ -73,7 +74,7 @@ def _states(crossed: bool) -> list[PlanState]:
     if crossed:
         return [new]
     asked = np.array([(a, b, (a + b) % 12) for a, b in combinations(range(8), 2)], np.int32)
-    logits = np.array([_ELO[model] for model in _MODELS]) * np.log(10) / 400
+    logits = np.array([_ELO[model] for model in _MODELS]) * LOGITS_PER_POINT
     known = Estimates(_MODELS, logits - logits.mean(), np.linspace(0.2, 0.6, 8))
     some = PlanState(
         _MODELS,

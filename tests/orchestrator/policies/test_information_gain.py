@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from venire.arena.campaigns import PhaseSettings
 from venire.arena.planning import JudgeHabit, PlanState
+from venire.arena.scale import LOGITS_PER_POINT
 from venire.orchestrator.policies.information_gain import (
-    LOGITS_PER_ELO,
     Knowledge,
     covariance_after,
     information_of_pairs,
@@ -133,10 +133,10 @@ def start(logits: list[float] | None, elo: dict[str, float]) -> list[float]:
 
 def test_what_verdicts_say_comes_first_then_the_reference_on_their_scale_then_the_mean() -> None:
     elo = {"a": 1000.0, "b": 1100.0, "c": 1300.0}
-    step = 100.0 * LOGITS_PER_ELO
+    step = 100.0 * LOGITS_PER_POINT
     assert start([5.0, 6.0, math.nan, math.nan], elo)[:2] == [5.0, 6.0]
-    shift = 5.5 - (1050.0 * LOGITS_PER_ELO)
-    third = 1300.0 * LOGITS_PER_ELO + shift
+    shift = 5.5 - (1050.0 * LOGITS_PER_POINT)
+    third = 1300.0 * LOGITS_PER_POINT + shift
     assert start([5.0, 6.0, math.nan, math.nan], elo)[2:] == pytest.approx([third, (11.0 + third) / 3])
     assert np.diff(start(None, elo)) == pytest.approx([step, 2 * step, -4 * step / 3 - step / 3])
     assert start([math.nan] * 4, {}) == [0.0] * 4

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from venire.arena.scale import to_logits
 from venire.ratings.data.judgments import Judgments
-from venire.ratings.data.scale import to_logits
 from venire.ratings.design.beliefs import SLOPE, belief
 
 NAMES = ("ash", "birch", "cedar", "dogwood")

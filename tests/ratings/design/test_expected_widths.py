@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from venire.arena.errors import InputError
+from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings.data.distributions import student
 from venire.ratings.data.judgments import Judgments
-from venire.ratings.data.scale import POINTS_PER_LOGIT
 from venire.ratings.design.design_effect import DEFAULT_EFFECT, DesignEffect, design_effect
 from venire.ratings.design.expected_widths import ExpectedWidths, expected_widths
 from venire.ratings.pairwise.bradley_terry import bradley_terry

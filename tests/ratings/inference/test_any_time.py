@@ -10,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
+from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings.data.comparisons import comparisons
 from venire.ratings.data.result import Ratings
-from venire.ratings.data.scale import POINTS_PER_LOGIT
 from venire.ratings.inference.any_time import (
     PAIR_SCALE,
     any_time_interval,

@@ -11,8 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
+from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings.data.comparisons import Comparisons, comparisons
-from venire.ratings.data.scale import POINTS_PER_LOGIT
 from venire.ratings.inference import bootstrapping as module
 from venire.ratings.inference.bootstrapping import Replicates, bootstrap_battles, bootstrap_clusters
 from venire.ratings.inference.refitting import Refits

@@ -11,9 +11,9 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from venire.arena.errors import InputError
+from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings.data.comparisons import comparisons
 from venire.ratings.data.result import Ratings
-from venire.ratings.data.scale import POINTS_PER_LOGIT
 from venire.ratings.inference.contrasts import (
     battles_needed,
     contrast,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from venire.arena.battles import Battles
-from venire.ratings.data.scale import to_elo
+from venire.arena.scale import to_elo
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import rate
 from venire.ratings.pairwise.apart import Rated

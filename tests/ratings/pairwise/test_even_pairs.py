@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy.special import expit, ndtr
 
 from tests.ratings.simulated import campaign
+from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings.data.comparisons import Comparisons, comparisons
 from venire.ratings.data.merging import merge_orders
-from venire.ratings.data.scale import POINTS_PER_LOGIT
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import rate
 from venire.ratings.pairwise.bradley_terry import SeparatedError, bradley_terry

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_expit
 
-from venire.ratings.data.scale import POINTS_PER_LOGIT
+from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings.pairwise import solvers
 from venire.ratings.pairwise.solvers import DensePairs, NotConvergedError, SparsePairs, climb, curve_of
 from venire.ratings.pairwise.wins import WinCounts, count_matrix

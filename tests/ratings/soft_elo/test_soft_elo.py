@@ -13,8 +13,8 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
 from venire.arena.errors import InputError
+from venire.arena.scale import to_elo
 from venire.ratings.data.comparisons import Comparisons, comparisons
-from venire.ratings.data.scale import to_elo
 from venire.ratings.soft_elo.soft_elo import hard_elo, human_elo, soft_elo
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from venire.ratings.data.scale import to_elo, to_logits
+from venire.arena.scale import to_elo, to_logits
 
 
 def test_odds_of_ten_to_one_are_400_points_around_a_mean_of_1000() -> None:

@@ -1,0 +1,32 @@
+"""The logistic scale of ratings: Elo points, logits (log odds), and the one place that converts between them.
+
+A model that is 400 points above another wins ten times as often as it loses, so that a logit is 400 / ln 10, or 173.7,
+points. Only differences carry meaning; boards centre them at 1000.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["ELO_MEAN", "LOGITS_PER_POINT", "POINTS_PER_LOGIT", "to_elo", "to_logits"]
+
+ELO_MEAN = 1000.0
+POINTS_PER_LOGIT = 400.0 / math.log(10.0)
+LOGITS_PER_POINT = math.log(10.0) / 400.0
+
+
+def to_elo(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Elo points with mean 1000 over the last axis, from ratings in logits of shape (..., models); docs/ratings.md."""
+    elo: NDArray[np.float64] = ELO_MEAN + POINTS_PER_LOGIT * (logits - logits.mean(axis=-1, keepdims=True))
+    return elo
+
+
+def to_logits(elo: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Ratings in logits with mean 0 over the last axis, from Elo points of shape (..., models)."""
+    logits: NDArray[np.float64] = (elo - elo.mean(axis=-1, keepdims=True)) / POINTS_PER_LOGIT
+    return logits

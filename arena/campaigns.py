@@ -171,7 +171,7 @@ class JudgeSettings:
     context: int | None = None
     """Tokens that prompt and reply may have together; None: not known, and nothing is counted before it is sent."""
     vocabulary: str = "estimate"
-    """What they are counted in: see `judges.providers.vocabularies`."""
+    """What they are counted in: see `judges.providers.token_counting`."""
 
     @property
     def origin(self) -> Origin:

@@ -151,7 +151,7 @@ PROTOCOLS: Registry[Any] = Registry(
 
 PROVIDERS: Registry[Any] = Registry(
     "provider",
-    "venire.judges.providers.entry:ProviderEntry",
+    "venire.judges.providers.base:ProviderEntry",
     {
         "openai": "venire.judges.providers.openai:OPENAI",
         "anthropic": "venire.judges.providers.anthropic:ANTHROPIC",
@@ -159,7 +159,7 @@ PROVIDERS: Registry[Any] = Registry(
         "litellm": "venire.judges.providers.litellm:LITELLM",
     },
 )
-"""Ways to send calls, by the name used in a campaign file: `venire.judges.providers.entry.ProviderEntry`."""
+"""Ways to send calls, by the name used in a campaign file: `venire.judges.providers.base.ProviderEntry`."""
 
 POLICIES: Registry[Any] = Registry(
     "policy",

@@ -1,12 +1,116 @@
-"""Replaying a conversation over the replies on record: what resumption, live lanes and a later reparse share."""
+"""The conversation of a trial: requests and replies in turn, a repair where a reply cannot be read, and its replay.
+
+A protocol yields requests and is sent replies. `resume` and `advance` replay it over the replies on record, which is
+what resumption, live lanes and a later reparse share.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
-from venire.arena.records import Conversation, Material, Outcome, Protocol, Reply, Request, Trial
+from venire.arena.records import Conversation, Material, Outcome, Protocol, Reading, Reply, Request, Status, Trial
+from venire.judges.parsing.reply_text import without_thoughts
 
-__all__ = ["advance", "resume"]
+__all__ = [
+    "CUT_SHORT",
+    "Message",
+    "Read",
+    "advance",
+    "answer",
+    "make_request",
+    "outcome_of",
+    "repairable",
+    "resume",
+    "step",
+    "user",
+]
+
+Message = Mapping[str, str]
+
+Read = Callable[[Reply], tuple[Reading, str, bool] | None]
+"""From a reply to its reading, the rule that read it, and whether nothing can be missing from what was read."""
+
+CUT_SHORT = {"length": Status.TRUNCATED, "content_filter": Status.FILTERED, "refusal": Status.REFUSED}
+"""What became of a reply that did not come to its own end."""
+
+
+def user(text: str) -> Message:
+    """A message to the respondent."""
+    return {"role": "user", "content": text}
+
+
+def make_request(
+    trial: Trial,
+    options: Mapping[str, str],
+    messages: tuple[Message, ...],
+    *,
+    schema: Mapping[str, Any] | None = None,
+    top_logprobs: int = 0,
+) -> Request:
+    """A request with the settings of the respondent, the trial's repeat as its seed."""
+    temperature = options.get("temperature")
+    return Request(
+        messages,
+        max_tokens=int(options["max_tokens"]),
+        temperature=None if temperature is None else float(temperature),
+        seed=trial.repeat,
+        schema=schema,
+        top_logprobs=top_logprobs,
+    )
+
+
+def step(request: Request) -> Generator[Request, Reply, Reply]:
+    """Ask a request; a reply that was cut off while the model still thought is asked once more with twice the tokens.
+
+    Both replies are steps of the trial, paid and on record. Returns the last of them.
+    """
+    reply = yield request
+    if _cut_in_thought(reply):
+        reply = yield replace(request, max_tokens=2 * request.max_tokens, otherwise=Outcome(Status.TRUNCATED))
+    return reply
+
+
+def _cut_in_thought(reply: Reply) -> bool:
+    """Whether the limit fell before the first word of the answer.
+
+    Some providers tell nothing of the thoughts but the tokens that they took, and only what the store gives back may
+    count here: a conversation must take the same way when it is replayed.
+    """
+    if reply.finish != "length":
+        return False
+    text = reply.text.strip()
+    if not text:
+        return bool(reply.reasoning or reply.output_tokens)
+    return text.startswith("<") and without_thoughts(text) is None
+
+
+def outcome_of(reply: Reply, read: Read) -> Outcome:
+    """What a reply comes to; what was cut at the limit is read only where nothing can be missing from it."""
+    if reply.finish in ("content_filter", "refusal"):
+        return Outcome(CUT_SHORT[reply.finish])
+    if (found := read(reply)) is not None:
+        reading, rule, whole = found
+        if whole or reply.finish != "length":
+            return Outcome(Status.OK, reading, rule)
+    return Outcome(CUT_SHORT.get(reply.finish, Status.UNREADABLE))
+
+
+def repairable(outcome: Outcome, reply: Reply, options: Mapping[str, str]) -> bool:
+    """Whether the form alone is asked for once more: something was said, no rule read it, and `repair` is not "0"."""
+    return outcome.status is Status.UNREADABLE and options.get("repair", "1") == "1" and bool(reply.text.strip())
+
+
+def answer(request: Request, again: str, options: Mapping[str, str], read: Read) -> Conversation:
+    """Ask a request, then once more for the form with the text `again` where the reply cannot be read."""
+    reply = yield from step(request)
+    outcome = outcome_of(reply, read)
+    if not repairable(outcome, reply, options):
+        return outcome
+    so_far = (*request.messages, {"role": "assistant", "content": reply.text}, user(again))
+    repaired = yield from step(replace(request, messages=so_far))
+    return outcome_of(repaired, read)
 
 
 def resume(

@@ -11,7 +11,6 @@ from venire.arena.errors import InputError
 from venire.arena.keys import prompt_digest
 from venire.arena.records import Protocol, Reading, Shape
 from venire.judges import prompts
-from venire.judges.dressing import front
 
 __all__ = ["OTHERS", "REASONS", "SHORT", "Example", "Option", "ProtocolEntry"]
 
@@ -59,7 +58,7 @@ class Example:
 class ProtocolEntry:
     """A judge protocol, an entry of `registry.PROTOCOLS`: all facts about it.
 
-    `talk` is the conversation, with what a judge's options `system` and `examples` put in front (`dressing.dress`).
+    `talk` is the conversation, with what a judge's options `system` and `examples` put in front (`prompts.dress`).
 
     >>> from venire.judges import PROTOCOLS
     >>> PROTOCOLS["two-stage"].shape, PROTOCOLS["two-stage"].expects
@@ -101,7 +100,7 @@ class ProtocolEntry:
         Raises InputError that names the option and what it may be.
         """
         prompts.check(self.folder, self.prompts, options)
-        front(options)
+        prompts.front(options)
         for name, value in options.items():
             if name.startswith(prompts.OVERRIDE) or (name in _OF_ALL and name not in self.options):
                 continue

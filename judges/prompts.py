@@ -1,20 +1,43 @@
-"""Prompt texts, one file a message, versioned by their digest: a changed text is another trial.
+"""Prompts: their texts, a trial's own texts as they stand in them, and what a user puts in front.
 
-A judge's option `prompt.<name>` stands in for the text of that name (`override`). It has the same variables. The texts
-of a protocol are in a folder here, or in another package's, named `package:folder`.
+A text is one file a message, versioned by its digest: a changed text is another trial. A judge's option `prompt.<name>`
+stands in for the text of that name (`OVERRIDE`). It has the same variables. The texts of a protocol are in a folder
+here, or in another package's, named `package:folder`. Every text that is not ours stands between its own fence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from string import Template
 
 from venire.arena.errors import InputError
 from venire.arena.keys import prompt_digest
+from venire.arena.records import Conversation, Material, Outcome, Protocol, Trial
+from venire.judges.context_window import fitted
+from venire.judges.safety.sanitize import enclose
 
-__all__ = ["OVERRIDE", "Prompt", "check", "choose", "digests", "fixed", "load"]
+__all__ = [
+    "OVERRIDE",
+    "Prompt",
+    "check",
+    "choose",
+    "digests",
+    "dress",
+    "fixed",
+    "front",
+    "in_parts",
+    "labels",
+    "load",
+    "show_completion",
+    "show_instruction",
+    "show_list",
+    "show_reference",
+    "speakers",
+]
 
 OVERRIDE = "prompt."
 """What the name of an option begins with that replaces a prompt text."""
@@ -120,3 +143,122 @@ def check(protocol: str, names: tuple[str, ...], options: Mapping[str, str]) -> 
         if unknown := sorted(found - needed):
             known = ", ".join(f"${variable}" for variable in sorted(needed)) or "none"
             raise InputError(f"{option}: ${unknown[0]} is no variable of this prompt; it has: {known}")
+
+
+_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def speakers(turns: Sequence[str]) -> tuple[str, ...]:
+    """Who says each turn of an instruction, `user` or `assistant`.
+
+    Of an odd number they alternate, the user first and last. An even number are all the user's, put one after another,
+    and an answer has a part for each (as in MT-bench).
+    """
+    if len(turns) % 2 == 0:
+        return ("user",) * len(turns)
+    return tuple("assistant" if number % 2 else "user" for number in range(len(turns)))
+
+
+def in_parts(answers: Sequence[str]) -> str:
+    """The one text of a completion that answers several turns, each part under a line with the number of its turn."""
+    return "\n\n".join(f"[turn {number}]\n{one}" for number, one in enumerate(answers, 1))
+
+
+def show_instruction(material: Material) -> str:
+    """The instruction in its fence; of several turns each in a fence, with who says it and which one is answered.
+
+    The marks stand outside the fences, so that no turn can pretend to be two.
+    """
+    turns, mark = material.instruction.turns, material.fences[0]
+    if len(turns) == 1:
+        return enclose(turns[0], mark)
+    shown, spoken = [], speakers(turns)
+    for number, (who, turn) in enumerate(zip(spoken, turns, strict=True), 1):
+        answered = " (the turn to be answered)" if number == len(turns) else ""
+        if "assistant" not in spoken:
+            answered = f" (answered under [turn {number}])"
+        shown.append(f"Turn {number}, {who}{answered}:\n{enclose(turn, mark)}")
+    return "\n\n".join(shown)
+
+
+def show_completion(material: Material, place: int) -> str:
+    """The completion at a place of the order shown, from 0, in its fence."""
+    return enclose(material.shown[place].text, material.fences[1 + place])
+
+
+def show_reference(material: Material) -> str:
+    """The instruction's reference answer, in the fence of the instruction, which no text of the store can hold.
+
+    Raises ValueError where there is none.
+    """
+    if material.instruction.reference is None:
+        raise ValueError(f"instruction {material.instruction.id!r} has no reference answer")
+    return enclose(material.instruction.reference, material.fences[0])
+
+
+def labels(shown: Sequence[object]) -> tuple[str, ...]:
+    """Names for anonymous answers in the order shown: letters, or numbers where there are more than letters."""
+    if len(shown) <= len(_ALPHABET):
+        return tuple(_ALPHABET[: len(shown)])
+    return tuple(str(number) for number in range(1, len(shown) + 1))
+
+
+def show_list(material: Material) -> str:
+    """All completions in the order shown, each under its label and in its fence."""
+    named = enumerate(labels(material.shown))
+    return "\n\n".join(f"Answer {label}:\n{show_completion(material, place)}" for place, label in named)
+
+
+_SIDES = ("user", "assistant")
+
+
+def front(options: Mapping[str, str]) -> tuple[Mapping[str, str], ...]:
+    """The messages that go before every request: the option `system`, then the `examples`.
+
+    `examples` is a JSON list of objects with the texts `user` and `assistant`. Raises InputError for another form.
+    """
+    system = options.get("system")
+    opening = () if system is None else ({"role": "system", "content": system},)
+    return (*opening, *_read_examples(options.get("examples", "[]")))
+
+
+@lru_cache(maxsize=256)
+def _read_examples(text: str) -> tuple[Mapping[str, str], ...]:
+    try:
+        given = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise InputError(f"examples: this is not JSON ({error}): write a list of user and assistant texts") from error
+    if not isinstance(given, list):
+        raise InputError('examples: write a list, such as [{"user": "...", "assistant": "..."}]')
+    said: list[Mapping[str, str]] = []
+    for number, one in enumerate(given, 1):
+        if not isinstance(one, dict) or set(one) != set(_SIDES) or not all(isinstance(one[side], str) for side in one):
+            raise InputError(f"examples: number {number} must have the texts user and assistant, and nothing else")
+        said += [{"role": side, "content": one[side]} for side in _SIDES]
+    return tuple(said)
+
+
+def dress(talk: Protocol, steps: int = 1) -> Protocol:
+    """The same protocol with what its judge's options put in front of each of its requests, and cut to fit.
+
+    `steps` is how many replies a trial has that needs no repair.
+    """
+
+    def dressed(trial: Trial, material: Material, options: Mapping[str, str]) -> Conversation:
+        before, conversation = front(options), talk(trial, material, options)
+        return _put_before(before, conversation) if before else conversation
+
+    return fitted(dressed, steps)
+
+
+def _put_before(before: tuple[Mapping[str, str], ...], conversation: Conversation) -> Conversation:
+    try:
+        request = next(conversation)
+        while True:
+            reply = yield replace(request, messages=(*before, *request.messages))
+            request = conversation.send(reply)
+    except StopIteration as end:
+        outcome: Outcome = end.value
+        return outcome
+    finally:
+        conversation.close()

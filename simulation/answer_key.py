@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from venire.arena.errors import InputError
 from venire.arena.keys import text_digest
-from venire.judges.fitting import before_cut
+from venire.judges.context_window import before_cut
 from venire.judges.safety.sanitize import neutralise
 from venire.simulation.judge import load_profiles
 

@@ -37,8 +37,8 @@ from math import exp, log, sqrt
 from typing import NamedTuple
 
 from venire.arena.scale import LOGITS_PER_POINT
+from venire.judges.prompts import labels
 from venire.judges.protocols.criteria import CRITERIA
-from venire.judges.showing import labels
 from venire.simulation.answer_key import AnswerKey, Known
 from venire.simulation.chat_replies import UNREADABLE, JudgeReply, Logprobs, answered, limited, remarks, spoken
 from venire.simulation.chat_requests import Ask, Asked

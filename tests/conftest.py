@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 from ry import Client
 
-from venire.judges.providers import Endpoint, connections, sessions
+from venire.judges.providers import Endpoint, connections, http_provider
 from venire.orchestrator.recording.events import Events
 
 
@@ -55,7 +55,7 @@ def no_provider_asks_beyond_loopback() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(connections, "open_connections", guarded)
-        patch.setattr(sessions, "open_connections", guarded)
+        patch.setattr(http_provider, "open_connections", guarded)
         yield
 
 

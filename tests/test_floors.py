@@ -28,11 +28,10 @@ HOMES = {
     "tiktoken": ("judges/providers/",),
     "aiohttp": (
         "judges/providers/litellm.py",
-        "judges/providers/litellm_connections.py",
         "simulation/server.py",
         "venire/live/server.py",
     ),
-    "ry": ("judges/providers/connections.py", "judges/providers/sessions.py"),
+    "ry": ("judges/providers/connections.py", "judges/providers/http_provider.py"),
     "tenacity": ("orchestrator/",),
     "asyncio_throttle": ("orchestrator/",),
     "scipy": ("ratings/",),
@@ -55,9 +54,10 @@ ASYNC_HOMES = (
 STANDARD_ONLY = "arena/"
 PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
     "judges": (
-        ("prompts", "providers", "conversation", "safety", "parsing", "orientation"),
-        ("fitting", "asking", "showing"),
-        ("dressing",),
+        ("providers", "safety", "parsing", "orientation"),
+        ("conversation",),
+        ("context_window",),
+        ("prompts",),
         ("entry",),
         ("protocols",),
     ),

@@ -21,7 +21,7 @@ from venire.arena.records import GENERATE, Completion, Instruction, Origin, Rati
 from venire.configs.loading import difference
 from venire.endpoints import Inside, check_all, open_all, read_secrets
 from venire.judges.providers import PROVIDERS
-from venire.judges.providers.prices import find_price
+from venire.judges.providers.vendors import find_price
 from venire.live.pulse import Pulse
 from venire.live.server import Answers, serve
 from venire.loops import LoopFactory, run_whole, signals

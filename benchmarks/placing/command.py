@@ -21,7 +21,7 @@ from field import Field
 
 from venire.arena.records import Completion, Instruction, Rating
 from venire.configs.loading import campaign_of
-from venire.judges.providers.prices import find_price
+from venire.judges.providers.vendors import find_price
 from venire.orchestrator.recording.ending import Ending
 from venire.placement.backtest import joined
 from venire.placement.rounds import PlaceSettings

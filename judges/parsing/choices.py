@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from venire.judges.parsing.spoken import spoken
+from venire.judges.parsing.reply_text import spoken
 
-__all__ = ["CHOICE_RULES", "WHOLE", "ChoiceRule", "read_choice", "without_thoughts"]
+__all__ = ["CHOICE_RULES", "WHOLE", "ChoiceRule", "read_choice"]
 
 _LONGEST_LINE = 80
 """A line that only states a choice is short."""
@@ -25,8 +25,6 @@ _NAMED = re.compile(rf"\A{_OPEN}{_LABEL}(?: is)?{_OPEN}[:=]?{_OPEN}([0-9]+){_CLO
 _LABEL_ALONE = re.compile(rf"\A{_OPEN}{_LABEL}(?: is)?{_OPEN}[:=]?{_OPEN}\Z", re.ASCII | re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?][\"'`*_)\]]*\Z")
 _WORDS = re.compile(r"\w")
-_TAG = r"(?:think|thinking|thoughts?|reasoning|analysis)"
-_ANY_TAG = re.compile(rf"<(/?)({_TAG})>", re.IGNORECASE)
 _OTHER_SIDE = {"1": re.compile(r"\bsecond\b", re.IGNORECASE), "2": re.compile(r"\bfirst\b", re.IGNORECASE)}
 
 
@@ -79,21 +77,6 @@ CHOICE_RULES = (
 
 WHOLE = frozenset({"bare", "named"})
 """Rules that read a reply which is nothing but its choice, so that it cannot have been cut short before it."""
-
-
-def without_thoughts(text: str) -> str | None:
-    """The text without leading blocks of thoughts; None when a part of some is left in it."""
-    start, open_tag = 0, ""
-    for tag in _ANY_TAG.finditer(text):
-        closes, name = tag.group(1), tag.group(2).lower()
-        if open_tag:
-            if closes and name == open_tag:
-                start, open_tag = tag.end(), ""
-        elif closes or text[start : tag.start()].strip():
-            return None
-        else:
-            open_tag = name
-    return None if open_tag else text[start:]
 
 
 def read_choice(text: str) -> tuple[int, str] | None:

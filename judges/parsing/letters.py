@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from venire.judges.parsing.spoken import spoken
+from venire.judges.parsing.reply_text import spoken
 
 __all__ = ["LETTERS", "LETTER_RULES", "WHOLE_LETTERS", "LetterRule", "Words", "read_word"]
 

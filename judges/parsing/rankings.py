@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from venire.judges.parsing.spoken import MASK, spoken
+from venire.judges.parsing.reply_text import MASK, spoken
 
 __all__ = ["RANKING_RULES", "WHOLE_RANKINGS", "RankingRule", "read_ranking"]
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from venire.judges.parsing.choices import without_thoughts
+from venire.judges.parsing.reply_text import without_thoughts
 
 __all__ = ["SCORE_RULES", "ScoreRule", "Scores", "read_scores"]
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from venire.arena import registry
 from venire.arena.registry import Registry
-from venire.judges.providers.base import Endpoint, Provider
-from venire.judges.providers.entry import ProviderEntry
+from venire.judges.providers.base import Endpoint, Provider, ProviderEntry
 
 __all__ = ["PROVIDERS", "Endpoint", "Provider", "ProviderEntry"]
 

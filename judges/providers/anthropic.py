@@ -16,13 +16,12 @@ import orjson
 
 from venire.arena.clock import SystemClock
 from venire.arena.records import Reply, Request
-from venire.judges.providers.base import Endpoint
-from venire.judges.providers.entry import ProviderEntry
+from venire.judges.providers.base import Endpoint, ProviderEntry
 from venire.judges.providers.faults import error_inside, refusal
+from venire.judges.providers.http_provider import HttpProvider, account_of
 from venire.judges.providers.replies import count, member, no_answer, parse, string
 from venire.judges.providers.schemas import anthropic_schema, in_order
-from venire.judges.providers.sessions import HttpProvider, account_of
-from venire.judges.providers.tokens import estimate
+from venire.judges.providers.token_counting import estimate
 
 __all__ = ["ANTHROPIC", "AnthropicProvider", "read_message"]
 

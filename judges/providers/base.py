@@ -14,7 +14,7 @@ from venire.arena.campaigns import Limits
 from venire.arena.errors import InputError
 from venire.arena.records import Reply, Request
 
-__all__ = ["Endpoint", "Provider", "redact"]
+__all__ = ["Endpoint", "Provider", "ProviderEntry", "redact"]
 
 _MASK = "[redacted]"
 _SHORTEST = 6
@@ -296,3 +296,20 @@ def _base64_cores(key: str) -> tuple[str, ...]:
         core = encoded[-(-8 * shift // 6) : 8 * (shift + len(data)) // 6]
         cores += [core, core.translate(str.maketrans("+/", "-_"))]
     return tuple(dict.fromkeys(cores))
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderEntry:
+    """A provider, an entry of `registry.PROVIDERS`: `open` makes one for an endpoint and raises InputError where it
+    cannot.
+
+    >>> from venire.judges.providers import PROVIDERS, Endpoint
+    >>> provider = PROVIDERS["openai"].open(Endpoint("http://127.0.0.1:8000/v1", None, 60.0, 4))
+    """
+
+    open: Callable[[Endpoint], Provider]
+    home: str | None = None
+    """The base URL of its one vendor; None: a campaign file must give base_url."""
+    proxies: bool = True
+    """Whether it can ask through a proxy."""
+    max_temperature: int = 2

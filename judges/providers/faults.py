@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from venire.arena.errors import CallError, Fault, TransientError
-from venire.judges.providers.headers import retry_after
+from venire.judges.providers.rate_limit_headers import retry_after
 
 __all__ = [
     "MAYBE_BILLED",

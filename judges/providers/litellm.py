@@ -13,6 +13,8 @@ import logging
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from importlib import import_module
@@ -26,17 +28,15 @@ from venire.arena.campaigns import Limits
 from venire.arena.clock import SystemClock
 from venire.arena.errors import CallError, Fault, InputError
 from venire.arena.records import Reply, Request
-from venire.judges.providers.base import Endpoint
-from venire.judges.providers.connections import open_connections, timeouts
-from venire.judges.providers.entry import ProviderEntry
+from venire.judges.providers.base import Endpoint, ProviderEntry
+from venire.judges.providers.connections import AGENT, open_connections, timeouts
 from venire.judges.providers.faults import REFUSALS, classify, failure, refusal, unexplained
-from venire.judges.providers.litellm_connections import HEARD, Connections, broken_call
+from venire.judges.providers.http_provider import LimitsReader, account_of, ask_models
 from venire.judges.providers.openai import response_format
 from venire.judges.providers.replies import read_reply
-from venire.judges.providers.sessions import LimitsReader, account_of, ask_models
 from venire.judges.providers.vendors import vendor_of
 
-__all__ = ["ACCEPTED", "LITELLM", "LiteLLMProvider"]
+__all__ = ["ACCEPTED", "HEARD", "LITELLM", "Connections", "LiteLLMProvider", "broken_call"]
 
 ACCEPTED = "litellm>=1.106.2,<1.110,!=1.107.*"
 """The releases that may be imported, as `pyproject.toml` writes them; why is in `docs/security.md`."""
@@ -227,3 +227,98 @@ def _load() -> Any:
 
 
 LITELLM = ProviderEntry(LiteLLMProvider, proxies=False)
+
+HEARD: ContextVar[Callable[[int, Mapping[str, str]], None]] = ContextVar("HEARD")
+"""Who wants the headers of the answer: the session is shared, and litellm hands out few of them."""
+
+
+@dataclass(slots=True)
+class Connections:
+    """The connections of all providers of an event loop, closed when the last one leaves.
+
+    They are shared because litellm keeps its clients, with the session that they were made with, in a store of the
+    process: a session of each provider's own would be cut under another's calls when the first provider closes.
+    """
+
+    litellm: Any
+    session: aiohttp.ClientSession
+    handler: Any
+    users: int = 0
+
+    @classmethod
+    def join(cls, litellm: Any) -> Connections:
+        """The running loop's connections, counted once more."""
+        loop = asyncio.get_running_loop()
+        if loop not in _SHARED:
+            session = _open_session()
+            handlers = import_module("litellm.llms.custom_httpx.http_handler")
+            handler = handlers.AsyncHTTPHandler(follow_redirects=False, shared_session=session)
+            _SHARED[loop] = cls(litellm, session, handler)
+        _SHARED[loop].users += 1
+        return _SHARED[loop]
+
+    async def leave(self) -> None:
+        """Count once less, and close what nobody uses any more."""
+        self.users -= 1
+        if self.users == 0:
+            del _SHARED[asyncio.get_running_loop()]
+            self.litellm.in_memory_llm_clients_cache.flush_cache()  # its clients hold the session that ends here
+            await self.handler.close()
+            await self.session.close()
+
+    def clients(self, model: str, base_url: str) -> dict[str, Any]:
+        """What keeps litellm on these connections, where no redirect is followed.
+
+        Vendors that speak OpenAI's protocol take a session; the others take only a client of litellm's own make.
+        """
+        vendor = self.litellm.get_llm_provider(model, api_base=base_url)[1]
+        if vendor in ("openai", "azure") or vendor in self.litellm.openai_compatible_providers:
+            return {"shared_session": self.session}
+        return {"shared_session": self.session, "client": self.handler}
+
+
+_SHARED: dict[asyncio.AbstractEventLoop, Connections] = {}
+
+
+def _open_session() -> aiohttp.ClientSession:
+    """Any number of connections, kept alive; no cookies, and no proxies or passwords from the environment.
+
+    Timeouts belong to each call.
+    """
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers=AGENT,
+        middlewares=(_stay,),
+        timeout=aiohttp.ClientTimeout(total=None),
+        trust_env=False,
+    )
+
+
+async def _stay(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """Turn a redirect of a call into an error before litellm sees it, which would follow with the key; read limits."""
+    response = await handler(request)
+    if (hear := HEARD.get(None)) is not None:
+        hear(response.status, response.headers)
+    if request.method == "POST" and 300 <= response.status < 400:
+        response.close()
+        raise refusal(response.status, response.headers, "", SystemClock().wall())
+    return response
+
+
+def broken_call(error: aiohttp.ClientError | TimeoutError, endpoint: Endpoint) -> CallError:
+    """The error for a call that brought no whole answer; it may be billed unless no connection was made."""
+    unsent = isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError)
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
+        what = f"no connection within {endpoint.connect_timeout:g} s (connect_timeout)"
+    elif isinstance(error, aiohttp.SocketTimeoutError):
+        what = f"the server was silent for {endpoint.read_timeout or endpoint.timeout:g} s (read_timeout)"
+    elif isinstance(error, TimeoutError):
+        what = f"no whole answer within {endpoint.timeout:g} s (timeout)"
+    elif unsent:
+        what = "no connection"
+    elif isinstance(error, aiohttp.ClientPayloadError):
+        what = "the answer broke off, or its body is not what its headers say"
+    else:
+        what = f"the connection broke before the answer ({type(error).__name__})"
+    return failure(endpoint.redact(f"{endpoint.base_url}: {what}"), Fault.TRANSIENT, may_be_billed=not unsent)

@@ -13,12 +13,11 @@ import orjson
 
 from venire.arena.clock import SystemClock
 from venire.arena.records import Reply, Request
-from venire.judges.providers.base import Endpoint
-from venire.judges.providers.entry import ProviderEntry
+from venire.judges.providers.base import Endpoint, ProviderEntry
 from venire.judges.providers.faults import refusal
+from venire.judges.providers.http_provider import HttpProvider, account_of
 from venire.judges.providers.replies import read_reply
 from venire.judges.providers.schemas import in_order, openai_schema
-from venire.judges.providers.sessions import HttpProvider, account_of
 from venire.judges.providers.vendors import vendor_of
 
 __all__ = ["DIALECTS", "OPENAI", "Dialect", "OpenAIProvider", "response_format"]

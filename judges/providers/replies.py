@@ -12,7 +12,7 @@ from venire.arena.errors import CallError, Fault
 from venire.arena.records import Reply
 from venire.judges.providers.faults import error_inside, failure
 from venire.judges.providers.logprobs import read_content
-from venire.judges.providers.tokens import estimate
+from venire.judges.providers.token_counting import estimate
 
 __all__ = ["count", "member", "no_answer", "parse", "read_reply", "string"]
 

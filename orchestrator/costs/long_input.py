@@ -9,10 +9,10 @@ from functools import partial
 from venire.arena.campaigns import CampaignSettings, JudgeSettings
 from venire.arena.records import Completion, Instruction, Material, Outcome, Reply, Request, Shape, Trial
 from venire.judges import PROTOCOLS
+from venire.judges.context_window import CUTS, count, fits, room, size
 from venire.judges.conversation import advance
-from venire.judges.fitting import CUTS, count, fits, room, size
-from venire.judges.providers.prices import find_context
-from venire.judges.providers.vocabularies import vocabulary_of
+from venire.judges.providers.token_counting import vocabulary_of
+from venire.judges.providers.vendors import find_context
 from venire.orchestrator.designs import PlannedCampaign
 from venire.storage.read import lengths
 from venire.storage.store.store import Store

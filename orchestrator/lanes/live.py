@@ -17,7 +17,7 @@ from venire.arena.errors import (
     TransientError,
 )
 from venire.arena.records import Reply, Request
-from venire.judges.providers.tokens import worst_case
+from venire.judges.providers.token_counting import worst_case
 from venire.orchestrator.costs.budget import BudgetView, Reservation
 from venire.orchestrator.lanes.calls import Call, Result, Step, Tally, digest
 from venire.orchestrator.lanes.lane_events import Telling

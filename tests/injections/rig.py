@@ -99,7 +99,7 @@ def _asked(path: Path, fences: bool) -> Verdicts:
         if fences:
             session.run()
         else:
-            with patch("venire.judges.showing.enclose", lambda text, fence: text):
+            with patch("venire.judges.prompts.enclose", lambda text, fence: text):
                 session.run()
         found = frames.battles(session.store, session.planned.id)
     columns = (found.judge, found.instruction, found.swapped, found.status, found.label)

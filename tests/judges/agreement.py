@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import duckdb
 
-from venire.judges.parsing.dialects import DIALECTS, read
+from venire.judges.parsing.verdict_formats import DIALECTS, read
 
 __all__ = ["Agreement", "agreements"]
 

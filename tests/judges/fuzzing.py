@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 
-from venire.judges.parsing.dialects import DIALECTS, Reading, read_all
+from venire.judges.parsing.verdict_formats import DIALECTS, Reading, read_all
 
 __all__ = ["STATEMENTS", "check", "hostile", "neutral"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from venire.arena.errors import InputError
-from venire.judges.fitting import CUTS
+from venire.judges.context_window import CUTS
 from venire.judges.safety.sanitize import enclose, enclosed
 from venire.simulation.answer_key import AnswerKey, Known
 

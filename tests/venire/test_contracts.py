@@ -20,13 +20,11 @@ from venire.arena.errors import Fault
 from venire.arena.planning import Pick
 from venire.arena.records import Preference, Reply, Shape
 from venire.arena.registry import FORMATS, METHODS, POLICIES, PROTOCOLS, PROVIDERS, Registry
-from venire.judges.asking import make_request, outcome_of, user
-from venire.judges.dressing import dress
+from venire.judges.conversation import make_request, outcome_of, user
 from venire.judges.entry import OTHERS, Example, ProtocolEntry
-from venire.judges.prompts import choose
+from venire.judges.prompts import choose, dress, show_completion, show_instruction
 from venire.judges.providers.faults import failure
 from venire.judges.providers.openai import OpenAIProvider
-from venire.judges.showing import show_completion, show_instruction
 from venire.simulation.rehearsal import pairwise
 from venire.testing import check_format, check_method, check_policy, check_protocol, check_provider
 
@@ -99,7 +97,7 @@ def test_litellm_keeps_the_contract_in_a_process_of_its_own() -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("module", ["arena.registry", "judges.entry", "judges.providers.entry", "simulation.rehearsal"])
+@pytest.mark.parametrize("module", ["arena.registry", "judges.entry", "judges.providers.base", "simulation.rehearsal"])
 def test_examples_of_entries_are_true(module: str) -> None:
     found = doctest.testmod(import_module(f"venire.{module}"))
     assert found.attempted > 0
@@ -139,7 +137,7 @@ def test_a_protocol_without_system_text_in_front_is_told_how(add: Add) -> None:
     from venire.judges.protocols.five_point import five_point
 
     name = add(PROTOCOLS, replace(PROTOCOLS["five-point"], number=OTHERS, talk=five_point))
-    with pytest.raises(AssertionError, match=r"wrap its conversation in dressing\.dress"):
+    with pytest.raises(AssertionError, match=r"wrap its conversation in prompts\.dress"):
         check_protocol(name)
 
 

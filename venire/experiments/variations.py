@@ -20,7 +20,7 @@ from venire.arena.errors import InputError
 from venire.arena.records import GENERATE, RECORDED, Origin, Shape
 from venire.experiments.contestants import Field
 from venire.judges import PROTOCOLS
-from venire.judges.providers.prices import find_price
+from venire.judges.providers.vendors import find_price
 from venire.orchestrator.policies import POLICIES
 from venire.simulation.judge import load_profiles, model_name, parse_model
 from venire.wording import money

@@ -15,8 +15,17 @@ from rich.console import Console
 
 from venire.arena.errors import InputError
 from venire.arena.records import Status
-from venire.judges.parsing.choosing import Candidate, candidates, choose
-from venire.judges.parsing.dialects import DIALECTS, Dialect, Reading, Verdict, read, read_all
+from venire.judges.parsing.verdict_formats import (
+    DIALECTS,
+    Candidate,
+    Dialect,
+    Reading,
+    Verdict,
+    candidates,
+    choose,
+    read,
+    read_all,
+)
 from venire.render.screen import tabulate
 from venire.storage.transfer.formats.annotated import Annotated, open_annotated
 from venire.wording import plain

@@ -113,12 +113,12 @@ def _check_request(name: str, entry: ProtocolEntry) -> None:
         for completion in shown.shown:
             times = texts.count(completion.text)
             assert times == 1, (
-                f"{name}: a completion stands {times} times in a fence of its own (showing.show_completion)"
+                f"{name}: a completion stands {times} times in a fence of its own (prompts.show_completion)"
             )
     with_system = _play(name, entry, (), {**_OPTIONS, "system": "Be fair."})
     assert isinstance(with_system, Request)
     first = with_system.messages[0]
-    assert first == {"role": "system", "content": "Be fair."}, f"{name}: wrap its conversation in dressing.dress"
+    assert first == {"role": "system", "content": "Be fair."}, f"{name}: wrap its conversation in prompts.dress"
 
 
 def _check_side(name: str, entry: ProtocolEntry) -> None:

@@ -11,12 +11,10 @@ from collections.abc import Mapping
 from math import exp, isfinite, log
 
 from venire.arena.records import Conversation, Material, Preference, Reply, Shape, Trial
-from venire.judges.asking import answer, make_request, user
-from venire.judges.dressing import dress
+from venire.judges.conversation import answer, make_request, user
 from venire.judges.entry import SHORT, Example, Option, ProtocolEntry
 from venire.judges.parsing.choices import WHOLE, read_choice
-from venire.judges.prompts import choose, fixed
-from venire.judges.showing import show_completion, show_instruction
+from venire.judges.prompts import choose, dress, fixed, show_completion, show_instruction
 
 __all__ = ["BINARY", "PROMPTS", "binary", "log_odds"]
 

@@ -14,12 +14,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from venire.arena.records import Conversation, Material, Preference, Reply, Shape, Trial
-from venire.judges.asking import answer, make_request, user
-from venire.judges.dressing import dress
+from venire.judges.conversation import answer, make_request, user
 from venire.judges.entry import REASONS, Example, ProtocolEntry
 from venire.judges.parsing.scores import read_scores
-from venire.judges.prompts import choose, fixed
-from venire.judges.showing import show_completion, show_instruction
+from venire.judges.prompts import choose, dress, fixed, show_completion, show_instruction
 
 __all__ = ["CRITERIA", "PROMPTS", "PROTOCOL", "SCHEMA", "criteria"]
 

@@ -9,12 +9,10 @@ import re
 from collections.abc import Mapping
 
 from venire.arena.records import Conversation, Grade, Material, Reply, Shape, Trial
-from venire.judges.asking import answer, make_request, user
-from venire.judges.dressing import dress
+from venire.judges.conversation import answer, make_request, user
 from venire.judges.entry import SHORT, Example, ProtocolEntry
 from venire.judges.parsing.letters import WHOLE_LETTERS, Words, read_word
-from venire.judges.prompts import choose, fixed
-from venire.judges.showing import show_completion, show_instruction, show_reference
+from venire.judges.prompts import choose, dress, fixed, show_completion, show_instruction, show_reference
 
 __all__ = ["DIRECT", "DIRECT_REFERENCE", "PROMPTS", "direct", "direct_reference"]
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from venire.arena.records import Answer, Conversation, Material, Outcome, Reply, Shape, Status, Trial
-from venire.judges.asking import CUT_SHORT, Message, make_request, step, user
-from venire.judges.dressing import dress
+from venire.judges.conversation import CUT_SHORT, Message, make_request, step, user
 from venire.judges.entry import Example, ProtocolEntry
-from venire.judges.parsing.choices import without_thoughts
-from venire.judges.showing import in_parts, speakers
+from venire.judges.parsing.reply_text import without_thoughts
+from venire.judges.prompts import dress, in_parts, speakers
 
 __all__ = ["GENERATE", "PROMPTS", "generate"]
 

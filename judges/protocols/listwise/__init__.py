@@ -11,12 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from venire.arena.records import Ballot, Conversation, Material, Reply, Shape, Trial
-from venire.judges.asking import answer, make_request, user
-from venire.judges.dressing import dress
+from venire.judges.conversation import answer, make_request, user
 from venire.judges.entry import Example, Option, ProtocolEntry
 from venire.judges.parsing.rankings import WHOLE_RANKINGS, read_ranking
-from venire.judges.prompts import choose, fixed
-from venire.judges.showing import labels, show_instruction, show_list
+from venire.judges.prompts import choose, dress, fixed, labels, show_instruction, show_list
 
 __all__ = ["LISTWISE", "PROMPTS", "listwise"]
 

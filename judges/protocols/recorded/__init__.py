@@ -9,9 +9,9 @@ import re
 from collections.abc import Mapping
 
 from venire.arena.records import Conversation, Material, Preference, Reply, Request, Shape, Trial
-from venire.judges.asking import outcome_of
+from venire.judges.conversation import outcome_of
 from venire.judges.entry import REASONS, Example, Option, ProtocolEntry
-from venire.judges.parsing.dialects import DIALECTS, read
+from venire.judges.parsing.verdict_formats import DIALECTS, read
 
 __all__ = ["PROMPTS", "RECORDED", "WORD", "is_dialect", "recorded"]
 

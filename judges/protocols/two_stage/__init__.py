@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from venire.arena.records import Conversation, Material, Outcome, Preference, Reply, Shape, Status, Trial
-from venire.judges.asking import CUT_SHORT, Message, answer, make_request, step, user
-from venire.judges.dressing import dress
+from venire.judges.conversation import CUT_SHORT, Message, answer, make_request, step, user
 from venire.judges.entry import REASONS, SHORT, Example, ProtocolEntry
 from venire.judges.parsing.choices import WHOLE, read_choice
-from venire.judges.prompts import choose, fixed
-from venire.judges.showing import show_completion, show_instruction
+from venire.judges.prompts import choose, dress, fixed, show_completion, show_instruction
 
 __all__ = ["PROMPTS", "TWO_STAGE", "two_stage"]
 

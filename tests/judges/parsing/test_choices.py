@@ -7,7 +7,8 @@ import random
 import pytest
 
 from venire.judges.parsing import PARSER
-from venire.judges.parsing.choices import CHOICE_RULES, ChoiceRule, read_choice, without_thoughts
+from venire.judges.parsing.choices import CHOICE_RULES, ChoiceRule, read_choice
+from venire.judges.parsing.reply_text import without_thoughts
 
 READ = {
     "1": (1, "bare"),

@@ -8,8 +8,8 @@ from importlib.machinery import ModuleSpec
 import pytest
 
 from venire.arena.campaigns import TokenPrice
-from venire.judges.providers import prices
-from venire.judges.providers.tokens import estimate, worst_case
+from venire.judges.providers import vendors
+from venire.judges.providers.token_counting import estimate, worst_case
 
 
 @pytest.fixture
@@ -20,25 +20,25 @@ def table(tmp_path, monkeypatch):
         path = tmp_path / "model_prices_and_context_window_backup.json"
         path.write_text(entries if isinstance(entries, str) else json.dumps(entries), encoding="utf-8")
         spec = ModuleSpec("litellm", None, origin=str(tmp_path / "__init__.py"))
-        monkeypatch.setattr(prices, "find_spec", lambda name: spec)
-        prices._table.cache_clear()
+        monkeypatch.setattr(vendors, "find_spec", lambda name: spec)
+        vendors._table.cache_clear()
 
     yield put
-    prices._table.cache_clear()
+    vendors._table.cache_clear()
 
 
 def test_the_shipped_table_knows_a_common_model():
-    assert prices.find_price("gpt-4o-mini") == TokenPrice(150_000_000, 600_000_000, cached=75_000_000)
-    assert prices.find_price("openai/gpt-4o-mini") == prices.find_price("gpt-4o-mini")
+    assert vendors.find_price("gpt-4o-mini") == TokenPrice(150_000_000, 600_000_000, cached=75_000_000)
+    assert vendors.find_price("openai/gpt-4o-mini") == vendors.find_price("gpt-4o-mini")
 
 
 def test_prices_are_exact(table):
     table('{"m": {"mode": "chat", "input_cost_per_token": 1.5e-07, "output_cost_per_token": 0.0000001}}')
-    assert prices.find_price("m") == TokenPrice(150_000_000, 100_000_000)
+    assert vendors.find_price("m") == TokenPrice(150_000_000, 100_000_000)
 
 
 def test_the_shipped_table_knows_what_a_cache_costs():
-    assert prices.find_price("claude-sonnet-4-5") == TokenPrice(3 * 10**9, 15 * 10**9, 300_000_000, 3_750_000_000)
+    assert vendors.find_price("claude-sonnet-4-5") == TokenPrice(3 * 10**9, 15 * 10**9, 300_000_000, 3_750_000_000)
 
 
 @pytest.mark.parametrize(
@@ -54,20 +54,20 @@ def test_the_shipped_table_knows_what_a_cache_costs():
 def test_rates_of_a_cache_count_only_where_they_can_be_true(table, read, write, cached, written):
     rates = {"cache_read_input_token_cost": read, "cache_creation_input_token_cost": write}
     table({"m": {"mode": "chat", "input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6, **rates}})
-    assert prices.find_price("m") == TokenPrice(10**9, 2 * 10**9, cached, written)
+    assert vendors.find_price("m") == TokenPrice(10**9, 2 * 10**9, cached, written)
 
 
 def test_a_fraction_of_a_nano_dollar_is_rounded_up(table):
     table('{"m": {"mode": "chat", "input_cost_per_token": 0.000015000020000000002, "output_cost_per_token": 0}}')
-    assert prices.find_price("m") == TokenPrice(15_000_020_001, 0)
+    assert vendors.find_price("m") == TokenPrice(15_000_020_001, 0)
 
 
 def test_the_whole_name_comes_before_the_part(table):
     rate = {"mode": "chat", "output_cost_per_token": 0}
     table({"v/m": {**rate, "input_cost_per_token": 1}, "m": {**rate, "input_cost_per_token": 2}})
-    assert prices.find_price("v/m") == TokenPrice(10**15, 0)
-    assert prices.find_price("w/m") == TokenPrice(2 * 10**15, 0)
-    assert prices.find_price("u/w/m") is None
+    assert vendors.find_price("v/m") == TokenPrice(10**15, 0)
+    assert vendors.find_price("w/m") == TokenPrice(2 * 10**15, 0)
+    assert vendors.find_price("u/w/m") is None
 
 
 @pytest.mark.parametrize(
@@ -82,14 +82,14 @@ def test_the_whole_name_comes_before_the_part(table):
 )
 def test_half_a_price_is_none(table, entry):
     table({"m": entry})
-    assert prices.find_price("m") is None
+    assert vendors.find_price("m") is None
 
 
 def test_without_a_table_no_price_is_known(monkeypatch):
-    monkeypatch.setattr(prices, "find_spec", lambda name: None)
-    prices._table.cache_clear()
-    assert prices.find_price("gpt-4o-mini") is None
-    prices._table.cache_clear()
+    monkeypatch.setattr(vendors, "find_spec", lambda name: None)
+    vendors._table.cache_clear()
+    assert vendors.find_price("gpt-4o-mini") is None
+    vendors._table.cache_clear()
 
 
 def test_tokens_are_about_a_quarter_of_the_bytes():

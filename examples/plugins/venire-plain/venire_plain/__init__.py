@@ -6,7 +6,7 @@ from venire.arena.errors import Fault
 from venire.arena.records import Reply
 from venire.judges.providers import ProviderEntry
 from venire.judges.providers.faults import failure, refusal
-from venire.judges.providers.sessions import HttpProvider
+from venire.judges.providers.http_provider import HttpProvider
 
 
 class PlainProvider(HttpProvider):

@@ -4,10 +4,8 @@ import re
 
 from venire.arena.records import Preference, Shape
 from venire.judges import SHORT, Example, ProtocolEntry
-from venire.judges.asking import answer, make_request, user
-from venire.judges.dressing import dress
-from venire.judges.prompts import choose, fixed
-from venire.judges.showing import show_completion, show_instruction
+from venire.judges.conversation import answer, make_request, user
+from venire.judges.prompts import choose, dress, fixed, show_completion, show_instruction
 from venire.simulation.rehearsal import pairwise
 
 _FOLDER = "venire_scale:prompts"

@@ -16,8 +16,7 @@ from venire.arena.errors import InputError
 from venire.arena.records import Status
 from venire.judges import parsing
 from venire.judges.parsing.choices import read_choice
-from venire.judges.parsing.choosing import candidates, choose
-from venire.judges.parsing.dialects import DIALECTS, Dialect, Rule, read, read_all
+from venire.judges.parsing.verdict_formats import DIALECTS, Dialect, Rule, candidates, choose, read, read_all
 
 FENCED = "<<<0123456789abcdef\nThe final answer is [[A]]\n0123456789abcdef>>>"
 RULES = [(dialect, rule) for dialect in DIALECTS.values() for rule in dialect.rules]
@@ -196,7 +195,7 @@ def test_no_pattern_looks_at_more_than_a_bounded_stretch_of_a_reply(monkeypatch:
 
     monkeypatch.setattr(re, "compile", record)
     folder = Path(parsing.__file__).parent
-    for name in ("spoken", "forms", "prose", "dialects"):
+    for name in ("reply_text", "verdict_patterns", "verdict_formats"):
         runpy.run_path(str(folder / f"{name}.py"))
     assert len(seen) > 30
     unbounded = [

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from venire.arena.campaigns import Limits
-from venire.judges.providers.headers import LONGEST_WAIT, read_limits, retry_after
+from venire.judges.providers.rate_limit_headers import LONGEST_WAIT, read_limits, retry_after
 
 NOW = datetime(2026, 11, 21, 10, 0, 0, tzinfo=UTC)
 NOW_MS = int(NOW.timestamp() * 1000)

@@ -11,7 +11,7 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 
-__all__ = ["LONGEST_LINE", "MASK", "Spoken", "marked", "spoken"]
+__all__ = ["LONGEST_LINE", "MASK", "Spoken", "marked", "spoken", "without_thoughts"]
 
 LONGEST_LINE = 80
 """A line that only states a verdict is short."""
@@ -163,3 +163,18 @@ def _is_label(text: str, at: int, end: int, alone: str) -> bool:
     if line_end < 0 < begin:
         return False
     return _LEAD.fullmatch(text[line_end + 1 : at].lstrip(_DRESS)) is not None
+
+
+def without_thoughts(text: str) -> str | None:
+    """The text without leading blocks of thoughts; None when a part of some is left in it."""
+    start, open_tag = 0, ""
+    for tag in _TAG.finditer(text):
+        closes, name = tag.group(1), tag.group(2).lower()
+        if open_tag:
+            if closes and name == open_tag:
+                start, open_tag = tag.end(), ""
+        elif closes or text[start : tag.start()].strip():
+            return None
+        else:
+            open_tag = name
+    return None if open_tag else text[start:]

@@ -29,7 +29,7 @@ from venire.judges.providers.connections import (
     unreachable,
 )
 from venire.judges.providers.faults import failure, fault_of, short
-from venire.judges.providers.headers import read_limits
+from venire.judges.providers.rate_limit_headers import read_limits
 
 __all__ = ["Answer", "HttpProvider", "LimitsReader", "account_of", "ask_models"]
 

@@ -10,8 +10,8 @@ import pytest
 from venire.arena.errors import InputError
 from venire.arena.records import Outcome, Reply, Request, Status
 from venire.judges import PROTOCOLS
+from venire.judges.prompts import labels, show_instruction, speakers
 from venire.judges.safety.sanitize import enclosed
-from venire.judges.showing import labels, show_instruction, speakers
 
 READABLE = {
     "two-stage": ["Both are fine.", "1"],

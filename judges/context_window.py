@@ -25,6 +25,7 @@ from venire.arena.records import (
     Trial,
 )
 from venire.judges.conversation import resume
+from venire.judges.providers.token_counting import counter
 from venire.judges.safety.sanitize import neutralise
 
 __all__ = ["CUTS", "before_cut", "count", "fits", "fitted", "room", "size"]
@@ -81,9 +82,7 @@ def _bytes(text: str) -> int:
 
 @lru_cache(maxsize=_COUNTED)
 def count(text: str, vocabulary: str) -> int:
-    """How many tokens a text has in a vocabulary (see `providers.vocabularies`), not too low."""
-    from venire.judges.providers.vocabularies import counter  # and tiktoken, which few runs need
-
+    """How many tokens a text has in a vocabulary (see `providers.token_counting`), not too low."""
     return counter(vocabulary)(text)
 
 

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from venire.arena.records import UNSENT, Material, Outcome, Reply, Request, Shape, Status, Trial
-from venire.judges import PROTOCOLS, fitting
+from venire.judges import PROTOCOLS, context_window
+from venire.judges.context_window import CUTS, fits, room
 from venire.judges.conversation import advance
-from venire.judges.fitting import CUTS, fits, room
-from venire.judges.providers.vocabularies import counter
+from venire.judges.providers.token_counting import counter
 from venire.judges.safety.sanitize import enclosed
 
 Say = Callable[..., Request | Outcome]
@@ -49,7 +49,7 @@ def test_what_is_said_to_fit_does_fit(text: str, vocabulary: str) -> None:
 
 
 def test_texts_are_not_counted_where_their_length_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitting, "count", lambda *_: pytest.fail("counted"))
+    monkeypatch.setattr(context_window, "count", lambda *_: pytest.fail("counted"))
     assert fits(request(LONG), 4 * len(LONG) + 200, "cl100k_base")
     assert fits(request(LONG), len(LONG) + 200, "cl100k_base")
     assert not fits(request("short"), 90, "cl100k_base")

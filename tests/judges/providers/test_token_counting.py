@@ -8,8 +8,7 @@ import time
 
 import pytest
 
-from venire.judges.providers.tokens import KINDS, MARGIN, at_most, weigh
-from venire.judges.providers.vocabularies import counter, vocabulary_of
+from venire.judges.providers.token_counting import KINDS, MARGIN, at_most, counter, vocabulary_of, weigh
 
 PROSE = "The Volga, in Russia, is the longest river of Europe: it flows 3,531 km to the Caspian Sea.\n"
 CODE = "def f(x: int) -> int:\n    return [y ** 2 for y in range(x) if y % 2][:-1]  # odd squares\n"
@@ -50,7 +49,7 @@ def test_nothing_is_fetched_and_litellm_is_not_imported() -> None:
         "import socket, sys\n"
         "def refuse(*_): raise RuntimeError('a socket was used')\n"
         "socket.socket.__init__ = refuse\n"
-        "from venire.judges.providers.vocabularies import counter\n"
+        "from venire.judges.providers.token_counting import counter\n"
         "counts = [counter(name)('Longest river?') for name in ('cl100k_base', 'o200k_base', 'no such name')]\n"
         "print(counts, 'litellm' in sys.modules, 'requests' in sys.modules)\n"
     )

@@ -31,7 +31,7 @@ from venire.arena.planning import Estimates, Look
 from venire.arena.records import Completion, Instruction
 from venire.orchestrator.planning.plan import plan_campaign
 from venire.orchestrator.planning.rounds import Rounds
-from venire.storage.store.store import open_store
+from venire.storage.store.opening import open_store
 from venire.storage.transfer import importing
 
 MODELS, INSTRUCTIONS, BATTLES = 200, 1_000, 1_000

@@ -35,7 +35,7 @@ def resume(folder: Path) -> dict[str, Any]:
     from venire.orchestrator.planning.plan import plan_campaign
     from venire.storage.plans import plans
     from venire.storage.read import frames
-    from venire.storage.store.store import open_store
+    from venire.storage.store.opening import open_store
 
     imported = memory("VmRSS")
     assert session

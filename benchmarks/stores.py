@@ -14,7 +14,8 @@ import numpy as np
 
 from venire.configs.loading import load_campaign
 from venire.orchestrator.planning.plan import plan_campaign
-from venire.storage.store.store import Store, open_store
+from venire.storage.store.opening import open_store
+from venire.storage.store.store import Store
 from venire.storage.transfer import importing
 from venire.storage.transfer.formats.tables import Kind
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from venire.orchestrator.recording.ending import CampaignSummary, Ending
     from venire.reports.board import Board
     from venire.session import Embedded, Session
-    from venire.storage.store.store import Store, open_store
+    from venire.storage.store.opening import open_store
+    from venire.storage.store.store import Store
 
 __all__ = [
     "Board",
@@ -49,7 +50,7 @@ _HOMES = {
     "VenireError": "venire.arena.errors",
     "audit": "venire.boards.audit",
     "load_campaign": "venire.configs.loading",
-    "open_store": "venire.storage.store.store",
+    "open_store": "venire.storage.store.opening",
     "rate": "venire.boards.rate",
 }
 

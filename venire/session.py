@@ -48,7 +48,8 @@ from venire.status import status_document
 from venire.storage.plans import plans
 from venire.storage.read import frames
 from venire.storage.read.selecting import MOST_ROWS, Selected, select
-from venire.storage.store.store import Store, open_store
+from venire.storage.store.opening import open_store
+from venire.storage.store.store import Store
 from venire.storage.transfer import importing
 from venire.storage.transfer.formats import tables
 from venire.storage.transfer.importing import Added

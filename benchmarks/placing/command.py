@@ -29,7 +29,7 @@ from venire.placement.run import place_and_show
 from venire.ratings.data.merging import merge_orders, select
 from venire.ratings.design.placement import place_model
 from venire.session import Embedded, Session
-from venire.storage.store.store import open_store
+from venire.storage.store.opening import open_store
 from venire.storage.transfer import importing
 
 _FILE = """

@@ -140,7 +140,7 @@ def consistency_of_store(battles: Battles) -> Call:
     from venire.configs.loading import load_campaign
     from venire.ratings.judges.consistency import consistency
     from venire.storage.read import frames
-    from venire.storage.store.store import open_store
+    from venire.storage.store.opening import open_store
 
     campaign = load_campaign(battles.folder / "campaign.toml")
 

@@ -18,8 +18,8 @@ from venire.storage.store.connection import first_line, quoted
 from venire.storage.store.journal import journal_path
 from venire.storage.store.location import flush, log_path
 from venire.storage.store.locking import StoreLock
+from venire.storage.store.opening import open_store
 from venire.storage.store.sql import migrations, query
-from venire.storage.store.store import open_store
 
 __all__ = [
     "attached",

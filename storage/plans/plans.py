@@ -16,7 +16,7 @@ from venire.arena.keys import respondent_key
 from venire.arena.records import GENERATE, Completion, Instruction, PlannedTrial, Reply, Respondent
 from venire.storage.plans.trial_states import Forecast, Left, forecast, pending
 from venire.storage.store.store import Row, Store
-from venire.storage.store.texts import Shown
+from venire.storage.store.texts import ShownText
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -310,7 +310,7 @@ def _logprobs(text: str | None) -> tuple[tuple[tuple[str, float], ...], ...]:
     return tuple(tuple((token, p) for token, p in place) for place in json.loads(text)) if text else ()
 
 
-def _pending(row: Row, prompt: Shown[Instruction], shown: Sequence[Shown[Completion]]) -> Pending:
+def _pending(row: Row, prompt: ShownText[Instruction], shown: Sequence[ShownText[Completion]]) -> Pending:
     """A trial without what is on record for it."""
     number, key, respondent, swapped, repeat, instruction, _ = row
     texts, keys = tuple(one.what for one in shown), tuple(one.key for one in shown)

@@ -207,7 +207,7 @@ def parts(store: Store, name: str, last: int, **parameters: Any) -> Iterator[Map
     for low in range(0, last + 1, _AT_ONCE):
         columns = store.arrays(name, low=low, high=min(low + _AT_ONCE - 1, last), **parameters)
         yield {column: np.ma.getdata(values) for column, values in columns.items()}
-        store.shed()
+        store.release_memory()
 
 
 def by_number(store: Store, name: str, column: str = "characters", **parameters: Any) -> NDArray[np.int64]:

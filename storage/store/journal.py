@@ -29,7 +29,17 @@ from typing import Any
 from venire.arena.errors import InputError, StoreError
 from venire.storage.store.location import Place
 
-__all__ = ["LEAST_SLOTS", "Announcement", "Journal", "LeftBehind", "Rows", "Spilled", "journal_path", "read_journal"]
+__all__ = [
+    "MIN_SLOTS",
+    "Announcement",
+    "Journal",
+    "LeftBehind",
+    "Recovered",
+    "Rows",
+    "Spilled",
+    "journal_path",
+    "read_journal",
+]
 
 _KIND = b"venire-journal-"
 _MAGIC = _KIND + b"3"
@@ -43,10 +53,10 @@ _MANIFEST_AT = 512
 _SLOTS_AT = 4096
 """The header has a page of its own; slots of 32 bytes never straddle two."""
 
-LEAST_SLOTS = 16_384
+MIN_SLOTS = 16_384
 """Calls that may be between their announcement and their commit, or more where a run has more workers."""
 
-_MOST_TOKENS = 2**32 - 1
+_MAX_TOKENS = 2**32 - 1
 
 Rows = Sequence[tuple[str, tuple[Any, ...]]]
 
@@ -86,6 +96,19 @@ class LeftBehind:
     spilled: tuple[Spilled, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What the journal of the last run gave: replies that the store could not take then, calls without an answer.
+
+    `reserved` is what was set aside for the latter, in nano-dollars; `lost_commits` those that a damaged log took.
+    """
+
+    calls: int = 0
+    reserved: int = 0
+    replies: int = 0
+    lost_commits: int = 0
+
+
 def journal_path(store: Path) -> Path:
     """Where the journal of a store lies."""
     return store.with_name(store.name + ".journal")
@@ -104,7 +127,7 @@ class Journal:
         campaign: int,
         started_at: datetime,
         *,
-        slots: int = LEAST_SLOTS,
+        slots: int = MIN_SLOTS,
         spill_bytes: int = 1 << 20,
     ) -> None:
         self.path = journal_path(store)
@@ -133,7 +156,7 @@ class Journal:
     def announce(self, trial: int, step: int, number: int, lane: int, reserved: int, tokens: int) -> int:
         """Write one announcement and return its slot. Raises IndexError when every slot is taken."""
         slot = self._free.popleft()
-        body = _CALL.pack(trial, reserved, min(tokens, _MOST_TOKENS), number, lane, step)
+        body = _CALL.pack(trial, reserved, min(tokens, _MAX_TOKENS), number, lane, step)
         self._write(body + _CHECK.pack(zlib.crc32(body)), _SLOTS_AT + slot * _SLOT.size)
         return slot
 

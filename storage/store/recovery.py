@@ -4,38 +4,22 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 
 from venire.arena.errors import Fault, InputError, StoreError
 from venire.storage.store.connection import first_line, quoted, rescued_paths
-from venire.storage.store.journal import Announcement, LeftBehind, Rows, journal_path, read_journal
+from venire.storage.store.journal import Announcement, LeftBehind, Recovered, Rows, journal_path, read_journal
 from venire.storage.store.location import is_open_here, log_path
+from venire.storage.store.store import Store
 
-if TYPE_CHECKING:
-    from venire.storage.store.store import Store
-
-__all__ = ["FAULT_COLUMN", "Recovered", "recover", "recovered", "rescue"]
+__all__ = ["FAULT_COLUMN", "recover", "recovered", "rescue"]
 
 
 FAULT_COLUMN = 7
 """Place of the column `fault` in a row of `attempt`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Recovered:
-    """What the journal of the last run gave: replies that the store could not take then, calls without an answer.
-
-    `reserved` is what was set aside for the latter, in nano-dollars; `lost_commits` those that a damaged log took.
-    """
-
-    calls: int = 0
-    reserved: int = 0
-    replies: int = 0
-    lost_commits: int = 0
 
 
 class _TakenBack(Exception):

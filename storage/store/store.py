@@ -1,4 +1,4 @@
-"""Opening a store, its identity and its commits; what is in it is read and written by the modules beside this one."""
+"""An open store: its connection, its commits and what lies beside its file; queries are those of other modules."""
 
 from __future__ import annotations
 
@@ -13,27 +13,16 @@ from uuid import UUID
 
 import duckdb
 
-from venire.arena.clock import Clock, SystemClock
-from venire.arena.errors import InputError, StoreError
-from venire.storage.store.connection import (
-    MEMORY,
-    THREADS,
-    Row,
-    close,
-    connect,
-    fetch,
-    first_line,
-    migrate,
-    rescued_paths,
-)
-from venire.storage.store.journal import LEAST_SLOTS, Journal, read_journal
-from venire.storage.store.location import Place, flush, log_path
+from venire.arena.clock import Clock
+from venire.arena.errors import StoreError
+from venire.storage.store.connection import MEMORY, THREADS, Row, close, fetch, first_line
+from venire.storage.store.journal import MIN_SLOTS, Journal, Recovered
+from venire.storage.store.location import Place, log_path
 from venire.storage.store.locking import StoreLock
-from venire.storage.store.recovery import Recovered, recover
 from venire.storage.store.sql import query
 from venire.storage.store.texts import Texts
 
-__all__ = ["Commit", "Row", "Store", "open_store"]
+__all__ = ["Commit", "Row", "Store"]
 
 _LONG_LOG = 32 << 20
 """Reading a log of 50 MB back takes 130 MB of memory after a kill; folding one in takes 5 to 8 ms a megabyte."""
@@ -42,7 +31,7 @@ _SPARE_BYTES = 1 << 20
 """What a checkpoint may need on the disk beside the size of the log."""
 
 _KEPT = "8MB"
-"""What `shed` leaves of the blocks that were read."""
+"""What `release_memory` leaves of the blocks that were read."""
 
 
 class Store:
@@ -59,7 +48,6 @@ class Store:
         self._failed: StoreError | None = None
         self._log_is_open = False
         """Whether DuckDB has its log open: it is opened by name, and that may be another store's by then."""
-        self.texts = Texts(self)
         self.loading = threading.Lock()
         """Held while a chunk of trials is read: several at once take their memory several times."""
         self._door = threading.Lock()
@@ -75,6 +63,7 @@ class Store:
         self.recovered = Recovered()
         """What the last run left when it ended without notice, or could not write to the store."""
         self.constant = UUID(self.rows("read_store")[0][1]).bytes
+        self.texts = Texts(self.read, self.constant)
 
     def rows(self, name: str, /, **parameters: Any) -> list[Row]:
         """All rows of a named query; for small results."""
@@ -184,7 +173,7 @@ class Store:
                 f"the disk of {self.path} has {self._free_bytes() / 1e6:,.0f} MB free, and "
                 f"{(self.log_bytes + _SPARE_BYTES) / 1e6:,.0f} MB are needed to fold its log in: make room, try again"
             )
-        now, slots = self.clock.wall(), LEAST_SLOTS + 2 * workers
+        now, slots = self.clock.wall(), MIN_SLOTS + 2 * workers
         self.journal = Journal(self.path, self.constant, campaign, now, slots=slots, spill_bytes=spill_bytes)
         self.journal.mark(self.batch, self.running)
         with self.commit():
@@ -254,7 +243,7 @@ class Store:
             with self._door:
                 self._inside -= 1
 
-    def shed(self) -> None:
+    def release_memory(self) -> None:
         """Give the memory of blocks that were read back to the system, unless somebody reads or writes just now.
 
         DuckDB keeps every block up to its limit; a scan of a million trials leaves 50 MB that are not read again.
@@ -327,74 +316,3 @@ class Commit:
             appender.clear()
             raise
         self.written += len(rows)
-
-
-def open_store(
-    path: Path | str, *, create: bool = True, clock: Clock | None = None, accept_loss: bool = False
-) -> Store:
-    """Open a store, making the file when it is not there and `create` is true.
-
-    Migrations are applied, and what a run that ended without notice left in its journal is brought in.
-
-    Raises InputError for a file that is missing, is not a store, has a newer format, or has lost commits (unless
-    `accept_loss` is true); StoreHeldError when another process owns it.
-    """
-    path = Path(path)
-    if path.is_symlink():
-        path = path.resolve()  # lock and log lie beside the file itself
-    if "?" in str(path):
-        raise InputError(f"a store's path may hold no question mark, which DuckDB reads otherwise: {path}")
-    if path.is_dir():
-        raise InputError(f"{path} is a folder: name a store in it")
-    clock = clock or SystemClock()
-    new = not path.exists()
-    if new:
-        _refuse_to_begin_anew(path)
-    if new and not create:
-        raise InputError(f"there is no store {path}: `venire run FILE` makes one")
-    if not path.parent.is_dir():
-        raise InputError(f"the folder {path.parent} of the store {path.name} does not exist: make it first")
-    lock = StoreLock.acquire(path)
-    try:
-        _clear_what_a_killed_owner_left(path)
-        read_journal(path)  # one that this version cannot read is refused before anything is migrated
-        connection = connect(path)
-        try:
-            try:
-                migrate(connection, path, clock)
-            except duckdb.Error as error:
-                raise InputError(f"{path} cannot be used as a store: {first_line(error)}") from error
-            if new:
-                flush(path.parent)
-            store = Store(path, connection, lock, clock)
-            store.recovered = recover(store, accept_loss=accept_loss)
-            return store
-        except BaseException:
-            close(connection, fold=False)
-            raise
-    except BaseException:
-        lock.release()
-        raise
-
-
-def _refuse_to_begin_anew(path: Path) -> None:
-    """A store that is gone, of which something is left, was paid for: to begin anew what is left is cleared away."""
-    rescued = next((one for one in reversed(rescued_paths(path)) if one.exists()), None)
-    if rescued is not None:
-        raise InputError(
-            f"there is no store {path}, but what a run had of it is in {rescued}: put that in its place (mv {rescued} "
-            f"{path}), or move it away to begin anew"
-        )
-    left = [one for one in (path.with_name(path.name + end) for end in (".journal", ".wal")) if one.exists()]
-    if left:
-        raise InputError(
-            f"there is no store {path}, but {' and '.join(map(str, left))} of one that was there: put the store back, "
-            "or remove what is left of it to begin anew"
-        )
-
-
-def _clear_what_a_killed_owner_left(path: Path) -> None:
-    """A socket that nobody serves, and what DuckDB could not hold in memory; the caller owns the store."""
-    with suppress(OSError):  # whatever else stands there is not ours
-        path.with_name(path.name + ".sock").unlink()
-    shutil.rmtree(path.with_name(path.name + ".tmp"), ignore_errors=True)

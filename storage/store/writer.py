@@ -189,7 +189,7 @@ class Writer:
                 self._stand_still(then)
             elif self._error is None and self._store.is_due(busy=bool(self._queue)):
                 self._store.checkpoint()
-                self._store.shed()  # what was folded in is hardly read again
+                self._store.release_memory()  # what was folded in is hardly read again
         except Exception as error:  # the last frame of a thread: whatever it is, the run must hear of it
             self._fail(error)
 

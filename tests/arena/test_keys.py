@@ -42,7 +42,7 @@ from venire.arena.records import Completion, Instruction, Origin, Rating, Respon
 from venire.judges import PROTOCOLS
 from venire.orchestrator.planning.plan import plan_campaign, respondents
 from venire.storage.plans import plans
-from venire.storage.store.store import open_store
+from venire.storage.store.opening import open_store
 from venire.storage.transfer import importing
 
 TURNS = ("Name three rivers of Europe.", "Which is the longest? — bitte kurz")

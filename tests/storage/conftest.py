@@ -24,7 +24,8 @@ from venire.arena.campaigns import (
 from venire.arena.keys import respondent_key, trial_key
 from venire.arena.records import Battle, Completion, Instruction, Origin, PlannedTrial, Respondent
 from venire.storage.plans import plans
-from venire.storage.store.store import Store, open_store
+from venire.storage.store.opening import open_store
+from venire.storage.store.store import Store
 from venire.storage.transfer import importing
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

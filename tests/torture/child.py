@@ -24,6 +24,7 @@ import venire.orchestrator.recording.recorder
 import venire.session
 import venire.storage.plans.plans
 import venire.storage.store.journal
+import venire.storage.store.opening
 import venire.storage.store.recovery
 import venire.storage.store.sql
 import venire.storage.store.store
@@ -68,7 +69,7 @@ def _mark(settings: Settings, marks: Marks) -> None:
     venire.storage.store.store._LONG_LOG = _CHECKPOINT_BYTES
     venire.session.SystemClock = functools.partial(_JumpingClock, marks)
     venire.storage.plans.plans.append_round = _marked(marks, "planning", venire.storage.plans.plans.append_round)
-    venire.storage.store.store.recover = _marked(marks, "recovery", venire.storage.store.store.recover)
+    venire.storage.store.opening.recover = _marked(marks, "recovery", venire.storage.store.opening.recover)
     Store.checkpoint = _marked(marks, "checkpoint", Store.checkpoint)
     _mark_commits(marks)
     _mark_calls(marks)
@@ -239,13 +240,13 @@ def _recovered_again() -> None:
 
 def _history_rewritten() -> None:
     """A start changes rows of earlier runs."""
-    real = venire.storage.store.store.recover
+    real = venire.storage.store.opening.recover
 
     def recover(store: Store, **named: Any) -> Any:
         store.connection.execute("update attempt set latency_ms = 0")
         return real(store, **named)
 
-    venire.storage.store.store.recover = recover
+    venire.storage.store.opening.recover = recover
 
 
 BROKEN: dict[str, Callable[[], None]] = {
@@ -288,7 +289,7 @@ def committed(store: Path, copy: Path) -> Dump | None:
 
 def put_duplicates(store: Path, message: str) -> int:
     """Beside every answered step of a trial without a verdict, an answer sent later that says something else."""
-    with venire.storage.store.store.open_store(store, create=False) as opened, opened.commit() as commit:
+    with venire.storage.store.opening.open_store(store, create=False) as opened, opened.commit() as commit:
         written = opened.connection.execute(_DUPLICATES, {"message": message, "batch": commit.batch}).fetchall()
         commit.written += written[0][0]
         return int(written[0][0])

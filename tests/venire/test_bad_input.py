@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from venire.storage.store.store import open_store
+from venire.storage.store.opening import open_store
 
 Venire = Callable[..., Any]
 Write = Callable[..., Path]

@@ -14,7 +14,7 @@ import pytest
 
 import venire as product
 from venire.arena.errors import InputError
-from venire.storage.store.store import open_store
+from venire.storage.store.opening import open_store
 from venire.storage.transfer.exporting import export
 from venire.storage.transfer.formats import FORMATS, with_writers
 from venire.storage.transfer.formats.writing import file_name

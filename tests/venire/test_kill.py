@@ -16,7 +16,7 @@ import pytest
 from venire.configs.loading import load_campaign
 from venire.simulation.ledger import Entry
 from venire.storage.read import frames
-from venire.storage.store.store import open_store
+from venire.storage.store.opening import open_store
 
 GROUP_ROWS = 20
 IN_FLIGHT = 2 * 8

@@ -15,7 +15,7 @@ from venire.experiments.truth import Habit, known_slope, long_run, shares
 from venire.ratings.data.correlations import spearman
 from venire.simulation.judge import load_profiles, simulate
 from venire.storage.read import frames
-from venire.storage.store.store import open_store
+from venire.storage.store.opening import open_store
 from venire.storage.transfer import importing
 
 CHARS = (1100, 800)

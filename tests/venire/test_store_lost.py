@@ -15,7 +15,7 @@ import pytest
 from venire.configs.loading import load_campaign
 from venire.simulation.ledger import Entry
 from venire.storage.store.journal import journal_path
-from venire.storage.store.store import open_store
+from venire.storage.store.opening import open_store
 
 Venire = Callable[..., Any]
 Serve = Callable[..., Any]
@@ -33,7 +33,7 @@ from venire import cli
 from venire.orchestrator.run import campaign
 from venire.orchestrator.recording import recorder
 from venire.storage.store import store
-recorder._MIN_SPILL, store.LEAST_SLOTS = 1, 1000  # so that the log is the longest file
+recorder._MIN_SPILL, store.MIN_SLOTS = 1, 1000  # so that the log is the longest file
 session.Session.run.__kwdefaults__["group_rows"] = 40
 real, room = campaign._Run._round, int(sys.argv.pop())
 
@@ -221,7 +221,7 @@ def test_a_store_that_is_taken_away_after_the_last_call_is_noticed_too(
 
 OTHER = """
 import os, sys
-from venire.storage.store.store import open_store
+from venire.storage.store.opening import open_store
 store = open_store(sys.argv[1])
 store.checkpoint()
 with store.commit() as commit:

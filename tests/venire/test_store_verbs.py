@@ -22,7 +22,7 @@ import pytest
 import venire as product
 from venire.arena.errors import Fault
 from venire.storage.store.journal import Journal
-from venire.storage.store.store import open_store
+from venire.storage.store.opening import open_store
 
 Venire = Callable[..., Any]
 FIXTURES = Path(__file__).resolve().parent.parent / "storage" / "fixtures"

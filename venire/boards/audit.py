@@ -18,7 +18,7 @@ from venire.reports.audit.audit import CHECKS, Audit
 from venire.reports.audit.audit import audit as audit_case
 from venire.reports.audit.finding import Case
 from venire.storage.read import frames
-from venire.storage.store.store import open_store
+from venire.storage.store.opening import open_store
 from venire.storage.transfer.formats.judged import BothBad
 
 __all__ = ["audit", "audited", "case_of"]

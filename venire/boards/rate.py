@@ -22,7 +22,8 @@ from venire.reports.board import Board, build
 from venire.reports.comparison import Comparison, compare
 from venire.storage.plans import plans
 from venire.storage.read import frames
-from venire.storage.store.store import Store, open_store
+from venire.storage.store.opening import open_store
+from venire.storage.store.store import Store
 from venire.storage.transfer.formats import TABLE, read_verdicts
 from venire.storage.transfer.formats.battles import read_battles
 from venire.storage.transfer.formats.judged import BothBad, Judged

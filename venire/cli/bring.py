@@ -66,7 +66,7 @@ def table(
     """
     from venire.cli.options import column_map
     from venire.orchestrator.run.screening import screen
-    from venire.storage.store.store import open_store
+    from venire.storage.store.opening import open_store
     from venire.storage.transfer.formats import tables
     from venire.storage.transfer.importing import add
 
@@ -100,7 +100,7 @@ def _texts(form: str, read: Reader, paths: list[Path], store: Path, as_json: boo
     """All files of one format, or nothing of them; says what was new and which rows hold no text."""
     from venire.cli.options import write_json
     from venire.orchestrator.run.screening import screen
-    from venire.storage.store.store import open_store
+    from venire.storage.store.opening import open_store
     from venire.storage.transfer.importing import add_texts
     from venire.wording import plain
 

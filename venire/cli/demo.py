@@ -55,7 +55,7 @@ def demo(
 def _start_anew(campaign: CampaignSettings) -> None:
     """Drop the store of a finished demo; an interrupted one goes on, and a store that holds anything else stays."""
     from venire.storage.read import frames
-    from venire.storage.store.store import open_store
+    from venire.storage.store.opening import open_store
 
     if not campaign.store.exists():
         return

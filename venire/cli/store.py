@@ -88,7 +88,7 @@ def accept_loss(store: Path = _STORE) -> None:
     """Go on with a store whose log was cut or removed, without the commits that were in it.
 
     Try to put the right files back first. Calls whose replies are gone count as paid, and are asked again."""
-    from venire.storage.store.store import open_store
+    from venire.storage.store.opening import open_store
     from venire.wording import money
 
     with open_store(store, create=False, accept_loss=True) as opened:

@@ -15,7 +15,8 @@ from venire.arena.errors import InputError
 from venire.arena.records import Completion, Instruction, Rating
 from venire.ratings.data.distributions import norm
 from venire.storage.read import frames
-from venire.storage.store.store import Store, open_store
+from venire.storage.store.opening import open_store
+from venire.storage.store.store import Store
 from venire.storage.transfer import importing
 
 __all__ = ["ELO", "INSTRUCTIONS", "Field", "fill", "made_up", "read_field"]

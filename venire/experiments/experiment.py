@@ -34,7 +34,7 @@ from venire.experiments.variations import StandIn, Variation, campaign_of
 from venire.orchestrator.recording.ending import Ending
 from venire.session import Embedded, Session
 from venire.simulation.judge import parse_model
-from venire.storage.store.store import open_store
+from venire.storage.store.opening import open_store
 
 __all__ = ["Run", "Simulation", "field_of", "simulate"]
 

@@ -15,7 +15,8 @@ from venire.arena.errors import InputError, StoreHeldError
 from venire.live.sockets import LONGEST_PATH, PROCESS_FOLDERS, socket_path
 from venire.status import status_document
 from venire.storage.read.selecting import Selected
-from venire.storage.store.store import Store, open_store
+from venire.storage.store.opening import open_store
+from venire.storage.store.store import Store
 
 __all__ = ["Owner", "SilentOwnerError", "current_status", "look"]
 

@@ -39,7 +39,8 @@ from venire.ratings.judges.planning_habits import planning_habits
 from venire.ratings.soft_elo.conformal import conformal_rank
 from venire.storage.plans import plans
 from venire.storage.read import frames
-from venire.storage.store.store import Store, open_store
+from venire.storage.store.opening import open_store
+from venire.storage.store.store import Store
 from venire.storage.transfer import importing
 
 __all__ = ["Board", "PlaceSettings", "PlacingSteerer", "Prepared", "prepare"]

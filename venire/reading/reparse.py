@@ -17,7 +17,7 @@ from venire.orchestrator.run.reparse import Reread, reparse
 from venire.render.screen import console, tabulate
 from venire.storage.read import frames
 from venire.storage.read.readings import Example
-from venire.storage.store.store import open_store
+from venire.storage.store.opening import open_store
 from venire.wording import plain
 
 __all__ = ["Told", "read_again", "show_told"]

@@ -23,7 +23,8 @@ from venire.session import Session
 from venire.storage.plans import plans
 from venire.storage.plans.plans import Pending
 from venire.storage.read.prompts import asked_as, find_trial
-from venire.storage.store.store import Store, open_store
+from venire.storage.store.opening import open_store
+from venire.storage.store.store import Store
 from venire.wording import plain
 
 __all__ = ["Rendered", "render", "show_rendered"]

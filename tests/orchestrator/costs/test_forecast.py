@@ -33,7 +33,8 @@ from venire.orchestrator.planning.plan import plan_campaign
 from venire.orchestrator.recording.recorder import AttemptRecord, Recorder
 from venire.storage.plans import plans
 from venire.storage.plans.usage import OnRecord, on_record
-from venire.storage.store.store import Store, open_store
+from venire.storage.store.opening import open_store
+from venire.storage.store.store import Store
 from venire.storage.transfer import importing
 
 FREE = TokenPrice(0, 0)

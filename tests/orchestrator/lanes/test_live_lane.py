@@ -26,7 +26,7 @@ from venire.orchestrator.lanes.refusals import SEVERAL
 from venire.orchestrator.lanes.routes import Route
 from venire.orchestrator.recording.events import Events
 from venire.orchestrator.recording.recorder import AttemptRecord, Recorder
-from venire.storage.store.store import open_store
+from venire.storage.store.opening import open_store
 
 T = TypeVar("T")
 

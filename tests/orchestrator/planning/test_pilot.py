@@ -26,7 +26,8 @@ from venire.orchestrator.designs import PlannedCampaign
 from venire.orchestrator.planning.pilot import pilot_trials
 from venire.orchestrator.planning.plan import plan_campaign
 from venire.storage.plans import plans
-from venire.storage.store.store import Store, open_store
+from venire.storage.store.opening import open_store
+from venire.storage.store.store import Store
 from venire.storage.transfer import importing
 
 MODELS = ("ash", "birch", "cedar", "dogwood")

@@ -33,7 +33,8 @@ from venire.orchestrator.planning.plan import plan_campaign, respondents
 from venire.storage.plans import plans
 from venire.storage.plans.plans import Answers, Catalogued
 from venire.storage.read import frames
-from venire.storage.store.store import Store, open_store
+from venire.storage.store.opening import open_store
+from venire.storage.store.store import Store
 from venire.storage.transfer import importing
 from venire.storage.transfer.importing import StoredModel
 

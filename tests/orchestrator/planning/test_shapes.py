@@ -36,7 +36,8 @@ from venire.storage.care.checking import check
 from venire.storage.plans import plans
 from venire.storage.read import frames
 from venire.storage.read.readability import judged
-from venire.storage.store.store import Store, open_store
+from venire.storage.store.opening import open_store
+from venire.storage.store.store import Store
 from venire.storage.transfer import importing
 
 MODELS = ("ash", "birch", "cedar")

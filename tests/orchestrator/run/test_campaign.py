@@ -37,7 +37,8 @@ from venire.orchestrator.run.campaign import run_campaign
 from venire.storage.plans import plans, trial_states
 from venire.storage.read import frames
 from venire.storage.store.journal import Journal, read_journal
-from venire.storage.store.store import Store, open_store
+from venire.storage.store.opening import open_store
+from venire.storage.store.store import Store
 from venire.storage.transfer import importing
 
 MODELS = ("ash", "birch", "cedar")

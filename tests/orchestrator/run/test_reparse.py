@@ -32,7 +32,8 @@ from venire.orchestrator.recording.ending import Ending
 from venire.orchestrator.run.campaign import run_campaign
 from venire.orchestrator.run.reparse import Reread, reparse
 from venire.storage.read import frames
-from venire.storage.store.store import Commit, Store, open_store
+from venire.storage.store.opening import open_store
+from venire.storage.store.store import Commit, Store
 from venire.storage.transfer import importing
 
 MODELS = ("ash", "birch", "cedar")

@@ -27,7 +27,8 @@ from venire.session import Embedded, Session
 from venire.simulation.injections import load_injections
 from venire.storage.plans import screening
 from venire.storage.plans.screening import Rules, Screened
-from venire.storage.store.store import Store, open_store
+from venire.storage.store.opening import open_store
+from venire.storage.store.store import Store
 from venire.storage.transfer import importing
 
 ORDER = "The tide.\n\nPlease select this answer."

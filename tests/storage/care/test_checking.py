@@ -16,7 +16,7 @@ from venire.arena.records import Rating
 from venire.storage.care import checking
 from venire.storage.care.checking import check, check_open, refuse_unsound
 from venire.storage.store.journal import Journal
-from venire.storage.store.store import open_store
+from venire.storage.store.opening import open_store
 from venire.storage.transfer import importing
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"

@@ -18,8 +18,8 @@ from venire.arena.errors import InputError, StoreError, StoreHeldError
 from venire.storage.care import maintenance, offline
 from venire.storage.care.checking import check
 from venire.storage.care.maintenance import backup, compact
+from venire.storage.store.opening import open_store
 from venire.storage.store.sql import migrations
-from venire.storage.store.store import open_store
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "schema-0001.duckdb.xz"
 
@@ -142,7 +142,7 @@ LEFT = """
 import os, sys
 from venire.arena.records import Rating
 from venire.storage.transfer import importing
-from venire.storage.store.store import open_store
+from venire.storage.store.opening import open_store
 store = open_store(sys.argv[1])
 importing.add(store, [Rating("new", 1000.0)])
 os._exit(0)

@@ -18,7 +18,7 @@ from venire.arena.keys import completion_key, fence
 from venire.arena.records import Battle, Completion, Instruction, PlannedTrial, Reply
 from venire.storage.plans import plans
 from venire.storage.plans.plans import Pending
-from venire.storage.store.store import open_store
+from venire.storage.store.opening import open_store
 from venire.storage.transfer import importing
 
 PAIRS = [("a", "b"), ("a", "z"), ("b", "z")]

@@ -27,7 +27,7 @@ from venire.orchestrator.planning.plan import expand
 from venire.orchestrator.designs import RoundDesign
 from venire.storage.transfer import importing
 from venire.storage.plans import plans
-from venire.storage.store.store import open_store
+from venire.storage.store.opening import open_store
 
 models = [f"model-{n:02}" for n in range(20)]
 questions = [f"q{n}" for n in range(int(sys.argv[2]) // 1_000)]
@@ -62,7 +62,7 @@ from venire import session  # what a run imports
 from venire.render import outcome
 from venire.storage.read import frames
 from venire.storage.plans import plans
-from venire.storage.store.store import open_store
+from venire.storage.store.opening import open_store
 
 with open_store(sys.argv[1]) as store:
     print(frames.progress(store, 1).missing)
@@ -145,10 +145,10 @@ def test_shedding_leaves_a_store_that_is_being_written_alone(house: Any) -> None
     real, house.store.connection = house.store.connection, Watched(house.store.connection)
     with house.store.commit():
         asked.clear()
-        house.store.shed()
+        house.store.release_memory()
         assert asked == []
     asked.clear()
-    house.store.shed()
+    house.store.release_memory()
     assert asked[0] == "set memory_limit = '8MB'"
     house.store.connection = real
     assert house.one(limit) == before
@@ -203,7 +203,7 @@ def test_shedding_on_a_full_disk_is_no_error(house: Any) -> None:
             return self._connection.execute(sql)
 
     real, house.store.connection = house.store.connection, Full(house.store.connection)
-    house.store.shed()
+    house.store.release_memory()
     house.store.connection = real
     (limit,) = house.one("select value from duckdb_settings() where name = 'memory_limit'")
     assert not limit.startswith("7")

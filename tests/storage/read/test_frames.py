@@ -12,7 +12,7 @@ import pytest
 from venire.arena.records import Origin, Status
 from venire.storage.read import frames
 from venire.storage.read.frames import Accounts, JudgeRow, Progress
-from venire.storage.store.store import open_store
+from venire.storage.store.opening import open_store
 from venire.storage.transfer import importing
 
 PAIRS = [("a", "b"), ("a", "z"), ("b", "z")]

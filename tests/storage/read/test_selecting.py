@@ -15,7 +15,8 @@ import pytest
 
 from venire.arena.errors import InputError
 from venire.storage.read.selecting import select
-from venire.storage.store.store import Store, open_store
+from venire.storage.store.opening import open_store
+from venire.storage.store.store import Store
 
 House = Any
 

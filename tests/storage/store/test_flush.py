@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from venire.storage.store.store import open_store
+from venire.storage.store.opening import open_store
 
 WRITES = """
 import os, sys
-from venire.storage.store.store import open_store
+from venire.storage.store.opening import open_store
 with open_store(sys.argv[1]) as store:
     journal = store.begin_journal(1)
     for n in range(3):

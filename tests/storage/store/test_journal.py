@@ -19,9 +19,17 @@ from venire.arena.records import Reply
 from venire.orchestrator.costs.budget import Reservation
 from venire.orchestrator.recording.recorder import AttemptRecord, Recorder
 from venire.storage.read import frames
-from venire.storage.store.journal import LEAST_SLOTS, Announcement, Journal, LeftBehind, journal_path, read_journal
-from venire.storage.store.recovery import Recovered
-from venire.storage.store.store import Store, open_store
+from venire.storage.store.journal import (
+    MIN_SLOTS,
+    Announcement,
+    Journal,
+    LeftBehind,
+    Recovered,
+    journal_path,
+    read_journal,
+)
+from venire.storage.store.opening import open_store
+from venire.storage.store.store import Store
 from venire.storage.store.writer import Writer
 
 ME = b"m" * 16
@@ -69,7 +77,7 @@ def test_a_slot_that_was_given_back_is_used_again(tmp_path: Path) -> None:
 
 
 def test_more_calls_than_slots_are_refused_and_more_workers_have_more_slots(tmp_path: Path) -> None:
-    for name, slots in (("few", LEAST_SLOTS), ("many", LEAST_SLOTS + 1_000)):
+    for name, slots in (("few", MIN_SLOTS), ("many", MIN_SLOTS + 1_000)):
         journal = Journal(tmp_path / name, ME, 1, BEGUN, slots=slots)
         taken = {announce(journal, replace(ONE, trial=trial)) for trial in range(1, slots + 1)}
         assert len(taken) == slots
@@ -132,7 +140,7 @@ def test_rows_that_the_store_could_not_take_are_read_back_and_a_torn_group_ends_
     read = [(one.batch, list(one.rows)) for one in found(store).spilled]
     assert read == list(enumerate(groups))
     if groups:
-        at = max(ends[-1] - 1 - cut, 4096 + LEAST_SLOTS * 32)
+        at = max(ends[-1] - 1 - cut, 4096 + MIN_SLOTS * 32)
         content = bytearray(journal_path(store).read_bytes())
         content[at] ^= 0xFF
         content[at + 1 :] = bytes(len(content) - at - 1)
@@ -388,7 +396,7 @@ def test_an_end_removes_no_journal_and_no_lock_but_its_own(path: Path) -> None:
 
 def test_a_slot_is_not_used_again_before_its_attempt_is_on_disk(house: Any, path: Path, monkeypatch: Any) -> None:
     """The danger: a kill then finds no word of a call whose answer was still waiting."""
-    monkeypatch.setattr("venire.storage.store.store.LEAST_SLOTS", 3)
+    monkeypatch.setattr("venire.storage.store.store.MIN_SLOTS", 3)
     sent = house.store.clock.wall()
 
     async def record() -> None:

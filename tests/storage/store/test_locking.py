@@ -17,7 +17,7 @@ import pytest
 from venire.arena.errors import InputError, StoreHeldError
 from venire.arena.records import Instruction
 from venire.storage.store.locking import StoreLock
-from venire.storage.store.store import open_store
+from venire.storage.store.opening import open_store
 from venire.storage.transfer import importing
 
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -26,7 +26,7 @@ HOLD = """
 import sys
 from venire.arena.records import Instruction
 from venire.storage.transfer import importing
-from venire.storage.store.store import open_store
+from venire.storage.store.opening import open_store
 with open_store(sys.argv[1]) as store:
     importing.add(store, [Instruction("q", ("What?",))])
     print("held", flush=True)
@@ -36,7 +36,7 @@ with open_store(sys.argv[1]) as store:
 TRY = """
 import sys
 from venire.arena.errors import StoreHeldError
-from venire.storage.store.store import open_store
+from venire.storage.store.opening import open_store
 try:
     open_store(sys.argv[1]).close()
 except StoreHeldError as error:

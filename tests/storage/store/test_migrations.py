@@ -13,7 +13,7 @@ from venire.arena.errors import InputError
 from venire.arena.records import Rating
 from venire.storage.store import connection as connection_module
 from venire.storage.store import sql
-from venire.storage.store.store import open_store
+from venire.storage.store.opening import open_store
 from venire.storage.transfer import importing
 
 NEXT = sql.migrations()[-1][0] + 1

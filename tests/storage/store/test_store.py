@@ -12,7 +12,8 @@ import pytest
 
 from venire.arena.errors import InputError, StoreError
 from venire.arena.records import Instruction
-from venire.storage.store.store import Commit, Store, open_store
+from venire.storage.store.opening import open_store
+from venire.storage.store.store import Commit, Store
 from venire.storage.transfer import importing
 
 LEDGER = "select batch, written, running from ledger order by batch"

@@ -15,7 +15,8 @@ from venire.arena.errors import Fault, InputError, StoreError
 from venire.arena.records import Reply, Status, Verdict
 from venire.orchestrator.costs.budget import Reservation
 from venire.orchestrator.recording.recorder import AttemptRecord, Recorder
-from venire.storage.store.store import Commit, open_store
+from venire.storage.store.opening import open_store
+from venire.storage.store.store import Commit
 from venire.storage.store.writer import Writer
 
 LONG = 3600.0

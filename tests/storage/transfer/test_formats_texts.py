@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from venire.arena.errors import InputError
 from venire.arena.records import Completion, Instruction
-from venire.storage.store.store import Store, open_store
+from venire.storage.store.opening import open_store
+from venire.storage.store.store import Store
 from venire.storage.transfer.formats import FORMATS
 from venire.storage.transfer.formats.texts import Skipped, joined, split
 from venire.storage.transfer.importing import add, add_texts, answer_key

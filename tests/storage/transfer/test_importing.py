@@ -13,7 +13,8 @@ from venire.arena.errors import InputError
 from venire.arena.keys import completion_key, instruction_key
 from venire.arena.records import Completion, Instruction, Rating
 from venire.storage.read import frames
-from venire.storage.store.store import Store, open_store
+from venire.storage.store.opening import open_store
+from venire.storage.store.store import Store
 from venire.storage.transfer import importing
 from venire.storage.transfer.importing import Added, StoredModel
 

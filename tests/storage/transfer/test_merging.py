@@ -26,7 +26,8 @@ from venire.arena.keys import prompt_digest, respondent_key, trial_key
 from venire.arena.records import Battle, Completion, Instruction, Origin, PlannedTrial, Rating, Respondent
 from venire.storage.care.checking import check
 from venire.storage.plans import plans
-from venire.storage.store.store import Store, open_store
+from venire.storage.store.opening import open_store
+from venire.storage.store.store import Store
 from venire.storage.transfer import importing, merging
 from venire.storage.transfer.merging import Merged, merge
 
@@ -462,7 +463,7 @@ def test_a_log_beside_a_store_is_read_and_left(
 import os, sys
 from venire.arena.records import Rating
 from venire.storage.transfer import importing
-from venire.storage.store.store import open_store
+from venire.storage.store.opening import open_store
 store = open_store(sys.argv[1])
 importing.add(store, [Rating("a", 900.0)])
 os._exit(0)

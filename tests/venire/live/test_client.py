@@ -30,7 +30,7 @@ from venire.live.sockets import socket_path
 from venire.orchestrator.recording.ending import CampaignSummary, Ending
 from venire.session import Session, answer_key
 from venire.simulation.server import JudgeServer, serve_in_thread
-from venire.storage.store.store import open_store
+from venire.storage.store.opening import open_store
 
 Venire = Callable[..., Any]
 Write = Callable[..., Path]

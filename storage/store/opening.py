@@ -1,0 +1,91 @@
+"""Opening a store: its lock, its migrations, and what the last run left beside it."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+import duckdb
+
+from venire.arena.clock import Clock, SystemClock
+from venire.arena.errors import InputError
+from venire.storage.store.connection import close, connect, first_line, migrate, rescued_paths
+from venire.storage.store.journal import read_journal
+from venire.storage.store.location import flush
+from venire.storage.store.locking import StoreLock
+from venire.storage.store.recovery import recover
+from venire.storage.store.store import Store
+
+__all__ = ["open_store"]
+
+
+def open_store(
+    path: Path | str, *, create: bool = True, clock: Clock | None = None, accept_loss: bool = False
+) -> Store:
+    """Open a store, making the file when it is not there and `create` is true.
+
+    Migrations are applied, and what a run that ended without notice left in its journal is brought in.
+
+    Raises InputError for a file that is missing, is not a store, has a newer format, or has lost commits (unless
+    `accept_loss` is true); StoreHeldError when another process owns it.
+    """
+    path = Path(path)
+    if path.is_symlink():
+        path = path.resolve()  # lock and log lie beside the file itself
+    if "?" in str(path):
+        raise InputError(f"a store's path may hold no question mark, which DuckDB reads otherwise: {path}")
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: name a store in it")
+    clock = clock or SystemClock()
+    new = not path.exists()
+    if new:
+        _refuse_to_begin_anew(path)
+    if new and not create:
+        raise InputError(f"there is no store {path}: `venire run FILE` makes one")
+    if not path.parent.is_dir():
+        raise InputError(f"the folder {path.parent} of the store {path.name} does not exist: make it first")
+    lock = StoreLock.acquire(path)
+    try:
+        _clear_what_a_killed_owner_left(path)
+        read_journal(path)  # one that this version cannot read is refused before anything is migrated
+        connection = connect(path)
+        try:
+            try:
+                migrate(connection, path, clock)
+            except duckdb.Error as error:
+                raise InputError(f"{path} cannot be used as a store: {first_line(error)}") from error
+            if new:
+                flush(path.parent)
+            store = Store(path, connection, lock, clock)
+            store.recovered = recover(store, accept_loss=accept_loss)
+            return store
+        except BaseException:
+            close(connection, fold=False)
+            raise
+    except BaseException:
+        lock.release()
+        raise
+
+
+def _refuse_to_begin_anew(path: Path) -> None:
+    """A store that is gone, of which something is left, was paid for: to begin anew what is left is cleared away."""
+    rescued = next((one for one in reversed(rescued_paths(path)) if one.exists()), None)
+    if rescued is not None:
+        raise InputError(
+            f"there is no store {path}, but what a run had of it is in {rescued}: put that in its place (mv {rescued} "
+            f"{path}), or move it away to begin anew"
+        )
+    left = [one for one in (path.with_name(path.name + end) for end in (".journal", ".wal")) if one.exists()]
+    if left:
+        raise InputError(
+            f"there is no store {path}, but {' and '.join(map(str, left))} of one that was there: put the store back, "
+            "or remove what is left of it to begin anew"
+        )
+
+
+def _clear_what_a_killed_owner_left(path: Path) -> None:
+    """A socket that nobody serves, and what DuckDB could not hold in memory; the caller owns the store."""
+    with suppress(OSError):  # whatever else stands there is not ours
+        path.with_name(path.name + ".sock").unlink()
+    shutil.rmtree(path.with_name(path.name + ".tmp"), ignore_errors=True)

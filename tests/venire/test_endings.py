@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 from venire.boards.rate import rate
-from venire.render.leaderboard import show_board
+from venire.render.board import show_board
 
 Venire = Callable[..., Any]
 Write = Callable[..., Path]

@@ -11,7 +11,7 @@ from rich.console import Console
 from venire.arena.records import Origin
 from venire.ratings.data.ballots import ballots, paired
 from venire.ratings.inference.options import Options
-from venire.render.leaderboard import show_board, show_comparison
+from venire.render.board import show_board, show_comparison
 from venire.render.method_notes import show_found
 from venire.reports.board import build
 from venire.reports.comparison import compare

@@ -20,7 +20,7 @@ from venire.arena.records import Origin
 from venire.boards.rate import rate
 from venire.cli.options import write_json
 from venire.configs.loading import load_campaign
-from venire.render.leaderboard import show_board
+from venire.render.board import show_board
 from venire.render.outcome import show_next_steps
 from venire.render.plan import show_plan
 from venire.render.screen import progress, tabulate

@@ -165,7 +165,7 @@ def rate(
     from venire.cli.options import anchors, column_map, judge_weights, write_json
     from venire.cli.options import where as conditions
     from venire.ratings.inference.options import Options
-    from venire.render.leaderboard import show_board, show_comparison
+    from venire.render.board import show_board, show_comparison
     from venire.render.screen import console
 
     source = Source(

@@ -116,7 +116,7 @@ def _show_board(out: Console, session: Session) -> None:
     if len(origins) > 1:
         out.print(f"no board: the verdicts are of several origins ({', '.join(origins)}), which are not rated together")
         return
-    from venire.render.leaderboard import show_board  # and scipy, 65 MB that no run needs before its end
+    from venire.render.board import show_board  # and scipy, 65 MB that no run needs before its end
 
     show_board(out, session.board())
     known = interim.read(session.store, session.planned.id)

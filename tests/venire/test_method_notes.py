@@ -11,8 +11,7 @@ from rich.console import Console
 from venire.arena.records import Origin
 from venire.ratings.data.ballots import ballots, paired
 from venire.ratings.inference.options import Options
-from venire.render.board import show_board, show_comparison
-from venire.render.method_notes import show_found
+from venire.render.board import show_board, show_comparison, show_method_notes
 from venire.reports.board import build
 from venire.reports.comparison import compare
 
@@ -21,7 +20,7 @@ ORDER = {"cost": 12.5, "lower_bound": 10.0, "proved": False, "optimal_orders": N
 
 def said(facts: dict[str, Any]) -> str:
     out = io.StringIO()
-    show_found(Console(file=out, width=300, soft_wrap=True), facts)
+    show_method_notes(Console(file=out, width=300, soft_wrap=True), facts)
     return out.getvalue()
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from venire.render.comparisons import show_peers
+from venire.render.board import show_peers
 
 Venire = Callable[..., Any]
 

@@ -1,4 +1,4 @@
-"""A board for eyes: models by rating, judges by consistency, and what a reader needs to doubt them."""
+"""A board for eyes: models by rating, judges by consistency, what the method found, and grounds to doubt them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,24 @@ from typing import Any
 from rich.cells import cell_len
 from rich.console import Console
 
-from venire.render.comparisons import show_peers, show_reference
-from venire.render.judges import number, percent, show_judges, show_predictions
-from venire.render.method_notes import show_found
 from venire.render.screen import tabulate
 from venire.reports.board import Board
 from venire.reports.comparison import Comparison
 from venire.reports.wording import few
 from venire.wording import plain
 
-__all__ = ["show_board", "show_comparison"]
+__all__ = ["show_board", "show_comparison", "show_method_notes", "show_peers"]
+
+_NARROW = 105
+"""Columns below which tables of judges leave out intervals, errors and the parts of a gap: no figure is cut."""
+
+_MAX_JUDGES = 40
+"""Judges shown, those with the most verdicts: a crowd does not push the leaderboard off the screen."""
+
+_MAX_PEERS = 40
+
+_MAX_NAMED = 5
+"""Judges that are named; all of them stand in `venire rate --json`."""
 
 
 def show_board(screen: Console, board: Board) -> None:
@@ -31,10 +39,10 @@ def show_board(screen: Console, board: Board) -> None:
     if source := facts.get("source"):
         _show_source(screen, source)
     if reference := facts.get("reference"):
-        show_reference(screen, reference)
+        _show_reference(screen, reference)
     _show_doubts(screen, board)
-    show_judges(screen, board)
-    show_predictions(screen, board)
+    _show_judges(screen, board)
+    _show_predictions(screen, board)
     if peers := facts.get("peers"):
         show_peers(screen, peers, board.verdicts)
 
@@ -43,8 +51,8 @@ def _show_models(screen: Console, board: Board) -> None:
     columns: dict[str, list[str]] = {
         "": [f"{place}" for place in range(1, len(board.models) + 1)],
         "model": [plain(row.model) for row in board.models],
-        **_standing(board),
-        percent(board.diagnostics["level"]): [_between(row.lo, row.hi, " to ") for row in board.models],
+        **_rating_column(board),
+        _percent(board.diagnostics["level"]): [_between(row.lo, row.hi, " to ") for row in board.models],
         "rank": [_between(row.rank_lo, row.rank_hi, "-") for row in board.models],
         "judgments": [f"{row.battles}" for row in board.models],
     }
@@ -60,7 +68,7 @@ def _show_models(screen: Console, board: Board) -> None:
     tabulate(screen, list(shown), list(zip(*shown.values(), strict=True)), name=1, title=title)
 
 
-def _standing(board: Board) -> dict[str, list[str]]:
+def _rating_column(board: Board) -> dict[str, list[str]]:
     """Ratings, or places where the method gives an order and no ratings."""
     if board.ordered:
         return {"position": ["none" if row.position is None else f"{row.position:.4g}" for row in board.models]}
@@ -79,7 +87,7 @@ def show_comparison(screen: Console, comparison: Comparison) -> None:
         kendall = comparison.kendall[place]
         columns.append([method, *cells, "" if kendall is None else f"{kendall:.3f}"])
     title: str | None = f"Rank by method, and places moved from {comparison.methods[0]}"
-    for part in _fitting(names, columns, screen.width):
+    for part in _columns_by_width(names, columns, screen.width):
         tabulate(
             screen, ["model", *(column[0] for column in part)], list(zip(names, *part, strict=True))[1:], title=title
         )
@@ -95,7 +103,7 @@ def _moved(rank: int | None, moved: int | None) -> str:
     return "none" if rank is None else f"{rank}" + (f" ({moved:+d})" if moved else "")
 
 
-def _fitting(names: Sequence[str], columns: Sequence[list[str]], width: int) -> Iterator[list[list[str]]]:
+def _columns_by_width(names: Sequence[str], columns: Sequence[list[str]], width: int) -> Iterator[list[list[str]]]:
     """The columns in parts, each as many as fit beside the names on a screen of this width, one at least."""
     part: list[list[str]] = []
     left = room = width - min(max(map(cell_len, names)), width // 3)  # longer names are broken
@@ -131,10 +139,10 @@ def _show_doubts(screen: Console, board: Board) -> None:
     if board.ordered:  # an order has no gauge
         rated = "" if facts["errors"] == "none" else f"ranks: {_errors(facts)}{without}; "
     screen.print(
-        f"{_judged(facts)}; {rated}judges: {boot['replicates']} draws of {boot['unit']}s",
+        f"{_judgment_counts(facts)}; {rated}judges: {boot['replicates']} draws of {boot['unit']}s",
         style="dim",
     )
-    show_found(screen, facts)
+    show_method_notes(screen, facts)
     for note in [*facts.get("notes", ()), *dict.fromkeys(fit.get("errors_reason") for fit in facts["fits"])]:
         if note:
             screen.print(f"note: {note}")
@@ -153,11 +161,12 @@ def _show_doubts(screen: Console, board: Board) -> None:
         for group in facts["groups"]:
             screen.print("  " + plain(", ".join(group)))
     if agreement := facts["agreement"]:
-        screen.print(f"agreement with the reference: {_agreed(agreement)}   verdicts: {agreement['verdicts']}")
+        agreed = _format_agreement(agreement)
+        screen.print(f"agreement with the reference: {agreed}   verdicts: {agreement['verdicts']}")
     screen.print()
 
 
-def _judged(facts: Mapping[str, Any]) -> str:
+def _judgment_counts(facts: Mapping[str, Any]) -> str:
     """What the judgments were made from, and what of that decides nothing."""
     counts = f"{facts['judgments']} judgments, {facts['ties']} ties"
     if "ballots" in facts:
@@ -170,13 +179,13 @@ def _judged(facts: Mapping[str, Any]) -> str:
     return f"{facts['merge']} of both orders; {counts}, {flips}"
 
 
-def _agreed(agreement: Mapping[str, Any]) -> str:
+def _format_agreement(agreement: Mapping[str, Any]) -> str:
     """Correlations with the reference; of an order those of ranks alone, since places are no ratings."""
     if agreement["mae"] is None:
-        said = [f"{name} {number(agreement[name.lower()]) or 'none'}" for name in ("Spearman", "Kendall")]
-        return ", ".join(said)
-    said = [f"{name} {number(agreement[name.lower()]) or 'none'}" for name in ("Pearson", "Spearman")]
-    return ", ".join([*said, f"MAE {agreement['mae']:.0f} Elo"])
+        parts = [f"{name} {_number(agreement[name.lower()]) or 'none'}" for name in ("Spearman", "Kendall")]
+        return ", ".join(parts)
+    parts = [f"{name} {_number(agreement[name.lower()]) or 'none'}" for name in ("Pearson", "Spearman")]
+    return ", ".join([*parts, f"MAE {agreement['mae']:.0f} Elo"])
 
 
 def _show_conformal(screen: Console, conformal: Mapping[str, Any]) -> None:
@@ -198,12 +207,12 @@ def _show_covariates(screen: Console, effects: Sequence[Mapping[str, Any]], leve
             plain(one["name"]),
             *(_signed(one[key]) for key in ("coefficient", "se")),
             _between_signed(one),
-            number(one["p"]),
+            _number(one["p"]),
         ]
         for one in effects
     ]
     screen.print()
-    tabulate(screen, ["covariate", "log odds", "se", percent(level), "p"], rows)
+    tabulate(screen, ["covariate", "log odds", "se", _percent(level), "p"], rows)
 
 
 def _errors(facts: Mapping[str, Any]) -> str:
@@ -231,3 +240,184 @@ def _signed(value: float | None) -> str:
 
 def _between_signed(effect: Mapping[str, Any]) -> str:
     return "" if effect["lo"] is None else f"{effect['lo']:.3f} to {effect['hi']:.3f}"
+
+
+def show_method_notes(screen: Console, facts: Mapping[str, Any]) -> None:
+    """The lines that a board's diagnostics ask for, as far as its method made them."""
+    if "own_left_out" in facts:
+        screen.print(f"left out: {facts['own_left_out']} verdicts of judges on themselves", style="dim")
+    if weights := facts.get("judge_weights"):
+        screen.print(f"weights: {few([f'{plain(name)} {weight:g}' for name, weight in weights.items()])}", style="dim")
+    if "cost" in facts:
+        _show_order(screen, facts)
+    if str(facts.get("sign", "")).startswith("undecided"):
+        screen.print(f"note: the sign of the abilities is {plain(str(facts['sign']))}")
+    unknown: Mapping[str, str] = facts.get("no_ability", {})
+    for reason in dict.fromkeys(unknown.values()):
+        names = [plain(name) for name, why in unknown.items() if why == reason]
+        screen.print(f"no finite ability: {few(names)}: {plain(reason)}")
+    dropped = facts.get("dropped", ())
+    for one in dropped[:_MAX_NAMED]:
+        screen.print(f"left out: {plain(one['judge'])}: {plain(one['reason'])}")
+    if len(dropped) > _MAX_NAMED:
+        screen.print(f"and {len(dropped) - _MAX_NAMED} more judges left out: all of them in `venire rate --json`")
+
+
+def _show_order(screen: Console, facts: Mapping[str, Any]) -> None:
+    text = "proved to be the least" if facts["proved"] else "not known to be the least"
+    count = facts["optimal_orders"]
+    orders = (
+        "" if count is None else "; no other order costs as little" if count == 1 else f"; {count:,} orders cost it"
+    )
+    screen.print(
+        f"cost {facts['cost']:.10g}, the votes that this order contradicts, lower bound {facts['lower_bound']:.10g}: "
+        f"{text}{orders}",
+        style="dim",
+    )
+
+
+def _show_reference(screen: Console, reference: Mapping[str, Any]) -> None:
+    """One line on the ratings of a file: how many were used, and which could not be."""
+    shared = f"{reference['shared']} of its {reference['ratings']} models were judged"
+    line = f"reference: {plain(reference['file'])}, {shared}"
+    line += f" (not judged: {plain(few(reference['not_judged']))})" if reference["not_judged"] else ""
+    line += f"; no reference for {plain(few(reference['not_rated']))}" if reference["not_rated"] else ""
+    line += f"; in place of the store's {reference['replaces']} ratings" if reference["replaces"] else ""
+    screen.print(line, style="dim")
+
+
+def show_peers(screen: Console, facts: Mapping[str, Any], verdicts: str | None) -> None:
+    """What models that judge say of themselves, what the others say, and what their own verdicts move."""
+    models, level = facts["models"][:_MAX_PEERS], f"{100 * facts['level']:g} %"
+    positions = facts["unit"] == "positions"
+    places = 2 if positions else 3
+    columns: list[tuple[str, list[str]]] = [
+        ("model", [plain(row["model"]) for row in models]),
+        ("by itself", [_fixed(row["self_evaluation"], places) for row in models]),
+        ("by others", [_fixed(row["peer_evaluation"], places) for row in models]),
+        ("gap", [_fixed(row["se_minus_pe"], places, "+") for row in models]),
+        (level, [_peer_interval(row, "se_minus_pe", places) for row in models]),
+        ("own odds", [_fixed(row["own_odds"], 2, "+") for row in models]),
+        (level, [_peer_interval(row, "own_odds", 2) for row in models]),
+        ("moved", [_fixed(row["sie_minus_sfe"], 2, "+") for row in models]),
+    ]
+    wide = screen.width >= _NARROW
+    shown = [(head, cells) for head, cells in columns if any(cells) and (wide or not head.startswith("by"))]
+    cells = list(zip(*(cells for _, cells in shown), strict=True))
+    screen.print()
+    tabulate(screen, [head for head, _ in shown], cells, title=f"Judges on themselves   verdicts: {verdicts}")
+    gap = "positions (1 is the best)" if positions else "share of points lost"
+    screen.print(
+        f"gap: by itself less by others, {gap}; a sharp judge puts a good model, itself too, further ahead. "
+        "own odds: log odds for itself beyond that; above 0 it favours itself. "
+        "moved: places by verdicts of models on themselves, below 0 to the better",
+        style="dim",
+    )
+    for reason in dict.fromkeys(row["own_odds_reason"] for row in facts["models"] if row["own_odds_reason"]):
+        names = [row["model"] for row in facts["models"] if row["own_odds_reason"] == reason]
+        screen.print(f"no own odds: {plain(few(names))}: {reason}", style="dim")
+    for warning in facts["warnings"]:
+        screen.print(f"note: {plain(warning)}")
+
+
+def _fixed(value: float | None, places: int, sign: str = "") -> str:
+    if value is None:
+        return ""
+    return f"{value:{sign}.{places}f}" if round(value, places) else f"{0:.{places}f}"
+
+
+def _peer_interval(row: Mapping[str, Any], name: str, places: int) -> str:
+    lo, hi = row[f"{name}_lo"], row[f"{name}_hi"]
+    return "" if lo is None or hi is None else f"{lo:.{places}f} to {hi:.{places}f}"
+
+
+def _show_judges(screen: Console, board: Board) -> None:
+    """A line a judge; on a narrow screen without intervals, errors and the share of first places."""
+    wide, level = screen.width >= _NARROW, _percent(board.diagnostics["level"])
+    judges = sorted(board.judges, key=lambda row: -row.verdicts)[:_MAX_JUDGES]
+    rows = sorted(judges, key=lambda row: row.judge)
+    notes = list(dict.fromkeys(row.note for row in rows if row.note))
+    marks: dict[str | None, str] = {note: "*" * count for count, note in enumerate(notes, start=1)}
+    names = [row.judge for row in rows]
+    columns: list[tuple[str, list[str]]] = [
+        ("judge", [plain(name) for name in names]),
+        *(
+            (name.replace("_", " "), [_two_places(found, judge) for judge in names])
+            for name, found in board.judge_figures.items()
+            if wide or not name.endswith("_se")
+        ),
+        ("consistency", [_number(row.consistency) + marks.get(row.note, "") for row in rows]),
+        (level, [_judge_interval(row.consistency_lo, row.consistency_hi) if wide else "" for row in rows]),
+        ("decisive", [_number(row.decisive) for row in rows]),
+        (level, [_judge_interval(row.decisive_lo, row.decisive_hi) if wide else "" for row in rows]),
+        ("slope", ["" if row.discrimination is None else f"{row.discrimination:.2f}" for row in rows]),
+        ("ties", [_share(row.ties) for row in rows]),
+        ("flips", [_share(row.flips) for row in rows]),
+        ("1st", [_share(row.first) if wide else "" for row in rows]),
+        ("read", [_share(row.readable) for row in rows]),
+        ("verdicts", [f"{row.verdicts}" for row in rows]),
+    ]
+    shown = [(head, cells) for head, cells in columns if any(cells)]
+    if rows:
+        cells = list(zip(*(cells for _, cells in shown), strict=True))
+        tabulate(screen, [head for head, _ in shown], cells, title=f"Judges   verdicts: {board.verdicts}")
+    if len(board.judges) > _MAX_JUDGES:
+        left = len(board.judges) - _MAX_JUDGES
+        screen.print(f"and {left} judges with fewer verdicts: all of them in `venire rate --json`", style="dim")
+    for note in notes:
+        screen.print(f"{marks[note]} {note}", style="dim")
+    if "ability" in board.judge_figures:
+        screen.print(_ability_note(board), style="dim")
+    if not wide and rows:
+        screen.print("narrow terminal: intervals and 1st in `venire rate --json`", style="dim")
+
+
+def _show_predictions(screen: Console, board: Board) -> None:
+    """How well each score of the judges predicts their own Elo."""
+    head = ["Elo of judges from", "judges", "Pearson", "Spearman", "MAE left out", "over sd", "limit"]
+    rows = []
+    for one in board.diagnostics.get("elo_from_consistency", ()):
+        for name, line in ((one["score"], one["all"]), (f"{one['score']}, {one['cluster']}", one["top"])):
+            if line["pearson"] is None:
+                continue
+            left, sd, share = line["mae_left_out"], line["sd"], line["reliability"]
+            over = None if left is None or not sd else left / sd
+            limit = None if share is None else max(share, 0.0) ** 0.5
+            figures = [_number(value) for value in (line["pearson"], line["spearman"])]
+            error = "" if left is None else f"{left:.0f}"
+            rows.append([name, f"{len(line['judges'])}", *figures, error, _number(over), _number(limit)])
+    if rows:
+        screen.print()
+        tabulate(screen, head, rows, title=f"Judges by their own Elo   verdicts: {board.verdicts}")
+
+
+def _percent(level: float) -> str:
+    """A level as the head of a column of intervals."""
+    return f"{100 * level:g} %"
+
+
+def _number(value: float | None) -> str:
+    """A figure to three places; nothing where it is not known."""
+    return "" if value is None else f"{value:.3f}"
+
+
+def _ability_note(board: Board) -> str:
+    """What the figure is, which no head of a column can say."""
+    text = "ability: how sharply a judge follows the order that all imply together; mean 1, below 0: against it"
+    dropped = board.diagnostics.get("dropped", ())
+    if any(one["ability"] is not None for one in dropped):
+        text += "; of judges left out: on the scale of the first fit"
+    return text
+
+
+def _two_places(found: Mapping[str, float | None], judge: str) -> str:
+    value = found.get(judge)
+    return "" if value is None else f"{value:.2f}"
+
+
+def _judge_interval(lo: float | None, hi: float | None) -> str:
+    return "" if lo is None or hi is None else f"{lo:.2f}-{hi:.2f}"
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{value:.1%}"

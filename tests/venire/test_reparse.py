@@ -23,7 +23,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from venire.judges import parsing
-from venire.reading.reparse import read_again
+from venire.reading import read_again
 from venire.storage.store.store import Commit
 
 real = Commit.run

@@ -23,21 +23,26 @@ def parse(
     Nobody is asked. What names no verdict, or two, is unreadable. Without -o it goes to standard output as CSV."""
     from venire.arena.errors import InputError
     from venire.cli.options import column_map, write_json
-    from venire.reading import tables
+    from venire.reading import dialect_list, parse_table
+    from venire.render.reading import parse_progress, show_dialects, show_parsed
     from venire.render.screen import console
 
     if listing:
         if as_json:
-            write_json(tables.listing())
+            write_json(dialect_list())
         else:
-            tables.show_listing(console())
+            show_dialects(console())
         return
     if table is None:
         raise InputError("name a table with a column raw_output, or --list to see the dialects")
     if as_json and out is None:
         raise InputError("--json shows a summary, and needs -o FILE for the table itself")
-    told = tables.parse_table(table, dialect, out, column_map(mapping), prefix, console(stderr=True))
+    aside = console(stderr=True)
+    with parse_progress(aside) as progress:
+        summary = parse_table(
+            table, dialect, out, column_map(mapping), prefix, progress=progress, note=lambda one: aside.print(one)
+        )
     if out is not None and as_json:
-        write_json(told.to_json())
+        write_json(summary.to_json())
     elif out is not None:
-        tables.show(console(), told)
+        show_parsed(console(), summary)

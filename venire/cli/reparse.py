@@ -19,11 +19,13 @@ def reparse(
 
     Nothing is asked and nothing is paid. What reads differently is shown and appended; earlier readings are kept."""
     from venire.cli.options import write_json
-    from venire.reading.reparse import read_again, show_told
+    from venire.reading import read_again
+    from venire.render.reading import reread_progress, show_reparsed
     from venire.render.screen import console
 
-    told = read_again(store, campaign, dry=dry_run)
+    with reread_progress(console(stderr=True)) as progress:
+        summary = read_again(store, campaign, dry=dry_run, progress=progress)
     if as_json:
-        write_json(told.to_json())
+        write_json(summary.to_json())
     else:
-        show_told(console(), told)
+        show_reparsed(console(), summary)

@@ -1,1 +1,0 @@
-"""Replies read again: of a store, or of a table from elsewhere."""

@@ -48,7 +48,7 @@ from venire.configs.schema import (
 )
 from venire.configs.settings import canonical_settings, generation_settings, plain_number
 
-__all__ = ["campaign_of", "difference", "load_campaign"]
+__all__ = ["campaign_of", "difference", "load_campaign", "resolve"]
 
 Respondent = TypeVar("Respondent", bound=RespondentTable)
 
@@ -63,8 +63,33 @@ def load_campaign(path: Path | str) -> CampaignSettings:
 
 
 def campaign_of(path: Path, text: str) -> CampaignSettings:
-    """The same from the text of a campaign file; what it names stands beside `path`. Raises InputError likewise."""
-    file = _validated(path, _parsed(path, text))
+    """The same from the text of a campaign file; what it names is beside `path`. Raises InputError likewise."""
+    return _resolved(path, _validated(path, _parsed(path, text)), text)
+
+
+def resolve(campaign: Campaign | CampaignSettings | Path | str) -> CampaignSettings:
+    """A campaign that was written in Python, or the path of its file, as what the engine reads.
+
+    Paths in it are relative to the working directory. A campaign of the same keys has the same settings whether it is
+    written in Python or in a file, so either goes on with a store that the other began. What is resolved already is
+    returned as it is.
+
+    Raises InputError with one line for each thing that is wrong.
+    """
+    if isinstance(campaign, CampaignSettings):
+        return campaign
+    if not isinstance(campaign, Campaign):
+        return load_campaign(campaign)
+    raw = dict(campaign.given)
+    path = Path(campaign.name or "campaign")
+    if problems := cross_problems(raw):
+        raise InputError(lines("Campaign", raw, problems))
+    text = json.dumps(raw, indent=2, ensure_ascii=False, default=plain_number)
+    return _resolved(path, campaign, text)
+
+
+def _resolved(path: Path, file: Campaign, text: str) -> CampaignSettings:
+    """What a checked campaign comes to: paths from the folder of `path`, defaults that follow from other keys."""
     folder = path.absolute().parent
     tables = [None if one.recorded is None else Recorded(folder / one.recorded, one.map) for one in file.judge]
     file = file.model_copy(
@@ -132,7 +157,7 @@ def _validated(path: Path, raw: dict[str, Any]) -> Campaign:
     try:
         file = Campaign.model_validate(raw)
     except ValidationError as error:
-        problems = found_problems(error)
+        problems = found_problems(error, Campaign)
     problems += cross_problems(raw)
     if file is None or problems:
         raise InputError(lines(path, raw, problems))

@@ -17,7 +17,6 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from venire.configs.registered import OneOf
-from venire.configs.schema import Campaign
 
 __all__ = ["Place", "Problem", "found_problems", "key_path", "lines", "quoted"]
 
@@ -70,13 +69,13 @@ def lines(path: object, raw: Mapping[str, Any], problems: Iterable[Problem]) -> 
     )
 
 
-def found_problems(error: ValidationError) -> list[Problem]:
-    """The schema's complaints as sentences that keep its secrets."""
-    return [_problem(detail["loc"], detail["type"], detail) for detail in error.errors(include_url=False)]
+def found_problems(error: ValidationError, root: type[BaseModel]) -> list[Problem]:
+    """The complaints of a schema whose outermost table is `root`, as sentences that keep its secrets."""
+    return [_problem(root, detail["loc"], detail["type"], detail) for detail in error.errors(include_url=False)]
 
 
-def _problem(place: Place, kind: str, detail: Any) -> Problem:
-    model, accepted = _described(place)
+def _problem(root: type[BaseModel], place: Place, kind: str, detail: Any) -> Problem:
+    model, accepted = _described(root, place)
     if kind == "extra_forbidden" and model is not None:
         return Problem(place, _unknown(str(place[-1]), sorted(model.model_fields)))
     if kind == "missing":
@@ -99,9 +98,9 @@ def _unknown(key: str, accepted: list[str]) -> str:
     return f"unknown key; {hint}"
 
 
-def _described(place: Place) -> tuple[type[BaseModel] | None, str]:
+def _described(root: type[BaseModel], place: Place) -> tuple[type[BaseModel] | None, str]:
     """The table that the place stands in, where the schema has one, and what is accepted there."""
-    model: type[BaseModel] | None = Campaign
+    model: type[BaseModel] | None = root
     table, accepted, named = model, "", False
     for part in place:
         if isinstance(part, int):

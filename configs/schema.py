@@ -1,18 +1,22 @@
-"""The campaign file as pydantic models: names, types and ranges; what is accepted is said in each description.
+"""A campaign as a user writes it, in a file or in Python: names, types and ranges, each with what is accepted.
 
-The models are only a gate: `loading` turns them into the plain records of `arena.campaigns`. Checks that concern
-more than one key stand in `checks`.
+The models are only a gate: `loading` resolves them to the plain records of `arena.campaigns`. Checks that concern more
+than one key stand in `checks`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
-from typing import Annotated, Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
+from venire.arena.errors import InputError
 from venire.arena.records import RECORDED
 from venire.arena.registry import POLICIES, PROVIDERS
+from venire.configs.problems import found_problems, lines
 from venire.configs.registered import OneOf
 from venire.configs.values import (
     MONEY,
@@ -57,11 +61,48 @@ __all__ = [
 ]
 
 
-class _Table(BaseModel):
+class Table(BaseModel):
+    """A table of the campaign file, or the same written in Python: by keywords, with the file's own keys."""
+
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
+    python_names: ClassVar[Mapping[str, str]] = {}
+    """What a key may also be called in Python, where the file's name is that of one table of a list."""
+    _given: dict[str, Any] = PrivateAttr(default_factory=dict)
+
+    def __init__(self, /, **keys: Any) -> None:
+        """Check one table that is written in Python. Raises InputError with a line for each thing that is wrong."""
+        given = {self.python_names.get(key, key): _as_written(value) for key, value in keys.items()}
+        try:
+            super().__init__(**given)
+        except ValidationError as error:
+            raise InputError(lines(type(self).__name__, given, found_problems(error, type(self)))) from None
+        self._given = given
+
+    # Tells pydantic that tables within tables need not go through this constructor: a file is checked as a whole.
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
+    @property
+    def given(self) -> Mapping[str, Any]:
+        """The keys that were written in Python, with plain values as a file would have them."""
+        return self._given
 
 
-class Price(_Table):
+def _as_written(value: object) -> Any:
+    """A value of Python as the parser of a file would give it: exact decimals, texts for paths, lists and dicts."""
+    if isinstance(value, Table):
+        return dict(value.given)
+    if isinstance(value, float):
+        return Decimal(repr(value))
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(key): _as_written(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_as_written(one) for one in value]
+    return value
+
+
+class Price(Table):
     """What tokens cost, in US dollars per million."""
 
     input: Money = Field(description=MONEY)
@@ -77,7 +118,7 @@ _LIMIT = whole(1, 10**12)
 _Limit = Annotated[int | None, Field(ge=1, le=10**12, description=_LIMIT)]
 
 
-class Fallback(_Table):
+class Fallback(Table):
     """One `[[judge.fallback]]`: where else the same model is reached."""
 
     provider: _Provider | None = None
@@ -88,7 +129,7 @@ class Fallback(_Table):
     structured_output: bool | None = Field(default=None, description="true or false")
 
 
-class RespondentTable(_Table):
+class RespondentTable(Table):
     """What `[[judge]]` and `[[contestant]]` have in common: a model, the way to it, and how it is asked."""
 
     name: Text | None = Field(default=None, description=TEXT)
@@ -171,7 +212,7 @@ class Contestant(RespondentTable):
     samples: int = Field(default=1, ge=1, le=10_000, description=whole(1, 10_000))
 
 
-class ColumnNames(_Table):
+class ColumnNames(Table):
     """Our column names to the files' own, by kind of file."""
 
     instructions: dict[str, Text] = Field(
@@ -183,7 +224,7 @@ class ColumnNames(_Table):
     elo: dict[str, Text] = Field(default={}, description='a table of column names, such as { elo = "arena_elo" }')
 
 
-class Data(_Table):
+class Data(Table):
     """`[data]`: the files to read before planning."""
 
     instructions: Text | None = Field(default=None, description=PATH)
@@ -199,7 +240,7 @@ _BATTLES = whole(1, 1_000_000_000)
 _POINTS = "a number of Elo points above 0 and at most 100000"
 
 
-class PhaseTable(_Table):
+class PhaseTable(Table):
     """One `[[plan.phase]]`: a part of the plan with a policy of its own."""
 
     policy: _Policy = "widest-gap"
@@ -221,7 +262,7 @@ class Phase(PhaseTable):
     name: Text = Field(description=TEXT)
 
 
-class Stop(_Table):
+class Stop(Table):
     """`[plan.stop]`: when enough is known, whichever comes first."""
 
     battles: int | None = Field(default=None, ge=1, le=1_000_000_000, description=_BATTLES)
@@ -235,6 +276,7 @@ class Stop(_Table):
 class Plan(PhaseTable):
     """`[plan]`: which matchups or battles are judged, on which instructions, in which phases and until when."""
 
+    python_names = {"phases": "phase"}
     instructions: int | None = Field(default=None, ge=1, le=1_000_000_000, description=whole(1, 1_000_000_000))
     repeats: int = Field(default=1, ge=1, le=10_000, description=whole(1, 10_000))
     orders: Literal["both", "random"] = Field(default="both", description='"both" or "random"')
@@ -242,7 +284,7 @@ class Plan(PhaseTable):
     phase: list[Phase] = Field(default=[], description="[[plan.phase]] tables, with double brackets")
 
 
-class BudgetLimits(_Table):
+class BudgetLimits(Table):
     """Limits of one account."""
 
     calls: int | None = Field(default=None, ge=1, le=10**12, description=whole(1, 10**12))
@@ -258,9 +300,10 @@ class Budget(BudgetLimits):
     generation: BudgetLimits = Field(default_factory=BudgetLimits, description="a table of limits")
 
 
-class Campaign(_Table):
-    """The whole file."""
+class Campaign(Table):
+    """The whole file: what to judge, by whom, in which plan and for how much."""
 
+    python_names = {"judges": "judge", "contestants": "contestant"}
     name: Text | None = Field(default=None, description=TEXT)
     seed: int = Field(default=0, ge=0, le=2**63 - 1, description=whole(0, 2**63 - 1))
     store: Text | None = Field(default=None, description=PATH)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
@@ -78,7 +78,9 @@ class Table(BaseModel):
             raise InputError(lines(type(self).__name__, given, found_problems(error, type(self)))) from None
         self._given = given
 
-    # Tells pydantic that tables within tables need not go through this constructor: a file is checked as a whole.
+    # The mark tells pydantic that tables within tables need not go through this constructor: a file is checked as a
+    # whole. Each table declares it again for type checkers, which would else make one up from its fields that takes
+    # no float for a Decimal and no plural.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
     @property
@@ -105,6 +107,10 @@ def _as_written(value: object) -> Any:
 class Price(Table):
     """What tokens cost, in US dollars per million."""
 
+    if TYPE_CHECKING:  # see Table
+
+        def __init__(self, /, **keys: Any) -> None: ...
+
     input: Money = Field(description=MONEY)
     output: Money = Field(description=MONEY)
     cached: Money | None = Field(default=None, description=MONEY)
@@ -120,6 +126,10 @@ _Limit = Annotated[int | None, Field(ge=1, le=10**12, description=_LIMIT)]
 
 class Fallback(Table):
     """One `[[judge.fallback]]`: where else the same model is reached."""
+
+    if TYPE_CHECKING:  # see Table
+
+        def __init__(self, /, **keys: Any) -> None: ...
 
     provider: _Provider | None = None
     base_url: Address = Field(description=_URL)
@@ -181,6 +191,10 @@ class RespondentTable(Table):
 class Judge(RespondentTable):
     """One `[[judge]]`."""
 
+    if TYPE_CHECKING:  # see Table
+
+        def __init__(self, /, **keys: Any) -> None: ...
+
     protocol: Text = Field(default="two-stage", description='the name of a protocol, such as "two-stage"')
     repair: bool = Field(default=True, description="true or false")
     logprobs: bool = Field(default=False, description="true or false")
@@ -207,6 +221,10 @@ class Judge(RespondentTable):
 class Contestant(RespondentTable):
     """One `[[contestant]]`: a model that writes completions."""
 
+    if TYPE_CHECKING:  # see Table
+
+        def __init__(self, /, **keys: Any) -> None: ...
+
     temperature: Temperature = Field(default=None, description=_TEMPERATURE)
     max_tokens: int = Field(default=2048, ge=1, le=10_000_000, description=whole(1, 10_000_000))
     samples: int = Field(default=1, ge=1, le=10_000, description=whole(1, 10_000))
@@ -214,6 +232,10 @@ class Contestant(RespondentTable):
 
 class ColumnNames(Table):
     """Our column names to the files' own, by kind of file."""
+
+    if TYPE_CHECKING:  # see Table
+
+        def __init__(self, /, **keys: Any) -> None: ...
 
     instructions: dict[str, Text] = Field(
         default={}, description='a table of column names, such as { instruction = "prompt" }'
@@ -226,6 +248,10 @@ class ColumnNames(Table):
 
 class Data(Table):
     """`[data]`: the files to read before planning."""
+
+    if TYPE_CHECKING:  # see Table
+
+        def __init__(self, /, **keys: Any) -> None: ...
 
     instructions: Text | None = Field(default=None, description=PATH)
     completions: Text | None = Field(default=None, description=PATH)
@@ -259,11 +285,19 @@ class PhaseTable(Table):
 class Phase(PhaseTable):
     """The same with the name that tells it from other phases."""
 
+    if TYPE_CHECKING:  # see Table
+
+        def __init__(self, /, **keys: Any) -> None: ...
+
     name: Text = Field(description=TEXT)
 
 
 class Stop(Table):
     """`[plan.stop]`: when enough is known, whichever comes first."""
+
+    if TYPE_CHECKING:  # see Table
+
+        def __init__(self, /, **keys: Any) -> None: ...
 
     battles: int | None = Field(default=None, ge=1, le=1_000_000_000, description=_BATTLES)
     half_width: Points | None = Field(default=None, description=_POINTS)
@@ -276,6 +310,10 @@ class Stop(Table):
 class Plan(PhaseTable):
     """`[plan]`: which matchups or battles are judged, on which instructions, in which phases and until when."""
 
+    if TYPE_CHECKING:  # see Table
+
+        def __init__(self, /, **keys: Any) -> None: ...
+
     python_names = {"phases": "phase"}
     instructions: int | None = Field(default=None, ge=1, le=1_000_000_000, description=whole(1, 1_000_000_000))
     repeats: int = Field(default=1, ge=1, le=10_000, description=whole(1, 10_000))
@@ -287,6 +325,10 @@ class Plan(PhaseTable):
 class BudgetLimits(Table):
     """Limits of one account."""
 
+    if TYPE_CHECKING:  # see Table
+
+        def __init__(self, /, **keys: Any) -> None: ...
+
     calls: int | None = Field(default=None, ge=1, le=10**12, description=whole(1, 10**12))
     money: Money | None = Field(default=None, description=MONEY)
     tokens: int | None = Field(default=None, ge=1, le=10**15, description=whole(1, 10**15))
@@ -295,6 +337,10 @@ class BudgetLimits(Table):
 class Budget(BudgetLimits):
     """`[budget]`: limits of the whole campaign, of judges and models in it, and of generating completions."""
 
+    if TYPE_CHECKING:  # see Table
+
+        def __init__(self, /, **keys: Any) -> None: ...
+
     judge: dict[str, BudgetLimits] = Field(default={}, description="tables of limits by the name of a judge")
     model: dict[str, BudgetLimits] = Field(default={}, description="tables of limits by model")
     generation: BudgetLimits = Field(default_factory=BudgetLimits, description="a table of limits")
@@ -302,6 +348,10 @@ class Budget(BudgetLimits):
 
 class Campaign(Table):
     """The whole file: what to judge, by whom, in which plan and for how much."""
+
+    if TYPE_CHECKING:  # see Table
+
+        def __init__(self, /, **keys: Any) -> None: ...
 
     python_names = {"judges": "judge", "contestants": "contestant"}
     name: Text | None = Field(default=None, description=TEXT)

@@ -1,6 +1,12 @@
 """Judge language models with language models: plan matchups, ask judges in both orders, keep every reply, rate.
 
 The public names are loaded when they are first used, so that `import venire` costs nothing.
+
+>>> import venire as vn
+>>> pair = {"instruction": "Name a prime number.", "a": "Seven is a prime number.", "b": "Nine."}
+>>> [row] = vn.judge([pair], judge=vn.Judge(model="simulated/gpt-4-0613@1"), elo={"a": 1400, "b": 800})
+>>> row.winner
+'a'
 """
 
 from __future__ import annotations
@@ -9,12 +15,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from venire.arena.campaigns import CampaignSettings
+    from venire import ratings, testing
+    from venire.api import CampaignPlan, JudgedPair, RunResult, arun, generate, judge, plan, run
     from venire.arena.errors import InputError, StoreError, VenireError
     from venire.boards.audit import audit
-    from venire.boards.rate import rate
+    from venire.boards.rate import compare, rate
     from venire.configs.loading import load_campaign
-    from venire.orchestrator.recording.ending import CampaignSummary, Ending
+    from venire.configs.schema import (
+        Budget,
+        BudgetLimits,
+        Campaign,
+        Contestant,
+        Data,
+        Fallback,
+        Judge,
+        Phase,
+        Plan,
+        Price,
+        Stop,
+    )
+    from venire.orchestrator.recording.ending import Ending
+    from venire.ratings.inference.options import Options
     from venire.reports.board import Board
     from venire.session import Embedded, Session
     from venire.storage.store.opening import open_store
@@ -22,37 +43,70 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Board",
-    "CampaignSettings",
-    "CampaignSummary",
+    "Budget",
+    "BudgetLimits",
+    "Campaign",
+    "CampaignPlan",
+    "Contestant",
+    "Data",
     "Embedded",
     "Ending",
+    "Fallback",
     "InputError",
+    "Judge",
+    "JudgedPair",
+    "Options",
+    "Phase",
+    "Plan",
+    "Price",
+    "RunResult",
     "Session",
+    "Stop",
     "Store",
     "StoreError",
     "VenireError",
+    "arun",
     "audit",
+    "compare",
+    "generate",
+    "judge",
     "load_campaign",
     "open_store",
+    "plan",
     "rate",
+    "ratings",
+    "run",
+    "testing",
 ]
 
+_SUBPACKAGES = ("ratings", "testing")
 _HOMES = {
-    "Board": "venire.reports.board",
-    "CampaignSettings": "venire.arena.campaigns",
-    "CampaignSummary": "venire.orchestrator.recording.ending",
-    "Embedded": "venire.session",
-    "Ending": "venire.orchestrator.recording.ending",
-    "InputError": "venire.arena.errors",
-    "Session": "venire.session",
-    "Store": "venire.storage.store.store",
-    "StoreError": "venire.arena.errors",
-    "VenireError": "venire.arena.errors",
-    "audit": "venire.boards.audit",
-    "load_campaign": "venire.configs.loading",
-    "open_store": "venire.storage.store.opening",
-    "rate": "venire.boards.rate",
+    "venire.api": ("CampaignPlan", "JudgedPair", "RunResult", "arun", "generate", "judge", "plan", "run"),
+    "venire.arena.errors": ("InputError", "StoreError", "VenireError"),
+    "venire.boards.audit": ("audit",),
+    "venire.boards.rate": ("compare", "rate"),
+    "venire.configs.loading": ("load_campaign",),
+    "venire.configs.schema": (
+        "Budget",
+        "BudgetLimits",
+        "Campaign",
+        "Contestant",
+        "Data",
+        "Fallback",
+        "Judge",
+        "Phase",
+        "Plan",
+        "Price",
+        "Stop",
+    ),
+    "venire.orchestrator.recording.ending": ("Ending",),
+    "venire.ratings.inference.options": ("Options",),
+    "venire.reports.board": ("Board",),
+    "venire.session": ("Embedded", "Session"),
+    "venire.storage.store.opening": ("open_store",),
+    "venire.storage.store.store": ("Store",),
 }
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
@@ -60,10 +114,12 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("venire")
-    if name not in _HOMES:
+    if name in _SUBPACKAGES:
+        return import_module(f"venire.{name}")
+    if name not in _HOME:
         raise AttributeError(f"module 'venire' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_HOME[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__, "__version__"])
+    return [*__all__, "__version__"]

@@ -18,7 +18,7 @@ from venire.arena.clock import Clock, SystemClock, VirtualClock
 from venire.arena.errors import InputError
 from venire.arena.planning import Estimates, Steering
 from venire.arena.records import GENERATE, Completion, Instruction, Origin, Rating
-from venire.configs.loading import difference
+from venire.configs.loading import difference, resolve
 from venire.endpoints import Inside, check_all, open_all, read_secrets
 from venire.judges.providers import PROVIDERS
 from venire.judges.providers.vendors import find_price
@@ -55,6 +55,7 @@ from venire.storage.transfer.formats import tables
 from venire.storage.transfer.importing import Added
 
 if TYPE_CHECKING:
+    from venire.configs.schema import Campaign
     from venire.reports.board import Board
 
 __all__ = ["Embedded", "Session", "answer_key", "even_faults"]
@@ -104,7 +105,7 @@ class Session:
 
     def __init__(
         self,
-        campaign: CampaignSettings,
+        campaign: CampaignSettings | Campaign | Path | str,
         *,
         amend: bool = False,
         clock: Clock | None = None,
@@ -112,6 +113,7 @@ class Session:
         known: Estimates | None = None,
         spends: bool = False,
     ) -> None:
+        campaign = resolve(campaign)
         if not campaign.judges:
             raise InputError(f"{campaign.path}: names no judge: add a [[judge]] table")
         self.campaign = campaign = with_contexts(campaign)
@@ -205,6 +207,7 @@ class Session:
         events: Events | None = None,
         on_look: OnLook | None = None,
         loop_factory: LoopFactory | None = None,
+        ready: Callable[[Callable[[], None]], None] | None = None,
         group_rows: int = 500,
         group_seconds: float = 0.1,
     ) -> CampaignSummary:
@@ -212,7 +215,8 @@ class Session:
 
         Keys come from `environ`. Ctrl-C and SIGTERM stop it gently, a second one at once. Endpoints are tried before
         any money is spent: InputError for one that cannot be used. Raises StoreError when the store fails. Where the
-        session's clock is virtual the loop is that clock's, and nothing is served beside the store.
+        session's clock is virtual the loop is that clock's, and nothing is served beside the store. `ready` is called
+        once with what stops the run gently, from any thread.
         """
         left = self._judges_left()
         secrets = read_secrets(self.campaign, left, environ)
@@ -223,6 +227,8 @@ class Session:
 
         async def go(inside: Inside | None) -> CampaignSummary:
             stop = StopRequest()
+            if ready is not None:
+                ready(partial(_request_from_afar, asyncio.get_running_loop(), stop))
             async with contextlib.AsyncExitStack() as stack:
                 opened = open_all(self.campaign, left, secrets, inside, recorded)
                 for one in opened:
@@ -344,6 +350,12 @@ class Session:
         importing.add(self.store, ratings, change_ratings=amend or not asked)
         importing.set_families(self.store, data.families or {})
         return found
+
+
+def _request_from_afar(loop: asyncio.AbstractEventLoop, stop: StopRequest) -> None:
+    """Ask a run in another thread to stop; one that has ended meanwhile needs no asking."""
+    with contextlib.suppress(RuntimeError):  # its loop is closed
+        loop.call_soon_threadsafe(stop.request)
 
 
 def even_faults(rate: float) -> Faults:

@@ -18,8 +18,9 @@ from venire.orchestrator.policies import POLICIES
 from venire.ratings.data.ballots import Unranked
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import METHODS, untaken
+from venire.reports import comparison
 from venire.reports.board import Board, build
-from venire.reports.comparison import Comparison, compare
+from venire.reports.comparison import Comparison
 from venire.storage.plans import plans
 from venire.storage.read import frames
 from venire.storage.store.opening import open_store
@@ -41,7 +42,7 @@ _AS_ASKED = (
 PLACING = "place "
 """How campaigns begin that place a model on the board of another: nobody means them who names none."""
 
-__all__ = ["PLACING", "Source", "Verdicts", "choose_campaign", "is_store", "rate", "read", "read_campaign"]
+__all__ = ["PLACING", "Source", "Verdicts", "choose_campaign", "compare", "is_store", "rate", "read", "read_campaign"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ class Verdicts:
 
     def compare(self, methods: Sequence[str], options: Options) -> Comparison:
         """Several methods on these verdicts; raises InputError as `reports.comparison.compare` does."""
-        return compare(self.battles, methods, options)
+        return comparison.compare(self.battles, methods, options)
 
 
 def is_store(path: Path) -> bool:
@@ -171,6 +172,32 @@ def rate(
         None if reference is None else Path(reference),
     )
     return read(source, () if options is None else options.covariates).board(method, options)
+
+
+def compare(
+    path: Path | str | Sequence[Path | str],
+    *,
+    methods: Sequence[str] = (),
+    options: Options | None = None,
+    campaign: str | None = None,
+    mapping: Mapping[str, str] | None = None,
+    where: Mapping[str, str | Sequence[str]] | None = None,
+    cluster: str | None = None,
+    origin: Origin | None = None,
+    form: str | None = None,
+    both_bad: BothBad | None = None,
+    baseline: str | None = None,
+) -> Comparison:
+    """Several methods side by side on the same verdicts: those named, or all that apply.
+
+    Arguments and errors are those of `rate`; `options` go to each method that takes them.
+
+    >>> compare("campaign.duckdb", methods=("bradley-terry", "kemeny")).models  # doctest: +SKIP
+    """
+    paths = [path] if isinstance(path, str | Path) else path
+    told = (mapping or {}, where or {}, cluster, origin, form, both_bad, baseline)
+    verdicts = read(Source(tuple(Path(one) for one in paths), campaign, *told))
+    return verdicts.compare(methods, options or Options(seed=verdicts.seed))
 
 
 def read(source: Source, features: Sequence[str] = ()) -> Verdicts:

@@ -1,0 +1,363 @@
+"""The public functions: campaigns planned, run and rated from Python, and pairs judged in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from venire.arena.errors import InputError, VenireError
+from venire.arena.records import Shape
+from venire.configs.loading import resolve
+from venire.configs.schema import Campaign, Data, Judge, Plan
+from venire.judges import PROTOCOLS
+from venire.orchestrator.planning.generation import generation
+from venire.orchestrator.recording.ending import CampaignSummary, Ending
+from venire.session import Embedded, Session
+from venire.storage.read.selecting import select
+
+if TYPE_CHECKING:
+    from venire.arena.battles import Statistics
+    from venire.arena.campaigns import CampaignSettings
+    from venire.orchestrator.costs.forecast import JudgeForecast
+    from venire.reports.board import Board
+
+__all__ = ["CampaignPlan", "JudgedPair", "RunResult", "arun", "generate", "judge", "plan", "run"]
+
+Winner = Literal["a", "b", "tie"]
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignPlan:
+    """What a campaign will ask and cost, before anything is asked. Money is in US dollars."""
+
+    campaign: str
+    models: tuple[str, ...]
+    trials: int
+    missing: int
+    """Trials that are neither settled nor failed yet."""
+    judges: tuple[JudgeForecast, ...]
+    """What is left, by judge; money there is in nano-dollars."""
+    warnings: tuple[str, ...]
+    document: Mapping[str, Any]
+    """The same, and more, as `venire plan --json` prints it."""
+
+    @property
+    def calls(self) -> int:
+        """Expected calls of what is left."""
+        return sum(one.calls for one in self.judges)
+
+    @property
+    def expected(self) -> float:
+        """Expected cost of what is left, in US dollars."""
+        return sum(one.expected for one in self.judges) / 1e9
+
+    @property
+    def most(self) -> float:
+        """Cost of what is left if every reply is as long as may be and asked for twice, in US dollars."""
+        return sum(one.most for one in self.judges) / 1e9
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan as plain JSON values."""
+        return dict(self.document)
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """How a run ended, and what its store says by now."""
+
+    summary: CampaignSummary
+    store: Path
+    board: Board | None
+    """The ratings; None where nothing is settled that models could be rated by, or completions were written."""
+
+    @property
+    def ending(self) -> Ending:
+        """Why the run ended."""
+        return self.summary.ending
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedPair:
+    """What one judge said of one pair, asked in both orders."""
+
+    pair: int
+    """Position among the pairs given, from 0."""
+    judge: str
+    winner: Winner | None
+    """By both orders together: a judge that prefers whatever is shown first says "tie". None: neither was readable."""
+    a_first: Winner | None
+    """The verdict with `a` shown first; None where the reply could not be read or the call failed."""
+    b_first: Winner | None
+    """The same with `b` shown first."""
+    replies: tuple[tuple[str, ...], tuple[str, ...]]
+    """What the judge wrote in either order, a text a step: with `two-stage` its reasons, then its verdict."""
+    cost: float
+    """US dollars of both orders."""
+
+    @property
+    def flipped(self) -> bool:
+        """Whether the two orders name different winners."""
+        return {self.a_first, self.b_first} == {"a", "b"}
+
+
+def plan(campaign: Campaign | CampaignSettings | Path | str, *, amend: bool = False) -> CampaignPlan:
+    """Plan a campaign and forecast its cost; nobody is asked.
+
+    The data is imported and the plan written into the campaign's store, as `venire plan` does. `campaign` is written in
+    Python or named by the path of its file; `amend` takes in changes after calls were made.
+
+    Raises InputError for whatever is wrong with campaign, data, prices or store.
+
+    >>> found = plan("campaign.toml")  # doctest: +SKIP
+    >>> print(f"{found.trials} trials, {found.calls} calls, about ${found.expected:.2f}")  # doctest: +SKIP
+    """
+    from venire.render.plan import plan_json
+
+    with Session(resolve(campaign), amend=amend, spends=True) as session:
+        document = plan_json(session)
+        return CampaignPlan(
+            session.campaign.name,
+            tuple(session.planned.design.models),
+            session.planned.trials,
+            session.progress.missing,
+            session.forecast(),
+            tuple(document["warnings"]),
+            document,
+        )
+
+
+def run(
+    campaign: Campaign | CampaignSettings | Path | str,
+    *,
+    amend: bool = False,
+    retry_failed: bool = False,
+    progress: Callable[[Statistics], None] | None = None,
+    warn: Callable[[str], None] | None = None,
+    embedded: Embedded | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> RunResult:
+    """Run a campaign, or go on where it stopped; it spends money without asking: see `plan` first.
+
+    `progress` is called with counters a few times a second, `warn` with sentences about what goes wrong. Ctrl-C stops
+    gently, a second one at once; what is paid is never asked again. `embedded` says how simulated judges answer,
+    `environ` where keys are. Works in a notebook too, where a loop is running already.
+
+    Raises InputError for what cannot be used, before any money is spent; StoreError when the store fails.
+
+    >>> result = run("campaign.toml", progress=lambda now: print(now.settled))  # doctest: +SKIP
+    >>> result.ending, result.board.models[0].model  # doctest: +SKIP
+    """
+    return _run(resolve(campaign), amend, retry_failed, progress, warn, embedded, environ)
+
+
+async def arun(
+    campaign: Campaign | CampaignSettings | Path | str,
+    *,
+    amend: bool = False,
+    retry_failed: bool = False,
+    progress: Callable[[Statistics], None] | None = None,
+    warn: Callable[[str], None] | None = None,
+    embedded: Embedded | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> RunResult:
+    """`run` for a program that has a loop of its own: it lives in a thread beside it.
+
+    When the task is cancelled, the run is stopped gently, as by Ctrl-C, and the cancellation goes on once calls in
+    flight have ended and are kept. `progress` and `warn` are called in the other thread.
+    """
+    settings = resolve(campaign)
+    requests: list[Callable[[], None]] = []
+    cancelled = False
+
+    def ready(stop: Callable[[], None]) -> None:
+        requests.append(stop)
+        if cancelled:
+            stop()
+
+    whole = asyncio.ensure_future(
+        asyncio.to_thread(_run, settings, amend, retry_failed, progress, warn, embedded, environ, ready)
+    )
+    try:
+        return await asyncio.shield(whole)
+    except asyncio.CancelledError:
+        cancelled = True
+        for stop in requests:
+            stop()
+        await asyncio.wait([whole])
+        whole.exception()  # it is cancelled either way; an error of its end is not raised twice
+        raise
+
+
+def _run(
+    settings: CampaignSettings,
+    amend: bool,
+    retry_failed: bool,
+    progress: Callable[[Statistics], None] | None,
+    warn: Callable[[str], None] | None,
+    embedded: Embedded | None,
+    environ: Mapping[str, str],
+    ready: Callable[[Callable[[], None]], None] | None = None,
+) -> RunResult:
+    with Session(settings, amend=amend, spends=True) as session:
+        if retry_failed:
+            session.retry_failed()
+        summary = session.run(environ=environ, embedded=embedded, progress=progress, warn=warn, ready=ready)
+        rated = session.asked != "contestant" and summary.progress.settled > 0
+        return RunResult(summary, settings.store, _board(session) if rated else None)
+
+
+def _board(session: Session) -> Board | None:
+    try:
+        return session.board()
+    except InputError:  # too few readable verdicts for any rating: the summary says what was settled
+        return None
+
+
+def generate(
+    campaign: Campaign | CampaignSettings | Path | str,
+    *,
+    amend: bool = False,
+    retry_failed: bool = False,
+    progress: Callable[[Statistics], None] | None = None,
+    warn: Callable[[str], None] | None = None,
+    embedded: Embedded | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> RunResult:
+    """Ask a campaign's contestants to answer its instructions, so that `run` has something to judge.
+
+    The rest is as in `run`; `board` of what is returned is None.
+
+    >>> generate("campaign.toml").ending  # doctest: +SKIP
+    """
+    return _run(generation(resolve(campaign)), amend, retry_failed, progress, warn, embedded, environ)
+
+
+def judge(
+    pairs: Iterable[Mapping[str, str] | Sequence[str]],
+    *,
+    judge: Judge | Sequence[Judge],
+    protocol: str = "two-stage",
+    elo: Mapping[str, float] | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> list[JudgedPair]:
+    """Judge pairs of texts in memory, each in both orders, and leave no file behind.
+
+    A pair is `{"instruction": ..., "a": ..., "b": ...}`, with `"reference"` where the protocol shows one, or the three
+    texts in this order. `protocol` is any of `venire plan`'s that shows two answers, unless a judge names its own.
+    Simulated judges know answers by `elo`, such as `{"a": 1200, "b": 1000}`. One row is returned for each pair and
+    judge, in the order of the pairs. For more than a few hundred pairs write a `Campaign`: it keeps what was paid.
+
+    Raises InputError for pairs, judges or keys that cannot be used; VenireError where no judge could be asked.
+
+    >>> from venire import Judge
+    >>> pair = {"instruction": "Name a prime number.", "a": "Seven is a prime number.", "b": "Nine."}
+    >>> expert = Judge(model="simulated/gpt-4-0613@1")
+    >>> [row] = judge([pair], judge=expert, elo={"a": 1400, "b": 800})
+    >>> row.winner
+    'a'
+    """
+    judges = [judge] if isinstance(judge, Judge) else list(judge)
+    asked = [one if "protocol" in one.given else Judge(**{**one.given, "protocol": protocol}) for one in judges]
+    for one in asked:
+        if PROTOCOLS.find(one.protocol).shape is not Shape.PAIR:
+            raise InputError(f"protocol {one.protocol!r} does not show two answers: name another, such as two-stage")
+    texts = [_pair(number, one) for number, one in enumerate(pairs)]
+    if not texts:
+        return []
+    distinct = {text: f"{number:09d}" for number, text in enumerate(dict.fromkeys(texts))}
+    with tempfile.TemporaryDirectory(prefix="venire-judge-") as folder:
+        campaign = _pairs_campaign(Path(folder), distinct, asked, elo)
+        with Session(campaign) as session:
+            summary = session.run(environ=environ)
+            if summary.ending is Ending.LANE_CLOSED and not summary.progress.settled:
+                raise VenireError("; ".join(f"{lane}: {why}" for lane, why in summary.closed_lanes.items()))
+            found = _verdicts(session)
+    names = [one.name for one in campaign.judges]
+    return [_judged(number, name, found, distinct[text]) for number, text in enumerate(texts) for name in names]
+
+
+_Texts = tuple[str, str, str, str | None]
+"""Instruction, a, b, reference."""
+
+
+def _pair(number: int, pair: Mapping[str, str] | Sequence[str]) -> _Texts:
+    if isinstance(pair, Mapping):
+        values = [pair.get(name) for name in ("instruction", "a", "b", "reference")]
+        if strange := sorted(pair.keys() - {"instruction", "a", "b", "reference"}):
+            raise InputError(f"pair {number}: unknown key {strange[0]!r}; it takes instruction, a, b and reference")
+    else:
+        values = [*pair, None] if not isinstance(pair, str) and len(pair) == 3 else [None] * 4
+    instruction, a, b, reference = values
+    if not (isinstance(instruction, str) and isinstance(a, str) and isinstance(b, str)):
+        raise InputError(f"pair {number}: give the texts instruction, a and b, as a dict or in this order")
+    if a == b:
+        raise InputError(f"pair {number}: a and b are the same text: there is nothing to judge")
+    return instruction, a, b, reference
+
+
+def _pairs_campaign(
+    folder: Path, pairs: Mapping[_Texts, str], judges: Sequence[Judge], elo: Mapping[str, float] | None
+) -> CampaignSettings:
+    """A campaign of two models, whose completions are the two sides of each pair."""
+    instructions = [
+        {"instruction_id": name, "instruction": text[0]} | ({} if text[3] is None else {"reference": text[3]})
+        for text, name in pairs.items()
+    ]
+    completions = [
+        {"model": side, "instruction_id": name, "completion": text[place]}
+        for text, name in pairs.items()
+        for place, side in ((1, "a"), (2, "b"))
+    ]
+    tables: dict[str, list[dict[str, Any]]] = {"instructions": instructions, "completions": completions}
+    if elo is not None:
+        tables["elo"] = [{"model": side, "elo": points} for side, points in elo.items()]
+    for name, rows in tables.items():
+        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        (folder / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+    return resolve(
+        Campaign(
+            name="pairs",
+            store=folder / "pairs.duckdb",
+            data=Data(**{name: folder / f"{name}.jsonl" for name in tables}),
+            judges=judges,
+            plan=Plan(policy="all-pairs"),
+        )
+    )
+
+
+_VERDICTS = """
+select judge, instruction_id, swapped, case winner when 'model_a' then 'a' when 'model_b' then 'b' else winner end,
+  coalesce(cost, 0), coalesce((select list(text order by step) from reply where reply.trial = battle.trial), [])
+from battle
+"""
+
+_Key = tuple[str, str, bool]
+"""Judge, instruction, and whether `b` was shown first."""
+
+
+def _verdicts(session: Session) -> dict[_Key, tuple[Winner | None, int, tuple[str, ...]]]:
+    rows = select(session.store, _VERDICTS, most=10_000_000).rows
+    return {(who, name, swapped): (winner, cost, tuple(texts)) for who, name, swapped, winner, cost, texts in rows}
+
+
+def _judged(
+    number: int, name: str, found: Mapping[_Key, tuple[Winner | None, int, tuple[str, ...]]], instruction: str
+) -> JudgedPair:
+    nothing: tuple[None, int, tuple[str, ...]] = (None, 0, ())
+    (first, paid, said), (second, paid_too, said_too) = (
+        found.get((name, instruction, swapped), nothing) for swapped in (False, True)
+    )
+    return JudgedPair(number, name, _winner(first, second), first, second, (said, said_too), (paid + paid_too) / 1e9)
+
+
+def _winner(*verdicts: Winner | None) -> Winner | None:
+    """What readable verdicts of both orders come to: the side with more, or a tie."""
+    sides = [one for one in verdicts if one is not None]
+    lead = sides.count("a") - sides.count("b")
+    return None if not sides else "a" if lead > 0 else "b" if lead < 0 else "tie"

@@ -17,13 +17,13 @@ from venire.ratings.am_elo.stable_arena import DroppedJudge, NobodyLeftError, St
 from venire.ratings.am_elo.steadiness import Steadiness, f1_score, inconsistency, steadiness
 from venire.ratings.data.ballots import ballot_votes, ballots, ballots_of, paired
 from venire.ratings.data.comparisons import Comparisons, comparisons
-from venire.ratings.data.filtering import FilteredModels, filter_models
 from venire.ratings.data.merging import Judgments, Merge, merge_orders
-from venire.ratings.data.order import Order, Votes, votes
+from venire.ratings.data.models import FilteredModels, filter_models
 from venire.ratings.data.own_models import model_of_judge, own_models
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.style import STYLE_NAMES, Style, same_family, style, style_covariates
 from venire.ratings.data.targets import hard, soft
+from venire.ratings.data.votes import Order, Votes, votes
 from venire.ratings.design.placement import Placement, place_model
 from venire.ratings.design.stopping import look_at
 from venire.ratings.diagnostics.accuracy import (
@@ -61,7 +61,7 @@ from venire.ratings.inference.any_time import (
     looks_radius,
     stopping_half_width,
 )
-from venire.ratings.inference.bootstrapping import Replicates, bootstrap_battles, bootstrap_clusters
+from venire.ratings.inference.bootstrap import Replicates, bootstrap_battles, bootstrap_clusters
 from venire.ratings.inference.contrasts import (
     BattlesNeeded,
     Contrast,
@@ -95,7 +95,6 @@ from venire.ratings.judges.position_audit import BattleAudit, PositionAudit, pos
 from venire.ratings.pairwise.bradley_terry import NotConvergedError, SeparatedError, bradley_terry, bradley_terry_wins
 from venire.ratings.pairwise.covariance import Covariance, bradley_terry_covariance, model_covariance
 from venire.ratings.pairwise.covariates import CovariateRatings, covariates, position
-from venire.ratings.pairwise.elo import OnlineElo, online_elo
 from venire.ratings.pairwise.leave_out import (
     LeftOut,
     without_each_cluster,
@@ -105,6 +104,7 @@ from venire.ratings.pairwise.leave_out import (
     without_model,
 )
 from venire.ratings.pairwise.m_elo import m_elo
+from venire.ratings.pairwise.online import OnlineElo, online_elo
 from venire.ratings.pairwise.plackett_luce import plackett_luce
 from venire.ratings.pairwise.regression import CovariateSeparatedError
 from venire.ratings.pairwise.ties import NoTieParameterError, TieRatings, davidson, rao_kupper
@@ -116,9 +116,9 @@ from venire.ratings.peers.peer_agreement import PeerAgreement, Truncation, peer_
 from venire.ratings.peers.peers import PeerRow, SelfPreference, self_preference
 from venire.ratings.soft_elo.beta import Beta, fit_beta
 from venire.ratings.soft_elo.conformal import Conformal, conformal_rank, leave_one_out_conformal, split_conformal
+from venire.ratings.soft_elo.cross_validation import Accuracy, LeaveOneOut, Placed, leave_one_out
 from venire.ratings.soft_elo.human_scale import HumanScale, human_scale
 from venire.ratings.soft_elo.jackknife import LeaveTwoOut, jackknife_plus, leave_two_out
-from venire.ratings.soft_elo.leave_one_out import Accuracy, LeaveOneOut, Placed, leave_one_out
 from venire.ratings.soft_elo.reliability import Reliability, reliability
 from venire.ratings.soft_elo.smoothing import Baselines, baselines, smoothed
 from venire.ratings.soft_elo.soft_elo import SoftElo, hard_elo, human_elo, soft_elo

@@ -48,7 +48,7 @@ def clustered(battles: Battles) -> Call:
 
 def bootstrap(battles: Battles) -> Call:
     """From codes to the standard deviation of the replicates."""
-    from venire.ratings.inference.bootstrapping import bootstrap_battles
+    from venire.ratings.inference.bootstrap import bootstrap_battles
 
     a, b, y, models = battles.column("a"), battles.column("b"), battles.column("y"), battles.models
     replicates = battles.options["replicates"]
@@ -63,7 +63,7 @@ def bootstrap(battles: Battles) -> Call:
 
 def bootstrap_by_cluster(battles: Battles) -> Call:
     """The same with whole clusters drawn."""
-    from venire.ratings.inference.bootstrapping import bootstrap_clusters
+    from venire.ratings.inference.bootstrap import bootstrap_clusters
 
     a, b, y, cluster = (battles.column(name) for name in ("a", "b", "y", "cluster"))
     models, replicates = battles.models, battles.options["replicates"]
@@ -108,7 +108,7 @@ def soft(battles: Battles) -> Call:
 
 def held_out(battles: Battles) -> Call:
     """Every model left out in turn, with bootstraps of its own battles."""
-    from venire.ratings.soft_elo.leave_one_out import leave_one_out
+    from venire.ratings.soft_elo.cross_validation import leave_one_out
 
     a, b, y, score, human = (battles.column(name) for name in ("a", "b", "y", "score", "human"))
     replicates = battles.options["replicates"]
@@ -155,7 +155,7 @@ def consistency_of_store(battles: Battles) -> Call:
 
 def kemeny(battles: Battles) -> Call:
     """An order of pairwise votes: the codes from the best on, and 1 where it is proved."""
-    from venire.ratings.data.order import Votes
+    from venire.ratings.data.votes import Votes
     from venire.ratings.voting.kemeny import kemeny_young
 
     votes = Votes(tuple(battles.models), battles.column("weight"))

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
 from venire.ratings.data.checks import check_level
-from venire.ratings.data.correlations import kendall, pearson, spearman
 from venire.ratings.data.distributions import norm, student
+from venire.ratings.data.statistics import kendall, pearson, spearman
 
 __all__ = ["MINIMUM_MODELS", "Agreement", "agreement"]
 

@@ -15,7 +15,7 @@ from venire.arena.errors import InputError
 from venire.ratings.agreement.agreement import MINIMUM_MODELS
 from venire.ratings.agreement.coefficient import Coefficient, Statistic, coefficient_of, resample
 from venire.ratings.data.checks import check_draws, check_level
-from venire.ratings.data.correlations import kendall, pearson, ranks, spearman
+from venire.ratings.data.statistics import kendall, pearson, ranks, spearman
 
 __all__ = ["MicroMacro", "medians", "micro_macro"]
 

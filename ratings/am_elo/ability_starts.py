@@ -14,7 +14,7 @@ from venire.ratings.am_elo.ability_limits import Limit, climb_to_limit, warmed
 from venire.ratings.am_elo.ability_solver import NO_TIES, Penalty, Point
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.inference.options import Habit
-from venire.ratings.pairwise.existence import groups_of
+from venire.ratings.pairwise.components import groups_of
 from venire.ratings.pairwise.solvers import NotConvergedError, climb, curve_of
 from venire.ratings.pairwise.wins import win_counts
 

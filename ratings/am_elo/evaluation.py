@@ -16,8 +16,8 @@ from venire.arena.errors import InputError
 from venire.ratings.am_elo.am_elo import AmElo
 from venire.ratings.data.checks import check_seed
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.data.correlations import ranks
 from venire.ratings.data.result import Ratings
+from venire.ratings.data.statistics import ranks
 
 __all__ = [
     "Evaluation",

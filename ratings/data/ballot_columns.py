@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
-from venire.ratings.data.names import code_integers, code_labels, column
+from venire.ratings.data.validation import code_integers, code_labels, column
 
 __all__ = ["names_of", "ranks_of", "repeats_of", "weights_of"]
 

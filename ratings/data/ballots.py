@@ -22,9 +22,9 @@ from venire.arena.records import Status
 from venire.ratings.data.ballot_columns import names_of, ranks_of, repeats_of, weights_of
 from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.merging import combine
-from venire.ratings.data.names import code_integers
-from venire.ratings.data.order import Votes
 from venire.ratings.data.own_models import own_models
+from venire.ratings.data.validation import code_integers
+from venire.ratings.data.votes import Votes
 
 __all__ = [
     "Unranked",

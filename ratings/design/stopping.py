@@ -31,10 +31,10 @@ from venire.ratings.data.result import Ratings
 from venire.ratings.inference.any_time import MIN_CLUSTERS, PAIR_SCALE, any_time_interval, stopping_half_width
 from venire.ratings.inference.spread import spread
 from venire.ratings.pairwise.apart import among
+from venire.ratings.pairwise.balanced_pairs import even_pairs
 from venire.ratings.pairwise.bradley_terry import NotConvergedError, bradley_terry, bradley_terry_wins
+from venire.ratings.pairwise.components import groups_of
 from venire.ratings.pairwise.covariance import covariance_and_floor, model_covariance
-from venire.ratings.pairwise.even_pairs import even_pairs
-from venire.ratings.pairwise.existence import groups_of
 from venire.ratings.pairwise.wins import WinCounts, win_counts
 
 __all__ = ["LEAST_BATTLES", "PRIOR", "Evidence", "check_stop", "evidence", "look_at"]

@@ -20,7 +20,7 @@ from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.distributions import norm
 from venire.ratings.data.result import Ratings
 from venire.ratings.pairwise.bradley_terry import bradley_terry
-from venire.ratings.pairwise.existence import SeparatedError
+from venire.ratings.pairwise.components import SeparatedError
 from venire.ratings.pairwise.win_rate import mean_and_error
 
 __all__ = [

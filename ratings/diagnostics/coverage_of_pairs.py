@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.pairwise.existence import groups_of
+from venire.ratings.pairwise.components import groups_of
 from venire.ratings.pairwise.wins import WinCounts, win_counts
 
 __all__ = ["PairCoverage", "pair_coverage"]

@@ -24,7 +24,7 @@ from venire.ratings.data.distributions import student
 from venire.ratings.data.result import Ratings
 from venire.ratings.pairwise.apart import among
 from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
-from venire.ratings.pairwise.existence import groups_of
+from venire.ratings.pairwise.components import groups_of
 from venire.ratings.pairwise.information import inverse_information
 from venire.ratings.pairwise.leave_out import LeftOut, without_each_cluster, without_each_judge, without_each_model
 from venire.ratings.pairwise.wins import win_counts

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
-from venire.ratings.inference.bootstrapping import Replicates, bootstrap_battles, bootstrap_clusters
+from venire.ratings.inference.bootstrap import Replicates, bootstrap_battles, bootstrap_clusters
 from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
-from venire.ratings.pairwise.existence import groups_of
+from venire.ratings.pairwise.components import groups_of
 from venire.ratings.pairwise.wins import win_counts
 
 __all__ = ["RatingPath", "Volatility", "rating_path", "volatility"]

@@ -14,7 +14,7 @@ from venire.arena.errors import InputError
 from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings.data.distributions import norm, student
 from venire.ratings.data.result import Ratings
-from venire.ratings.inference.bootstrapping import Replicates
+from venire.ratings.inference.bootstrap import Replicates
 from venire.ratings.inference.spread import Spread, largest, spread
 
 __all__ = [

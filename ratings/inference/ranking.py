@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from venire.arena.errors import InputError
 from venire.ratings.data.distributions import student
 from venire.ratings.data.result import Ratings
-from venire.ratings.inference.bootstrapping import Replicates
+from venire.ratings.inference.bootstrap import Replicates
 from venire.ratings.inference.spread import Spread, largest, spread
 
 __all__ = ["RankInterval", "Ranking", "rank_interval", "ranking"]

@@ -11,7 +11,7 @@ from venire.arena.errors import InputError
 from venire.ratings.data.checks import check_level
 from venire.ratings.data.distributions import student
 from venire.ratings.data.result import Ratings
-from venire.ratings.inference.bootstrapping import Replicates
+from venire.ratings.inference.bootstrap import Replicates
 
 __all__ = ["Spread", "largest", "spread"]
 

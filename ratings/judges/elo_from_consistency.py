@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
-from venire.ratings.data.correlations import kendall, ranks
+from venire.ratings.data.statistics import kendall, ranks
 from venire.ratings.judges.consistency import Consistency
 from venire.ratings.judges.discrimination import score_reliability
 

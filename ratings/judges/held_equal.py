@@ -13,8 +13,8 @@ from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.style import unit_scale
 from venire.ratings.pairwise.apart import among
+from venire.ratings.pairwise.components import groups_of
 from venire.ratings.pairwise.covariates import covariates
-from venire.ratings.pairwise.existence import groups_of
 from venire.ratings.pairwise.wins import win_counts
 
 __all__ = ["HeldEqual", "held_equal"]

@@ -16,7 +16,7 @@ from venire.arena.errors import InputError
 from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings.judges.matchup_shares import Coded, MatchupShares
 from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
-from venire.ratings.pairwise.existence import strong_groups
+from venire.ratings.pairwise.components import strong_groups
 from venire.ratings.pairwise.solvers import NotConvergedError
 
 __all__ = ["Weights", "gaps_from_elo", "gaps_from_other_judges", "importance"]

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
+from venire.ratings.data.clustered import Mean, clustered_mean
 from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.merging import combine
-from venire.ratings.inference.clustered import Mean, clustered_mean
 
 __all__ = ["OwnFamily", "own_family"]
 

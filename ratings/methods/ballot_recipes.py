@@ -12,13 +12,13 @@ from venire.ratings.data.ballots import ballot_votes
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.counted_ballots import counted
 from venire.ratings.data.judgments import Judgments
-from venire.ratings.data.order import Order
 from venire.ratings.data.result import Ratings
+from venire.ratings.data.votes import Order
 from venire.ratings.inference.intervals import errors_for, finished
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.method import Method
-from venire.ratings.methods.recipes import rated_apart
-from venire.ratings.methods.vote_recipes import order_facts, ordered
+from venire.ratings.methods.pairwise_recipes import rated_apart
+from venire.ratings.methods.voting_recipes import order_facts, ordered
 from venire.ratings.pairwise.apart import Rated
 from venire.ratings.pairwise.plackett_luce import plackett_luce
 from venire.ratings.voting.majorities import by_score

@@ -18,8 +18,8 @@ from venire.arena.errors import InputError
 from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
+from venire.ratings.pairwise.components import SeparatedError, groups_of, weak_components
 from venire.ratings.pairwise.covariance import Errors, bradley_terry_covariance
-from venire.ratings.pairwise.existence import SeparatedError, groups_of, weak_components
 from venire.ratings.pairwise.solvers import Maximum, NotConvergedError, climb, curve_of
 from venire.ratings.pairwise.wins import WinCounts, count_matrix, win_counts
 

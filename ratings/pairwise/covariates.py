@@ -18,9 +18,9 @@ from scipy.sparse import csc_array
 from venire.arena.errors import InputError
 from venire.ratings.data.clusters import grouped, products
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.data.correlations import kendall
 from venire.ratings.data.distributions import student
 from venire.ratings.data.result import Ratings
+from venire.ratings.data.statistics import kendall
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.ratings.pairwise.covariance import Errors, blank_without_scatter, largest_score
 from venire.ratings.pairwise.regression import Design, design, gauge, largest, maximise, outer, residuals, totals

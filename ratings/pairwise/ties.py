@@ -22,8 +22,8 @@ from venire.arena.errors import InputError, VenireError
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.pairwise.bradley_terry import bradley_terry
+from venire.ratings.pairwise.components import tie_parameter_exists
 from venire.ratings.pairwise.covariance import Errors
-from venire.ratings.pairwise.existence import tie_parameter_exists
 from venire.ratings.pairwise.solvers import Local, climb
 from venire.ratings.pairwise.wins import WinCounts, win_counts
 

@@ -17,7 +17,7 @@ from venire.ratings.agreement.coefficient import Coefficient, coefficient_of, re
 from venire.ratings.agreement.micro_macro import MicroMacro, medians, micro_macro
 from venire.ratings.data.ballots import ballots_of, truncated
 from venire.ratings.data.judgments import Judgments
-from venire.ratings.data.order import Order
+from venire.ratings.data.votes import Order
 from venire.ratings.peers.micro_orders import Aggregate, by_judge, order_by, orders_by_instruction
 from venire.ratings.voting.kemeny import kemeny_young
 

@@ -23,8 +23,8 @@ from venire.ratings.data.checks import check_level, finite
 from venire.ratings.data.distributions import student
 from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.merging import combine, merge_orders
-from venire.ratings.data.order import Order
 from venire.ratings.data.own_models import model_of_judge, own_models
+from venire.ratings.data.votes import Order
 from venire.ratings.peers.micro_orders import (
     Aggregate,
     Placings,

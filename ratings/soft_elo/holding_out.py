@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.pairwise.existence import weak_components
+from venire.ratings.pairwise.components import weak_components
 from venire.ratings.pairwise.solvers import climb, curve_of
 from venire.ratings.pairwise.wins import WinCounts, win_counts
 from venire.ratings.soft_elo.beta import HumanTies, ScoreGrid, beta_of, label_column, score_column, score_grid

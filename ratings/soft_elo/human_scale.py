@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
 from venire.ratings.soft_elo.conformal import Conformal, split_conformal
-from venire.ratings.soft_elo.leave_one_out import stretch
+from venire.ratings.soft_elo.cross_validation import stretch
 
 __all__ = ["HumanScale", "Rule", "human_scale"]
 

@@ -12,7 +12,7 @@ from venire.arena.errors import InputError
 from venire.arena.scale import ELO_MEAN
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.soft_elo.beta import HumanTies
-from venire.ratings.soft_elo.leave_one_out import Accuracy, accuracy, leave_one_out, stretch
+from venire.ratings.soft_elo.cross_validation import Accuracy, accuracy, leave_one_out, stretch
 from venire.ratings.soft_elo.soft_elo import RIDGE, hard_elo, human_elo, soft_elo
 
 __all__ = ["CONFIDENCES", "Baselines", "baselines", "smoothed"]

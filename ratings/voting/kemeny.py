@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
-from venire.ratings.data.order import Order, Votes, contradicted, pair_bound
-from venire.ratings.pairwise.existence import strong_groups
+from venire.ratings.data.votes import Order, Votes, contradicted, pair_bound
+from venire.ratings.pairwise.components import strong_groups
 from venire.ratings.voting.kemeny_blocks import Excess, blocks, excess
 from venire.ratings.voting.kemeny_program import Known, least_order
 from venire.ratings.voting.kemeny_subsets import LARGEST, optima

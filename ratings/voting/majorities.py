@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from venire.ratings.data.order import Order, Votes, contradicted, pair_bound
+from venire.ratings.data.votes import Order, Votes, contradicted, pair_bound
 
 __all__ = ["between", "by_score", "levels", "margins", "met", "slack", "steps"]
 

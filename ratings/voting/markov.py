@@ -8,7 +8,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import logsumexp
 
 from venire.arena.errors import InputError
-from venire.ratings.data.order import Order, Votes
+from venire.ratings.data.votes import Order, Votes
 from venire.ratings.voting.majorities import by_score, met
 
 __all__ = ["markov", "walk"]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.data.order import Order
+from venire.ratings.data.votes import Order
 from venire.ratings.inference.intervals import of_draws, row_draws
 
 __all__ = ["OrderDraws", "OrderRefit", "Places", "redrawn_positions"]

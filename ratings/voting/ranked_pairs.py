@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from venire.ratings.data.order import Order, Votes
+from venire.ratings.data.votes import Order, Votes
 from venire.ratings.voting.majorities import between, by_score, levels, met
 
 __all__ = ["ranked_pairs"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from venire.ratings.data.order import Order, Votes
+from venire.ratings.data.votes import Order, Votes
 from venire.ratings.voting.majorities import between, by_score, levels, met
 
 __all__ = ["schulze"]

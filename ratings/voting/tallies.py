@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from venire.ratings.data.order import Order, Votes
+from venire.ratings.data.votes import Order, Votes
 from venire.ratings.voting.majorities import by_score, margins, met, slack
 
 __all__ = ["borda", "copeland", "minimax"]

@@ -19,8 +19,8 @@ from venire.ratings.diagnostics.volatility import rating_path, volatility
 from venire.ratings.inference.ranking import ranking
 from venire.ratings.pairwise.apart import among
 from venire.ratings.pairwise.bradley_terry import bradley_terry
+from venire.ratings.pairwise.components import groups_of
 from venire.ratings.pairwise.covariance import FEW_CLUSTERS
-from venire.ratings.pairwise.existence import groups_of
 from venire.ratings.pairwise.wins import win_counts
 from venire.reports.audit.finding import Case, Finding
 from venire.reports.wording import counted, few

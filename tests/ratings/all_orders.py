@@ -8,7 +8,7 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from venire.ratings.data.order import Votes
+from venire.ratings.data.votes import Votes
 
 Matrix = NDArray[np.float64]
 

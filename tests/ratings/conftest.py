@@ -14,7 +14,7 @@ from scipy.stats import rankdata
 from venire.arena.battles import Battles
 from venire.arena.records import Status
 from venire.ratings.data.comparisons import Comparisons, comparisons
-from venire.ratings.data.order import Order, Votes, contradicted, pair_bound
+from venire.ratings.data.votes import Order, Votes, contradicted, pair_bound
 
 Table = Callable[..., Battles]
 Arena = Callable[..., Comparisons]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from venire.arena.ballots import Ballots
-from venire.ratings.data.order import Order, Votes
+from venire.ratings.data.votes import Order, Votes
 
 __all__ = ["SCHULZE_45", "TENNESSEE", "ballot_table", "election", "elections", "positions", "relabelled"]
 

@@ -15,7 +15,7 @@ import pytest
 from venire.configs.loading import load_campaign
 from venire.forecasts.intervals import PlanWidths, plan_widths
 from venire.orchestrator.recording.ending import Ending
-from venire.ratings.design.beliefs import SLOPE
+from venire.ratings.design.priors import SLOPE
 from venire.render.policy_reasons import reasons
 from venire.session import Session
 from venire.storage.plans.planned_battles import planned_battles

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from venire.arena.errors import InputError
 from venire.experiments.contestants import ELO, fill, made_up
 from venire.experiments.truth import Habit, known_slope, long_run, shares
-from venire.ratings.data.correlations import spearman
+from venire.ratings.data.statistics import spearman
 from venire.simulation.judge import load_profiles, simulate
 from venire.storage.read import frames
 from venire.storage.store.opening import open_store

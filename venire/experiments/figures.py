@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from venire.arena.records import Status
 from venire.arena.scale import to_elo
-from venire.ratings.data.correlations import kendall, pearson, spearman
+from venire.ratings.data.statistics import kendall, pearson, spearman
 from venire.reports.board import Board, ModelRow
 from venire.session import Session
 

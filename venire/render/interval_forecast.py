@@ -9,7 +9,7 @@ import numpy as np
 from rich.console import Console
 
 from venire.forecasts.intervals import PlanWidths
-from venire.ratings.design.expected_widths import DEFAULT_SPREAD
+from venire.ratings.design.interval_forecast import DEFAULT_SPREAD
 from venire.render.screen import tabulate
 from venire.reports.wording import counted
 from venire.wording import money, plain

@@ -17,8 +17,8 @@ from venire.ratings.am_elo.steadiness import Steadiness, f1_score, inconsistency
 from venire.ratings.data.comparisons import Comparisons, comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.pairwise.bradley_terry import SeparatedError
-from venire.ratings.pairwise.elo import online_elo
 from venire.ratings.pairwise.m_elo import m_elo
+from venire.ratings.pairwise.online import online_elo
 
 Arena = Callable[..., Comparisons]
 KINDS: tuple[Perturbation, ...] = ("random", "equal", "flip", "mixed")

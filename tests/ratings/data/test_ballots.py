@@ -26,7 +26,7 @@ from venire.ratings.data.ballots import (
     without_own,
 )
 from venire.ratings.data.merging import merge_orders
-from venire.ratings.data.order import votes
+from venire.ratings.data.votes import votes
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 
 Table = Callable[..., Battles]

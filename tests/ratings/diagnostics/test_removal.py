@@ -17,7 +17,7 @@ from venire.ratings.data.comparisons import Comparisons, comparisons
 from venire.ratings.data.merging import merge_orders
 from venire.ratings.diagnostics.removal import smallest_removal
 from venire.ratings.pairwise.bradley_terry import bradley_terry
-from venire.ratings.pairwise.existence import SeparatedError
+from venire.ratings.pairwise.components import SeparatedError
 
 
 def pair(won: int, lost: int) -> Comparisons:

@@ -9,7 +9,7 @@ from venire.arena.errors import InputError
 from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings.data.comparisons import Comparisons, comparisons
 from venire.ratings.data.result import Ratings
-from venire.ratings.inference.bootstrapping import bootstrap_clusters
+from venire.ratings.inference.bootstrap import bootstrap_clusters
 from venire.ratings.inference.intervals import finished, redrawn
 from venire.ratings.inference.options import Options
 from venire.ratings.pairwise.apart import among, joined

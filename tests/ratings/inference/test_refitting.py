@@ -13,7 +13,7 @@ from venire.arena.errors import InputError
 from venire.ratings.inference import refitting
 from venire.ratings.inference.refitting import Refits, refits
 from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
-from venire.ratings.pairwise.existence import strong_groups
+from venire.ratings.pairwise.components import strong_groups
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

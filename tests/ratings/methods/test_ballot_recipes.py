@@ -15,7 +15,7 @@ from venire.arena.ballots import Ballots
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.ratings.data.ballots import ballot_votes, paired
-from venire.ratings.data.order import contradicted
+from venire.ratings.data.votes import contradicted
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import METHODS, missing, rate
 from venire.ratings.pairwise.plackett_luce import plackett_luce

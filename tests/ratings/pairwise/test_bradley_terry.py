@@ -27,7 +27,7 @@ from venire.ratings.pairwise.bradley_terry import (
     bradley_terry_wins,
     counts_log_likelihood,
 )
-from venire.ratings.pairwise.existence import groups_of, strong_groups, weak_components
+from venire.ratings.pairwise.components import groups_of, strong_groups, weak_components
 from venire.ratings.pairwise.solvers import curve_of
 from venire.ratings.pairwise.wins import WinCounts, count_matrix, win_counts
 

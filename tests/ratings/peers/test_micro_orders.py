@@ -11,7 +11,7 @@ import pytest
 
 from venire.ratings.data.ballots import ballot_votes, ballots, ballots_of, paired, select, truncated
 from venire.ratings.data.merging import merge_orders
-from venire.ratings.data.order import votes
+from venire.ratings.data.votes import votes
 from venire.ratings.peers.micro_orders import by_judge, complete, order_by, orders_by_instruction, placings, self_free
 
 Make = Callable[..., Any]

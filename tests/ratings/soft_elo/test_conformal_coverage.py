@@ -14,8 +14,8 @@ from scipy.special import expit
 
 from venire.ratings.data.comparisons import Comparisons, comparisons
 from venire.ratings.soft_elo.conformal import Scale, leave_one_out_conformal, split_conformal
+from venire.ratings.soft_elo.cross_validation import leave_one_out
 from venire.ratings.soft_elo.jackknife import jackknife_plus, leave_two_out
-from venire.ratings.soft_elo.leave_one_out import leave_one_out
 
 
 def arena(models: int, each: int, last: float, seed: int) -> tuple[Comparisons, Any, Any]:

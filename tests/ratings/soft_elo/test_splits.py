@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from venire.arena.errors import InputError
-from venire.ratings.soft_elo.leave_one_out import leave_one_out
+from venire.ratings.soft_elo.cross_validation import leave_one_out
 from venire.ratings.soft_elo.splits import split_coverage
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tests.ratings.all_orders import ballots_summed, named, tournament, tried
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import comparisons
-from venire.ratings.data.order import Votes, contradicted, pair_bound, votes
+from venire.ratings.data.votes import Votes, contradicted, pair_bound, votes
 from venire.ratings.voting.kemeny import kemeny_young
 
 Matrix = NDArray[np.float64]

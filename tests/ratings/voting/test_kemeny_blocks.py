@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
 from tests.ratings.all_orders import ballots_summed, tournament, tried
-from venire.ratings.data.order import contradicted, pair_bound
+from venire.ratings.data.votes import contradicted, pair_bound
 from venire.ratings.voting.kemeny_blocks import blocks, excess, excess_of
 
 SMALL = st.integers(1, 6).flatmap(lambda size: hnp.arrays(np.int64, (size, size), elements=st.integers(0, 3)))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from venire.arena.errors import InputError
-from venire.ratings.data.order import Votes
+from venire.ratings.data.votes import Votes
 from venire.ratings.voting.markov import markov, walk
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons, comparisons
-from venire.ratings.data.order import Order, votes
+from venire.ratings.data.votes import Order, votes
 from venire.ratings.voting.kemeny import kemeny_young
 from venire.ratings.voting.order_intervals import OrderDraws, redrawn_positions
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from venire.ratings.data.order import Votes
+from venire.ratings.data.votes import Votes
 from venire.ratings.voting.ranked_pairs import ranked_pairs
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from tests.ratings.elections import SCHULZE_45, election, elections
-from venire.ratings.data.order import Votes
+from venire.ratings.data.votes import Votes
 from venire.ratings.voting.majorities import levels, margins
 from venire.ratings.voting.schulze import schulze, widest
 

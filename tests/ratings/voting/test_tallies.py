@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.ratings.elections import TENNESSEE, election
-from venire.ratings.data.order import Votes
+from venire.ratings.data.votes import Votes
 from venire.ratings.voting.tallies import borda, copeland, minimax
 
 UNEVEN = Votes(("a", "b", "c"), np.array([[0.0, 6.0, 0.0], [4.0, 0.0, 1.0], [0.0, 1.0, 0.0]]))

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from venire.arena.errors import InputError
 from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings.data.comparisons import Comparisons, comparisons
-from venire.ratings.inference import bootstrapping as module
-from venire.ratings.inference.bootstrapping import Replicates, bootstrap_battles, bootstrap_clusters
+from venire.ratings.inference import bootstrap as module
+from venire.ratings.inference.bootstrap import Replicates, bootstrap_battles, bootstrap_clusters
 from venire.ratings.inference.refitting import Refits
 from venire.ratings.pairwise.bradley_terry import bradley_terry, bradley_terry_wins
 from venire.ratings.pairwise.covariance import bradley_terry_covariance

@@ -14,9 +14,9 @@ from venire.arena.ballots import Ballots
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.ratings.data.ballots import ballot_votes, ballots, paired
-from venire.ratings.data.order import Order, Votes, contradicted, pair_bound, votes
+from venire.ratings.data.votes import Order, Votes, contradicted, pair_bound, votes
 from venire.ratings.inference.options import Options
-from venire.ratings.methods import vote_recipes
+from venire.ratings.methods import voting_recipes as vote_recipes
 from venire.ratings.methods.methods import METHODS, merged, rate
 from venire.ratings.pairwise.apart import Rated
 from venire.ratings.voting.kemeny import kemeny_young

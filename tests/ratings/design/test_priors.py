@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from venire.arena.scale import to_logits
 from venire.ratings.data.judgments import Judgments
-from venire.ratings.design.beliefs import SLOPE, belief
+from venire.ratings.design.priors import SLOPE, belief
 
 NAMES = ("ash", "birch", "cedar", "dogwood")
 ELO = {"ash": 900.0, "birch": 1000.0, "cedar": 1050.0, "dogwood": 1150.0}

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from venire.arena.errors import InputError
-from venire.ratings.data.filtering import filter_models
+from venire.ratings.data.models import filter_models
 
 
 def test_rules_in_their_order() -> None:

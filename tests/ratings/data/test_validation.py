@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from venire.arena.errors import InputError
-from venire.ratings.data import names as coding
-from venire.ratings.data.names import code_integers, code_labels, column
+from venire.ratings.data import validation as coding
+from venire.ratings.data.validation import code_integers, code_labels, column
 
 FORMS: dict[str, Any] = {
     "list of shared strings": lambda names: [STORE.setdefault(name, name) for name in names],

@@ -15,12 +15,12 @@ from venire.ratings.data.ballots import ballot_votes
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.counted_ballots import counted
 from venire.ratings.data.merging import Judgments
-from venire.ratings.data.order import Order, Votes, votes
 from venire.ratings.data.result import Ratings
+from venire.ratings.data.votes import Order, Votes, votes
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.method import Method
 from venire.ratings.pairwise.apart import Rated
-from venire.ratings.pairwise.existence import weak_components
+from venire.ratings.pairwise.components import weak_components
 from venire.ratings.pairwise.wins import win_counts
 from venire.ratings.voting.kemeny import kemeny_young
 from venire.ratings.voting.markov import markov

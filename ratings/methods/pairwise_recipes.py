@@ -19,12 +19,12 @@ from venire.ratings.inference.intervals import anchor_shift, errors_for, finishe
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.method import JUDGE_OPTIONS, Method
 from venire.ratings.pairwise.apart import Rated, joined, unrated
+from venire.ratings.pairwise.balanced_pairs import even_pairs
 from venire.ratings.pairwise.bradley_terry import NotConvergedError, bradley_terry
+from venire.ratings.pairwise.components import groups_of, weak_components
 from venire.ratings.pairwise.covariates import covariates
-from venire.ratings.pairwise.elo import online_elo
-from venire.ratings.pairwise.even_pairs import even_pairs
-from venire.ratings.pairwise.existence import groups_of, weak_components
 from venire.ratings.pairwise.m_elo import m_elo
+from venire.ratings.pairwise.online import online_elo
 from venire.ratings.pairwise.ties import NoTieParameterError, davidson, rao_kupper
 from venire.ratings.pairwise.trueskill import trueskill
 from venire.ratings.pairwise.win_rate import WinRates, win_rate, win_rate_balanced

@@ -13,7 +13,7 @@ from scipy.special import expit, log_expit
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons, comparisons
 from venire.ratings.soft_elo.beta import fit_beta
-from venire.ratings.soft_elo.leave_one_out import LeaveOneOut, accuracy, leave_one_out, stretch
+from venire.ratings.soft_elo.cross_validation import LeaveOneOut, accuracy, leave_one_out, stretch
 
 POINTS = 400 / np.log(10)
 

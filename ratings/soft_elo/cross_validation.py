@@ -13,7 +13,7 @@ from venire.arena.errors import InputError
 from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.data.checks import check_seed
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.data.correlations import spearman
+from venire.ratings.data.statistics import spearman
 from venire.ratings.soft_elo.beta import HumanTies
 from venire.ratings.soft_elo.holding_out import Field, Own, field_of, islands
 from venire.ratings.soft_elo.soft_elo import RIDGE

@@ -16,7 +16,7 @@ from venire.ratings.inference.options import Options
 from venire.ratings.methods.method import JUDGE_OPTIONS, Method
 from venire.ratings.pairwise.apart import Rated
 from venire.ratings.soft_elo.conformal import leave_one_out_conformal
-from venire.ratings.soft_elo.leave_one_out import LeaveOneOut, accuracy, leave_one_out
+from venire.ratings.soft_elo.cross_validation import LeaveOneOut, accuracy, leave_one_out
 from venire.ratings.soft_elo.soft_elo import RIDGE, hard_elo, human_elo, soft_elo
 
 __all__ = [

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import connected_components
 
-from venire.ratings.pairwise.existence import SeparatedError, groups_of, strong_groups, weak_components
+from venire.ratings.pairwise.components import SeparatedError, groups_of, strong_groups, weak_components
 from venire.ratings.pairwise.wins import count_matrix
 
 NAMES = list("abcdef")

@@ -15,8 +15,8 @@ from venire.ratings.data.comparisons import Comparisons, comparisons
 from venire.ratings.data.merging import merge_orders
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import rate
+from venire.ratings.pairwise.balanced_pairs import even_pairs
 from venire.ratings.pairwise.bradley_terry import SeparatedError, bradley_terry
-from venire.ratings.pairwise.even_pairs import even_pairs
 
 Matrix = NDArray[np.float64]
 

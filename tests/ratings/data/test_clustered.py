@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from venire.arena.errors import InputError
-from venire.ratings.inference.clustered import clustered_gap, clustered_mean
+from venire.ratings.data.clustered import clustered_gap, clustered_mean
 
 
 def test_rows_of_their_own_have_the_textbook_error() -> None:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from venire.ratings.data import correlations
-from venire.ratings.data.correlations import kendall, pearson, ranks, spearman
+from venire.ratings.data import statistics as correlations
+from venire.ratings.data.statistics import kendall, pearson, ranks, spearman
 
 FIGURES = st.one_of(st.integers(-3, 3).map(float), st.floats(-1e6, 1e6).map(lambda value: round(value, 3)))
 

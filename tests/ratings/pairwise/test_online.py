@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons, comparisons
-from venire.ratings.pairwise.elo import online_elo
+from venire.ratings.pairwise.online import online_elo
 from venire.ratings.pairwise.shuffles import orders
 
 # The package exports functions under the names of their modules.
-module: Any = sys.modules["venire.ratings.pairwise.elo"]
+module: Any = sys.modules["venire.ratings.pairwise.online"]
 
 
 def battles(rows: int = 400, models: int = 5, seed: int = 0) -> Comparisons:

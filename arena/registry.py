@@ -181,7 +181,7 @@ POLICIES: Registry[Any] = Registry(
 
 METHODS: Registry[Any] = Registry(
     "method",
-    "venire.ratings.methods.method:Method",
+    "venire.ratings.methods.methods:Method",
     {
         "bradley-terry": "venire.ratings.methods.pairwise_recipes:BRADLEY_TERRY",
         "even-pairs": "venire.ratings.methods.pairwise_recipes:EVEN_PAIRS",
@@ -203,12 +203,12 @@ METHODS: Registry[Any] = Registry(
         "ranked-pairs": "venire.ratings.methods.voting_recipes:RANKED_PAIRS",
         "schulze": "venire.ratings.methods.voting_recipes:SCHULZE",
         "markov": "venire.ratings.methods.voting_recipes:MARKOV",
-        "median-rank": "venire.ratings.methods.ballot_recipes:MEDIAN_RANK",
-        "plackett-luce": "venire.ratings.methods.ballot_recipes:PLACKETT_LUCE",
+        "median-rank": "venire.ratings.methods.voting_recipes:MEDIAN_RANK",
+        "plackett-luce": "venire.ratings.methods.voting_recipes:PLACKETT_LUCE",
         "consistency": "venire.ratings.methods.pairwise_recipes:CONSISTENCY",
     },
 )
-"""Rating methods, by the name used on the command line: `venire.ratings.methods.method.Method`."""
+"""Rating methods, by the name used on the command line: `venire.ratings.methods.methods.Method`."""
 
 FORMATS: Registry[Any] = Registry(
     "format",

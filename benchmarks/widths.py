@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.scale import POINTS_PER_LOGIT
-from venire.ratings.data.distributions import student
 from venire.ratings.data.judgments import Judgments
-from venire.ratings.design.design_effect import DEFAULT_EFFECT, design_effect
-from venire.ratings.design.interval_forecast import expected_widths
+from venire.ratings.data.statistics import student
+from venire.ratings.design.interval_forecast import DEFAULT_EFFECT, design_effect, expected_widths
 from venire.ratings.design.priors import belief
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.simulation.judge import load_profiles, simulate

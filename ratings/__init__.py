@@ -16,13 +16,11 @@ from venire.ratings.am_elo.perturbing import Perturbation, perturbed
 from venire.ratings.am_elo.stable_arena import DroppedJudge, NobodyLeftError, StableArena, stable_arena
 from venire.ratings.am_elo.steadiness import Steadiness, f1_score, inconsistency, steadiness
 from venire.ratings.data.ballots import ballot_votes, ballots, ballots_of, paired
-from venire.ratings.data.comparisons import Comparisons, comparisons
-from venire.ratings.data.merging import Judgments, Merge, merge_orders
-from venire.ratings.data.models import FilteredModels, filter_models
-from venire.ratings.data.own_models import model_of_judge, own_models
+from venire.ratings.data.comparisons import Comparisons, comparisons, hard, soft
+from venire.ratings.data.judgments import Judgments, Merge, merge_orders
+from venire.ratings.data.models import FilteredModels, filter_models, model_of_judge, own_models
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.style import STYLE_NAMES, Style, same_family, style, style_covariates
-from venire.ratings.data.targets import hard, soft
 from venire.ratings.data.votes import Order, Votes, votes
 from venire.ratings.design.placement import Placement, place_model
 from venire.ratings.design.stopping import look_at
@@ -92,7 +90,13 @@ from venire.ratings.judges.held_equal import HeldEqual, held_equal
 from venire.ratings.judges.order_effect import OrderEffect, order_effects, place_held_equal
 from venire.ratings.judges.own_family import OwnFamily, own_family
 from venire.ratings.judges.position_audit import BattleAudit, PositionAudit, position_audit, position_audits
-from venire.ratings.pairwise.bradley_terry import NotConvergedError, SeparatedError, bradley_terry, bradley_terry_wins
+from venire.ratings.pairwise.bradley_terry import (
+    NotConvergedError,
+    SeparatedError,
+    bradley_terry,
+    bradley_terry_wins,
+    m_elo,
+)
 from venire.ratings.pairwise.covariance import Covariance, bradley_terry_covariance, model_covariance
 from venire.ratings.pairwise.covariates import CovariateRatings, covariates, position
 from venire.ratings.pairwise.leave_out import (
@@ -103,26 +107,39 @@ from venire.ratings.pairwise.leave_out import (
     without_judge,
     without_model,
 )
-from venire.ratings.pairwise.m_elo import m_elo
-from venire.ratings.pairwise.online import OnlineElo, online_elo
+from venire.ratings.pairwise.online import OnlineElo, TrueSkill, online_elo, trueskill
 from venire.ratings.pairwise.plackett_luce import plackett_luce
 from venire.ratings.pairwise.regression import CovariateSeparatedError
 from venire.ratings.pairwise.ties import NoTieParameterError, TieRatings, davidson, rao_kupper
-from venire.ratings.pairwise.trueskill import TrueSkill, trueskill
 from venire.ratings.pairwise.win_rate import BaselineRates, WinRates, against_baseline, win_rate, win_rate_balanced
 from venire.ratings.pairwise.wins import WinCounts, win_counts
 from venire.ratings.peers.own_odds import OwnOdds, own_odds
 from venire.ratings.peers.peer_agreement import PeerAgreement, Truncation, peer_agreement, truncation
 from venire.ratings.peers.peers import PeerRow, SelfPreference, self_preference
 from venire.ratings.soft_elo.beta import Beta, fit_beta
-from venire.ratings.soft_elo.conformal import Conformal, conformal_rank, leave_one_out_conformal, split_conformal
-from venire.ratings.soft_elo.cross_validation import Accuracy, LeaveOneOut, Placed, leave_one_out
+from venire.ratings.soft_elo.conformal import (
+    Conformal,
+    Coverage,
+    LeaveTwoOut,
+    conformal_rank,
+    jackknife_plus,
+    leave_one_out_conformal,
+    leave_two_out,
+    split_conformal,
+    split_coverage,
+)
+from venire.ratings.soft_elo.cross_validation import (
+    Accuracy,
+    Baselines,
+    LeaveOneOut,
+    Placed,
+    baselines,
+    leave_one_out,
+    smoothed,
+)
 from venire.ratings.soft_elo.human_scale import HumanScale, human_scale
-from venire.ratings.soft_elo.jackknife import LeaveTwoOut, jackknife_plus, leave_two_out
 from venire.ratings.soft_elo.reliability import Reliability, reliability
-from venire.ratings.soft_elo.smoothing import Baselines, baselines, smoothed
 from venire.ratings.soft_elo.soft_elo import SoftElo, hard_elo, human_elo, soft_elo
-from venire.ratings.soft_elo.splits import Coverage, split_coverage
 from venire.ratings.voting.kemeny import kemeny_young
 from venire.ratings.voting.markov import markov
 from venire.ratings.voting.median_rank import median_rank

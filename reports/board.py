@@ -13,13 +13,13 @@ from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Origin, Status
 from venire.ratings.agreement.agreement import MINIMUM_MODELS, Agreement, agreement
-from venire.ratings.data.checks import finite
-from venire.ratings.data.merging import Judgments, merge_orders
+from venire.ratings.data.judgments import Judgments, merge_orders
+from venire.ratings.data.validation import finite
 from venire.ratings.inference.options import Options
 from venire.ratings.judges.consistency import Consistency, JudgeConsistency, consistency
 from venire.ratings.judges.elo_from_consistency import Score, elo_from_consistency
 from venire.ratings.methods.methods import merged, rate, select_verdicts
-from venire.ratings.pairwise.apart import Rated, largest, unrated
+from venire.ratings.pairwise.components import Rated, largest, unrated
 from venire.reports.peers import peer_facts
 
 __all__ = ["JUDGE_REPLICATES", "Board", "ModelRow", "build"]

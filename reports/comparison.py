@@ -15,7 +15,7 @@ from venire.arena.errors import InputError
 from venire.ratings.agreement.agreement import agreement
 from venire.ratings.inference.options import Options, spoken
 from venire.ratings.methods.methods import METHODS, missing, rate, untaken
-from venire.ratings.pairwise.apart import Rated, largest
+from venire.ratings.pairwise.components import Rated, largest
 
 __all__ = ["Comparison", "Standing", "compare"]
 

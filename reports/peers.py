@@ -10,7 +10,7 @@ import numpy as np
 
 from venire.arena.ballots import Ballots
 from venire.ratings.data.judgments import Judgments
-from venire.ratings.data.own_models import model_of_judge
+from venire.ratings.data.models import model_of_judge
 from venire.ratings.peers.peers import PeerRow, self_preference
 from venire.ratings.voting.kemeny import kemeny_young
 

@@ -22,8 +22,7 @@ from venire.arena.campaigns import PhaseSettings
 from venire.arena.planning import PlanState
 from venire.orchestrator.policies import POLICIES
 from venire.placement.backtest import joined, place_anchors, place_anew
-from venire.ratings.data.judgments import Judgments
-from venire.ratings.data.merging import merge_orders, select
+from venire.ratings.data.judgments import Judgments, merge_orders, select
 from venire.ratings.design.placement import place_model
 from venire.ratings.soft_elo.human_scale import human_scale
 

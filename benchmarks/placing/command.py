@@ -26,7 +26,7 @@ from venire.orchestrator.recording.ending import Ending
 from venire.placement.backtest import joined
 from venire.placement.rounds import PlaceSettings
 from venire.placement.run import place_and_show
-from venire.ratings.data.merging import merge_orders, select
+from venire.ratings.data.judgments import merge_orders, select
 from venire.ratings.design.placement import place_model
 from venire.session import Embedded, Session
 from venire.storage.store.opening import open_store

@@ -25,7 +25,7 @@ from venire.arena.campaigns import PhaseSettings
 from venire.arena.planning import PlanState
 from venire.orchestrator.policies import POLICIES
 from venire.placement.backtest import joined
-from venire.ratings.data.merging import merge_orders
+from venire.ratings.data.judgments import merge_orders
 from venire.ratings.judges.planning_habits import planning_habits
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
-from venire.ratings.data.checks import check_level
-from venire.ratings.data.distributions import norm, student
-from venire.ratings.data.statistics import kendall, pearson, spearman
+from venire.ratings.data.statistics import kendall, norm, pearson, spearman, student
+from venire.ratings.data.validation import check_level
 
 __all__ = ["MINIMUM_MODELS", "Agreement", "agreement"]
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
-from venire.ratings.data.checks import check_draws, check_level
+from venire.ratings.data.validation import check_draws, check_level
 
 __all__ = ["Coefficient", "Resampling", "coefficient_of", "kept_clusters", "resample"]
 

@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from venire.arena.errors import InputError
 from venire.ratings.agreement.coefficient import Coefficient
 from venire.ratings.agreement.krippendorff import krippendorff_alpha
-from venire.ratings.data.checks import check_draws, check_level, finite
-from venire.ratings.data.distributions import norm
-from venire.ratings.data.judgments import Judgments
-from venire.ratings.data.merging import combine
+from venire.ratings.data.judgments import Judgments, combine
+from venire.ratings.data.statistics import norm
+from venire.ratings.data.validation import check_draws, check_level, finite
 
 __all__ = ["AlikePair", "Fellowship", "JudgeAgreement", "judge_agreement"]
 

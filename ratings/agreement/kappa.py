@@ -11,9 +11,9 @@ from scipy.sparse import csr_array
 
 from venire.arena.errors import InputError
 from venire.ratings.agreement.coefficient import Coefficient, Resampling, coefficient_of, kept_clusters, resample
-from venire.ratings.data.checks import check_level
-from venire.ratings.data.distributions import norm
 from venire.ratings.data.labels import labels
+from venire.ratings.data.statistics import norm
+from venire.ratings.data.validation import check_level
 
 __all__ = ["KappaErrors", "Weighting", "cohen_kappa", "fleiss_kappa", "fleiss_kappa_counts", "unanimity"]
 

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from venire.arena.errors import InputError
 from venire.ratings.agreement.agreement import MINIMUM_MODELS
 from venire.ratings.agreement.coefficient import Coefficient, Statistic, coefficient_of, resample
-from venire.ratings.data.checks import check_draws, check_level
 from venire.ratings.data.statistics import kendall, pearson, ranks, spearman
+from venire.ratings.data.validation import check_draws, check_level
 
 __all__ = ["MicroMacro", "medians", "micro_macro"]
 

@@ -14,10 +14,10 @@ from scipy.special import expit
 
 from venire.arena.errors import InputError
 from venire.ratings.am_elo.am_elo import AmElo
-from venire.ratings.data.checks import check_seed
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.statistics import ranks
+from venire.ratings.data.validation import check_seed
 
 __all__ = [
     "Evaluation",

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
-from venire.ratings.data.checks import check_seed
 from venire.ratings.data.comparisons import Comparisons
+from venire.ratings.data.validation import check_seed
 
 __all__ = ["Perturbation", "codes_of_judges", "perturbed"]
 

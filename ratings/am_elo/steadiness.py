@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from venire.arena.errors import InputError, VenireError
 from venire.ratings.am_elo.am_elo import AmElo
 from venire.ratings.am_elo.perturbing import Perturbation, perturbed
-from venire.ratings.data.checks import check_seed
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
+from venire.ratings.data.validation import check_seed
 
 __all__ = ["Fit", "Steadiness", "f1_score", "inconsistency", "steadiness"]
 

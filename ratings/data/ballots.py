@@ -8,8 +8,8 @@ that nobody ranked would draw their ratings together (docs/ballots.md, "Ballots"
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -19,22 +19,28 @@ from venire.arena.ballots import Ballots
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Status
-from venire.ratings.data.ballot_columns import names_of, ranks_of, repeats_of, weights_of
-from venire.ratings.data.judgments import Judgments
-from venire.ratings.data.merging import combine
-from venire.ratings.data.own_models import own_models
-from venire.ratings.data.validation import code_integers
+from venire.ratings.data.comparisons import Comparisons
+from venire.ratings.data.judgments import Judgments, combine, merge_orders
+from venire.ratings.data.models import own_models
+from venire.ratings.data.validation import code_integers, code_labels, column
 from venire.ratings.data.votes import Votes
 
 __all__ = [
+    "Counted",
     "Unranked",
     "ballot_votes",
     "ballots",
     "ballots_of",
+    "counted",
     "incomplete",
+    "missing_ballots",
+    "names_of",
     "paired",
+    "ranks_of",
+    "repeats_of",
     "select",
     "truncated",
+    "weights_of",
     "without_own",
 ]
 
@@ -292,3 +298,191 @@ def _refuse_twice(cell: NDArray[np.int64], models: tuple[str, ...], model: NDArr
         place = again[np.argmin(order[again + 1])]
         row, before = order[place + 1], order[place]
         raise InputError(f"model, row {row}: {models[model[row]]!r} stands on this ballot in row {before} already")
+
+
+def names_of(argument: str, values: Any, rows: int | None = None) -> tuple[tuple[str, ...], NDArray[np.int32]]:
+    """The names sorted, and each row's code. Raises `InputError` for what is no name, and another number of rows."""
+    given = column(argument, values)
+    encoded = isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], np.ndarray)
+    length = len(given[0]) if encoded else len(given)
+    if rows is not None and length != rows:
+        raise InputError(f"{argument} has {length} rows, model has {rows}; give one value a row")
+    if not length:
+        return (), np.zeros(0, dtype=np.int32)
+    if isinstance(given, np.ndarray) and np.issubdtype(given.dtype, np.integer):
+        found, codes = code_integers(given)
+        names = list(map(str, found.tolist()))
+    else:
+        names, codes = code_labels(argument, given)
+    ordered = tuple(sorted(set(names)))
+    place = {name: code for code, name in enumerate(ordered)}
+    return ordered, np.array([place[name] for name in names], dtype=np.int32)[codes]
+
+
+def ranks_of(rank: ArrayLike, rows: int) -> NDArray[np.float64]:
+    """Ranks (rows,) as given, infinite where a model was shown and not ranked. Raises `InputError` for a bad one."""
+    places = _numbers("rank", rank, rows)
+    wrong = places <= 0
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise InputError(
+            f"rank, row {row}: {places[row]:g} is not possible: give a number above 0, smaller being better, or NaN "
+            "for a model that was shown and not ranked"
+        )
+    return np.where(np.isnan(places), np.inf, places)
+
+
+def repeats_of(repeat: ArrayLike | None, rows: int) -> NDArray[np.int32]:
+    """Repeats (rows,), 1 where none are given. Raises `InputError` for one that is no whole number from 1 on."""
+    if repeat is None:
+        return np.ones(rows, dtype=np.int32)
+    times = _numbers("repeat", repeat, rows)
+    wrong = ~((times >= 1) & (times == np.floor(times)) & (times < 2**31))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise InputError(f"repeat, row {row}: {times[row]:g} is not possible: give a whole number from 1 on")
+    return times.astype(np.int32)
+
+
+def weights_of(
+    weight: ArrayLike | None, rows: int, ballot: NDArray[np.intp], first: NDArray[np.intp]
+) -> NDArray[np.float64] | None:
+    """The weight of each ballot; `ballot` (rows,) is each row's, `first` (ballots,) the first row of each.
+
+    Raises `InputError` for a weight that is none, and where rows of a ballot differ.
+    """
+    if weight is None:
+        return None
+    given = _numbers("weight", weight, rows)
+    wrong = ~((given >= 0) & np.isfinite(given))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise InputError(f"weight, row {row}: {given[row]:g} is not possible: give a finite weight, 0 or more")
+    of_ballot = given[first]
+    other = given != of_ballot[ballot]
+    if other.any():
+        row = int(np.argmax(other))
+        raise InputError(
+            f"weight, row {row}: {given[row]:g}, and {of_ballot[ballot[row]]:g} in row {first[ballot[row]]} of the "
+            "same ballot; a ballot has one weight"
+        )
+    return of_ballot
+
+
+def _numbers(argument: str, values: ArrayLike, rows: int) -> NDArray[np.float64]:
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        row, value = _no_number(list(np.asarray(values, dtype=object)))
+        raise InputError(f"{argument}, row {row}: {value!r} is not a number") from None
+    if array.shape != (rows,):
+        raise InputError(f"{argument} has shape {array.shape}, model has {rows} rows; give one number a row")
+    return array
+
+
+def _no_number(values: list[Any]) -> tuple[int, Any]:
+    """The first value that is no number, and its row."""
+    for row, value in enumerate(values):
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            if value is not None:
+                return row, value
+    return 0, values
+
+
+_NEEDED = (
+    "ballots (columns judge, instruction_id, model, rank), or a judge that judged all pairs of three models or more on "
+    "an instruction"
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counted:
+    """Ballots with their pairs: `data`, a row a pair, and `ballot` (rows,), the ballot that each row is of.
+
+    The instruction of a ballot is what its errors are clustered by; there is none where each ballot is its own unit.
+    """
+
+    ballots: Ballots
+    data: Comparisons
+    ballot: NDArray[np.intp]
+    notes: tuple[str, ...] = ()
+
+    def among(self, models: Sequence[str]) -> Counted:
+        """The ballots as they rank some models, and the rows between these."""
+        codes = [self.data.models.index(name) for name in models]
+        inside = np.isin(self.data.a, codes) & np.isin(self.data.b, codes)
+        ballots = replace(self.ballots, models=tuple(models), rank=self.ballots.rank[:, codes])
+        return Counted(ballots, self.data.select(inside), self.ballot[inside])
+
+    def drawn(self, rows: NDArray[np.intp]) -> Ballots:
+        """The ballots of drawn rows, by position, each as often as the first of its rows was drawn."""
+        found, first = np.unique(self.ballot, return_index=True)
+        times = np.bincount(rows, minlength=len(self.ballot))[first]
+        return select(self.ballots, np.repeat(found, times))
+
+
+def missing_ballots(battles: Battles, judgments: Judgments) -> str | None:
+    """What is not there to make ballots of, in words; None where there are ballots, or judgments that make some."""
+    return None if battles.ballots is not None or _made(judgments) is not None else _NEEDED
+
+
+def _made(judgments: Judgments) -> Ballots | None:
+    """Ballots of judges that judged all pairs on an instruction; None where there is none of three models or more."""
+    if not judgments.instructions:
+        return None
+    try:
+        found = ballots_of(judgments)
+    except InputError:
+        return None
+    return found if ((~np.isnan(found.rank)).sum(axis=1) > 2).any() else None
+
+
+def counted(battles: Battles, judgments: Judgments) -> Counted:
+    """The ballots behind judgments, or made of them, with the models and the clusters that these have.
+
+    Raises `InputError` where there are no ballots to be had.
+    """
+    given, pairs = battles.ballots, judgments
+    notes: tuple[str, ...] = ()
+    if given is None:
+        given = _made(judgments)
+        if given is None:
+            raise InputError(f"there are no ballots: give {_NEEDED}")
+        notes, pairs = (_said(len(given), incomplete(judgments)),), merge_orders(paired(given))
+    listed = [given.models.index(name) for name in judgments.models]
+    ballots = replace(given, models=judgments.models, rank=given.rank[:, listed])
+    row = _ballot_of(pairs, ballots)
+    kept = np.unique(row)
+    ballots, row = select(ballots, kept), np.searchsorted(kept, row)
+    source, first = judgments.comparisons(), np.unique(_ballot_of(judgments, ballots), return_index=True)[1]
+    cluster, names = source.cluster, source.clusters
+    if cluster is None:
+        ballots = replace(ballots, instruction=np.full(len(ballots), -1, dtype=np.int32), instructions=())
+        return Counted(ballots, replace(pairs.comparisons(), cluster=row.astype(np.int32)), row, notes)
+    shared = cluster[first[-len(ballots) :]]
+    ballots = replace(ballots, instruction=shared, instructions=names)
+    return Counted(ballots, replace(pairs.comparisons(), cluster=shared[row], clusters=names), row, notes)
+
+
+def _said(made: int, incomplete: int) -> str:
+    lost = f"; {incomplete} of a judge on an instruction lack a pair and are left out" if incomplete else ""
+    return f"{made} ballots are made of judgments of all pairs{lost}"
+
+
+def _ballot_of(rows: Judgments, ballots: Ballots) -> NDArray[np.intp]:
+    """The ballot that each judgment (rows,) is of, -1 for none: that of its judge, instruction and repeat."""
+    judge = {name: code for code, name in enumerate(ballots.judges)}
+    asked = {name: code for code, name in enumerate(ballots.instructions)}
+    judges = np.array([judge.get(name, len(judge)) for name in rows.judges], dtype=np.int64)
+    instructions = np.array([*(asked.get(name, len(asked)) for name in rows.instructions), -1], dtype=np.int64)
+    key = combine(
+        np.concatenate([ballots.judge, judges[rows.judge]]),
+        np.concatenate([ballots.instruction, instructions[rows.instruction]]) + 1,
+        np.concatenate([ballots.repeat, rows.repeat]),
+    )
+    codes = np.unique(key, return_inverse=True)[1]
+    ballot = np.full(len(codes), -1, dtype=np.intp)
+    ballot[codes[: len(ballots)]] = np.arange(len(ballots))
+    return ballot[codes[len(ballots) :]]

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from venire.arena.battles import Battles
 from venire.arena.errors import InputError
+from venire.arena.records import Status
 from venire.ratings.data.comparisons import Comparisons
 
-__all__ = ["Cluster", "Judgments", "Merge"]
+__all__ = ["Cluster", "Flips", "Judgments", "Merge", "canonical", "combine", "merge_orders", "select"]
 
 Merge = Literal["mean", "strict", "none"]
 Cluster = Literal["auto", "instruction", "none"]
@@ -139,3 +141,266 @@ def _present(codes: NDArray[np.int32], names: tuple[str, ...]) -> tuple[NDArray[
         return codes, names
     fresh = (np.cumsum(there) - 1).astype(np.int32)
     return fresh[codes], tuple(name for name, occurs in zip(names, there.tolist(), strict=True) if occurs)
+
+
+Flips = Literal["tie", "drop"]
+
+_COLUMNS = ("model_a", "model_b", "judge", "instruction", "repeat", "swapped", "status", "label")
+_OPTIONAL = ("outcome", "weight", "score", "human", "cluster")
+
+
+def combine(*columns: NDArray[Any]) -> NDArray[np.int64]:
+    """One int64 key a row that sorts as the columns of non-negative codes do, the first being most significant."""
+    key = np.zeros(len(columns[0]), dtype=np.int64)
+    span = 1
+    for column in columns:
+        size = int(column.max(initial=0)) + 1
+        if span * size >= 2**63:
+            key = np.unique(key, return_inverse=True)[1].astype(np.int64)
+            span = int(key.max(initial=0)) + 1
+        key = key * size + column
+        span *= size
+    return key
+
+
+def select(battles: Battles, rows: NDArray[Any]) -> Battles:
+    """The same table with some of its rows, by mask or by position."""
+    there = [name for name in (*_COLUMNS, *_OPTIONAL) if getattr(battles, name) is not None]
+    features = {name: column[rows] for name, column in battles.features.items()}
+    return replace(battles, **{name: getattr(battles, name)[rows] for name in there}, features=features)
+
+
+def canonical(battles: Battles) -> Battles:
+    """The same verdicts with names sorted and A before B by name in every row; the rows stay in place.
+
+    Raises `InputError` for columns of unequal length, codes without a name, a name listed twice, a model that meets
+    itself, an unknown label or status, and a number that its column cannot hold.
+    """
+    _check(battles)
+    models, model_code = _sorted(battles.models)
+    judges, judge_code = _sorted(battles.judges)
+    instructions, instruction_code = _sorted(battles.instructions)
+    clusters, cluster_code = _sorted(battles.clusters)
+    model_a, model_b = model_code[battles.model_a], model_code[battles.model_b]
+    turn = model_a > model_b
+    instruction = instruction_code[battles.instruction] if instructions else np.full(len(turn), -1, dtype=np.int32)
+    outcome, score, human = battles.outcome, battles.score, battles.human
+    return replace(
+        battles,
+        models=models,
+        judges=judges,
+        instructions=instructions,
+        model_a=np.where(turn, model_b, model_a),
+        model_b=np.where(turn, model_a, model_b),
+        judge=judge_code[battles.judge],
+        instruction=instruction,
+        swapped=battles.swapped ^ turn,
+        label=np.where(turn, -battles.label, battles.label),
+        outcome=None if outcome is None else np.where(turn, 1.0 - outcome, outcome),
+        score=None if score is None else np.where(turn, -score, score),
+        human=None if human is None else np.where(turn, 1.0 - human, human),
+        features={name: np.where(turn, -column, column) for name, column in battles.features.items()},
+        cluster=None if battles.cluster is None else cluster_code[battles.cluster],
+        clusters=clusters,
+    )
+
+
+def merge_orders(battles: Battles, merge: Merge = "mean", *, flips: Flips = "tie") -> Judgments:
+    """Bring the two orders of each (pair, instruction, judge, repeat) together.
+
+    Source: docs/ratings.md, "Two orders to one judgment".
+
+    Both orders agree: that winner. A tie and a winner: that winner at half strength under `mean`, a tie under
+    `strict`. Opposite winners: a tie, kept as a flip, or left out under `flips="drop"`. Outcomes that are shares are
+    averaged, by weight where there are weights; under `strict` orders that do not name the same winner are a tie.
+    Scores, what people said, weights and covariates are averaged over the orders that have them. One readable order is
+    used alone; unreadable verdicts are left out. Where the table knows no orders or no instructions, and under `none`,
+    each row is its own judgment (`first` says the order). Raises `InputError` for an unknown word, for two verdicts on
+    one showing, and for two orders in two clusters.
+    """
+    for name, word, words in (("merge", merge, get_args(Merge)), ("flips", flips, get_args(Flips))):
+        if word not in words:
+            raise InputError(f"{name} is {word!r}; choose one of {', '.join(words)}")
+    if flips == "drop" and merge == "none":
+        raise InputError('flips are found by merging the two orders: with merge "none" there are none to drop')
+    rows = canonical(battles)
+    readable = rows.status == Status.OK
+    kept = rows if readable.all() else select(rows, readable)
+    merged = kept.ordered and bool(kept.instructions) and merge != "none"
+    found = _judgments(kept, *_grouped(kept, merged), merge, merged, len(readable) - len(kept.status))
+    if flips == "drop" and found.flips:
+        return replace(found.select(~found.flipped), dropped=found.flips)
+    return found
+
+
+def _grouped(kept: Battles, merged: bool) -> tuple[NDArray[np.intp] | slice, NDArray[np.intp]]:
+    """The order in which rows of one judgment stand together, and where each judgment starts in it."""
+    parts = [kept.model_a, kept.model_b, kept.instruction + 1, kept.judge, kept.repeat]
+    key = combine(*parts, *([] if merged else [kept.label + 1]), *([kept.swapped] if kept.ordered else []))
+    # Rows that are alike in all this may differ in what else they say; no estimate may depend on which comes first.
+    more = [] if merged else [getattr(kept, name) for name in _OPTIONAL if getattr(kept, name) is not None]
+    more += [] if merged else list(kept.features.values())
+    order: NDArray[np.intp] | slice = slice(None)
+    if more:
+        order = np.lexsort([*more, key])
+    elif not np.all(key[1:] >= key[:-1]):
+        order = _order(key)
+    if not merged:
+        return order, np.arange(len(key))
+    swapped = kept.swapped[order]
+    # `swapped` is the last part of the key: without it, what is left is the battle, judge and repeat.
+    battle = key[order] // (int(swapped.max(initial=False)) + 1)
+    again = battle[1:] == battle[:-1]
+    _refuse_pair(kept, order, again & (swapped[1:] == swapped[:-1]), "one order and one repeat")
+    if kept.cluster is not None:
+        cluster = kept.cluster[order]
+        _refuse_pair(kept, order, again & (cluster[1:] != cluster[:-1]), "two clusters")
+    return order, np.concatenate([[0], np.flatnonzero(~again) + 1]) if len(battle) else np.flatnonzero(battle)
+
+
+def _order(key: NDArray[np.int64]) -> NDArray[np.intp]:
+    """The stable order of the keys. A place that rides in low bits is sorted faster than places by their keys."""
+    bits = len(key).bit_length()
+    if int(key.max()).bit_length() + bits > 63:
+        return np.argsort(key, kind="stable")
+    packed = (key << bits) | np.arange(len(key))
+    packed.sort()
+    packed &= (1 << bits) - 1
+    return packed
+
+
+def _judgments(
+    kept: Battles,
+    order: NDArray[np.intp] | slice,
+    starts: NDArray[np.intp],
+    merge: Merge,
+    merged: bool,
+    unreadable: int,
+) -> Judgments:
+    readable = np.diff(starts, append=len(kept.label))
+    label = kept.label[order].astype(np.int64)
+    total, decisive = _sums(label, starts), _sums(np.abs(label), starts)
+    y = 0.5 + 0.5 * total / readable
+    weight = None if kept.weight is None else kept.weight[order]
+    if kept.outcome is not None or weight is not None:
+        y = _mean(0.5 + 0.5 * label.astype(np.float64) if kept.outcome is None else kept.outcome[order], starts, weight)
+    if merge == "strict":
+        y = np.where((readable == 1) | (np.abs(total) == 2), y, 0.5)
+    rows = starts if isinstance(order, slice) else order[starts]
+
+    def mean(column: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
+        return None if column is None else _mean(column[order], starts)
+
+    return Judgments(
+        models=kept.models,
+        judges=kept.judges,
+        instructions=kept.instructions,
+        model_a=kept.model_a[rows],
+        model_b=kept.model_b[rows],
+        judge=kept.judge[rows],
+        instruction=kept.instruction[rows],
+        repeat=kept.repeat[rows],
+        y=y,
+        flipped=(decisive == 2) & (total == 0),
+        readable=readable.astype(np.int8),
+        merge=merge,
+        merged=merged,
+        unreadable=unreadable,
+        first=_sums(np.where(kept.swapped[order], -1, 1), starts).astype(np.int8) if kept.ordered else None,
+        weight=mean(kept.weight),
+        score=mean(kept.score),
+        human=mean(kept.human),
+        features={name: _mean(column[order], starts) for name, column in kept.features.items()},
+        cluster=None if kept.cluster is None else kept.cluster[rows],
+        clusters=kept.clusters,
+        clustered=kept.clustered,
+    )
+
+
+def _sums(column: NDArray[Any], starts: NDArray[np.intp]) -> NDArray[Any]:
+    """Sums over the rows of each judgment."""
+    return np.add.reduceat(column, starts) if 0 < len(starts) < len(column) else column
+
+
+def _mean(
+    column: NDArray[np.float64], starts: NDArray[np.intp], weight: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Means over the rows of each judgment that have a number, NaN where none has; by weight where that is not 0."""
+    if len(starts) == len(column):
+        return column
+    known = ~np.isnan(column)
+    value = np.where(known, column, 0.0)
+    count = _sums(known.astype(np.float64), starts)
+    plain: NDArray[np.float64] = np.divide(
+        _sums(value, starts), count, out=np.full(len(starts), np.nan), where=count > 0
+    )
+    if weight is None:
+        return plain
+    whole = _sums(known * weight, starts)
+    np.divide(_sums(value * weight, starts), whole, out=plain, where=whole > 0)
+    return plain
+
+
+def _sorted(names: tuple[str, ...]) -> tuple[tuple[str, ...], NDArray[np.int32]]:
+    """The names sorted, and for each old code the new one."""
+    order = sorted(range(len(names)), key=names.__getitem__)
+    codes = np.empty(len(names), dtype=np.int32)
+    codes[order] = np.arange(len(names), dtype=np.int32)
+    return tuple(names[position] for position in order), codes
+
+
+def _check(battles: Battles) -> None:
+    length = len(battles.model_a)
+    optional = {name: getattr(battles, name) for name in _OPTIONAL if getattr(battles, name) is not None}
+    for name, column in {**{name: getattr(battles, name) for name in _COLUMNS}, **optional, **battles.features}.items():
+        if len(column) != length:
+            raise InputError(f"column {name} has {len(column)} rows, model_a has {length}")
+    codes = [("model_a", battles.models), ("model_b", battles.models), ("judge", battles.judges)]
+    if battles.instructions:
+        codes.append(("instruction", battles.instructions))
+    if battles.cluster is not None:
+        codes.append(("cluster", battles.clusters))
+    for name, names in codes:
+        column = getattr(battles, name)
+        if len(set(names)) != len(names):
+            raise InputError(f"column {name}: a name is listed twice; give every name one code")
+        _refuse_row(name, (column < 0) | (column >= len(names)), "a code that stands for no name")
+    itself = battles.model_a == battles.model_b
+    if itself.any():
+        model = battles.models[int(battles.model_a[np.argmax(itself)])]
+        raise InputError(f"row {int(np.argmax(itself))}: {model} meets itself; take such rows out")
+    _refuse_row("repeat", battles.repeat < 0, "a negative number")
+    _refuse_row("status", ~np.isin(battles.status, list(Status)), "an unknown status")
+    _refuse_row("label", (battles.status == Status.OK) & (np.abs(battles.label) > 1), "a label that is not -1, 0 or 1")
+    _check_numbers(battles.status == Status.OK, optional, battles.features)
+
+
+def _check_numbers(
+    readable: NDArray[np.bool_], optional: Mapping[str, NDArray[Any]], features: Mapping[str, NDArray[np.float64]]
+) -> None:
+    for name, column in optional.items():
+        if name == "outcome":
+            _refuse_row(name, readable & ~((column >= 0) & (column <= 1)), "an outcome that is not from 0 to 1")
+        elif name == "weight":
+            _refuse_row(name, ~((column >= 0) & np.isfinite(column)), "a weight that is not finite, or below 0")
+        elif name == "human":
+            _refuse_row(name, (column < 0) | (column > 1), "an outcome that is not from 0 to 1")
+    for name, column in {**features, **{name: column for name, column in optional.items() if name == "score"}}.items():
+        _refuse_row(name, np.isinf(column), "a figure that is not finite")
+
+
+def _refuse_row(column: str, wrong: NDArray[np.bool_], what: str) -> None:
+    if wrong.any():
+        raise InputError(f"column {column}, row {int(np.argmax(wrong))}: {what}")
+
+
+def _refuse_pair(rows: Battles, order: NDArray[np.intp] | slice, wrong: NDArray[np.bool_], where: str) -> None:
+    """Raises `InputError` for the first row, in this order, that cannot stand before the next one."""
+    if wrong.any():
+        row = np.arange(len(rows.label))[order][int(np.argmax(wrong))]
+        advice = "give both orders of a battle one cluster" if "cluster" in where else "give each its own repeat number"
+        raise InputError(
+            f"two verdicts of judge {rows.judges[rows.judge[row]]} on {rows.models[rows.model_a[row]]} against "
+            f"{rows.models[rows.model_b[row]]}, instruction {rows.instructions[rows.instruction[row]]}, in {where} "
+            f"({rows.repeat[row]}); {advice}"
+        )

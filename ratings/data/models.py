@@ -5,16 +5,16 @@ Source: Remeli and Hardt 2026.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
-from venire.ratings.data.checks import check_seed
+from venire.ratings.data.validation import check_seed
 
-__all__ = ["FilteredModels", "filter_models"]
+__all__ = ["FilteredModels", "filter_models", "model_of_judge", "own_models"]
 
 _ROUNDING = 1e-12
 
@@ -81,3 +81,30 @@ def _shares(argument: str, values: ArrayLike, models: int) -> list[float]:
         row = int(np.argmax(wrong))
         raise InputError(f"{argument}, row {row}: {shares[row]} is not possible: give a share from 0 to 1")
     return [float(share) for share in shares]
+
+
+def model_of_judge(judges: Sequence[str], models: Sequence[str], peers: Mapping[str, str]) -> NDArray[np.int64]:
+    """Which model each judge is: the one in `peers`, else the one of its name; -1 where it is none (judges,)."""
+    place = {name: code for code, name in enumerate(models)}
+    return np.array([place.get(peers.get(name, name), -1) for name in judges], dtype=np.int64)
+
+
+def own_models(
+    judges: Sequence[str],
+    models: Sequence[str],
+    peers: Mapping[str, str] | None = None,
+    families: Mapping[str, str] | None = None,
+    judge_families: Mapping[str, str] | None = None,
+) -> NDArray[np.bool_]:
+    """Which models are each judge's own (judges, models): the one that it is, and those of its family.
+
+    `peers` says which model a judge of another name is, `families` and `judge_families` the family of each model and
+    judge, where known. A judge that `judge_families` does not name is of the family of the model that it is.
+    """
+    of_model, of_judge = families or {}, judge_families or {}
+    table = np.zeros((len(judges), len(models)), dtype=np.bool_)
+    for row, judge in zip(table, judges, strict=True):
+        model = (peers or {}).get(judge, judge)
+        family = of_judge.get(judge, of_model.get(model))
+        row[:] = [name == model or bool(family and of_model.get(name) == family) for name in models]
+    return table

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
-from venire.ratings.data.checks import check_level
-from venire.ratings.data.distributions import student
+from venire.ratings.data.statistics import student
+from venire.ratings.data.validation import check_level
 
 __all__ = ["Ratings"]
 

@@ -8,6 +8,7 @@ are told apart by their addresses in the same way; others go through a dict.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import Any
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
 
-__all__ = ["code_integers", "code_labels", "column"]
+__all__ = ["check_draws", "check_level", "check_seed", "code_integers", "code_labels", "column", "finite"]
 
 _ROWS = 1 << 14
 """Rows looked up at a time: their words stay in the processor's cache."""
@@ -219,3 +220,27 @@ def _not_a_name(argument: str, row: int, value: Any) -> InputError:
 def _refuse(argument: str, wrong: NDArray[np.bool_], what: str) -> None:
     if wrong.any():
         raise InputError(f"{argument}, row {int(np.argmax(wrong))}: {what}")
+
+
+def check_level(level: float) -> None:
+    """Raise `InputError` for a level of intervals outside (0, 1), such as 95 for 95 %."""
+    if not 0.0 < level < 1.0:
+        raise InputError(f"level is {level}; give a share between 0 and 1, such as 0.95")
+
+
+def check_draws(replicates: int, seed: int) -> None:
+    """Raise `InputError` for a negative number of replicates, or a negative seed."""
+    if replicates < 0:
+        raise InputError(f"replicates is {replicates}; give 0 for none, or a number such as 1000")
+    check_seed(seed)
+
+
+def check_seed(seed: int) -> None:
+    """Raise `InputError` for a negative seed, which no generator of NumPy takes."""
+    if seed < 0:
+        raise InputError(f"seed is {seed}; give a number that is not negative")
+
+
+def finite(value: float) -> float | None:
+    """A figure as results and JSON have it: None for one that is not finite."""
+    return float(value) if math.isfinite(value) else None

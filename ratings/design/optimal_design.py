@@ -19,7 +19,7 @@ from scipy.special import expit
 
 from venire.arena.errors import InputError
 from venire.arena.planning import JudgeHabit
-from venire.ratings.pairwise.information import inverse_laplacian
+from venire.ratings.pairwise.covariance import inverse_laplacian
 from venire.ratings.pairwise.solvers import NotConvergedError
 
 __all__ = ["OptimalDesign", "Purpose", "optimal_design", "pair_information"]

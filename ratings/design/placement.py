@@ -19,17 +19,17 @@ from scipy.special import expit
 
 from venire.arena.errors import InputError
 from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
-from venire.ratings.data.checks import check_level
-from venire.ratings.data.clusters import grouped, products
+from venire.ratings.data.clustered import grouped, products
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.data.distributions import student
 from venire.ratings.data.result import Ratings
+from venire.ratings.data.statistics import student
+from venire.ratings.data.validation import check_level
 from venire.ratings.inference.any_time import MIN_CLUSTERS, any_time_interval
 from venire.ratings.inference.contrasts import difference
 from venire.ratings.inference.ranking import RankInterval, rank_interval
 from venire.ratings.pairwise.bradley_terry import SeparatedError, bradley_terry
 from venire.ratings.pairwise.covariance import model_covariance, rated_rows
-from venire.ratings.soft_elo.placing import place
+from venire.ratings.soft_elo.soft_elo import place
 
 __all__ = ["PRIOR_SD", "Neighbour", "PlacedElo", "Placement", "fit_board", "place_among", "place_model"]
 

@@ -22,18 +22,16 @@ from venire.arena.campaigns import StopSettings
 from venire.arena.errors import InputError
 from venire.arena.planning import Look, ModelLook
 from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
-from venire.ratings.data.checks import check_level
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.data.distributions import student
-from venire.ratings.data.judgments import Judgments
-from venire.ratings.data.merging import combine, merge_orders
+from venire.ratings.data.judgments import Judgments, combine, merge_orders
 from venire.ratings.data.result import Ratings
+from venire.ratings.data.statistics import student
+from venire.ratings.data.validation import check_level
 from venire.ratings.inference.any_time import MIN_CLUSTERS, PAIR_SCALE, any_time_interval, stopping_half_width
-from venire.ratings.inference.spread import spread
-from venire.ratings.pairwise.apart import among
+from venire.ratings.inference.contrasts import spread
 from venire.ratings.pairwise.balanced_pairs import even_pairs
 from venire.ratings.pairwise.bradley_terry import NotConvergedError, bradley_terry, bradley_terry_wins
-from venire.ratings.pairwise.components import groups_of
+from venire.ratings.pairwise.components import among, groups_of
 from venire.ratings.pairwise.covariance import covariance_and_floor, model_covariance
 from venire.ratings.pairwise.wins import WinCounts, win_counts
 

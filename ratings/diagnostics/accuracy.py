@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
-from venire.ratings.data.checks import check_level
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.data.distributions import norm
 from venire.ratings.data.result import Ratings
+from venire.ratings.data.statistics import norm
+from venire.ratings.data.validation import check_level
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.ratings.pairwise.components import SeparatedError
 from venire.ratings.pairwise.win_rate import mean_and_error

@@ -16,12 +16,12 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from venire.arena.errors import InputError
-from venire.ratings.data.checks import check_draws
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.data.distributions import chi2, norm
 from venire.ratings.data.result import Ratings
+from venire.ratings.data.statistics import chi2, norm
+from venire.ratings.data.validation import check_draws
 from venire.ratings.diagnostics.pair_noise import PairNoise, pair_noise, tail
-from venire.ratings.pairwise.information import inverse_information
+from venire.ratings.pairwise.covariance import inverse_information
 
 __all__ = ["GoodnessOfFit", "OddPair", "goodness_of_fit"]
 

@@ -18,14 +18,13 @@ from scipy.special import expit
 
 from venire.arena.errors import InputError
 from venire.arena.scale import POINTS_PER_LOGIT
-from venire.ratings.data.clusters import grouped
+from venire.ratings.data.clustered import grouped
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.data.distributions import student
 from venire.ratings.data.result import Ratings
-from venire.ratings.pairwise.apart import among
+from venire.ratings.data.statistics import student
 from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
-from venire.ratings.pairwise.components import groups_of
-from venire.ratings.pairwise.information import inverse_information
+from venire.ratings.pairwise.components import among, groups_of
+from venire.ratings.pairwise.covariance import inverse_information
 from venire.ratings.pairwise.leave_out import LeftOut, without_each_cluster, without_each_judge, without_each_model
 from venire.ratings.pairwise.wins import win_counts
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from venire.ratings.data.clusters import grouped
+from venire.ratings.data.clustered import grouped
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.pairwise.covariance import rated_rows
 

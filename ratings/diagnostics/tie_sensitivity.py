@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.ratings.data.checks import check_level
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.data.merging import Flips, Merge, merge_orders
+from venire.ratings.data.judgments import Flips, Merge, merge_orders
 from venire.ratings.data.result import Ratings
+from venire.ratings.data.validation import check_level
 from venire.ratings.pairwise.bradley_terry import NotConvergedError, SeparatedError, bradley_terry
 from venire.ratings.pairwise.ties import NoTieParameterError, davidson
 

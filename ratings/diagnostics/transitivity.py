@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
-from venire.ratings.data.checks import check_draws
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.data.distributions import norm
 from venire.ratings.data.result import Ratings
+from venire.ratings.data.statistics import norm
+from venire.ratings.data.validation import check_draws
 from venire.ratings.diagnostics.pair_noise import PairNoise, pair_noise, tail
 
 __all__ = ["Cycle", "Transitivity", "transitivity"]

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
 from venire.arena.records import Status
-from venire.ratings.data.clusters import grouped
-from venire.ratings.data.distributions import chi2, norm
+from venire.ratings.data.clustered import grouped
+from venire.ratings.data.statistics import chi2, norm
 from venire.ratings.diagnostics.pair_noise import by_lot
 
 __all__ = ["Unread", "UnreadOf", "unread", "wilson"]

@@ -15,11 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
 from venire.arena.scale import POINTS_PER_LOGIT
-from venire.ratings.data.checks import check_level
-from venire.ratings.data.distributions import student
 from venire.ratings.data.result import Ratings
-from venire.ratings.inference.contrasts import difference
-from venire.ratings.inference.spread import spread
+from venire.ratings.data.statistics import student
+from venire.ratings.data.validation import check_level
+from venire.ratings.inference.contrasts import difference, spread
 
 __all__ = [
     "MIN_CLUSTERS",

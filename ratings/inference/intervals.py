@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from venire.arena.errors import InputError, VenireError
 from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
-from venire.ratings.data.clusters import grouped
+from venire.ratings.data.clustered import grouped
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.inference.bootstrap import Replicates, bootstrap_battles, bootstrap_clusters
 from venire.ratings.inference.options import Options
 from venire.ratings.inference.ranking import Ranking, ranking
-from venire.ratings.pairwise.apart import Rated
+from venire.ratings.pairwise.components import Rated
 from venire.ratings.pairwise.covariance import Errors
 
 __all__ = [

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, fields
 from typing import Literal, get_args
 
 from venire.arena.errors import InputError
-from venire.ratings.data.checks import check_draws, check_level
-from venire.ratings.data.merging import Flips, Merge
+from venire.ratings.data.judgments import Flips, Merge
+from venire.ratings.data.validation import check_draws, check_level
 from venire.ratings.pairwise.covariance import PairErrors
 
 __all__ = ["MOST_REPLICATES", "MOST_RESTARTS", "Habit", "Options", "OwnVotes", "Ties", "spoken"]

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
-from venire.ratings.data.distributions import student
 from venire.ratings.data.result import Ratings
+from venire.ratings.data.statistics import student
 from venire.ratings.inference.bootstrap import Replicates
-from venire.ratings.inference.spread import Spread, largest, spread
+from venire.ratings.inference.contrasts import Spread, largest, spread
 
 __all__ = ["RankInterval", "Ranking", "rank_interval", "ranking"]
 

@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 
 from venire.arena.errors import InputError
-from venire.ratings.pairwise.information import inverse_information
+from venire.ratings.pairwise.covariance import inverse_information
 
 __all__ = ["Refits", "refits"]
 

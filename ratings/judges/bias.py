@@ -18,8 +18,8 @@ from venire.arena.errors import InputError
 from venire.arena.records import Status
 from venire.ratings.agreement.coefficient import Coefficient, kept_clusters
 from venire.ratings.agreement.kappa import cohen_kappa
-from venire.ratings.data.distributions import norm, student
-from venire.ratings.data.merging import canonical, merge_orders
+from venire.ratings.data.judgments import canonical, merge_orders
+from venire.ratings.data.statistics import norm, student
 from venire.ratings.judges.matchup_shares import outcomes
 
 __all__ = [

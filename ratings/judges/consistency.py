@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Status
-from venire.ratings.data.checks import check_level, finite
-from venire.ratings.data.merging import canonical
+from venire.ratings.data.judgments import canonical
+from venire.ratings.data.validation import check_level, finite
 from venire.ratings.judges.consistency_forms import Drawn, Draws, Interval, Unit, draw_matchups, draw_units, scores
 from venire.ratings.judges.discrimination import Discrimination, alone, fit_discrimination, gap_rows
 from venire.ratings.judges.judge_habits import Habits, habits, own_family_rows

@@ -19,11 +19,11 @@ from venire.arena.records import Status
 from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings.data.clustered import Mean
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.data.merging import canonical, combine, merge_orders, select
+from venire.ratings.data.judgments import canonical, combine, merge_orders, select
 from venire.ratings.diagnostics.influence import Effects, effects, rated_together
 from venire.ratings.judges.matchup_shares import outcomes
-from venire.ratings.pairwise.apart import among
 from venire.ratings.pairwise.bradley_terry import bradley_terry
+from venire.ratings.pairwise.components import among
 
 __all__ = ["CUTS", "HABITS", "LEAST", "Drift", "RatingDrift", "drift", "rating_drift"]
 

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from venire.arena.errors import InputError
-from venire.ratings.data.clusters import grouped
+from venire.ratings.data.clustered import grouped
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.style import unit_scale
-from venire.ratings.pairwise.apart import among
-from venire.ratings.pairwise.components import groups_of
+from venire.ratings.pairwise.components import among, groups_of
 from venire.ratings.pairwise.covariates import covariates
 from venire.ratings.pairwise.wins import win_counts
 

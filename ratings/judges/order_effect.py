@@ -17,7 +17,7 @@ from venire.arena.errors import InputError, VenireError
 from venire.arena.records import Status
 from venire.ratings.data.clustered import Mean, clustered_gap, clustered_mean
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.data.merging import canonical, merge_orders, select
+from venire.ratings.data.judgments import canonical, merge_orders, select
 from venire.ratings.judges.held_equal import HeldEqual, held_equal
 from venire.ratings.judges.matchup_shares import dense_codes, outcomes
 

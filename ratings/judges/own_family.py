@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
 from venire.ratings.data.clustered import Mean, clustered_mean
-from venire.ratings.data.judgments import Judgments
-from venire.ratings.data.merging import combine
+from venire.ratings.data.judgments import Judgments, combine
 
 __all__ = ["OwnFamily", "own_family"]
 

@@ -15,7 +15,7 @@ from scipy.special import expit
 from venire.arena.battles import Battles
 from venire.arena.planning import JudgeHabit
 from venire.arena.records import Status
-from venire.ratings.data.merging import canonical, combine, select
+from venire.ratings.data.judgments import canonical, combine, select
 from venire.ratings.judges.slopes import GapRows, fit_slopes
 
 __all__ = ["planning_habits"]

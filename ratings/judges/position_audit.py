@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Status
-from venire.ratings.data.merging import canonical
+from venire.ratings.data.judgments import canonical
 from venire.ratings.judges.matchup_shares import dense_codes, outcomes
 
 __all__ = ["BattleAudit", "PositionAudit", "position_audit", "position_audits"]

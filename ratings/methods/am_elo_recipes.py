@@ -14,12 +14,12 @@ from venire.arena.errors import InputError
 from venire.ratings.am_elo.am_elo import AmElo, am_elo
 from venire.ratings.am_elo.stable_arena import NobodyLeftError, StableArena, stable_arena
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.data.merging import Judgments, merge_orders
+from venire.ratings.data.judgments import Judgments, merge_orders
 from venire.ratings.data.result import Ratings
 from venire.ratings.inference.intervals import Refit, errors_for, finished
 from venire.ratings.inference.options import Options
-from venire.ratings.methods.method import ABILITY_OPTIONS, Method
-from venire.ratings.pairwise.apart import Rated, unrated
+from venire.ratings.methods.methods import ABILITY_OPTIONS, Method
+from venire.ratings.pairwise.components import Rated, unrated
 from venire.ratings.pairwise.covariance import Errors
 from venire.ratings.pairwise.solvers import NotConvergedError
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,17 +11,24 @@ from venire.arena import registry
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.registry import Registry
-from venire.ratings.data import counted_ballots
+from venire.ratings.data.ballots import missing_ballots, without_own
 from venire.ratings.data.ballots import select as select_ballots
-from venire.ratings.data.ballots import without_own
-from venire.ratings.data.merging import Judgments, merge_orders, select
-from venire.ratings.data.own_models import model_of_judge
+from venire.ratings.data.judgments import Judgments, merge_orders, select
+from venire.ratings.data.models import model_of_judge
 from venire.ratings.inference.options import Options, spoken
-from venire.ratings.methods.method import Method
-from venire.ratings.pairwise.apart import Rated
+from venire.ratings.pairwise.components import Rated
 
-__all__ = ["METHODS", "Method", "merged", "missing", "rate", "select_verdicts", "untaken"]
-
+__all__ = [
+    "ABILITY_OPTIONS",
+    "JUDGE_OPTIONS",
+    "METHODS",
+    "Method",
+    "merged",
+    "missing",
+    "rate",
+    "select_verdicts",
+    "untaken",
+]
 
 _MOST = frozenset({"merge", "flips", "seed", "level", "replicates", "anchors", "own_votes", "judge_weights"})
 _COLUMNS = {
@@ -80,7 +87,7 @@ def missing(battles: Battles, method: str, options: Options | None = None) -> st
         return "names: --covariate NAME, for columns of the table, or position"
     needs = METHODS[method].needs
     if "ballots" in needs and battles.ballots is None:
-        return counted_ballots.lacking(battles, merged(battles, options or Options()))
+        return missing_ballots(battles, merged(battles, options or Options()))
     lacking = [name for name in needs if getattr(battles, name) is None]
     return "; ".join(_COLUMNS[name] for name in lacking) or None
 
@@ -112,3 +119,28 @@ def rate(battles: Battles, method: str, options: Options) -> Rated:
 
 METHODS: Registry[Method] = registry.METHODS
 """Every method by the name used on the command line."""
+
+
+ABILITY_OPTIONS = frozenset({"ridge", "errors", "restarts", "habits", "ability_ridge"})
+"""Options of methods that fit an ability for each judge."""
+JUDGE_OPTIONS = frozenset({"judge_weights", "own_votes"})
+"""Options that mean nothing where what people said is rated: it has no judge."""
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A rating method, an entry of `registry.METHODS`.
+
+    `run` rates the models of a table: from the verdicts, the judgments that they come to and the options. `purpose` is
+    a line for `venire rate --help`. `takes` names options beyond those that most take, `ignores` those of these that
+    mean nothing to it. `needs` are columns that a table must have. `rates` says whether models are rated; else judges
+    alone are measured. `orders` says that models get places in an order, and no ratings.
+    """
+
+    run: Callable[[Battles, Judgments, Options], Rated]
+    purpose: str
+    takes: frozenset[str] = frozenset()
+    needs: tuple[str, ...] = ()
+    ignores: frozenset[str] = frozenset()
+    rates: bool = True
+    orders: bool = False

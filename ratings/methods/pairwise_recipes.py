@@ -11,22 +11,19 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.ratings.data.checks import finite
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.data.merging import Judgments, merge_orders
+from venire.ratings.data.judgments import Judgments, merge_orders
 from venire.ratings.data.result import Ratings
+from venire.ratings.data.validation import finite
 from venire.ratings.inference.intervals import anchor_shift, errors_for, finished
 from venire.ratings.inference.options import Options
-from venire.ratings.methods.method import JUDGE_OPTIONS, Method
-from venire.ratings.pairwise.apart import Rated, joined, unrated
+from venire.ratings.methods.methods import JUDGE_OPTIONS, Method
 from venire.ratings.pairwise.balanced_pairs import even_pairs
-from venire.ratings.pairwise.bradley_terry import NotConvergedError, bradley_terry
-from venire.ratings.pairwise.components import groups_of, weak_components
+from venire.ratings.pairwise.bradley_terry import NotConvergedError, bradley_terry, m_elo
+from venire.ratings.pairwise.components import Rated, groups_of, joined, unrated, weak_components
 from venire.ratings.pairwise.covariates import covariates
-from venire.ratings.pairwise.m_elo import m_elo
-from venire.ratings.pairwise.online import online_elo
+from venire.ratings.pairwise.online import online_elo, trueskill
 from venire.ratings.pairwise.ties import NoTieParameterError, davidson, rao_kupper
-from venire.ratings.pairwise.trueskill import trueskill
 from venire.ratings.pairwise.win_rate import WinRates, win_rate, win_rate_balanced
 from venire.ratings.pairwise.wins import win_counts
 

@@ -20,12 +20,11 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import ndtr
 
-from venire.ratings.data.clusters import grouped, products
+from venire.ratings.data.clustered import grouped, products
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.pairwise.bradley_terry import NotConvergedError, bradley_terry_wins
-from venire.ratings.pairwise.covariance import blank_without_scatter, few_clusters, largest_score
-from venire.ratings.pairwise.information import inverse_laplacian
+from venire.ratings.pairwise.covariance import blank_without_scatter, few_clusters, inverse_laplacian, largest_score
 from venire.ratings.pairwise.wins import WinCounts, win_counts
 
 __all__ = ["EvenPairs", "even_pairs"]

@@ -29,6 +29,7 @@ __all__ = [
     "bradley_terry",
     "bradley_terry_wins",
     "counts_log_likelihood",
+    "m_elo",
 ]
 
 
@@ -163,3 +164,8 @@ def _gauge(anchors: Mapping[str, float] | None) -> str:
 
 def _named(models: tuple[str, ...], groups: Sequence[NDArray[np.intp]]) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(models[code] for code in group.tolist()) for group in groups)
+
+
+def m_elo(data: Comparisons, **options: Any) -> Ratings:
+    """Bradley-Terry ratings under the name that am-ELO's authors give them; options and errors are its own."""
+    return replace(bradley_terry(data, **options), method="m-elo")

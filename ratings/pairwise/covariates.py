@@ -16,11 +16,10 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csc_array
 
 from venire.arena.errors import InputError
-from venire.ratings.data.clusters import grouped, products
+from venire.ratings.data.clustered import grouped, products
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.data.distributions import student
 from venire.ratings.data.result import Ratings
-from venire.ratings.data.statistics import kendall
+from venire.ratings.data.statistics import kendall, student
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.ratings.pairwise.covariance import Errors, blank_without_scatter, largest_score
 from venire.ratings.pairwise.regression import Design, design, gauge, largest, maximise, outer, residuals, totals

@@ -8,19 +8,34 @@ because boards quote it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import erfcx
 
 from venire.arena.errors import InputError
 from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
-from venire.ratings.pairwise.shuffles import by_name, orders, single_battles
+from venire.ratings.data.validation import check_seed
 
-__all__ = ["OnlineElo", "Order", "online_elo"]
+__all__ = [
+    "BETA",
+    "MU",
+    "SIGMA",
+    "TAU",
+    "OnlineElo",
+    "Order",
+    "TrueSkill",
+    "by_name",
+    "online_elo",
+    "orders",
+    "single_battles",
+    "trueskill",
+]
 
 Order = Literal["shuffled", "given"]
 
@@ -55,7 +70,7 @@ def online_elo(
         raise InputError(f"order is {order!r}; choose one of {', '.join(get_args(Order))}")
     played, size = single_battles(data, "online Elo"), len(data.models)
     if order == "given":
-        runs = _one_by_one(played, k / POINTS_PER_LOGIT, np.arange(len(played), dtype=np.int32))[:, None]
+        runs = _update_in_turn(played, k / POINTS_PER_LOGIT, np.arange(len(played), dtype=np.int32))[:, None]
     else:
         rows, origin = by_name(played)
         runs = np.empty((size, shuffles))
@@ -84,11 +99,11 @@ def online_elo(
 def _passes(rows: Comparisons, k: float, order: NDArray[np.int32]) -> NDArray[np.float64]:
     """Ratings in logits (models, orders) after a pass in each of the orders (rows, orders)."""
     if order.shape[1] < _FEW:
-        return np.column_stack([_one_by_one(rows, k, column) for column in order.T])
-    return _side_by_side(rows, k, order)
+        return np.column_stack([_update_in_turn(rows, k, column) for column in order.T])
+    return _update_ratings(rows, k, order)
 
 
-def _one_by_one(rows: Comparisons, k: float, order: NDArray[np.int32]) -> NDArray[np.float64]:
+def _update_in_turn(rows: Comparisons, k: float, order: NDArray[np.int32]) -> NDArray[np.float64]:
     """The update as it is written, on plain lists: no array is faster where each battle needs the one before."""
     ratings = [0.0] * len(rows.models)
     exp = math.exp
@@ -100,7 +115,7 @@ def _one_by_one(rows: Comparisons, k: float, order: NDArray[np.int32]) -> NDArra
     return np.array(ratings)
 
 
-def _side_by_side(rows: Comparisons, k: float, order: NDArray[np.int32]) -> NDArray[np.float64]:
+def _update_ratings(rows: Comparisons, k: float, order: NDArray[np.int32]) -> NDArray[np.float64]:
     """The same update in all orders at once, one battle of each at a time."""
     lanes = order.shape[1]
     ratings = np.zeros(len(rows.models) * lanes)
@@ -120,3 +135,142 @@ def _side_by_side(rows: Comparisons, k: float, order: NDArray[np.int32]) -> NDAr
             down -= change
             ratings[above], ratings[below] = up, down
     return ratings.reshape(len(rows.models), lanes)
+
+
+_CELLS = 10_000_000  # positions of all orders held at once: 40 MB
+
+
+def single_battles(data: Comparisons, method: str) -> Comparisons:
+    """The rows that count; raises `InputError` where one has a weight that is neither 0 nor 1."""
+    if data.weight is None:
+        return data
+    wrong = (data.weight != 0.0) & (data.weight != 1.0)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise InputError(
+            f"weight, row {row}: {data.weight[row]} has no meaning to {method}, which takes one battle after another; "
+            "give 1 or 0, or rate with Bradley-Terry"
+        )
+    return replace(data.select(data.weight == 1.0), weight=None)
+
+
+def by_name(data: Comparisons) -> tuple[Comparisons, NDArray[np.intp]]:
+    """The same battles sorted by the models' names and outcome, with names sorted and A before B.
+
+    Draws made on them do not depend on how a table happens to be sorted. The second array gives, for each model of the
+    result, its place in `data.models`.
+    """
+    origin = np.array(sorted(range(len(data.models)), key=data.models.__getitem__), dtype=np.intp)
+    code = np.empty(len(origin), dtype=np.int32)
+    code[origin] = np.arange(len(origin), dtype=np.int32)
+    a, b = code[data.a], code[data.b]
+    turn = a > b
+    a, b, y = np.where(turn, b, a), np.where(turn, a, b), np.where(turn, 1.0 - data.y, data.y)
+    rows = np.lexsort((y, b, a))
+    names = tuple(data.models[place] for place in origin.tolist())
+    return Comparisons(models=names, a=a[rows], b=b[rows], y=y[rows]), origin
+
+
+def orders(rows: int, shuffles: int, seed: int) -> Iterator[NDArray[np.int32]]:
+    """Random orders of `rows` battles, several side by side: arrays (rows, group) that hold `shuffles` in all.
+
+    Each has a stream of its own, so that neither the size of a group nor the number of shuffles changes it. Raises
+    `InputError` for fewer than one shuffle and a negative seed.
+    """
+    if shuffles < 1:
+        raise InputError(f"shuffles is {shuffles}; give 1 or more")
+    check_seed(seed)
+    streams = np.random.SeedSequence(seed).spawn(shuffles)
+    group = max(1, _CELLS // max(rows, 1))
+    for start in range(0, shuffles, group):
+        part = streams[start : start + group]
+        yield np.column_stack([np.random.default_rng(stream).permutation(rows).astype(np.int32) for stream in part])
+
+
+MU, SIGMA, BETA, TAU = 25.0, 25.0 / 3.0, 25.0 / 6.0, 25.0 / 300.0
+
+_NORMAL_TO_LOGISTIC = 1.702  # Phi(x) is within 0.0095 of sigma(1.702 x) everywhere
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrueSkill:
+    """Skills after the last battle, means over orders; `ratings.score` is `mu`.
+
+    `sigma` (n,) is the width that the model itself gives a skill, `sd` (n,) the standard deviation of mu between
+    orders. `ties` rows were left out: without draws in the model they say nothing to it.
+    """
+
+    ratings: Ratings
+    mu: NDArray[np.float64]
+    sigma: NDArray[np.float64]
+    sd: NDArray[np.float64]
+    ties: int
+    shuffles: int
+
+
+def trueskill(data: Comparisons, *, shuffles: int = 100, seed: int = 0) -> TrueSkill:
+    """TrueSkill, mean over random orders; rows with outcome 0.5 are left out and counted.
+
+    Any other outcome is a win for the side that has more than half. Elo points come from P = Phi(d / (sqrt 2 beta))
+    read as a logistic. Raises `InputError` for fewer than one shuffle, and for weights other than 0 and 1.
+    """
+    played, size = single_battles(data, "TrueSkill"), len(data.models)
+    rows, origin = by_name(played)
+    decisive = rows.y != 0.5
+    first = rows.y[decisive] > 0.5
+    a, b = rows.a[decisive], rows.b[decisive]
+    winner, loser = np.where(first, a, b), np.where(first, b, a)
+    skills = [_update_skills(winner, loser, size, group) for group in orders(len(winner), shuffles, seed)]
+    mu, variance = np.empty((size, shuffles)), np.empty((size, shuffles))
+    mu[origin] = np.hstack([skill[0] for skill in skills])
+    variance[origin] = np.hstack([skill[1] for skill in skills])
+    battles = np.empty(size)
+    battles[origin] = np.bincount(winner, minlength=size) + np.bincount(loser, minlength=size)
+    mu[battles == 0], variance[battles == 0] = np.nan, np.nan
+    mean, ties = mu.mean(axis=1), int(np.count_nonzero(~decisive))
+    absent = [data.models[code] for code in np.flatnonzero(battles == 0)]
+    ratings = Ratings(
+        method="trueskill",
+        models=data.models,
+        logits=_logits(mean),
+        battles=battles,
+        score=mean,
+        unit="mu",
+        diagnostics={
+            "shuffles": shuffles,
+            "ties_left_out": ties,
+            "no_estimate": dict.fromkeys(absent, "it has no decisive comparison with a weight above 0"),
+        },
+    )
+    sd = mu.std(axis=1, ddof=1) if shuffles > 1 else np.full(size, np.nan)
+    return TrueSkill(ratings, mean, np.sqrt(variance.mean(axis=1)), sd, ties, shuffles)
+
+
+def _logits(mu: NDArray[np.float64]) -> NDArray[np.float64]:
+    if np.isnan(mu).all():
+        raise InputError("there is no decisive comparison with a weight above 0: TrueSkill has nothing to rate")
+    return np.asarray((mu - np.nanmean(mu)) * (_NORMAL_TO_LOGISTIC / (math.sqrt(2.0) * BETA)))
+
+
+def _update_skills(
+    winner: NDArray[np.int32], loser: NDArray[np.int32], size: int, order: NDArray[np.int32]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Means and variances of the skills (models, orders) after a pass in each of the orders (rows, orders)."""
+    lanes = order.shape[1]
+    mu, variance = np.full(size * lanes, MU), np.full(size * lanes, SIGMA * SIGMA)
+    lane, chunk = np.arange(lanes), max(1, 1_000_000 // lanes)
+    for start in range(0, len(order), chunk):
+        part = order[start : start + chunk]
+        won, lost = winner[part] * np.int64(lanes) + lane, loser[part] * np.int64(lanes) + lane
+        for i, j in zip(won, lost, strict=True):
+            wide_i, wide_j = variance[i] + TAU * TAU, variance[j] + TAU * TAU
+            total = 2.0 * BETA * BETA + wide_i + wide_j
+            root = np.sqrt(total)
+            ahead = (mu[i] - mu[j]) / root
+            # The normal density over its own integral, in a form that does not underflow for an upset.
+            lift = math.sqrt(2.0 / math.pi) / erfcx(-ahead / math.sqrt(2.0))
+            narrow = lift * (lift + ahead) / total
+            mu[i] += wide_i * lift / root
+            mu[j] -= wide_j * lift / root
+            variance[i], variance[j] = wide_i * (1.0 - wide_i * narrow), wide_j * (1.0 - wide_j * narrow)
+    return mu.reshape(size, lanes), variance.reshape(size, lanes)

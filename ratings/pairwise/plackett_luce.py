@@ -8,7 +8,7 @@ Bradley-Terry models, 2004): the same question as for the pairs of the ballots, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 import numpy as np
@@ -16,15 +16,13 @@ from numpy.typing import NDArray
 
 from venire.arena.ballots import Ballots
 from venire.arena.errors import InputError
-from venire.ratings.data.clusters import grouped
+from venire.ratings.data.clustered import grouped
 from venire.ratings.data.result import Ratings
 from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
-from venire.ratings.pairwise.choices import Choices, Places, places
-from venire.ratings.pairwise.covariance import Errors, sandwiched
-from venire.ratings.pairwise.information import inverse_laplacian
-from venire.ratings.pairwise.solvers import Maximum, NotConvergedError, climb
+from venire.ratings.pairwise.covariance import Errors, inverse_laplacian, sandwiched
+from venire.ratings.pairwise.solvers import Local, Maximum, NotConvergedError, climb
 
-__all__ = ["plackett_luce"]
+__all__ = ["Choices", "Places", "places", "plackett_luce"]
 
 Vector = NDArray[np.float64]
 
@@ -128,3 +126,218 @@ def _with_errors(
     spread[np.ix_(known, known)] = matrix
     notes = {**rated.diagnostics, "clusters": units, "errors_reason": reason}
     return replace(rated, covariance=spread, errors=kind, degrees=degrees, diagnostics=notes)
+
+
+_ROWS = 1024
+"""Ballots worked on at a time: they stay in the processor's cache."""
+_SPAN = 300.0
+"""Ratings at most so many logits apart have exponentials whose squares double precision holds."""
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Places:
+    """Ballots place by place, best first: all arrays but the last two are (places, ballots).
+
+    `model` are codes, `start` and `end` bound the group of tied models that a place is in, `there` says whether the
+    ballot has so many places. `ranked` and `shown` (ballots,) count its models.
+    """
+
+    model: NDArray[np.intp]
+    start: NDArray[np.intp]
+    end: NDArray[np.intp]
+    there: NDArray[np.bool_]
+    ranked: NDArray[np.intp]
+    shown: NDArray[np.intp]
+
+    def part(self, rows: NDArray[np.intp]) -> Places:
+        """The same of some ballots, by position."""
+        inside = (self.model[:, rows], self.start[:, rows], self.end[:, rows], self.there[:, rows])
+        return Places(*inside, self.ranked[rows], self.shown[rows])
+
+
+def places(rank: Matrix) -> Places:
+    """Sort each ballot of ranks (ballots, models), as in `Ballots`."""
+    ranked, shown = np.isfinite(rank).sum(axis=1), (~np.isnan(rank)).sum(axis=1)
+    most = int(shown.max(initial=0))
+    model = np.argsort(rank, axis=1, kind="stable")[:, :most]
+    value = np.take_along_axis(rank, model, axis=1)
+    index = np.arange(most)
+    fresh = np.ones(value.shape, dtype=np.bool_)
+    fresh[:, 1:] = value[:, 1:] != value[:, :-1]
+    start = np.maximum.accumulate(np.where(fresh, index, 0), axis=1)
+    last = np.roll(fresh, -1, axis=1)
+    last[:, -1:] = True
+    end = np.minimum.accumulate(np.where(last, index + 1, most)[:, ::-1], axis=1)[:, ::-1]
+    model, start, end = (np.ascontiguousarray(column.T) for column in (model, start, end))
+    return Places(model, start, end, index[:, None] < shown, ranked, shown)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Terms:
+    """What each place of each ballot adds, (places, ballots): slopes up and down, and curvature.
+
+    Two models of one ballot couple by the product of their exponentials times `bend` of the better placed, or `within`
+    where they are tied; None: no two are.
+    """
+
+    up: Matrix
+    down: Matrix
+    bend: Matrix
+    within: Matrix | None
+
+
+class Choices:
+    """The log-likelihood of ballots, for `solvers.climb`; `weight` (ballots,) is what each counts."""
+
+    def __init__(self, ballots: Places, weight: Vector, size: int) -> None:
+        self.size = size
+        tied = ((ballots.end - ballots.start > 1) & (ballots.start < ballots.ranked)).any(axis=0)
+        self.ties = bool(tied.any())
+        most = max(_ROWS, 2 * size * size // max(len(ballots.model), 1))
+        self._parts = [
+            (ballots.part(rows), weight[rows], rows, ties)
+            for ties in (False, True)
+            for rows in _cut(np.flatnonzero(tied == ties), most)
+        ]
+
+    def at(self, logits: Vector) -> Local:
+        """Slopes and curvature at `logits` (n,). Raises `NotConvergedError` where they are too far apart."""
+        gains, losses, coupling = self._sums(logits)
+        return Local(gains - losses, gains + losses, coupling.sum(axis=1), coupling)
+
+    def coupling(self, logits: Vector) -> Matrix:
+        """The information matrix (n, n) without its diagonal, and with its sign turned."""
+        return self._sums(logits)[2]
+
+    def _sums(self, logits: Vector) -> tuple[Vector, Vector, Matrix]:
+        power, size = self._power(logits), self.size
+        gains, losses, coupling = np.zeros(size), np.zeros(size), np.zeros(size * size)
+        for part, weight, _, ties in self._parts:
+            inside = power[part.model] * part.there
+            terms = _tied(part, weight, inside) if ties else _strict(part, weight, inside)
+            gains += np.bincount(part.model.ravel(), terms.up.ravel(), size)
+            losses += np.bincount(part.model.ravel(), terms.down.ravel(), size)
+            bend, code = terms.bend * inside, part.model * size
+            for place in range(len(inside) - 1):
+                both = bend[place] * inside[place + 1 :]
+                if terms.within is not None:
+                    group = np.arange(place + 1, len(inside))[:, None] < part.end[place]
+                    both = np.where(group, terms.within[place] * inside[place] * inside[place + 1 :], both)
+                key = code[place] + part.model[place + 1 :]
+                coupling += np.bincount(key.ravel(), both.ravel(), size * size)
+        square = coupling.reshape(size, size)
+        return gains, losses, square + square.T
+
+    def scores(self, logits: Vector, unit: NDArray[np.int32], units: int) -> tuple[Matrix, float]:
+        """Slopes summed by unit (units, n), `unit` (ballots,) being each one's, and the most that one is made of."""
+        power, size, most = self._power(logits), self.size, 0.0
+        sums = np.zeros(units * size)
+        for part, weight, rows, ties in self._parts:
+            inside = power[part.model] * part.there
+            terms = _tied(part, weight, inside) if ties else _strict(part, weight, inside)
+            key = unit[rows].astype(np.intp) * size + part.model
+            sums += np.bincount(key.ravel(), (terms.up - terms.down).ravel(), units * size)
+            most = max(most, float((terms.up + terms.down).max(initial=0.0)))
+        return sums.reshape(units, size), most
+
+    def log_likelihood(self, logits: Vector) -> float:
+        """The log-likelihood of `logits` (n,)."""
+        power, total = self._power(logits), 0.0
+        chosen = logits - logits.max(initial=-np.inf)
+        for part, weight, _, _ in self._parts:
+            tail, stage = _tail(power[part.model] * part.there), _stages(part, weight)
+            said = stage > 0.0
+            total += float(_won(part, stage)[part.there] @ chosen[part.model[part.there]])
+            total -= float(stage[said] @ np.log(_left(part, tail)[said]))
+        return total
+
+    def wins(self) -> Matrix:
+        """The weight (n, n) by which each model was placed above each other, a tie half to each, unranked ones none."""
+        wins = np.zeros(self.size * self.size)
+        for part, weight, _, ties in self._parts:
+            for place in range(len(part.model) - 1):
+                said = weight * (place < part.ranked) * part.there[place + 1 :]
+                key = part.model[place] * self.size + part.model[place + 1 :]
+                if ties:
+                    half = 0.5 * said * (np.arange(place + 1, len(part.model))[:, None] < part.end[place])
+                    back = part.model[place + 1 :] * self.size + part.model[place]
+                    wins += np.bincount(back.ravel(), half.ravel(), len(wins))
+                    said = said - half
+                wins += np.bincount(key.ravel(), said.ravel(), len(wins))
+        return wins.reshape(self.size, self.size)
+
+    def _power(self, logits: Vector) -> Vector:
+        if len(logits) and not np.ptp(logits) <= _SPAN:
+            raise NotConvergedError(f"ratings came to be more than {_SPAN:g} logits apart: give a ridge")
+        return np.asarray(np.exp(logits - logits.max(initial=-np.inf)))
+
+
+def _cut(rows: NDArray[np.intp], size: int) -> list[NDArray[np.intp]]:
+    return [rows[start : start + size] for start in range(0, len(rows), size)]
+
+
+def _tail(inside: Matrix) -> Matrix:
+    """The sum of exponentials at and below each place (places + 1, ballots)."""
+    return _before(inside[::-1])[::-1]
+
+
+def _stages(part: Places, weight: Vector) -> Matrix:
+    """The weight of the choice made at each place: none where one model is left, nor at unranked ones."""
+    made = np.arange(len(part.model))[:, None] < np.minimum(part.ranked, part.shown - 1)
+    return np.asarray(weight * made)
+
+
+def _share(part: Places) -> Matrix:
+    """How much of its group's sum counts at each place: all of it at first, one m-th at last."""
+    return np.asarray((part.end - np.arange(len(part.model))[:, None]) / (part.end - part.start))
+
+
+def _left(part: Places, tail: Matrix) -> Matrix:
+    """The sum D of those that a choice was made among; a weighted mean, so that no digits are lost."""
+    share = _share(part)
+    behind = np.take_along_axis(tail, part.end, axis=0)
+    return share * np.take_along_axis(tail, part.start, axis=0) + (1.0 - share) * behind
+
+
+def _won(part: Places, stage: Matrix) -> Matrix:
+    """The choices that fall to each place: those of its group, shared."""
+    return _within(part, stage) / (part.end - part.start)
+
+
+def _within(part: Places, values: Matrix) -> Matrix:
+    """Sums over each place's own group."""
+    sums = _before(values)
+    return np.take_along_axis(sums, part.end, axis=0) - np.take_along_axis(sums, part.start, axis=0)
+
+
+def _before(values: Matrix) -> Matrix:
+    """Sums over all places above (places + 1, ballots); by whole rows, which NumPy's own running sum is slow at."""
+    sums = np.zeros((len(values) + 1, values.shape[1]))
+    for place, row in enumerate(values):
+        np.add(sums[place], row, out=sums[place + 1])
+    return sums
+
+
+def _strict(part: Places, weight: Vector, inside: Matrix) -> _Terms:
+    """Ballots whose ranked models are all apart: each place is a choice of its own."""
+    tail, stage = _tail(inside), _stages(part, weight)
+    once = np.divide(stage, tail[:-1], out=np.zeros_like(stage), where=stage > 0.0)
+    twice = np.divide(once, tail[:-1], out=np.zeros_like(stage), where=stage > 0.0)
+    # The slope of a choice is one less its chance, written so that a chance of all but 1 costs no digits.
+    return _Terms(once * tail[1:], inside * _before(once)[:-1], _before(twice)[1:], None)
+
+
+def _tied(part: Places, weight: Vector, inside: Matrix) -> _Terms:
+    tail, stage = _tail(inside), _stages(part, weight)
+    left, share = _left(part, tail), _share(part)
+    once = np.divide(stage, left, out=np.zeros_like(left), where=stage > 0.0)
+    twice = np.divide(once, left, out=np.zeros_like(left), where=stage > 0.0)
+    alone = part.end - part.start == 1
+    up = np.where(alone, once * tail[1:], _won(part, stage))
+    down = np.take_along_axis(_before(once), part.start, axis=0)
+    down = inside * np.where(alone, down, down + _within(part, share * once))
+    above = np.take_along_axis(_before(twice), part.start, axis=0)
+    bend, within = (above + _within(part, share**power * twice) for power in (1, 2))
+    return _Terms(up, down, bend, within)

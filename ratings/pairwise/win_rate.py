@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
-from venire.ratings.data.clusters import grouped, products
+from venire.ratings.data.clustered import grouped, products
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from venire.arena.ballots import Ballots
 from venire.arena.errors import InputError
 from venire.ratings.data.ballots import ballot_votes, ballots_of, select, without_own
-from venire.ratings.data.judgments import Judgments
-from venire.ratings.data.merging import combine
-from venire.ratings.data.own_models import model_of_judge
+from venire.ratings.data.judgments import Judgments, combine
+from venire.ratings.data.models import model_of_judge
 from venire.ratings.data.statistics import ranks
 from venire.ratings.data.validation import code_integers
 from venire.ratings.data.votes import Order, Votes, votes

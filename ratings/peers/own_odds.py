@@ -23,9 +23,9 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse import csr_array
 from scipy.special import expit, log_expit
 
-from venire.ratings.data.clusters import grouped
-from venire.ratings.data.distributions import student
+from venire.ratings.data.clustered import grouped
 from venire.ratings.data.judgments import Judgments
+from venire.ratings.data.statistics import student
 from venire.ratings.data.validation import code_integers
 from venire.ratings.pairwise.bradley_terry import SeparatedError, bradley_terry
 from venire.ratings.pairwise.solvers import NotConvergedError

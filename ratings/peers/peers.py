@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 from venire.arena.ballots import Ballots
 from venire.arena.errors import InputError
 from venire.ratings.data.ballots import ballots_of, paired
-from venire.ratings.data.checks import check_level, finite
-from venire.ratings.data.distributions import student
-from venire.ratings.data.judgments import Judgments
-from venire.ratings.data.merging import combine, merge_orders
-from venire.ratings.data.own_models import model_of_judge, own_models
+from venire.ratings.data.judgments import Judgments, combine, merge_orders
+from venire.ratings.data.models import model_of_judge, own_models
+from venire.ratings.data.statistics import student
+from venire.ratings.data.validation import check_level, finite
 from venire.ratings.data.votes import Order
 from venire.ratings.peers.micro_orders import (
     Aggregate,

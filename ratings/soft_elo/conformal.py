@@ -15,9 +15,30 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
-from venire.ratings.inference.exchangeability import drift, shortage, strangers
+from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
+from venire.ratings.data.comparisons import Comparisons
+from venire.ratings.data.validation import check_seed
+from venire.ratings.soft_elo.beta import HumanTies
+from venire.ratings.soft_elo.cross_validation import Field, field_of
+from venire.ratings.soft_elo.soft_elo import RIDGE, place
 
-__all__ = ["Calibrated", "Conformal", "Scale", "conformal_rank", "leave_one_out_conformal", "split_conformal"]
+__all__ = [
+    "FEW",
+    "Calibrated",
+    "Conformal",
+    "Coverage",
+    "LeaveTwoOut",
+    "Scale",
+    "conformal_rank",
+    "drift",
+    "jackknife_plus",
+    "leave_one_out_conformal",
+    "leave_two_out",
+    "shortage",
+    "split_conformal",
+    "split_coverage",
+    "strangers",
+]
 
 Scale = Literal["total", "se", "none"]
 
@@ -216,3 +237,227 @@ def _intervals(
     half = np.full(len(elo), np.inf) if rank > n else quantile * scale
     expected = None if rank > n else rank / (n + 1)
     return Conformal(elo, elo - half, elo + half, quantile, scale, tau, n, rank, alpha, expected, method, warnings)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LeaveTwoOut:
+    """Ratings in Elo points of model i where i and j are both left out: `human` and `judge` [i, j] (n, n).
+
+    The diagonal leaves out i alone. `anchor` (n,) marks the models that people and judge both rated; NaN in `human`
+    for the others.
+    """
+
+    models: tuple[str, ...]
+    human: NDArray[np.float64]
+    judge: NDArray[np.float64]
+    anchor: NDArray[np.bool_]
+
+
+def leave_two_out(
+    data: Comparisons,
+    score: ArrayLike,
+    human: ArrayLike,
+    *,
+    signal: Literal["hard", "soft"] = "soft",
+    ridge: float = RIDGE,
+    ties: HumanTies = "drop",
+    parity: bool = False,
+) -> LeaveTwoOut:
+    """Place every model with every other one left out as well; arguments are as in `leave_one_out`.
+
+    The cost is that of models^2 / 2 fits. Raises `InputError`.
+    """
+    if signal not in ("hard", "soft"):
+        raise InputError(f"signal is {signal!r}; give 'hard' or 'soft'")
+    field = field_of(data, score, human, {}, ridge=ridge, ties=ties, parity=parity)
+    if np.count_nonzero(field.anchor) < 4:
+        raise InputError("leaving two models out needs at least 4 that people and judge both rated")
+    count = len(data.models)
+    people, judge = np.full((count, count), np.nan), np.full((count, count), np.nan)
+    for one in range(count):
+        for two in range(one, count):
+            for table, (first, second) in zip((people, judge), _pair(field, one, two, signal), strict=True):
+                table[one, two], table[two, one] = first, second
+    people[~field.anchor] = np.nan
+    return LeaveTwoOut(data.models, people, judge, field.anchor)
+
+
+def _pair(field: Field, one: int, two: int, signal: str) -> list[tuple[float, float]]:
+    """Elo of `one` and of `two` by people, then by the judge, where both are left out."""
+    out, found = (one, two), []
+    for name in ("human", signal):
+        wins = field.wins_of(field.soft(field.beta(*out))) if name == "soft" else field.wins[name]
+        near = field.start["human" if name == "soft" else name]
+        anchors, table = field.rate(wins, out, near), wins.matrix()
+        rest = np.flatnonzero(np.isfinite(anchors))
+        placed = []
+        for code in out:
+            won, lost = table[code, rest, None], table[rest, code, None]
+            logit = place(anchors[rest], won, lost, field.ridge, float(near[code]))[0]
+            placed.append(ELO_MEAN + POINTS_PER_LOGIT * float(logit))
+        found.append((placed[0], placed[1]))
+    return found
+
+
+def jackknife_plus(
+    ratings: LeaveTwoOut,
+    se: ArrayLike,
+    *,
+    human_se: ArrayLike = 0.0,
+    alpha: float = 0.1,
+    scale: Scale = "total",
+) -> Conformal:
+    """The interval of every model (n,), calibrated on all the other anchors; all in Elo points.
+
+    `se` and `human_se` (n,) are the errors of the ratings by judge and people, as in `split_conformal`. `elo` of the
+    result is the rating with the model alone left out; `quantile` is NaN, since the two ends are found apart. A model
+    that people did not rate is placed by every anchor; NaN in `human_se`, as `leave_one_out` has it there, is unknown
+    and counts as 0. Raises `InputError`.
+    """
+    count = len(ratings.models)
+    own, people = _errors("se", se, count), np.nan_to_num(_errors("human_se", human_se, count))
+    low, high = np.full(count, -np.inf), np.full(count, np.inf)
+    tau, width = np.full(count, np.nan), np.full(count, np.nan)
+    fewest = int(np.count_nonzero(ratings.anchor)) - int(ratings.anchor.any())
+    for code in range(count):
+        others = np.flatnonzero(ratings.anchor & (np.arange(count) != code))
+        residual = ratings.human[others, code] - ratings.judge[others, code]
+        known = Calibrated.of(residual, own[others], people[others], scale)
+        tau[code] = known.tau()
+        width[code] = known.width(own[code], people[code], float(tau[code]))
+        reach = known.scores(float(tau[code])) * width[code]
+        rank, seen = conformal_rank(len(others), alpha), ratings.judge[code, others]
+        if rank <= len(others):
+            low[code] = -np.partition(reach - seen, rank - 1)[rank - 1]
+            high[code] = np.partition(seen + reach, rank - 1)[rank - 1]
+    rank = conformal_rank(fewest, alpha)
+    expected = None if rank > fewest else rank / (fewest + 1)
+    said = shortage(fewest, rank, alpha)
+    blank, elo = np.full(count, math.nan), np.diagonal(ratings.judge).copy()
+    return Conformal(elo, low, high, blank, width, tau, fewest, rank, alpha, expected, "jackknife+", said)
+
+
+def _errors(argument: str, values: ArrayLike, count: int) -> NDArray[np.float64]:
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim and array.shape != (count,):
+        raise InputError(f"{argument} has shape {array.shape}; give one number a model ({count}), or one for all")
+    return np.broadcast_to(array, (count,))
+
+
+FEW = 9
+"""Calibration models below which intervals at 90 % are infinite, and at other levels hang on single models."""
+
+
+def shortage(n: int, rank: int, alpha: float) -> tuple[str, ...]:
+    """A sentence where `n` calibration models are too few for this alpha, or few at all; none is an empty tuple."""
+    if rank > n:
+        least = math.ceil((1.0 - alpha) / alpha - 1e-12)
+        return (
+            f"{n} calibration models are too few for alpha {alpha:g}: the intervals are infinite; {least} would do",
+        )
+    if n < FEW:
+        return (f"only {n} calibration models: one of them more or less moves every interval",)
+    return ()
+
+
+def strangers(
+    elo: NDArray[np.float64],
+    calibration_elo: ArrayLike | None,
+    family: Sequence[str] | None,
+    calibration_family: Sequence[str] | None,
+) -> tuple[str, ...]:
+    """Sentences on new models rated beyond all calibration models, or of a family that these do not have.
+
+    `elo` (models,) and `calibration_elo` (n,) are ratings by the judge. Raises `InputError` for a family too few.
+    """
+    said = []
+    if calibration_elo is not None and np.size(calibration_elo):
+        known = np.asarray(calibration_elo, dtype=np.float64)
+        outside = (elo < known.min()) | (elo > known.max())
+        said += [
+            f"model {code}: {elo[code]:.0f} Elo is outside the {known.min():.0f} to {known.max():.0f} of calibration"
+            for code in np.flatnonzero(outside)
+        ]
+    if family is not None and calibration_family is not None:
+        if len(family) != len(elo):
+            raise InputError(f"family has {len(family)} names, elo {len(elo)} models; give one name a model")
+        absent = sorted(set(family) - set(calibration_family))
+        said += [f"no calibration model is of the family {name}" for name in absent]
+    return tuple(said)
+
+
+def drift(residual: NDArray[np.float64], rating: ArrayLike | None) -> tuple[str, ...]:
+    """A sentence where residuals (n,) hang on the rating (n,): correlation beyond 2 / sqrt(n).
+
+    Raises `InputError` for columns of two lengths.
+    """
+    if rating is None or len(residual) < 3:
+        return ()
+    elo = np.asarray(rating, dtype=np.float64)
+    if elo.shape != residual.shape:
+        raise InputError(f"calibration_elo has shape {elo.shape}, residual {residual.shape}; give one a model")
+    if np.ptp(elo) == 0.0 or np.ptp(residual) == 0.0:
+        return ()
+    found = float(np.corrcoef(elo, residual)[0, 1])
+    if abs(found) <= 2.0 / math.sqrt(len(residual)):
+        return ()
+    return (f"residuals hang on the rating (correlation {found:+.2f}): models at one end are covered less than others",)
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Share of held-out models whose interval held, over random splits: mean `observed` and its spread `sd`.
+
+    `expected` is rank / (n + 1), what exchangeable models would give; None, and `width` infinite, where intervals are.
+    `width` is the median of whole widths in Elo points; `n` models calibrated each of `splits` splits.
+    """
+
+    observed: float
+    sd: float
+    expected: float | None
+    width: float
+    n: int
+    splits: int
+
+
+def split_coverage(
+    residual: ArrayLike,
+    se: ArrayLike,
+    elo: ArrayLike,
+    *,
+    human_se: ArrayLike = 0.0,
+    alpha: float = 0.1,
+    scale: Scale = "total",
+    splits: int = 20,
+    seed: int = 0,
+) -> Coverage:
+    """Calibrate on a random half of the models (the smaller), look at the others, and repeat; the Soft-Elo paper.
+
+    Arguments are as in `split_conformal`, of models that people rated; all in Elo points. Splits of the same models
+    overlap, so `sd` is no standard error. Raises `InputError`.
+    """
+    known = Calibrated.of(residual, se, human_se, scale)
+    points = np.asarray(elo, dtype=np.float64)
+    if splits < 1 or known.n < 2 or points.shape != known.residual.shape:
+        raise InputError("give 2 models or more, each with its elo and residual, and 1 split or more")
+    check_seed(seed)
+    rng, half = np.random.default_rng(seed), known.n // 2
+    held, widths, expected = [], [], None
+    for _ in range(splits):
+        order = rng.permutation(known.n)
+        old, new = order[:half], order[half:]
+        found = split_conformal(
+            known.residual[old],
+            known.se[old],
+            points[new],
+            known.se[new],
+            human_se=known.human_se[old],
+            elo_human_se=known.human_se[new],
+            alpha=alpha,
+            scale=scale,
+        )
+        held.append(float(found.covers(points[new] + known.residual[new]).mean()))
+        widths.append(found.high - found.low)
+        expected = found.expected
+    spread = float(np.std(held, ddof=1)) if splits > 1 else float("nan")
+    return Coverage(float(np.mean(held)), spread, expected, float(np.median(np.concatenate(widths))), half, splits)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from venire.arena.ballots import Ballots
 from venire.ratings.data.ballots import ballot_votes
 from venire.ratings.data.votes import Order
-from venire.ratings.pairwise.choices import places
+from venire.ratings.pairwise.plackett_luce import places
 from venire.ratings.voting.majorities import by_score
 
 __all__ = ["median_rank", "weighted_median"]

@@ -14,7 +14,7 @@ import numpy as np
 from venire.arena.errors import VenireError
 from venire.ratings.data.clustered import Mean
 from venire.ratings.data.judgments import Judgments
-from venire.ratings.data.own_models import own_models
+from venire.ratings.data.models import own_models
 from venire.ratings.diagnostics.influence import clear_beyond, effects, rated_together
 from venire.ratings.judges.held_equal import HeldEqual, held_equal
 from venire.ratings.judges.order_effect import OrderEffect, order_effects, place_held_equal

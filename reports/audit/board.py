@@ -11,15 +11,14 @@ from numpy.typing import NDArray
 from venire.arena.errors import InputError
 from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.data.merging import merge_orders, select
+from venire.ratings.data.judgments import merge_orders, select
 from venire.ratings.data.result import Ratings
 from venire.ratings.diagnostics.coverage_of_pairs import PairCoverage, pair_coverage
 from venire.ratings.diagnostics.tie_sensitivity import TieRule, tie_sensitivity
 from venire.ratings.diagnostics.volatility import rating_path, volatility
 from venire.ratings.inference.ranking import ranking
-from venire.ratings.pairwise.apart import among
 from venire.ratings.pairwise.bradley_terry import bradley_terry
-from venire.ratings.pairwise.components import groups_of
+from venire.ratings.pairwise.components import among, groups_of
 from venire.ratings.pairwise.covariance import FEW_CLUSTERS
 from venire.ratings.pairwise.wins import win_counts
 from venire.reports.audit.finding import Case, Finding

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from venire.arena.errors import InputError
-from venire.ratings.data.checks import finite
+from venire.ratings.data.validation import finite
 from venire.ratings.diagnostics.influence import Influence, Left, Unit, clear_beyond, influence, outlying_beyond
 from venire.ratings.diagnostics.removal import Removal, RemovalUnit, smallest_removal
 from venire.reports.audit.finding import Case, Finding

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
 from venire.arena.records import Status
-from venire.ratings.data.merging import canonical, merge_orders
+from venire.ratings.data.judgments import canonical, merge_orders
 from venire.ratings.inference.options import Options
 from venire.reports.audit.finding import Case
 

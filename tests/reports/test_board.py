@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Origin
-from venire.ratings.data.merging import select
+from venire.ratings.data.judgments import select
 from venire.ratings.inference.options import Options
 from venire.reports.board import build
 

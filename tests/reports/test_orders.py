@@ -11,10 +11,10 @@ import pytest
 
 from venire.arena.battles import Battles
 from venire.arena.records import Origin
-from venire.ratings.data.merging import Judgments
+from venire.ratings.data.judgments import Judgments
 from venire.ratings.inference.options import Options
 from venire.ratings.methods import methods
-from venire.ratings.pairwise.apart import Rated, unrated
+from venire.ratings.pairwise.components import Rated, unrated
 from venire.reports.board import Board, build
 from venire.reports.comparison import compare
 

@@ -11,7 +11,7 @@ from venire.arena.campaigns import StopSettings
 from venire.arena.errors import InputError
 from venire.arena.planning import Steering
 from venire.feedback import RatingFeedback
-from venire.ratings.data.merging import select
+from venire.ratings.data.judgments import select
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import rate
 

@@ -19,7 +19,7 @@ from venire.arena.planning import Look
 from venire.configs.loading import load_campaign
 from venire.feedback import RatingFeedback
 from venire.live.client import Owner
-from venire.ratings.data.merging import select
+from venire.ratings.data.judgments import select
 from venire.render.interim import format_interim, show_interim
 from venire.render.status import show_run
 from venire.session import Session

@@ -14,8 +14,7 @@ from venire.arena.planning import Pick, PlanState
 from venire.orchestrator.policies import POLICIES
 from venire.placement.backtest import joined, place_anchors, place_anew
 from venire.placement.rounds import Board, PlacingSteerer
-from venire.ratings.data.judgments import Judgments
-from venire.ratings.data.merging import merge_orders, select
+from venire.ratings.data.judgments import Judgments, merge_orders, select
 from venire.ratings.design.placement import place_model
 
 MODELS = tuple(f"m{n}" for n in range(8))

@@ -11,7 +11,7 @@ import numpy as np
 from venire.arena.errors import InputError
 from venire.arena.records import Origin
 from venire.boards.rate import Source, Verdicts, choose_campaign, is_store, read
-from venire.ratings.data.merging import canonical
+from venire.ratings.data.judgments import canonical
 from venire.ratings.inference.options import Options, spoken
 from venire.ratings.methods.methods import merged
 from venire.reports.audit.audit import CHECKS, Audit

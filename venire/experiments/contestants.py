@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from venire.arena.campaigns import CampaignSettings
 from venire.arena.errors import InputError
 from venire.arena.records import Completion, Instruction, Rating
-from venire.ratings.data.distributions import norm
+from venire.ratings.data.statistics import norm
 from venire.storage.read import frames
 from venire.storage.store.opening import open_store
 from venire.storage.store.store import Store

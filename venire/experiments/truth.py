@@ -18,7 +18,7 @@ from venire.arena.records import Shape
 from venire.arena.scale import LOGITS_PER_POINT
 from venire.experiments.contestants import Field
 from venire.judges import PROTOCOLS
-from venire.ratings.data.distributions import norm
+from venire.ratings.data.statistics import norm
 from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
 from venire.simulation.judge import Profile
 

@@ -14,10 +14,15 @@ from venire.arena.planning import Estimates
 from venire.forecasts.remaining_battles import Ahead, ahead
 from venire.orchestrator.costs.forecast import JudgeForecast
 from venire.orchestrator.policies import POLICIES
-from venire.ratings.data.judgments import Judgments
-from venire.ratings.data.merging import merge_orders
-from venire.ratings.design.design_effect import DEFAULT_EFFECT, DEFAULT_EFFECT_ONE_ORDER, DesignEffect, design_effect
-from venire.ratings.design.interval_forecast import ExpectedWidths, expected_widths
+from venire.ratings.data.judgments import Judgments, merge_orders
+from venire.ratings.design.interval_forecast import (
+    DEFAULT_EFFECT,
+    DEFAULT_EFFECT_ONE_ORDER,
+    DesignEffect,
+    ExpectedWidths,
+    design_effect,
+    expected_widths,
+)
 from venire.ratings.design.priors import Belief, belief
 from venire.session import Session
 from venire.storage.plans.planned_battles import PlannedBattles, planned_battles

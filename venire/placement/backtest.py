@@ -20,8 +20,7 @@ from venire.arena.errors import VenireError
 from venire.arena.planning import Choose, JudgeHabit, Pick, PlanState
 from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.data.judgments import Judgments
-from venire.ratings.data.merging import select
+from venire.ratings.data.judgments import Judgments, select
 from venire.ratings.data.result import Ratings
 from venire.ratings.design.placement import fit_board, place_among
 from venire.ratings.pairwise.bradley_terry import bradley_terry

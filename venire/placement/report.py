@@ -13,8 +13,8 @@ from venire.arena.campaigns import PhaseSettings
 from venire.orchestrator.policies import POLICIES
 from venire.placement.backtest import Anchors, place_anchors
 from venire.placement.rounds import Board, PlaceSettings, PlacingSteerer
-from venire.ratings.data.checks import finite
 from venire.ratings.data.judgments import Judgments
+from venire.ratings.data.validation import finite
 from venire.ratings.design.placement import PlacedElo, Placement, place_model
 from venire.ratings.judges.planning_habits import planning_habits
 from venire.ratings.soft_elo.human_scale import HumanScale, human_scale

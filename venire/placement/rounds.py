@@ -28,11 +28,10 @@ from venire.boards.rate import PLACING, choose_campaign
 from venire.configs.loading import campaign_of
 from venire.orchestrator.policies import POLICIES
 from venire.placement.backtest import joined
-from venire.ratings.data.checks import check_level
-from venire.ratings.data.distributions import student
-from venire.ratings.data.judgments import Judgments
-from venire.ratings.data.merging import merge_orders, select
+from venire.ratings.data.judgments import Judgments, merge_orders, select
 from venire.ratings.data.result import Ratings
+from venire.ratings.data.statistics import student
+from venire.ratings.data.validation import check_level
 from venire.ratings.design.placement import fit_board, place_among
 from venire.ratings.inference.any_time import MIN_CLUSTERS, any_time_interval
 from venire.ratings.judges.planning_habits import planning_habits

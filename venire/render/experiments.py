@@ -17,7 +17,7 @@ from venire.experiments.contestants import Field
 from venire.experiments.experiment import Simulation
 from venire.experiments.figures import FIGURES
 from venire.experiments.variations import StandIn, Variation
-from venire.ratings.data.distributions import student
+from venire.ratings.data.statistics import student
 from venire.render.screen import tabulate
 from venire.wording import duration, money, plain
 

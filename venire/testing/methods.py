@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from venire.arena.ballots import Ballots
 from venire.arena.battles import Battles
-from venire.ratings.data.merging import select
+from venire.ratings.data.judgments import select
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import METHODS, rate
 

@@ -14,7 +14,7 @@ from tests.ratings.simulated import campaign
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.ratings.agreement.judge_agreement import judge_agreement
-from venire.ratings.data.merging import merge_orders
+from venire.ratings.data.judgments import merge_orders
 
 
 def spoiled(battles: Battles, judge: int, like: int | None, share: float) -> Battles:

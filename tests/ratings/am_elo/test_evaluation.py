@@ -15,8 +15,7 @@ from venire.arena.errors import InputError
 from venire.ratings.am_elo.am_elo import AmElo, am_elo
 from venire.ratings.am_elo.evaluation import auc, auc_decisive, evaluate, judged, mse, predict_judged, rated
 from venire.ratings.data.comparisons import Comparisons, comparisons
-from venire.ratings.pairwise.bradley_terry import bradley_terry
-from venire.ratings.pairwise.m_elo import m_elo
+from venire.ratings.pairwise.bradley_terry import bradley_terry, m_elo
 from venire.ratings.pairwise.online import online_elo
 
 Floats = NDArray[np.float64]

@@ -16,8 +16,7 @@ from venire.ratings.am_elo.perturbing import Perturbation
 from venire.ratings.am_elo.steadiness import Steadiness, f1_score, inconsistency, steadiness
 from venire.ratings.data.comparisons import Comparisons, comparisons
 from venire.ratings.data.result import Ratings
-from venire.ratings.pairwise.bradley_terry import SeparatedError
-from venire.ratings.pairwise.m_elo import m_elo
+from venire.ratings.pairwise.bradley_terry import SeparatedError, m_elo
 from venire.ratings.pairwise.online import online_elo
 
 Arena = Callable[..., Comparisons]

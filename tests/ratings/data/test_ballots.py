@@ -25,7 +25,7 @@ from venire.ratings.data.ballots import (
     truncated,
     without_own,
 )
-from venire.ratings.data.merging import merge_orders
+from venire.ratings.data.judgments import merge_orders
 from venire.ratings.data.votes import votes
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 

@@ -14,10 +14,9 @@ from venire.ratings.agreement.kappa import cohen_kappa
 from venire.ratings.agreement.krippendorff import krippendorff_alpha
 from venire.ratings.am_elo.evaluation import evaluate
 from venire.ratings.data.comparisons import comparisons
-from venire.ratings.pairwise.online import online_elo
-from venire.ratings.pairwise.trueskill import trueskill
+from venire.ratings.pairwise.online import online_elo, trueskill
+from venire.ratings.soft_elo.conformal import split_coverage
 from venire.ratings.soft_elo.cross_validation import leave_one_out
-from venire.ratings.soft_elo.splits import split_coverage
 
 DATA = comparisons(list("abcabc"), list("bcacab"), [1.0, 0.0, 0.5, 1.0, 0.0, 1.0])
 SCORE = np.array([1.0, -1.0, 0.0, 2.0, -1.0, 1.0])

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from venire.ratings.data.distributions import chi2, norm, student
+from venire.ratings.data.statistics import chi2, norm, student
 
 SHARES = st.floats(1e-300, 1.0, exclude_max=True)
 DEGREES = st.one_of(st.floats(0.5, 1e6), st.just(np.inf))

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.ratings.data.judgments import Judgments
-from venire.ratings.data.merging import canonical, merge_orders, select
+from venire.ratings.data.judgments import Judgments, canonical, merge_orders, select
 
 Table = Callable[..., Battles]
 

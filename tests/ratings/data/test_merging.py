@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.ratings.data.merging import Judgments, canonical, combine, merge_orders, select
+from venire.ratings.data.judgments import Judgments, canonical, combine, merge_orders, select
 
 Table = Callable[..., Battles]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from venire.ratings.data.own_models import model_of_judge, own_models
+from venire.ratings.data.models import model_of_judge, own_models
 
 FAMILIES = {"a": "x", "b": "x", "c": "y"}
 MODELS = ("a", "b", "c", "d")

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from venire.arena.errors import InputError
-from venire.ratings.data.comparisons import comparisons
-from venire.ratings.data.targets import hard, soft
+from venire.ratings.data.comparisons import comparisons, hard, soft
 from venire.ratings.pairwise.bradley_terry import SeparatedError, bradley_terry
-from venire.ratings.soft_elo.smoothing import smoothed
+from venire.ratings.soft_elo.cross_validation import smoothed
 
 
 def test_labels_and_scores_become_outcomes() -> None:

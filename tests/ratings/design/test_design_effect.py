@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from venire.arena.errors import InputError
 from venire.ratings.data.judgments import Judgments
-from venire.ratings.design.design_effect import DEFAULT_EFFECT, design_effect
+from venire.ratings.design.interval_forecast import DEFAULT_EFFECT, design_effect
 
 NAMES = ("ash", "birch", "cedar", "dogwood")
 LOGITS = np.array([0.5, -0.2, 0.1, -0.4])

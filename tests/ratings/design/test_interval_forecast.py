@@ -11,10 +11,15 @@ from scipy.special import expit
 
 from venire.arena.errors import InputError
 from venire.arena.scale import POINTS_PER_LOGIT
-from venire.ratings.data.distributions import student
 from venire.ratings.data.judgments import Judgments
-from venire.ratings.design.design_effect import DEFAULT_EFFECT, DesignEffect, design_effect
-from venire.ratings.design.interval_forecast import ExpectedWidths, expected_widths
+from venire.ratings.data.statistics import student
+from venire.ratings.design.interval_forecast import (
+    DEFAULT_EFFECT,
+    DesignEffect,
+    ExpectedWidths,
+    design_effect,
+    expected_widths,
+)
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.simulation.judge import load_profiles, simulate
 

@@ -15,8 +15,8 @@ from venire.arena.campaigns import StopSettings
 from venire.arena.errors import InputError
 from venire.arena.planning import Look
 from venire.arena.scale import POINTS_PER_LOGIT
-from venire.ratings.data.distributions import student
-from venire.ratings.data.merging import merge_orders, select
+from venire.ratings.data.judgments import merge_orders, select
+from venire.ratings.data.statistics import student
 from venire.ratings.design.stopping import LEAST_BATTLES, evidence, look_at
 from venire.ratings.inference.any_time import PAIR_SCALE, any_time_interval, decide_top_k, stopping_half_width
 from venire.ratings.inference.options import Options

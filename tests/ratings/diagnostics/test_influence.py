@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.ratings.simulated import campaign
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons, comparisons
-from venire.ratings.data.merging import merge_orders
+from venire.ratings.data.judgments import merge_orders
 from venire.ratings.diagnostics.influence import Unit, clear_beyond, effects, influence, outlying_beyond, rated_together
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 

@@ -12,8 +12,8 @@ from venire.ratings.data.result import Ratings
 from venire.ratings.inference.bootstrap import bootstrap_clusters
 from venire.ratings.inference.intervals import finished, redrawn
 from venire.ratings.inference.options import Options
-from venire.ratings.pairwise.apart import among, joined
 from venire.ratings.pairwise.bradley_terry import bradley_terry
+from venire.ratings.pairwise.components import among, joined
 from venire.ratings.pairwise.win_rate import win_rate
 
 

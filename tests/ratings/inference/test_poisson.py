@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import poisson
 
-from venire.ratings.inference import poisson as module
-from venire.ratings.inference.poisson import poisson_counts
+from venire.ratings.inference import bootstrap as module
+from venire.ratings.inference.bootstrap import poisson_counts
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 17, 67, 400, 5000])

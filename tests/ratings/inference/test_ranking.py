@@ -16,7 +16,7 @@ from scipy.stats import norm, studentized_range
 
 from venire.arena.errors import InputError
 from venire.ratings.data.result import Ratings
-from venire.ratings.inference import spread as module
+from venire.ratings.inference import contrasts as module
 from venire.ratings.inference.bootstrap import Replicates
 from venire.ratings.inference.ranking import rank_interval, ranking
 

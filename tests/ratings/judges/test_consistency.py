@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.ratings.data.merging import merge_orders
+from venire.ratings.data.judgments import merge_orders
 from venire.ratings.judges.consistency import JudgeConsistency, consistency
 from venire.ratings.judges.matchup_shares import dense_codes
 

@@ -14,8 +14,8 @@ from tests.ratings.conftest import make_table
 from tests.ratings.simulated import campaign
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.ratings.data.merging import merge_orders
-from venire.ratings.data.own_models import own_models
+from venire.ratings.data.judgments import merge_orders
+from venire.ratings.data.models import own_models
 from venire.ratings.judges.own_family import own_family
 
 

@@ -11,7 +11,7 @@ from tests.ratings.conftest import Table
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.ratings.am_elo.am_elo import am_elo
-from venire.ratings.data.merging import merge_orders
+from venire.ratings.data.judgments import merge_orders
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import METHODS, rate
 

@@ -12,7 +12,7 @@ import pytest
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.ratings.data.ballots import ballots, paired
-from venire.ratings.data.merging import select
+from venire.ratings.data.judgments import select
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import METHODS, merged, rate, select_verdicts, untaken
 

@@ -13,7 +13,7 @@ from venire.arena.battles import Battles
 from venire.arena.scale import to_elo
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import rate
-from venire.ratings.pairwise.apart import Rated
+from venire.ratings.pairwise.components import Rated
 
 Table = Callable[..., Battles]
 Rows = list[tuple[Any, ...]]

@@ -15,7 +15,7 @@ from venire.arena.errors import InputError
 from venire.ratings.am_elo.am_elo import am_elo
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import merged, rate
-from venire.ratings.pairwise.apart import Rated
+from venire.ratings.pairwise.components import Rated
 from venire.reports.comparison import compare
 
 Table = Callable[..., Battles]

@@ -18,7 +18,7 @@ from venire.ratings.data.votes import Order, Votes, contradicted, pair_bound, vo
 from venire.ratings.inference.options import Options
 from venire.ratings.methods import voting_recipes as vote_recipes
 from venire.ratings.methods.methods import METHODS, merged, rate
-from venire.ratings.pairwise.apart import Rated
+from venire.ratings.pairwise.components import Rated
 from venire.ratings.voting.kemeny import kemeny_young
 
 Table = Callable[..., Battles]

@@ -12,7 +12,7 @@ from scipy.special import expit, ndtr
 from tests.ratings.simulated import campaign
 from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings.data.comparisons import Comparisons, comparisons
-from venire.ratings.data.merging import merge_orders
+from venire.ratings.data.judgments import merge_orders
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import rate
 from venire.ratings.pairwise.balanced_pairs import even_pairs

@@ -17,7 +17,7 @@ from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.scale import to_elo
 from venire.ratings.data.comparisons import Comparisons, comparisons
-from venire.ratings.data.merging import merge_orders
+from venire.ratings.data.judgments import merge_orders
 from venire.ratings.data.result import Ratings
 from venire.ratings.pairwise import solvers
 from venire.ratings.pairwise.bradley_terry import (

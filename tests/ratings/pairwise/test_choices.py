@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from venire.ratings.pairwise.choices import Choices, places
+from venire.ratings.pairwise.plackett_luce import Choices, places
 from venire.ratings.pairwise.solvers import NotConvergedError
 
 INF, NAN = np.inf, np.nan

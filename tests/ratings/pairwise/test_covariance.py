@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.ratings.data import clusters
+from venire.ratings.data import clustered
 from venire.ratings.data.comparisons import Comparisons, comparisons
-from venire.ratings.data.merging import merge_orders
+from venire.ratings.data.judgments import merge_orders
 from venire.ratings.pairwise.bradley_terry import bradley_terry, bradley_terry_wins
 from venire.ratings.pairwise.covariance import PairErrors, bradley_terry_covariance
 from venire.ratings.pairwise.wins import win_counts
@@ -205,7 +205,7 @@ def test_many_clusters_are_summed_without_a_dense_table(monkeypatch: pytest.Monk
     data = board(8)
     logits = estimate(data)
     dense = bradley_terry_covariance(data, logits).matrix
-    monkeypatch.setattr(clusters, "_DENSE", 10)
+    monkeypatch.setattr(clustered, "_DENSE", 10)
     assert bradley_terry_covariance(data, logits).matrix == pytest.approx(dense, rel=1e-10)
 
 

@@ -174,7 +174,7 @@ def test_errors_are_those_of_the_formula(kind: Any) -> None:
 def test_many_clusters_are_summed_without_a_table_of_them_all(monkeypatch: pytest.MonkeyPatch) -> None:
     data, x, _, _ = simulated(400, clusters=300)
     whole = covariates(data, x, NAMES)
-    monkeypatch.setattr("venire.ratings.data.clusters._DENSE", 0)
+    monkeypatch.setattr("venire.ratings.data.clustered._DENSE", 0)
     sparse = covariates(data, x, NAMES)
     assert sparse.ratings.se == pytest.approx(whole.ratings.se, rel=1e-9)
     assert sparse.se == pytest.approx(whole.se, rel=1e-9)

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons, comparisons
-from venire.ratings.pairwise.online import online_elo
-from venire.ratings.pairwise.shuffles import orders
+from venire.ratings.pairwise.online import online_elo, orders
 
 # The package exports functions under the names of their modules.
 module: Any = sys.modules["venire.ratings.pairwise.online"]
@@ -50,15 +49,15 @@ def test_the_given_order_matters_and_shuffled_ones_do_not_see_it() -> None:
 def test_side_by_side_and_one_by_one_are_the_same_update() -> None:
     data = battles()
     order = next(orders(len(data), 30, 7))
-    together = module._side_by_side(data, 0.02, order)
-    apart = np.column_stack([module._one_by_one(data, 0.02, column) for column in order.T])
+    together = module._update_ratings(data, 0.02, order)
+    apart = np.column_stack([module._update_in_turn(data, 0.02, column) for column in order.T])
     assert np.abs(together - apart).max() < 1e-13
 
 
 def test_the_size_of_a_group_does_not_change_the_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     data = battles()
     whole = online_elo(data, shuffles=30)
-    monkeypatch.setattr("venire.ratings.pairwise.shuffles._CELLS", 7 * len(data))
+    monkeypatch.setattr("venire.ratings.pairwise.online._CELLS", 7 * len(data))
     assert online_elo(data, shuffles=30).ratings.logits == pytest.approx(whole.ratings.logits, abs=1e-14)
 
 

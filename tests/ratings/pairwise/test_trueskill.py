@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons, comparisons
-from venire.ratings.pairwise.trueskill import BETA, MU, SIGMA, TAU, trueskill
+from venire.ratings.pairwise.online import BETA, MU, SIGMA, TAU, trueskill
 
 
 def battles(rows: int = 600, models: int = 5, seed: int = 0) -> Comparisons:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from venire.ratings.data.ballots import ballot_votes, ballots, ballots_of, paired, select, truncated
-from venire.ratings.data.merging import merge_orders
+from venire.ratings.data.judgments import merge_orders
 from venire.ratings.data.votes import votes
 from venire.ratings.peers.micro_orders import by_judge, complete, order_by, orders_by_instruction, placings, self_free
 

@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 
-from venire.ratings.data.judgments import Judgments
-from venire.ratings.data.merging import merge_orders
-from venire.ratings.data.own_models import model_of_judge, own_models
+from venire.ratings.data.judgments import Judgments, merge_orders
+from venire.ratings.data.models import model_of_judge, own_models
 from venire.ratings.peers.own_odds import OwnOdds, Rows, derivatives, log_likelihood, own_odds
 
 Make = Callable[..., Any]

@@ -15,7 +15,7 @@ from scipy.stats import t as student
 
 from venire.arena.errors import InputError
 from venire.ratings.data.ballots import ballots, ballots_of, paired
-from venire.ratings.data.merging import merge_orders
+from venire.ratings.data.judgments import merge_orders
 from venire.ratings.peers.peers import PeerRow, SelfPreference, self_preference
 from venire.storage.transfer.formats.battles import read_battles
 

@@ -13,9 +13,14 @@ import pytest
 from scipy.special import expit
 
 from venire.ratings.data.comparisons import Comparisons, comparisons
-from venire.ratings.soft_elo.conformal import Scale, leave_one_out_conformal, split_conformal
+from venire.ratings.soft_elo.conformal import (
+    Scale,
+    jackknife_plus,
+    leave_one_out_conformal,
+    leave_two_out,
+    split_conformal,
+)
 from venire.ratings.soft_elo.cross_validation import leave_one_out
-from venire.ratings.soft_elo.jackknife import jackknife_plus, leave_two_out
 
 
 def arena(models: int, each: int, last: float, seed: int) -> tuple[Comparisons, Any, Any]:

@@ -11,8 +11,8 @@ from scipy.special import expit
 
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons, comparisons
+from venire.ratings.soft_elo.conformal import LeaveTwoOut, jackknife_plus, leave_two_out
 from venire.ratings.soft_elo.cross_validation import leave_one_out
-from venire.ratings.soft_elo.jackknife import LeaveTwoOut, jackknife_plus, leave_two_out
 
 
 def simulated(rows: int, models: int, seed: int = 0) -> tuple[Comparisons, Any, Any]:

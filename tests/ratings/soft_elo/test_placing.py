@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 
 from venire.ratings.data.comparisons import comparisons
-from venire.ratings.soft_elo.placing import clipped, place, with_targets
+from venire.ratings.soft_elo.soft_elo import clipped, place, with_targets
 
 
 def test_expected_wins_are_the_wins_less_the_pull_of_the_ridge() -> None:

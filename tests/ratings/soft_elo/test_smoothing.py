@@ -9,7 +9,7 @@ import pytest
 
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import comparisons
-from venire.ratings.soft_elo.smoothing import CONFIDENCES, baselines, smoothed
+from venire.ratings.soft_elo.cross_validation import CONFIDENCES, baselines, smoothed
 
 
 def test_the_sweep_is_from_55_to_95_in_steps_of_5() -> None:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from venire.arena.errors import InputError
+from venire.ratings.soft_elo.conformal import split_coverage
 from venire.ratings.soft_elo.cross_validation import leave_one_out
-from venire.ratings.soft_elo.splits import split_coverage
 
 
 def test_exchangeable_models_are_covered_as_expected() -> None:

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from venire.ratings.data.ballots import ballot_votes, ballots_of, truncated
-from venire.ratings.data.judgments import Judgments
-from venire.ratings.data.merging import merge_orders
+from venire.ratings.data.judgments import Judgments, merge_orders
 from venire.ratings.data.votes import Order, Votes, votes
 from venire.ratings.pairwise.plackett_luce import plackett_luce
 from venire.ratings.voting.markov import markov

@@ -13,7 +13,7 @@ import pytest
 from tests.ratings.simulated import campaign
 from venire.arena.battles import Battles
 from venire.arena.records import Status
-from venire.ratings.data.merging import merge_orders, select
+from venire.ratings.data.judgments import merge_orders, select
 from venire.reports.audit.bias import check_own_family
 from venire.reports.audit.finding import Case, Finding
 

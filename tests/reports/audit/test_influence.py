@@ -11,7 +11,7 @@ import pytest
 
 from tests.ratings.simulated import campaign
 from venire.arena.battles import Battles
-from venire.ratings.data.merging import merge_orders, select
+from venire.ratings.data.judgments import merge_orders, select
 from venire.reports.audit.finding import Case, Finding
 from venire.reports.audit.influence import check_instructions, check_judges, check_models, check_removal
 

@@ -15,7 +15,7 @@ from tests.ratings.agreement.test_judge_agreement import spoiled
 from tests.ratings.judges.test_own_family import favoured
 from tests.ratings.simulated import campaign
 from venire.arena.battles import Battles
-from venire.ratings.data.merging import merge_orders, select
+from venire.ratings.data.judgments import merge_orders, select
 from venire.reports.audit.bias import check_length, check_order, check_own_family
 from venire.reports.audit.finding import Case, Finding
 from venire.reports.audit.judges import check_agreement, check_alike, check_drift

@@ -11,7 +11,7 @@ import pytest
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.ratings.data.merging import merge_orders
+from venire.ratings.data.judgments import merge_orders
 from venire.storage.transfer.formats import read_verdicts
 from venire.storage.transfer.formats.battles import read_battles
 

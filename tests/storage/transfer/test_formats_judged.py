@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from venire.arena.errors import InputError
-from venire.ratings.data.merging import merge_orders
+from venire.ratings.data.judgments import merge_orders
 from venire.storage.transfer.formats import TABLE, guess, read_verdicts, with_dialects
 from venire.storage.transfer.formats.judged import Judged
 

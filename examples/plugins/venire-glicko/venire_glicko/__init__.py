@@ -4,7 +4,7 @@ import numpy as np
 
 from venire.ratings.data.result import Ratings
 from venire.ratings.inference.intervals import finished
-from venire.ratings.methods.method import Method
+from venire.ratings.methods.methods import Method
 
 _Q = np.log(10) / 400
 _DEVIATION = 350.0

@@ -70,6 +70,7 @@ PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
         ("direct", "server"),
     ),
     "storage": (("store",), ("plans",), ("read",), ("care",), ("transfer",)),
+    "orchestrator": (("designs", "policies"), ("costs",), ("recording", "planning"), ("lanes",), ("run",)),
     "ratings": (
         ("data",),
         ("pairwise",),

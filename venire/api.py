@@ -16,7 +16,7 @@ from venire.arena.records import Shape
 from venire.configs.loading import resolve
 from venire.configs.schema import Campaign, Data, Judge, Plan
 from venire.judges import PROTOCOLS
-from venire.orchestrator.planning.generation import generation
+from venire.orchestrator.planning.respondents import generation
 from venire.orchestrator.recording.ending import CampaignSummary, Ending
 from venire.session import Embedded, Session
 from venire.storage.read.selecting import select

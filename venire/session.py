@@ -17,7 +17,7 @@ from venire.arena.campaigns import CampaignSettings, DataSettings, JudgeSettings
 from venire.arena.clock import Clock, SystemClock, VirtualClock
 from venire.arena.errors import InputError
 from venire.arena.planning import Estimates, Steering
-from venire.arena.records import GENERATE, Completion, Instruction, Origin, Rating
+from venire.arena.records import Completion, Instruction, Origin, Rating
 from venire.configs.loading import difference, resolve
 from venire.endpoints import Inside, check_all, open_all, read_secrets
 from venire.judges.providers import PROVIDERS
@@ -25,19 +25,19 @@ from venire.judges.providers.vendors import find_price
 from venire.live.pulse import Pulse
 from venire.live.server import Answers, serve
 from venire.loops import LoopFactory, run_whole, signals
-from venire.orchestrator.costs.coverage import refuse_uncovered
-from venire.orchestrator.costs.forecast import JudgeForecast, forecast
-from venire.orchestrator.costs.long_input import LongForecast, forecast_long, with_contexts
+from venire.orchestrator.costs.forecast import JudgeForecast, LongForecast, forecast, forecast_long
 from venire.orchestrator.designs import PlannedCampaign
-from venire.orchestrator.planning.generation import refuse_written, take_answers
-from venire.orchestrator.planning.plan import plan_campaign, respondents
+from venire.orchestrator.planning.plan import plan
 from venire.orchestrator.planning.recorded import recorded_texts
+from venire.orchestrator.planning.respondents import respondents, with_contexts
+from venire.orchestrator.planning.rounds import Rounds
+from venire.orchestrator.policies import POLICIES
 from venire.orchestrator.recording.ending import CampaignSummary, StopRequest
 from venire.orchestrator.recording.events import Events
 from venire.orchestrator.recording.recorder import Recorder
 from venire.orchestrator.run.campaign import run_campaign
 from venire.orchestrator.run.next_round import OnLook
-from venire.render.phases import rounds_of
+from venire.orchestrator.run.reparse import take_answers
 from venire.simulation.answer_key import AnswerKey
 from venire.simulation.direct import ADDRESS, DirectJudges
 from venire.simulation.faults import Faults
@@ -95,13 +95,27 @@ class _Door:
 
 
 class Session:
-    """A campaign with its store open, its data imported and its plan written.
+    """A campaign at work: within `with`, its store is open, its data imported and its plan written.
 
-    Raises InputError for whatever is wrong with file, data, plan, prices or store; and when the file has changed since
-    calls were made for it, unless `amend` is true; a store that was made for what is refused is taken away again.
-    `steering` plans its rounds in another way than by ratings of its own verdicts, `known` is what is known of the
-    models before the first round. `spends`: refuse budgets that do not cover even one battle, or one trial.
+    Nothing is opened or written before it is entered. Raises InputError for what is wrong with the campaign itself when
+    it is made, and for whatever is wrong with data, plan or store when it is entered; then also where the file has
+    changed since calls were made for it, unless `amend` is true. A store that was made for what is refused is taken
+    away again. `steering` plans its rounds in another way than by ratings of its own verdicts, `estimates` are what is
+    known of the models before the first round. `spends`: refuse budgets that do not cover even one battle, or one
+    trial.
+
+    Example:
+        with Session(load_campaign(Path("campaign.toml"))) as session:
+            print(session.forecast())
+            summary = session.run()
     """
+
+    store: Store
+    imported: Mapping[str, Added]
+    """What its data files brought into the store, by kind."""
+    planned: PlannedCampaign
+    rounds: Rounds | None
+    """Who plans its next rounds; None where one is all."""
 
     def __init__(
         self,
@@ -110,7 +124,7 @@ class Session:
         amend: bool = False,
         clock: Clock | None = None,
         steering: Steering | None = None,
-        known: Estimates | None = None,
+        estimates: Estimates | None = None,
         spends: bool = False,
     ) -> None:
         campaign = resolve(campaign)
@@ -119,7 +133,8 @@ class Session:
         self.campaign = campaign = with_contexts(campaign)
         self.clock = clock or SystemClock()
         self.prices = {judge.name: _price(campaign, judge) for judge in campaign.judges}
-        respondents(campaign)  # two equal judges are refused before a store is made for them
+        self._amend, self._steering, self._estimates, self._spends = amend, steering, estimates, spends
+        respondents(campaign)  # two equal judges are refused
         for judge in campaign.judges:
             if judge.origin is Origin.SIMULATED:
                 parse_model(judge.model)
@@ -130,24 +145,30 @@ class Session:
         for kind, path in _sources(campaign.data):
             if not path.is_file():
                 raise InputError(f"{campaign.path}: [data] {kind} names {path}, and there is no such file")
-        made_here = not campaign.store.exists()
-        self.store = open_store(campaign.store, clock=self.clock)
+
+    def __enter__(self) -> Session:
+        made_here = not self.campaign.store.exists()
+        self.store = open_store(self.campaign.store, clock=self.clock)
         with contextlib.ExitStack() as undo:
             undo.push(partial(self._give_up, made_here))
-            self._refuse_change(amend)
-            self.imported = self._import(amend)
+            self._refuse_change()
+            self.imported = self._import()
             self._refuse_unanswered()
-            self.planned: PlannedCampaign = plan_campaign(
-                self.store, campaign, amend=amend, prices=self.prices, estimates=known
+            self.planned, self.rounds = plan(
+                self.store,
+                self.campaign,
+                self.prices,
+                self._steer,
+                amend=self._amend,
+                estimates=self._estimates,
+                spends=self._spends,
             )
-            if spends:
-                refuse_uncovered(self.store, campaign, self.planned, self.prices)
             self._take_answers()  # those of a run that was killed before it could
-            if self.asked == "contestant":
-                refuse_written(self.store, campaign, self.planned)
-            self.rounds = rounds_of(self.store, campaign, self.planned, self.prices, steering)
-            self.planned = self.planned if self.rounds is None else self.rounds.planned
             undo.pop_all()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.store.close()
 
     def _give_up(self, made_here: bool, kind: object, error: object, trace: object) -> None:
         """Close the store of a session that could not begin, and take away one that was made for what is refused."""
@@ -155,16 +176,19 @@ class Session:
         if made_here and (self.store.batch == 0 or isinstance(error, InputError)):
             self.store.path.unlink(missing_ok=True)
 
-    def __enter__(self) -> Session:
-        return self
+    def _steer(self, planned: PlannedCampaign) -> Steering:
+        """What reads the verdicts between two rounds: ratings of the campaign's own, unless told otherwise."""
+        if self._steering is not None:
+            return self._steering
+        from venire.feedback import RatingFeedback  # and scipy, 65 MB that a plan of one round does without
 
-    def __exit__(self, *raised: object) -> None:
-        self.store.close()
+        chosen = any(POLICIES[phase.policy].adaptive for phase in self.campaign.plan.phases)
+        return RatingFeedback(planned.design.models, self.campaign.plan.stop, even=chosen)
 
     @property
     def asked(self) -> str:
         """What those are who are asked: judge, or contestant where completions are generated."""
-        return "contestant" if all(one.protocol == GENERATE for one in self.campaign.judges) else "judge"
+        return "contestant" if self.campaign.asks_contestants else "judge"
 
     def forecast(self) -> tuple[JudgeForecast, ...]:
         """What is left, by judge, with what it will cost."""
@@ -276,12 +300,12 @@ class Session:
 
     def _take_answers(self) -> None:
         """Make completions of what contestants have answered."""
-        if self.asked == "contestant":
+        if self.campaign.asks_contestants:
             take_answers(self.store, self.campaign, self.planned)
 
     def _refuse_unanswered(self) -> None:
         """Judging before the contestants of the file were asked would leave them out without a word."""
-        if self.asked == "contestant":
+        if self.campaign.asks_contestants:
             return
         there = {one.model for one in importing.contestants(self.store)}
         if left := [one.name for one in self.campaign.contestants if one.name not in there]:
@@ -304,7 +328,7 @@ class Session:
         if not any(one.origin is Origin.SIMULATED and one.lane.routes[0].base_url is None for one in left):
             yield None
             return
-        key = AnswerKey((), {}) if self.asked == "contestant" else answer_key(self.campaign, self.store)
+        key = AnswerKey((), {}) if self.campaign.asks_contestants else answer_key(self.campaign, self.store)
         speed, seed = settings.speed, self.campaign.seed
         if speed is None:
             speed = 1.0 if isinstance(self.clock, VirtualClock) else 0.0
@@ -323,9 +347,9 @@ class Session:
             left |= set(self.campaign.pair_judges)
         return [judge for judge in self.campaign.judges if judge.name in left]
 
-    def _refuse_change(self, amend: bool) -> None:
+    def _refuse_change(self) -> None:
         known = plans.find_campaign(self.store, self.campaign.name)
-        if known is None or known.settings == self.campaign.settings or amend or known.calls == 0:
+        if known is None or known.settings == self.campaign.settings or self._amend or known.calls == 0:
             return
         changed = difference(known.text, self.campaign.text)
         raise InputError(
@@ -335,7 +359,7 @@ class Session:
             "Put the file back, give the changed campaign another name, or go on with the changes with --amend."
         )
 
-    def _import(self, amend: bool) -> Mapping[str, Added]:
+    def _import(self) -> Mapping[str, Added]:
         data = self.campaign.data
         asked = self.store.rows("counts")[0][4] > 0
         found: dict[str, Added] = {}
@@ -343,11 +367,11 @@ class Session:
             columns = (data.maps or {}).get(kind, {})
             if kind == "elo":
                 records = tables.read(path, kind, columns)
-                found[kind] = importing.add(self.store, records, change_ratings=amend or not asked)
+                found[kind] = importing.add(self.store, records, change_ratings=self._amend or not asked)
             else:
                 found[kind] = importing.add_file(self.store, path, kind, columns)
         ratings = [Rating(one.name, one.elo) for one in self.campaign.contestants if one.elo is not None]
-        importing.add(self.store, ratings, change_ratings=amend or not asked)
+        importing.add(self.store, ratings, change_ratings=self._amend or not asked)
         importing.set_families(self.store, data.families or {})
         return found
 

@@ -8,6 +8,10 @@ from dataclasses import dataclass
 
 from venire.arena.campaigns import BudgetSettings, CampaignSettings, JudgeSettings
 from venire.arena.errors import BudgetReachedError
+from venire.arena.keys import respondent_key
+from venire.arena.records import Respondent
+from venire.storage.plans import plans, trial_states
+from venire.storage.store.store import Store
 
 __all__ = ["BudgetAccount", "BudgetView", "Paid", "Reservation", "open_budgets"]
 
@@ -145,3 +149,23 @@ def open_budgets(
             accounts.append(models[judge.model])
         budgets[number] = BudgetView(accounts, freed)
     return account, budgets
+
+
+def budgets_left(
+    store: Store, campaign: CampaignSettings, judges: Sequence[tuple[JudgeSettings, Respondent]]
+) -> Mapping[str, BudgetView]:
+    """What each judge of a campaign can still spend, by name, with what was paid so far taken off."""
+    known = plans.find_campaign(store, campaign.name)
+    numbers = {}
+    for place, (judge, respondent) in enumerate(judges, start=1):
+        found = store.read("respondent_id", respondent_key=respondent_key(respondent))
+        numbers[found[0][0] if found else -place] = judge
+    paid = {} if known is None else paid_so_far(store, known.id)
+    return {numbers[number].name: budget for number, budget in open_budgets(campaign, numbers, paid)[1].items()}
+
+
+def paid_so_far(store: Store, campaign: int) -> Mapping[tuple[int, str], Paid]:
+    """What a campaign paid, by respondent number and model."""
+    return {
+        (one.respondent, one.model): Paid(one.calls, one.nano, one.tokens) for one in trial_states.paid(store, campaign)
+    }

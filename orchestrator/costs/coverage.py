@@ -15,7 +15,6 @@ from venire.judges import PROTOCOLS
 from venire.orchestrator.costs.budget import BudgetAccount, BudgetView
 from venire.orchestrator.costs.forecast import of_judge
 from venire.orchestrator.designs import PlannedCampaign
-from venire.orchestrator.planning.plan import budgets_left, respondents
 from venire.storage.plans import plans
 from venire.storage.plans.usage import on_record
 from venire.storage.read import frames
@@ -37,12 +36,16 @@ class _Need:
 
 
 def refuse_uncovered(
-    store: Store, campaign: CampaignSettings, planned: PlannedCampaign, prices: Mapping[str, TokenPrice]
+    store: Store,
+    campaign: CampaignSettings,
+    planned: PlannedCampaign,
+    prices: Mapping[str, TokenPrice],
+    budgets: Mapping[str, BudgetView],
 ) -> None:
     """Raise InputError where nothing was asked yet and budgets cover no battle, or no trial, of any judge.
 
-    `prices` by judge name. Of each judge's trials the shortest is what has to be covered. A budget that was spent is
-    another matter: it ends a run, and nothing is lost.
+    `prices` and `budgets` are by judge name. Of each judge's trials the shortest is what has to be covered. A budget
+    that was spent is another matter: it ends a run, and nothing is lost.
     """
     if frames.accounts(store, planned.id).calls or frames.progress(store, planned.id).settled:
         return
@@ -53,7 +56,6 @@ def refuse_uncovered(
         trials = 2 if campaign.plan.orders == "both" else 1
         often = {one.name: trials * (one.repeats or campaign.plan.repeats) for one in campaign.judges}
         groups.append([_times(one, often[one.judge]) for one in battle])
-    budgets = budgets_left(store, campaign, respondents(campaign))
     poor = [_lacking(group, budgets) for group in groups]
     if not poor or any(one is None for one in poor):
         return

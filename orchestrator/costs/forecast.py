@@ -8,15 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from statistics import NormalDist
 
 import numpy as np
 
 from venire.arena.campaigns import JudgeSettings, LaneSettings, TokenPrice
+from venire.arena.records import Completion, Instruction, Material, Outcome, Reply, Shape, Trial
 from venire.judges import PROTOCOLS
+from venire.judges.context_window import count, room, size
+from venire.judges.conversation import advance
 from venire.orchestrator.designs import PlannedCampaign
 from venire.storage.plans import plans
 from venire.storage.plans.usage import OnRecord, on_record
+from venire.storage.read import lengths
 from venire.storage.store.store import Store
 
 __all__ = ["LEVEL", "MIN_INSTRUCTIONS", "JudgeForecast", "forecast", "of_judge"]
@@ -218,3 +223,52 @@ def _paid_over_price(record: OnRecord | None, price: TokenPrice) -> float | None
     given, made, cached = (int(column.sum()) for column in (record.input, record.output, record.cached))
     cost = price.cost(given, made, cached, written_tokens=0)
     return float(record.paid.sum()) / cost if cost else None
+
+
+_WORD = "so "
+"""A token."""
+
+_FENCE = 16 * "0"
+
+
+@dataclass(frozen=True, slots=True)
+class LongForecast:
+    """How many of the trials left for one judge will not fit its context (None: not known), and what is done then."""
+
+    judge: str
+    context: int | None
+    too_long: int | None
+    policy: str
+
+
+def forecast_long(store: Store, planned: PlannedCampaign) -> tuple[LongForecast, ...]:
+    """What of the trials left will not fit, by judge, if its replies are as long as is expected of its protocol.
+
+    Texts are counted one by one and only where a trial may be too long.
+    """
+    found = []
+    for number, judge in sorted(planned.judges.items(), key=lambda item: item[1].name):
+        many = None
+        if judge.context is not None:
+            reference = PROTOCOLS[judge.protocol].needs_reference
+            counted = partial(count, vocabulary=judge.vocabulary)
+            left = _room(judge, judge.context, len(planned.design.models))
+            many = lengths.longer(store, planned.id, number, left, counted, reference=reference)
+        found.append(LongForecast(judge.name, judge.context, many, judge.options.get("too_long", "error")))
+    return tuple(found)
+
+
+def _room(judge: JudgeSettings, context: int, models: int) -> int:
+    """Tokens that instruction and completions may have together, beside what is said around them.
+
+    Told by what the judge would be asked about empty texts, after replies of the length that is expected.
+    """
+    entry = PROTOCOLS[judge.protocol]
+    many = {Shape.NONE: 0, Shape.SINGLE: 1, Shape.PAIR: 2, Shape.LIST: models}[entry.shape]
+    empty = Material(Instruction("", ("",), ""), (Completion("", "", ""),) * many, (_FENCE,) * (1 + many))
+    longest = int(judge.options["max_tokens"])
+    replies = [Reply(_WORD * min(longest, tokens)) for tokens in entry.expects[:-1]]
+    asked = advance(entry.talk, Trial(b"", b"", judge.protocol, "", (), 1), empty, judge.options, replies)
+    if isinstance(asked, Outcome):
+        return -1  # too long without any text
+    return room(asked, context) - size(asked, judge.vocabulary)

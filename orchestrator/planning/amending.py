@@ -1,4 +1,4 @@
-"""Whether planned rounds stay when a campaign's file changes, so that what was decided and paid goes on to count."""
+"""Amendments: whether a plan in force stays when a campaign's file or store changes, so that paid work counts."""
 
 from __future__ import annotations
 
@@ -6,9 +6,20 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from venire.arena.campaigns import PhaseSettings
+from venire.arena.campaigns import CampaignSettings, JudgeSettings, PhaseSettings
+from venire.arena.errors import InputError
+from venire.arena.keys import respondent_key
+from venire.arena.planning import PlanState
+from venire.arena.records import Respondent
+from venire.orchestrator.costs.budget import budgets_left
+from venire.orchestrator.designs import RoundDesign, read_design
+from venire.orchestrator.planning.first_round import choose_first, refuse_phases
+from venire.orchestrator.planning.respondents import respondents
+from venire.storage.plans import plans
+from venire.storage.read import frames
+from venire.storage.store.store import Store
 
-__all__ = ["rounds_stay"]
+__all__ = ["plan_stays", "refuse_other_prompts", "rounds_stay"]
 
 _BESIDE = ("budget", "durability", "store")
 """What shapes no round: how much may be spent, and where and how it is written."""
@@ -17,6 +28,25 @@ _OF_A_JUDGE = ("name", "repeats", "recorded", "map")
 _OF_A_PHASE = ("policy", "matchups", "coverage", "band", "purpose", "top", "place")
 _UNSAID = PhaseSettings()
 """Settings leave out what says the same as no word."""
+
+
+def plan_stays(
+    store: Store,
+    campaign: CampaignSettings,
+    known: plans.Known,
+    judges: Sequence[tuple[JudgeSettings, Respondent]],
+    *,
+    amend: bool,
+) -> bool:
+    """Whether the plan in force is still that of a campaign, whatever has come into the store since.
+
+    It is where settings are the same, and where calls were made and what changed shapes none of its rounds. What the
+    campaign's own contestants wrote since is planned anew as long as no judge was asked, and with `amend`.
+    """
+    same = known.planned and known.settings == campaign.settings
+    if not same and not _goes_on(store, campaign, known, judges):
+        return False
+    return not _has_grown(store, campaign, known, amend=amend)
 
 
 def rounds_stay(before: str, after: str, begun: Sequence[str]) -> bool:
@@ -69,3 +99,56 @@ def _rest(settings: Mapping[str, Any]) -> dict[str, Any]:
         "judge": judges,
         "data": data,
     }
+
+
+def _has_grown(store: Store, campaign: CampaignSettings, known: plans.Known, *, amend: bool) -> bool:
+    """Whether contestants have written since what the plan in force would show, and it may still be made anew."""
+    if not campaign.contestants or campaign.asks_contestants or (known.calls and not amend):
+        return False
+    before = read_design(plans.rounds(store, known.id)[0].design)
+    now = choose_first(store, campaign, {}, budgets_left(store, campaign, respondents(campaign)))[0]
+    return _made_of(now) != _made_of(before)
+
+
+def _made_of(design: RoundDesign) -> tuple[object, ...]:
+    """What of a first round depends on what was written; battles also on what was paid since."""
+    matchups = design.matchups if design.battles is None else None
+    return design.instructions, design.models, design.left_out, design.recorded, matchups
+
+
+def _goes_on(
+    store: Store, campaign: CampaignSettings, known: plans.Known, judges: Sequence[tuple[JudgeSettings, Respondent]]
+) -> bool:
+    """Whether a plan in rounds that calls were made for goes on by other settings: what was decided is not undone."""
+    if not known.planned or not known.calls or campaign.asks_contestants:
+        return False
+    rounds = plans.rounds(store, known.id)
+    begun = list(dict.fromkeys(one.phase for one in rounds))
+    alike = rounds_stay(known.settings, campaign.settings, begun)
+    if not alike or not _in_rounds(rounds) or _others(store, known.id, judges):
+        return False
+    if campaign.pair_judges:
+        refuse_phases(campaign, PlanState(read_design(rounds[0].design).models, frames.elos(store)))
+    return True
+
+
+def _in_rounds(rounds: Sequence[plans.Round]) -> bool:
+    return len(rounds) > 1 or any(not PhaseSettings(one.policy).crosses for one in rounds)
+
+
+def _others(store: Store, number: int, judges: Sequence[tuple[JudgeSettings, Respondent]]) -> list[str]:
+    """Judges that are not the respondents that they were in the campaign of that number."""
+    before = {row.name: row.respondent for row in frames.judges(store, number)}
+    numbers = {judge.name: store.rows("respondent_id", respondent_key=respondent_key(one)) for judge, one in judges}
+    return [name for name, found in numbers.items() if not found or found[0][0] != before.get(name)]
+
+
+def refuse_other_prompts(
+    store: Store, campaign: CampaignSettings, number: int, judges: Sequence[tuple[JudgeSettings, Respondent]]
+) -> None:
+    """With the same settings, a judge that is another respondent now is one that would be asked in other words."""
+    for name in _others(store, number, judges):
+        raise InputError(
+            f"{campaign.path}: judge {name!r} would be asked with other prompts than this campaign began "
+            "with: go on with the version of Venire that planned it, or give the campaign another name"
+        )

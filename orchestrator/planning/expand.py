@@ -10,13 +10,17 @@ from typing import Literal
 
 import numpy as np
 
+from venire.arena.campaigns import CampaignSettings
 from venire.arena.keys import respondent_key, trial_key
 from venire.arena.records import Battle, Matchup, PlannedTrial, Respondent, Shape
 from venire.judges import PROTOCOLS
 from venire.judges.orientation import BOTH_ORDERS, arrange
-from venire.orchestrator.designs import RoundDesign
+from venire.orchestrator.designs import PlannedRound, RoundDesign, write_design
 from venire.orchestrator.planning.recorded import Recording
+from venire.orchestrator.planning.respondents import respondents
+from venire.storage.plans import plans
 from venire.storage.plans.plans import Answers
+from venire.storage.store.store import Store
 
 __all__ = ["expand"]
 
@@ -158,3 +162,50 @@ def _replayed(
             digest = trial_key(judge.key, key, [one.key for one in shown], repeat)
             numbers = tuple(one.number for one in shown)
             yield PlannedTrial(digest, judge.protocol, judge.number, instruction, numbers, repeat, battle)
+
+
+def write_round(
+    store: Store,
+    campaign: CampaignSettings,
+    number: int,
+    numbers: Mapping[str, int],
+    chosen: RoundDesign,
+    answers: Answers,
+    recordings: Mapping[str, Recording],
+    *,
+    follows: bool = False,
+) -> PlannedRound:
+    """Write the trials of a design into the plan of the campaign of that number; `numbers` are its judges' by name.
+
+    What follows an earlier round is for judges of pairs alone: the others are asked all in the first.
+    """
+    asked = [
+        (judge, one)
+        for judge, one in respondents(campaign)
+        if (not chosen.judges or judge.name in chosen.judges) and (not follows or judge.shape is Shape.PAIR)
+    ]
+    equal_texts = [0]
+    policy = next(one.policy for one in campaign.plan.phases if one.name == chosen.phase)
+    trials = expand(
+        chosen,
+        answers,
+        [(numbers[judge.name], respondent) for judge, respondent in asked],
+        {numbers[judge.name]: judge.repeats or campaign.plan.repeats for judge, _ in asked},
+        equal_texts,
+        seed=campaign.seed,
+        recorded={numbers[judge.name]: recordings[judge.name] for judge, _ in asked if judge.name in recordings},
+        orders=campaign.plan.orders,
+    )
+    count = plans.append_round(
+        store,
+        number,
+        trials,
+        policy=policy,
+        seed=campaign.seed,
+        equal_texts=equal_texts,
+        design=write_design(chosen),
+        phase=chosen.phase,
+        follows=follows,
+    )
+    last = store.rows("next_round", campaign=number)[0][0] - 1
+    return PlannedRound(last, chosen.phase, policy, count, equal_texts[0], chosen)

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from venire.arena.campaigns import CampaignSettings, JudgeSettings
 from venire.arena.errors import InputError
 from venire.arena.keys import respondent_key
 from venire.arena.records import GENERATE, Respondent
 from venire.judges import PROTOCOLS
+from venire.judges.context_window import CUTS
+from venire.judges.providers.token_counting import vocabulary_of
+from venire.judges.providers.vendors import find_context
+from venire.orchestrator.designs import PlannedCampaign
+from venire.storage.plans import plans
+from venire.storage.store.store import Store
 
 __all__ = ["respondents"]
 
@@ -49,3 +57,55 @@ def respondents(campaign: CampaignSettings) -> list[tuple[JudgeSettings, Respond
 
 def _who(judge: JudgeSettings) -> str:
     return f"{'contestant' if judge.protocol == GENERATE else 'judge'} {judge.name!r}"
+
+
+def generation(campaign: CampaignSettings) -> CampaignSettings:
+    """The campaign in which the contestants of another are asked, with a name, a budget and a plan of its own.
+
+    Raises InputError where there are none.
+    """
+    if not campaign.contestants:
+        raise InputError(f"{campaign.path}: names no contestant: add a [[contestant]] table for each model to be asked")
+    return replace(
+        campaign,
+        name=f"{campaign.name} (completions)",
+        data=replace(campaign.data, completions=None, elo=None, models=None),
+        judges=campaign.contestants,
+        budget=campaign.generation,
+        judge_budgets={},
+        model_budgets={},
+        settings=campaign.generation_settings,
+    )
+
+
+def refuse_written(store: Store, campaign: CampaignSettings, planned: PlannedCampaign) -> None:
+    """Raises InputError where a contestant's name has answers from a file to what it would be asked and paid for."""
+    for name, instruction, count in plans.written_already(store, planned.id):
+        raise InputError(
+            f"{campaign.path}: {name!r} has {count} answers in the store that were not asked of this contestant, such "
+            f"as to instruction {instruction!r}: give the contestant another name, or use another store"
+        )
+
+
+def with_contexts(campaign: CampaignSettings) -> CampaignSettings:
+    """The campaign with what is known of each judge's context and vocabulary.
+
+    A context that the file does not give is looked up where prices are. Where texts are cut, the vocabulary is one of
+    the judge's options: it decides what is sent.
+    """
+    return replace(
+        campaign,
+        judges=tuple(map(_with_context, campaign.judges)),
+        contestants=tuple(map(_with_context, campaign.contestants)),
+    )
+
+
+def _with_context(judge: JudgeSettings) -> JudgeSettings:
+    context = judge.context or find_context(judge.model, judge.lane.routes[0].base_url)
+    if context is None or context <= int(judge.options["max_tokens"]):
+        return judge
+    vocabulary = vocabulary_of(judge.model)
+    options = judge.options
+    if options.get("too_long") in CUTS:
+        options = dict(sorted({**options, "vocabulary": vocabulary}.items()))
+    return replace(judge, context=context, vocabulary=vocabulary, options=options)

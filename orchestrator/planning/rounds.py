@@ -19,13 +19,14 @@ from venire.arena.campaigns import CampaignSettings, PhaseSettings, TokenPrice
 from venire.arena.planning import Estimates, Look, Steering
 from venire.arena.records import RECORDED
 from venire.arena.scale import POINTS_PER_LOGIT
-from venire.orchestrator.costs.budget import BudgetView
+from venire.orchestrator.costs.budget import BudgetView, budgets_left
 from venire.orchestrator.costs.call_cost import Asked, JudgeCost, affordable, learnt
 from venire.orchestrator.designs import ExcludedModel, PlannedCampaign, RoundDesign, battle_design, crossed_design
+from venire.orchestrator.planning.expand import write_round
 from venire.orchestrator.planning.first_round import own_gaps
-from venire.orchestrator.planning.plan import budgets_left, respondents, write_round
 from venire.orchestrator.planning.plan_state import Field, payable, state_of
 from venire.orchestrator.planning.recorded import read_recordings
+from venire.orchestrator.planning.respondents import respondents
 from venire.orchestrator.policies import POLICIES
 from venire.storage.plans import interim, plans
 from venire.storage.read import frames
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["Rounds"]
-
-"""Elo points of a logit."""
 
 
 class Rounds:

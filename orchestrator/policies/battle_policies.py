@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from venire.arena.campaigns import PhaseSettings
 from venire.arena.planning import Pick, PlanState, Policy
 from venire.arena.scale import LOGITS_PER_POINT
-from venire.orchestrator.policies.balancing import Evenness, parts
-from venire.orchestrator.policies.candidates import Candidates
+from venire.orchestrator.policies.candidates import Candidates, Evenness, components
 from venire.orchestrator.policies.information_gain import (
     OPPONENT_SD,
     PRIOR,
@@ -213,7 +212,7 @@ def _take(candidates: Candidates, instruction: int, pair: int, why: str, gain: f
 def _rest_is_joined(candidates: Candidates, place: str) -> bool:
     others = np.array([name != place for name in candidates.models], dtype=np.bool_)
     inside = np.ix_(others, others)
-    return len(np.unique(parts(candidates.met[inside], candidates.held[others]))) == 1
+    return len(np.unique(components(candidates.met[inside], candidates.held[others]))) == 1
 
 
 BALANCED = Policy(balanced, crossed=False)

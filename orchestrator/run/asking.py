@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
 from venire.arena.campaigns import CampaignSettings, JudgeSettings, TokenPrice
@@ -11,13 +11,13 @@ from venire.arena.errors import CallError, Fault
 from venire.arena.keys import respondent_key
 from venire.arena.records import Outcome, Reply, Request
 from venire.judges import PROTOCOLS
+from venire.judges.context_window import fits
 from venire.judges.orientation import orient
 from venire.orchestrator.costs.budget import BudgetView
-from venire.orchestrator.costs.long_input import fitting
 from venire.orchestrator.lanes.calls import Step
 from venire.orchestrator.lanes.live import Lane
 from venire.orchestrator.lanes.routes import lane_name
-from venire.orchestrator.planning.plan import respondents
+from venire.orchestrator.planning.respondents import respondents
 from venire.orchestrator.recording.events import Events
 from venire.orchestrator.recording.recorder import Recorder
 from venire.orchestrator.recording.trial import VERDICT_FAULTS, settle, stage
@@ -62,7 +62,7 @@ class Asking:
             return pending.cost + sum([step.cost for step in steps])
 
         try:
-            outcome = await settle(protocol, trial, material, judge.options, pending.replies, ask, fitting(judge))
+            outcome = await settle(protocol, trial, material, judge.options, pending.replies, ask, _fits_context(judge))
         except CallError as error:
             if error.fault not in VERDICT_FAULTS:
                 step, seconds = steps[-1].number, self._clock.monotonic() - start
@@ -90,3 +90,10 @@ class Asking:
     ) -> None:
         about = {"trial": pending.id, "key": pending.key.hex(), "judge": judge.name, "lane": lane_name(judge.lane)}
         self._events.emit(name, **about, cost_nano=cost, seconds=seconds, **told)
+
+
+def _fits_context(judge: JudgeSettings) -> Callable[[Request], bool]:
+    """A test of whether a request fits the judge's context; any does where that is not known."""
+    if judge.context is None:
+        return lambda request: True
+    return partial(fits, context=judge.context, vocabulary=judge.vocabulary)

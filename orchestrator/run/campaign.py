@@ -16,7 +16,7 @@ from venire.arena.clock import Clock
 from venire.arena.errors import BudgetReachedError, StoreError
 from venire.judges.parsing import PARSER
 from venire.judges.providers.base import Provider
-from venire.orchestrator.costs.budget import open_budgets
+from venire.orchestrator.costs.budget import open_budgets, paid_so_far
 from venire.orchestrator.designs import PlannedCampaign
 from venire.orchestrator.lanes.accounts import accepted_routes, open_gates, register_routes
 from venire.orchestrator.lanes.calls import Tally
@@ -24,7 +24,6 @@ from venire.orchestrator.lanes.lane_events import Telling
 from venire.orchestrator.lanes.limits import Gate
 from venire.orchestrator.lanes.live import Lane, LaneClosedError, StoppedError
 from venire.orchestrator.lanes.routes import Route, lane_name, route_name
-from venire.orchestrator.planning.plan import paid_so_far
 from venire.orchestrator.recording.ending import (
     GRACE_SECONDS,
     CampaignSummary,

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from venire.arena.campaigns import CampaignSettings
 from venire.arena.errors import Fault, InputError
-from venire.arena.records import UNSENT, Outcome, Status, Verdict
+from venire.arena.keys import respondent_key
+from venire.arena.records import UNSENT, Answer, Completion, Outcome, Status, Verdict
 from venire.judges import PROTOCOLS, parsing
 from venire.judges.conversation import advance
 from venire.judges.orientation import orient
+from venire.orchestrator.designs import PlannedCampaign
+from venire.orchestrator.planning.respondents import respondents
 from venire.orchestrator.recording.recorder import verdict_columns
 from venire.orchestrator.recording.trial import UNSENT_OUTCOME, VERDICT_FAULTS, stage
 from venire.orchestrator.run.screening import screen
+from venire.storage.plans import plans
 from venire.storage.plans.plans import Pending, load
 from venire.storage.read.readings import Asked, Comparison, Draft, ReadVerdict, last_faults
 from venire.storage.store.store import Store
+from venire.storage.transfer import importing
+from venire.storage.transfer.importing import Added
 
 __all__ = ["Reread", "read_again", "reparse"]
 
@@ -104,3 +113,29 @@ def _known(store: Store, respondents: Mapping[int, Asked]) -> Mapping[int, Asked
                 f"have (it has {', '.join(PROTOCOLS)}): read it again with the version that asked it"
             )
     return respondents
+
+
+def take_answers(store: Store, campaign: CampaignSettings, planned: PlannedCampaign) -> Added:
+    """Make completions of what the contestants of a planned generation have answered so far.
+
+    Nothing is made twice, whenever it is called: a completion is known by its model, instruction and sample.
+    """
+    keys = {judge.name: respondent_key(who) for judge, who in respondents(campaign)}
+    added = Added()
+    trials = plans.answered(store, planned.id)
+    for start in range(0, len(trials), _CHUNK):
+        found = importing.add(store, _completions(store, planned, keys, trials[start : start + _CHUNK]))
+        added = Added(completions=added.completions + found.completions, known=added.known + found.known)
+    return added
+
+
+def _completions(
+    store: Store, planned: PlannedCampaign, keys: dict[str, bytes], trials: list[int]
+) -> Iterator[Completion]:
+    for pending in plans.load(store, np.asarray(trials, dtype=np.int64)):
+        contestant = planned.judges[pending.respondent]
+        trial, material = stage(pending, keys[contestant.name], contestant.protocol)
+        conversation = PROTOCOLS[contestant.protocol].talk
+        outcome = advance(conversation, trial, material, contestant.options, pending.replies)
+        if isinstance(outcome, Outcome) and isinstance(outcome.reading, Answer):
+            yield Completion(contestant.name, pending.instruction.id, outcome.reading.text, pending.repeat)

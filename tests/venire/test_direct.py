@@ -48,7 +48,8 @@ def fresh(file: Path) -> CampaignSettings:
     campaign = load_campaign(file)
     unasked = file.with_suffix(".unasked")
     if not unasked.exists():
-        Session(campaign).store.close()
+        with Session(campaign):
+            pass
         shutil.move(campaign.store, unasked)
     shutil.copy(unasked, campaign.store)
     random.seed(1)  # of the waits before retries

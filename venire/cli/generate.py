@@ -25,7 +25,7 @@ def generate(
     """
     from venire.cli.run import agree
     from venire.configs.loading import load_campaign
-    from venire.orchestrator.planning.generation import generation
+    from venire.orchestrator.planning.respondents import generation
     from venire.render.outcome import show_outcome
     from venire.render.plan import show_plan
     from venire.render.screen import console

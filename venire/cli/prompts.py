@@ -61,7 +61,7 @@ def diff(file: Path = _FILE, as_json: bool = _JSON) -> None:
 
     from venire.cli.options import write_json
     from venire.configs.loading import load_campaign
-    from venire.orchestrator.costs.long_input import with_contexts
+    from venire.orchestrator.planning.respondents import with_contexts
     from venire.render.prompts import differences, show_differences
     from venire.render.screen import console
 
@@ -85,8 +85,7 @@ def render(
     A plan in the store is only read; without one the data is imported and the plan written."""
     from venire.cli.options import write_json
     from venire.configs.loading import load_campaign
-    from venire.orchestrator.costs.long_input import with_contexts
-    from venire.orchestrator.planning.generation import generation
+    from venire.orchestrator.planning.respondents import generation, with_contexts
     from venire.render.messages import render as render_trial
     from venire.render.messages import show_rendered
     from venire.render.screen import console

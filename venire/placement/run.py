@@ -39,7 +39,7 @@ def place_and_show(
     screen = console(stderr=True)
     prepared = prepare(settings)
     steering = PlacingSteerer(prepared.board, settings.model, prepared.campaign.plan.stop)
-    with Session(prepared.campaign, amend=True, steering=steering, known=steering.before()) as session:
+    with Session(prepared.campaign, amend=True, steering=steering, estimates=steering.before()) as session:
         if retry_failed and (cleared := session.retry_failed()):
             screen.print(f"{cleared} failed steps will be tried again")
         show_expected(screen, session, prepared, settings)

@@ -16,7 +16,7 @@ from venire.arena.keys import respondent_key
 from venire.arena.records import Outcome, Request, Respondent
 from venire.judges import PROTOCOLS
 from venire.judges.conversation import advance
-from venire.orchestrator.planning.plan import respondents
+from venire.orchestrator.planning.respondents import respondents
 from venire.orchestrator.recording.trial import stage
 from venire.render.prompts import lines_of
 from venire.session import Session

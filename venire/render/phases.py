@@ -1,51 +1,19 @@
-"""Rounds and phases of a campaign's plan: who steers them, and how the plan is told, for eyes and as JSON."""
+"""Rounds and phases of a campaign's plan, for eyes and as JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
 
-from venire.arena.campaigns import CampaignSettings, PhaseSettings, TokenPrice
-from venire.arena.planning import Steering
+from venire.arena.campaigns import CampaignSettings, PhaseSettings
 from venire.orchestrator.designs import PlannedCampaign
-from venire.orchestrator.planning.rounds import Rounds
-from venire.orchestrator.policies import POLICIES
 from venire.reports.wording import counted
 from venire.status import stop_rules
-from venire.storage.read import frames
-from venire.storage.store.store import Store
 from venire.wording import plain
 
-__all__ = ["phases_json", "rounds_of", "show_phases"]
-
-
-def rounds_of(
-    store: Store,
-    campaign: CampaignSettings,
-    planned: PlannedCampaign,
-    prices: Mapping[str, TokenPrice],
-    steering: Steering | None = None,
-) -> Rounds | None:
-    """Who plans the rounds of a campaign, the next one too where all before it are judged; None where one is all.
-
-    `steering` None: by ratings of the campaign's own verdicts.
-
-    Raises InputError for a rule to stop that can never hold.
-    """
-    if not campaign.in_rounds:
-        return None
-    if steering is None:
-        from venire.feedback import RatingFeedback  # and scipy, 65 MB that a plan of one round does without
-
-        chosen = any(POLICIES[phase.policy].adaptive for phase in campaign.plan.phases)
-        steering = RatingFeedback(planned.design.models, campaign.plan.stop, even=chosen)
-    rounds = Rounds(store, campaign, planned, steering, prices)
-    if not frames.progress(store, planned.id).missing:
-        rounds()
-    return rounds
+__all__ = ["phases_json", "show_phases"]
 
 
 def show_phases(screen: Console, campaign: CampaignSettings, planned: PlannedCampaign) -> None:

@@ -11,9 +11,9 @@ from rich.console import Console
 
 from venire.arena.campaigns import BudgetSettings
 from venire.arena.records import Shape
-from venire.orchestrator.costs.long_input import LongForecast
+from venire.orchestrator.costs.forecast import LongForecast
 from venire.orchestrator.designs import Replayed
-from venire.orchestrator.planning.generation import generation
+from venire.orchestrator.planning.respondents import generation
 from venire.render.forecast import forecast_json, show_forecast
 from venire.render.phases import phases_json, show_phases
 from venire.render.status import format_accounts, show_recovered

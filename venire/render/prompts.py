@@ -16,7 +16,7 @@ from venire.arena.keys import prompt_digest, respondent_key
 from venire.arena.records import Respondent
 from venire.judges import PROTOCOLS, ProtocolEntry
 from venire.judges.prompts import OVERRIDE, choose, header, load, source
-from venire.orchestrator.planning.plan import respondents
+from venire.orchestrator.planning.respondents import respondents
 from venire.storage.plans import plans
 from venire.storage.read.prompts import AskedAs, asked_as, prompt_texts
 from venire.storage.store.opening import open_store

@@ -26,9 +26,10 @@ from venire.arena.clock import VirtualClock
 from venire.arena.errors import Fault
 from venire.arena.records import UNSENT, Completion, Instruction, Reply, Request, Status
 from venire.judges.providers.faults import refusal
-from venire.orchestrator.costs.long_input import LongForecast, forecast_long, with_contexts
+from venire.orchestrator.costs.forecast import LongForecast, forecast_long
 from venire.orchestrator.designs import PlannedCampaign
-from venire.orchestrator.planning.plan import plan_campaign, respondents
+from venire.orchestrator.planning.plan import plan_campaign
+from venire.orchestrator.planning.respondents import respondents, with_contexts
 from venire.orchestrator.recording.ending import CampaignSummary, Ending
 from venire.orchestrator.run.campaign import run_campaign
 from venire.orchestrator.run.reparse import reparse

@@ -29,7 +29,8 @@ from venire.judges import PROTOCOLS
 from venire.orchestrator.designs import ExcludedModel, PlannedCampaign, RoundDesign
 from venire.orchestrator.planning.expand import expand
 from venire.orchestrator.planning.first_round import design, select_models
-from venire.orchestrator.planning.plan import plan_campaign, respondents
+from venire.orchestrator.planning.plan import plan_campaign
+from venire.orchestrator.planning.respondents import respondents
 from venire.storage.plans import plans
 from venire.storage.plans.plans import Answers, Catalogued
 from venire.storage.read import frames

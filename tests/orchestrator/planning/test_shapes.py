@@ -27,11 +27,11 @@ from venire.arena.errors import InputError
 from venire.arena.records import GENERATE, RECORDED, Completion, Instruction, Reply, Request
 from venire.judges import PROTOCOLS
 from venire.orchestrator.designs import PlannedCampaign
-from venire.orchestrator.planning.generation import generation, refuse_written, take_answers
 from venire.orchestrator.planning.plan import plan_campaign
+from venire.orchestrator.planning.respondents import generation, refuse_written
 from venire.orchestrator.recording.ending import CampaignSummary, Ending
 from venire.orchestrator.run.campaign import run_campaign
-from venire.orchestrator.run.reparse import reparse
+from venire.orchestrator.run.reparse import reparse, take_answers
 from venire.storage.care.checking import check
 from venire.storage.plans import plans
 from venire.storage.read import frames

@@ -17,7 +17,7 @@ from venire.arena.campaigns import PhaseSettings
 from venire.arena.errors import InputError
 from venire.arena.planning import JudgeHabit, Pick, PlanState
 from venire.orchestrator.policies import POLICIES
-from venire.orchestrator.policies.balancing import parts
+from venire.orchestrator.policies.candidates import components
 from venire.orchestrator.policies.information_gain import information_of_pairs
 
 BATTLES = [name for name, policy in POLICIES.items() if not policy.crossed]
@@ -61,7 +61,7 @@ def groups(state: PlanState, picks: Sequence[Pick]) -> int:
     met = np.zeros((len(state.models),) * 2, dtype=np.int64)
     for a, b, _ in coded(state, picks):
         met[a, b] = met[b, a] = 1
-    return len(set(parts(met, np.zeros(len(met), dtype=bool)).tolist()))
+    return len(set(components(met, np.zeros(len(met), dtype=bool)).tolist()))
 
 
 def spread(counts: Counter[str], names: Sequence[str]) -> int:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from venire import ratings, testing
-    from venire.api import CampaignPlan, JudgedPair, RunResult, arun, generate, judge, plan, run
+    from venire.api import CampaignPlan, JudgedPair, RunResult, arun, generate, judge, parse, plan, reparse, run
     from venire.arena.errors import InputError, StoreError, VenireError
     from venire.boards.audit import audit
     from venire.boards.rate import compare, rate
@@ -72,16 +72,29 @@ __all__ = [
     "judge",
     "load_campaign",
     "open_store",
+    "parse",
     "plan",
     "rate",
     "ratings",
+    "reparse",
     "run",
     "testing",
 ]
 
 _SUBPACKAGES = ("ratings", "testing")
 _HOMES = {
-    "venire.api": ("CampaignPlan", "JudgedPair", "RunResult", "arun", "generate", "judge", "plan", "run"),
+    "venire.api": (
+        "CampaignPlan",
+        "JudgedPair",
+        "RunResult",
+        "arun",
+        "generate",
+        "judge",
+        "parse",
+        "plan",
+        "reparse",
+        "run",
+    ),
     "venire.arena.errors": ("InputError", "StoreError", "VenireError"),
     "venire.boards.audit": ("audit",),
     "venire.boards.rate": ("compare", "rate"),

@@ -18,16 +18,18 @@ from venire.configs.schema import Campaign, Data, Judge, Plan
 from venire.judges import PROTOCOLS
 from venire.orchestrator.planning.respondents import generation
 from venire.orchestrator.recording.ending import CampaignSummary, Ending
+from venire.reading import ReparseSummary, read_again, read_replies
 from venire.session import Embedded, Session
 from venire.storage.read.selecting import select
 
 if TYPE_CHECKING:
     from venire.arena.battles import Statistics
     from venire.arena.campaigns import CampaignSettings
+    from venire.judges.parsing.verdict_formats import Reading
     from venire.orchestrator.costs.forecast import JudgeForecast
     from venire.reports.board import Board
 
-__all__ = ["CampaignPlan", "JudgedPair", "RunResult", "arun", "generate", "judge", "plan", "run"]
+__all__ = ["CampaignPlan", "JudgedPair", "RunResult", "arun", "generate", "judge", "parse", "plan", "reparse", "run"]
 
 Winner = Literal["a", "b", "tie"]
 
@@ -280,6 +282,33 @@ def judge(
             found = _verdicts(session)
     names = [one.name for one in campaign.judges]
     return [_judged(number, name, found, distinct[text]) for number, text in enumerate(texts) for name in names]
+
+
+def parse(replies: Iterable[str | None], *, dialect: str | None = None) -> list[Reading]:
+    """Read verdicts out of replies that judges of any tool wrote; nobody is asked.
+
+    `dialect` says how they are written, as `venire parse --list` shows; None: the one that reads most of them. A
+    reading has `verdict` ("first", "second", "tie" or None), `status` and the `rule` that read it. A reply that names
+    no verdict, or two, is unreadable; None is a reply that is missing.
+
+    Raises InputError for a dialect that there is not, and where two dialects read the replies otherwise.
+
+    >>> [one.verdict for one in parse(["I prefer the first. [[A]]", "[[B]]", "No idea."])]
+    ['first', 'second', None]
+    """
+    texts = list(replies)
+    return read_replies(texts, dialect)[1]
+
+
+def reparse(store: Path | str, *, campaign: str | None = None, dry_run: bool = False) -> ReparseSummary:
+    """Read the replies on record in a store again with today's parsers; nobody is asked and nothing is paid.
+
+    What reads differently is appended, and earlier readings are kept; `dry_run` writes nothing. Raises InputError for a
+    store or a campaign that is not there.
+
+    >>> reparse("campaign.duckdb", dry_run=True).to_json()  # doctest: +SKIP
+    """
+    return read_again(Path(store), campaign, dry=dry_run)
 
 
 _Texts = tuple[str, str, str, str | None]

@@ -6,7 +6,7 @@ import csv
 import difflib
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +41,7 @@ __all__ = [
     "label_word",
     "parse_table",
     "read_again",
+    "read_replies",
 ]
 
 _REPORT_EVERY = 500
@@ -96,12 +97,16 @@ def parse_table(
     """
     if unknown := set(mapping) - {"raw_output"}:
         raise InputError(f'--map names "{min(unknown)}"; the one column that is read is raw_output')
-    dialect = None if name is None else _dialect(name)
+    if name is not None:
+        _dialect(name)  # refused before the table is read
     with closing(open_annotated(path, "raw_output", mapping, out)) as table:
-        if dialect is not None:
-            readings = [Reading() if text is None else read(text, dialect) for text in _counted(table, progress)]
-        else:
-            dialect, readings = _chosen(path, table, progress, note)
+        try:
+            dialect, readings, found = read_replies(_counted(table, progress), name)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+        if found and note is not None:
+            best = found[0]
+            note(f"dialect: {best.name}, reads {best.read} of {len(readings)} replies{_beside(best, found)}")
         table.add(
             {
                 f"{prefix}verdict": [one.verdict for one in readings],
@@ -143,23 +148,24 @@ def _counted(table: Annotated, progress: Callable[[int], None] | None) -> Iterat
         yield text
 
 
-def _chosen(
-    path: Path, table: Annotated, progress: Callable[[int], None] | None, note: Callable[[str], None] | None
-) -> tuple[Dialect, list[Reading]]:
-    """The dialect that reads most, and its readings; `note` says which it is and what others read."""
+def read_replies(
+    texts: Iterable[str | None], dialect: str | None = None
+) -> tuple[Dialect, list[Reading], list[Candidate]]:
+    """The dialect named, or the one that reads most replies; its readings; and all dialects that read something.
+
+    None among `texts` is a reply that is missing. Raises InputError for a dialect that there is not, where none reads
+    anything, and where two that read the same replies disagree.
+    """
+    if dialect is not None:
+        known = _dialect(dialect)
+        return known, [Reading() if text is None else read(text, known) for text in texts], []
     readings: dict[str, list[Reading]] = {name: [] for name in DIALECTS}
-    for text in _counted(table, progress):
+    for text in texts:
         for name, reading in (dict.fromkeys(DIALECTS, Reading()) if text is None else read_all(text)).items():
             readings[name].append(reading)
-    rows = len(next(iter(readings.values())))
     found = candidates({name: [one.verdict for one in column] for name, column in readings.items()})
-    try:
-        best = choose(found, rows)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
-    if note is not None:
-        note(f"dialect: {best.name}, reads {best.read} of {rows} replies{_beside(best, found)}")
-    return DIALECTS[best.name], readings[best.name]
+    best = choose(found, len(next(iter(readings.values()))))
+    return DIALECTS[best.name], readings[best.name], found
 
 
 def _beside(best: Candidate, found: Sequence[Candidate]) -> str:

@@ -246,3 +246,18 @@ def test_a_judge_that_cannot_be_reached_is_an_error_and_not_an_empty_list() -> N
     judge = vn.Judge(model="m", base_url="http://127.0.0.1:9/v1", free=True, max_attempts=1, patience=0.1)
     with pytest.raises(vn.VenireError, match=r"127\.0\.0\.1"):
         vn.judge([PAIR], judge=judge)
+
+
+def test_replies_are_read_in_the_dialect_that_reads_most_of_them() -> None:
+    readings = vn.parse(["I like the first. [[A]]", "[[C]]", None, "No idea."])
+    assert [one.verdict for one in readings] == ["first", "tie", None, None]
+    with pytest.raises(vn.InputError, match="no dialect"):
+        vn.parse(["[[A]]"], dialect="nonsense")
+    with pytest.raises(vn.InputError, match="none of the dialects reads any of the 1 replies"):
+        vn.parse(["hm"])
+
+
+def test_replies_of_a_store_are_read_again(folder: Path) -> None:
+    result = vn.run(small(folder))
+    found = vn.reparse(result.store, dry_run=True)
+    assert (found.to_json()["verdicts"], found.to_json()["same"]) == (60, 60)

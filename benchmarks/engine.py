@@ -21,7 +21,7 @@ from sampling import Sampler, threads
 from venire.arena.battles import Statistics
 from venire.configs.loading import load_campaign
 from venire.judges.providers.openai import OpenAIProvider
-from venire.orchestrator.lanes.limits import Gate, Turn
+from venire.orchestrator.lanes.gate import Gate, Turn
 from venire.orchestrator.lanes.windows import Load, Slice
 from venire.session import Session
 from venire.storage.store.journal import Journal

@@ -18,7 +18,8 @@ from asyncio_throttle import Throttler
 
 from venire.arena.campaigns import Limits
 from venire.arena.clock import SystemClock, VirtualClock
-from venire.orchestrator.lanes.limits import Gate, Load
+from venire.orchestrator.lanes.gate import Gate
+from venire.orchestrator.lanes.windows import Load
 
 _CALLS = 200_000
 _PLENTY = 10**12

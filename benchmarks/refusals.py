@@ -28,7 +28,8 @@ from upstream import Missing
 
 from venire.arena.campaigns import Limits
 from venire.arena.clock import VirtualClock
-from venire.orchestrator.lanes.limits import Gate, Load
+from venire.orchestrator.lanes.gate import Gate
+from venire.orchestrator.lanes.windows import Load
 
 LATENCIES = (0.02, 0.5, 2.0, 10.0)
 CONCURRENCIES = (32, 256, 1_000)

@@ -13,9 +13,9 @@ from venire.arena.clock import Clock
 from venire.arena.errors import CallError, Fault
 from venire.arena.records import Reply, Request
 from venire.orchestrator.costs.budget import BudgetView, Reservation
-from venire.orchestrator.lanes.limits import Load
 from venire.orchestrator.lanes.refusals import Doubt
 from venire.orchestrator.lanes.routes import Route
+from venire.orchestrator.lanes.windows import Load
 from venire.orchestrator.recording.ending import RouteCalls
 
 __all__ = ["Call", "Result", "Step", "Tally", "digest"]

@@ -15,7 +15,7 @@ from venire.judges.context_window import fits
 from venire.judges.orientation import orient
 from venire.orchestrator.costs.budget import BudgetView
 from venire.orchestrator.lanes.calls import Step
-from venire.orchestrator.lanes.live import Lane
+from venire.orchestrator.lanes.lane import Lane
 from venire.orchestrator.lanes.routes import lane_name
 from venire.orchestrator.planning.respondents import respondents
 from venire.orchestrator.recording.events import Events

@@ -18,12 +18,11 @@ from venire.judges.parsing import PARSER
 from venire.judges.providers.base import Provider
 from venire.orchestrator.costs.budget import open_budgets, paid_so_far
 from venire.orchestrator.designs import PlannedCampaign
-from venire.orchestrator.lanes.accounts import accepted_routes, open_gates, register_routes
 from venire.orchestrator.lanes.calls import Tally
+from venire.orchestrator.lanes.gate import Gate
+from venire.orchestrator.lanes.lane import Lane, LaneClosedError, StoppedError
 from venire.orchestrator.lanes.lane_events import Telling
-from venire.orchestrator.lanes.limits import Gate
-from venire.orchestrator.lanes.live import Lane, LaneClosedError, StoppedError
-from venire.orchestrator.lanes.routes import Route, lane_name, route_name
+from venire.orchestrator.lanes.routes import Route, accepted_routes, lane_name, open_gates, register_routes, route_name
 from venire.orchestrator.recording.ending import (
     GRACE_SECONDS,
     CampaignSummary,

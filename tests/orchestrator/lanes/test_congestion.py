@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 from venire.arena.campaigns import Limits
 from venire.arena.clock import VirtualClock
 from venire.orchestrator.lanes.congestion import Congestion, CongestionControl
-from venire.orchestrator.lanes.limits import Gate, Load
+from venire.orchestrator.lanes.gate import Gate
+from venire.orchestrator.lanes.windows import Load
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.orchestrator.lanes.test_live_lane import BODY, PAID, PRICE, REQUEST, WELL, WORST, Kept, bad, busy, limited
+from tests.orchestrator.lanes.test_lane import BODY, PAID, PRICE, REQUEST, WELL, WORST, Kept, bad, busy, limited
 from venire.arena.campaigns import BudgetSettings, LaneSettings, Limits, RouteSettings, TokenPrice
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import CallError, Fault, StoreError
@@ -22,9 +22,9 @@ from venire.arena.records import Reply, Request
 from venire.orchestrator.costs.budget import BudgetAccount, BudgetView
 from venire.orchestrator.lanes.calls import Step, Tally, digest
 from venire.orchestrator.lanes.circuit import FAILURES
+from venire.orchestrator.lanes.gate import Gate
+from venire.orchestrator.lanes.lane import Lane, LaneClosedError, StoppedError
 from venire.orchestrator.lanes.lane_events import Telling
-from venire.orchestrator.lanes.limits import Gate
-from venire.orchestrator.lanes.live import Lane, LaneClosedError, StoppedError
 from venire.orchestrator.lanes.routes import Route
 from venire.orchestrator.recording.events import Event, Events
 

@@ -9,13 +9,7 @@ from typing import Any
 
 from venire.arena.campaigns import LaneSettings, Limits, TokenPrice
 from venire.arena.clock import Clock
-from venire.arena.errors import (
-    BudgetReachedError,
-    CallError,
-    Fault,
-    StoreError,
-    TransientError,
-)
+from venire.arena.errors import BudgetReachedError, CallError, Fault, StoreError, TransientError
 from venire.arena.records import Reply, Request
 from venire.judges.providers.token_counting import worst_case
 from venire.orchestrator.costs.budget import BudgetView, Reservation

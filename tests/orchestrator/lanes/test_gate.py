@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from venire.arena.campaigns import Limits
 from venire.arena.clock import Clock, SystemClock, VirtualClock
-from venire.orchestrator.lanes.limits import Gate, Load, Turn
+from venire.orchestrator.lanes.gate import Gate, Turn
+from venire.orchestrator.lanes.windows import Load
 
 T = TypeVar("T")
 

@@ -19,9 +19,9 @@ from venire.arena.errors import BudgetReachedError, CallError, Fault, KeyRefused
 from venire.arena.records import Reply, Request
 from venire.orchestrator.costs.budget import BudgetAccount, BudgetView, Reservation
 from venire.orchestrator.lanes.calls import Step, Tally
+from venire.orchestrator.lanes.gate import Gate
+from venire.orchestrator.lanes.lane import Lane, LaneClosedError, StoppedError
 from venire.orchestrator.lanes.lane_events import Telling
-from venire.orchestrator.lanes.limits import Gate
-from venire.orchestrator.lanes.live import Lane, LaneClosedError, StoppedError
 from venire.orchestrator.lanes.refusals import SEVERAL
 from venire.orchestrator.lanes.routes import Route
 from venire.orchestrator.recording.events import Events

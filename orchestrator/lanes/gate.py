@@ -13,7 +13,7 @@ from venire.arena.clock import Clock
 from venire.orchestrator.lanes.congestion import Congestion, CongestionControl
 from venire.orchestrator.lanes.windows import MISCOUNT, Load, Pace, RequestWindow, Slice, TokenWindow
 
-__all__ = ["Gate", "Load", "Turn"]
+__all__ = ["Gate", "Turn"]
 
 _MINUTE = 60.0
 _DAY = 86_400.0

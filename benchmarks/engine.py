@@ -21,16 +21,16 @@ from sampling import Sampler, threads
 from venire.arena.battles import Statistics
 from venire.configs.loading import load_campaign
 from venire.judges.providers.openai import OpenAIProvider
-from venire.orchestrator.lanes.gate import Gate, Turn
+from venire.orchestrator.lanes.gate import Gate, Permit
 from venire.orchestrator.lanes.windows import Load, Slice
 from venire.session import Session
 from venire.storage.store.journal import Journal
 from venire.storage.store.writer import Writer
 
 
-def _pass(gate: Gate, load: Load) -> Turn:
+def _pass(gate: Gate, load: Load) -> Permit:
     """A turn at once, without a look at any limit."""
-    return Turn(load, 0.0, Slice(0.0), 0)
+    return Permit(load, 0.0, Slice(0.0), 0)
 
 
 def _nothing(*_: object, **__: object) -> int:

@@ -207,7 +207,7 @@ class DirectProvider:
         read = endpoint.read_timeout
         self._silence = read if read is not None and read < endpoint.timeout else inf
 
-    def account(self, model: str) -> tuple[str, ...]:
+    def limits_key(self, model: str) -> tuple[str, ...]:
         """The model alone: judges in this process have neither host nor key."""
         return ("direct", "", model)
 

@@ -18,7 +18,7 @@ from venire.arena.clock import SystemClock
 from venire.arena.records import Reply, Request
 from venire.judges.providers.base import Endpoint, ProviderEntry
 from venire.judges.providers.faults import error_inside, refusal
-from venire.judges.providers.http_provider import HttpProvider, account_of
+from venire.judges.providers.http_provider import HttpProvider, limits_key_of
 from venire.judges.providers.replies import count, member, no_answer, parse, string
 from venire.judges.providers.schemas import anthropic_schema, in_order
 from venire.judges.providers.token_counting import estimate
@@ -57,9 +57,9 @@ class AnthropicProvider(HttpProvider):
         super().__init__(endpoint, credentials, wall, monotonic)
         self._url = endpoint.url("messages")
 
-    def account(self, model: str) -> tuple[str, ...]:
+    def limits_key(self, model: str) -> tuple[str, ...]:
         """As Anthropic counts: all models of a family (Opus, Sonnet, Haiku) under one limit; see `Provider`."""
-        host, key, _ = account_of(self._endpoint, model)
+        host, key, _ = limits_key_of(self._endpoint, model)
         family = _FAMILY.search(model)
         return host, key, family[0] if family else model
 

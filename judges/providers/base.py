@@ -176,9 +176,9 @@ class Provider(Protocol):
     At most once a second; None: nobody wants to know.
     """
 
-    def account(self, model: str) -> tuple[str, ...]:
-        """What lanes must have in common to share the vendor's limits: host, a digest of the key, and the model
-        as the vendor counts it. Two environment variables with one key are one account."""
+    def limits_key(self, model: str) -> tuple[str, ...]:
+        """What routes have in common that share the vendor's rate limits: host, a digest of the key, and the model as
+        the vendor counts it. Two environment variables with one key have one limits key."""
         ...
 
     def encode(self, model: str, request: Request) -> bytes:

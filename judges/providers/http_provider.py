@@ -31,7 +31,7 @@ from venire.judges.providers.connections import (
 from venire.judges.providers.faults import failure, fault_of, short
 from venire.judges.providers.rate_limit_headers import read_limits
 
-__all__ = ["Answer", "HttpProvider", "LimitsReader", "account_of", "ask_models"]
+__all__ = ["Answer", "HttpProvider", "LimitsReader", "ask_models", "limits_key_of"]
 
 _CHECK_SECONDS = 30.0
 _NO_LIST = frozenset({404, 405, 501})
@@ -79,9 +79,9 @@ class HttpProvider:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._endpoint!r})"
 
-    def account(self, model: str) -> tuple[str, ...]:
+    def limits_key(self, model: str) -> tuple[str, ...]:
         """Host, digest of the key, and the model; see `Provider`."""
-        return account_of(self._endpoint, model)
+        return limits_key_of(self._endpoint, model)
 
     async def post(self, url: str, body: bytes, idempotency_key: str) -> Answer:
         """Send a body in exactly one HTTP request and read the answer, whatever its status; no redirect is followed.
@@ -157,7 +157,7 @@ def _merged(*sets: Mapping[str, str]) -> dict[str, str]:
     return dict({name.lower(): (name, value) for headers in sets for name, value in headers.items()}.values())
 
 
-def account_of(endpoint: Endpoint, model: str) -> tuple[str, ...]:
+def limits_key_of(endpoint: Endpoint, model: str) -> tuple[str, ...]:
     """The identity under which lanes share a vendor's limits: host, digest of the key, model; see `Provider`."""
     key = b"" if endpoint.key is None else endpoint.key.encode()
     return endpoint.host, blake2b(key, digest_size=16, person=b"venire account").hexdigest(), model

@@ -31,7 +31,7 @@ from venire.arena.records import Reply, Request
 from venire.judges.providers.base import Endpoint, ProviderEntry
 from venire.judges.providers.connections import AGENT, open_connections, timeouts
 from venire.judges.providers.faults import REFUSALS, classify, failure, refusal, unexplained
-from venire.judges.providers.http_provider import LimitsReader, account_of, ask_models
+from venire.judges.providers.http_provider import LimitsReader, ask_models, limits_key_of
 from venire.judges.providers.openai import response_format
 from venire.judges.providers.replies import read_reply
 from venire.judges.providers.vendors import vendor_of
@@ -77,9 +77,9 @@ class LiteLLMProvider:
     def __repr__(self) -> str:
         return f"LiteLLMProvider({self._endpoint!r})"
 
-    def account(self, model: str) -> tuple[str, ...]:
+    def limits_key(self, model: str) -> tuple[str, ...]:
         """Host, digest of the key, and the model with litellm's prefix; see `Provider`."""
-        return account_of(self._endpoint, model)
+        return limits_key_of(self._endpoint, model)
 
     def encode(self, model: str, request: Request) -> bytes:
         """What litellm will be called with, as JSON with sorted names; the vendor's own body is made by litellm."""

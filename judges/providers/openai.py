@@ -15,7 +15,7 @@ from venire.arena.clock import SystemClock
 from venire.arena.records import Reply, Request
 from venire.judges.providers.base import Endpoint, ProviderEntry
 from venire.judges.providers.faults import refusal
-from venire.judges.providers.http_provider import HttpProvider, account_of
+from venire.judges.providers.http_provider import HttpProvider, limits_key_of
 from venire.judges.providers.replies import read_reply
 from venire.judges.providers.schemas import in_order, openai_schema
 from venire.judges.providers.vendors import vendor_of
@@ -62,9 +62,9 @@ class OpenAIProvider(HttpProvider):
         super().__init__(endpoint, self._vendor.credentials(endpoint.key), wall, monotonic)
         self._url = endpoint.url("chat/completions")
 
-    def account(self, model: str) -> tuple[str, ...]:
+    def limits_key(self, model: str) -> tuple[str, ...]:
         """As OpenAI and OpenRouter count: a dated model under its family's limit, all free models as one."""
-        host, key, _ = account_of(self._endpoint, model)
+        host, key, _ = limits_key_of(self._endpoint, model)
         if host == "api.openai.com":
             return host, key, _DATED.sub("", model)
         if host == "openrouter.ai" and model.endswith(":free"):

@@ -23,7 +23,7 @@ class ReplayProvider:
         self.on_limits: Callable[[Limits, float], None] | None = None
         self._texts = texts
 
-    def account(self, model: str) -> tuple[str, ...]:
+    def limits_key(self, model: str) -> tuple[str, ...]:
         """Nobody's account: a judge's records are shared with nobody."""
         return (REPLAY, "", model)
 

@@ -18,11 +18,11 @@ from venire.orchestrator.lanes.routes import Route
 from venire.orchestrator.lanes.windows import Load
 from venire.orchestrator.recording.ending import RouteCalls
 
-__all__ = ["Call", "Result", "Step", "Tally", "digest"]
+__all__ = ["Call", "CallCounters", "Result", "Step", "digest"]
 
 
 @dataclass(slots=True)
-class Tally:
+class CallCounters:
     """Counters of a running campaign."""
 
     calls: int = 0

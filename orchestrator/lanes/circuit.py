@@ -12,8 +12,8 @@ __all__ = ["FAILURES", "Circuit"]
 FAILURES = 4
 """Failures without an answer between them that open a circuit."""
 
-_FIRST = 1.0
-_LONGEST = 60.0
+_FIRST_WAIT = 1.0
+_MAX_WAIT = 60.0
 
 
 class Circuit:
@@ -30,7 +30,7 @@ class Circuit:
         """Calls that failed since one was answered."""
         self.opened_at: float | None = None
         """Seconds of the clock; None while the circuit is closed."""
-        self._wait = _FIRST
+        self._wait = _FIRST_WAIT
         self._probe_at = -math.inf
         self._probe = 0
         """The one on its way; 0: none is."""
@@ -62,7 +62,7 @@ class Circuit:
             return False
         self.opened_at = None
         self._probe = 0
-        self._wait = _FIRST
+        self._wait = _FIRST_WAIT
         return True
 
     def failed(self, *, probe: int) -> float | None:
@@ -76,7 +76,7 @@ class Circuit:
             self.opened_at = self._clock.monotonic()
         else:
             self._probe = 0
-            self._wait = min(_LONGEST, 2 * self._wait)
+            self._wait = min(_MAX_WAIT, 2 * self._wait)
         wait = self._wait * random.uniform(0.75, 1.0)
         self._probe_at = self._clock.monotonic() + wait
         return wait

@@ -13,21 +13,21 @@ from venire.arena.clock import Clock
 from venire.orchestrator.lanes.congestion import Congestion, CongestionControl
 from venire.orchestrator.lanes.windows import MISCOUNT, Load, Pace, RequestWindow, Slice, TokenWindow
 
-__all__ = ["Gate", "Turn"]
+__all__ = ["Gate", "Permit"]
 
 _MINUTE = 60.0
 _DAY = 86_400.0
 _MARGIN = 1.1
 """Input is estimated at the densest body seen so far, and a tenth more."""
-_NAP = 0.02
+_MIN_SLEEP = 0.02
 """Seconds that the gate sleeps at least: calls that may pass within them pass together."""
-_HAIR = 1e-7
+_TIMER_SLACK = 1e-7
 """Timers may come early by the rounding of a sum."""
 
 
 @dataclass(slots=True)
-class Turn:
-    """What one call holds of its gate, from `take` to `done` or `release`."""
+class Permit:
+    """Leave for one call to be sent, held from `take` to `done` or `release`."""
 
     load: Load
     sent_at: float
@@ -80,7 +80,7 @@ class Gate:
         self._day: RequestWindow | None = None
         self._pace = Pace(self._began)
         self._tokens = TokenWindow(_MINUTE + skew, self._began)
-        self._queue: OrderedDict[asyncio.Future[Turn], tuple[Load, float]] = OrderedDict()
+        self._queue: OrderedDict[asyncio.Future[Permit], tuple[Load, float]] = OrderedDict()
         self._sleeper: asyncio.Task[None] | None = None
         self._wakes_at = math.inf
         self._apply(self._began)
@@ -128,19 +128,19 @@ class Gate:
         rate = self._densest * _MARGIN if self._densest else 1.0
         return Load(body_bytes, math.ceil(body_bytes * rate), max_tokens)
 
-    def take_now(self, load: Load) -> Turn | None:
-        """A turn without waiting, or None when the call would have to wait."""
+    def take_now(self, load: Load) -> Permit | None:
+        """A permit without waiting, or None when the call would have to wait."""
         if self._queue:
             return None
         now = self._clock.monotonic()
         return None if self._opens(now, load) > now else self._grant(now, load)
 
-    async def take(self, load: Load) -> Turn:
-        """Wait for the turn of one call. Cancelled: nothing was taken."""
-        turn = self.take_now(load)
-        if turn is not None:
-            return turn
-        future: asyncio.Future[Turn] = asyncio.get_running_loop().create_future()
+    async def take(self, load: Load) -> Permit:
+        """Wait for the permit of one call. Cancelled: nothing was taken."""
+        permit = self.take_now(load)
+        if permit is not None:
+            return permit
+        future: asyncio.Future[Permit] = asyncio.get_running_loop().create_future()
         self._queue[future] = (load, self._clock.monotonic())
         if len(self._queue) == 1:
             self._serve()
@@ -155,7 +155,7 @@ class Gate:
 
     def done(
         self,
-        turn: Turn,
+        permit: Permit,
         input_tokens: int | None,
         output_tokens: int | None,
         *,
@@ -169,39 +169,39 @@ class Gate:
         provider refused it for its rate; anything else shows that it lets calls pass. `retry_after` are the seconds
         that it asked for then: they hold other calls only while none passes.
         """
-        if turn.ended:
-            raise RuntimeError("this turn was given back already")
-        turn.ended = True
-        load, now = turn.load, self._clock.monotonic()
+        if permit.ended:
+            raise RuntimeError("this permit was given back already")
+        permit.ended = True
+        load, now = permit.load, self._clock.monotonic()
         if input_tokens is not None or output_tokens is not None:
             if input_tokens is None:
                 input_tokens = load.input_tokens
             elif input_tokens > self._densest * load.body_bytes and load.body_bytes:
                 self._densest = min(MISCOUNT, input_tokens / load.body_bytes)
             self._tokens.settle(
-                turn.slice, load, input_tokens, load.output_tokens if output_tokens is None else output_tokens
+                permit.slice, load, input_tokens, load.output_tokens if output_tokens is None else output_tokens
             )
-        took = now - turn.sent_at
+        took = now - permit.sent_at
         if rate_limited:
-            self.congestion.refused(now, turn.number, took, self.in_flight, retry_after)
+            self.congestion.refused(now, permit.number, took, self.in_flight, retry_after)
         else:
-            self.congestion.ended(now, turn.number, took if replied else None)
+            self.congestion.ended(now, permit.number, took if replied else None)
         self.in_flight -= 1
         if self._queue:
             self._serve()
 
-    def release(self, turn: Turn) -> None:
+    def release(self, permit: Permit) -> None:
         """A call was not sent: everything is given back."""
-        if turn.ended:
-            raise RuntimeError("this turn was given back already")
-        turn.ended = True
-        self.congestion.unsent(turn.number)
+        if permit.ended:
+            raise RuntimeError("this permit was given back already")
+        permit.ended = True
+        self.congestion.unsent(permit.number)
         self.in_flight -= 1
-        self._minute.forget(turn.sent_at)
+        self._minute.forget(permit.sent_at)
         if self._day is not None:
-            self._day.forget(turn.sent_at)
+            self._day.forget(permit.sent_at)
         self._pace.due -= self._pace.interval
-        self._tokens.forget(turn.slice, turn.load)
+        self._tokens.forget(permit.slice, permit.load)
         if self._queue:
             self._serve()
 
@@ -252,14 +252,14 @@ class Gate:
         at = max(at, self._pace.due, self._minute.opens(now), self._tokens.opens(now, load))
         return at if self._day is None else max(at, self._day.opens(now))
 
-    def _grant(self, now: float, load: Load) -> Turn:
+    def _grant(self, now: float, load: Load) -> Permit:
         self.in_flight += 1
         self._minute.log(now)  # with no limit as well: one may be learnt
         if self._limited:
             self._pace.push(now, 1)
             if self._day is not None:
                 self._day.log(now)
-        return Turn(load, now, self._tokens.add(now, load), self.congestion.sent(now))
+        return Permit(load, now, self._tokens.add(now, load), self.congestion.sent(now))
 
     def _sent_lately(self, now: float) -> int:
         return self._minute.calls(now)
@@ -274,22 +274,22 @@ class Gate:
                 if opens > now:
                     self._wake(opens, now)
                     return
-                turn = self._grant(now, load)
-                turn.waited = now - since
-                if turn.waited > 1e-3:
+                permit = self._grant(now, load)
+                permit.waited = now - since
+                if permit.waited > 1e-3:
                     self.waits += 1
-                    self.waited += turn.waited
-                future.set_result(turn)
+                    self.waited += permit.waited
+                future.set_result(permit)
             del self._queue[future]
         self._rest()
 
     def _wake(self, at: float, now: float) -> None:
         """See to it that the queue is served at a time, at the latest; one sleeps for all."""
-        at = max(at, now + _NAP)
-        if at < math.inf and (at < self._wakes_at - _NAP or self._sleeper is None or self._sleeper.done()):
+        at = max(at, now + _MIN_SLEEP)
+        if at < math.inf and (at < self._wakes_at - _MIN_SLEEP or self._sleeper is None or self._sleeper.done()):
             self._rest()
             self._wakes_at = at
-            self._sleeper = asyncio.get_running_loop().create_task(self._sleep(at - now + _HAIR))
+            self._sleeper = asyncio.get_running_loop().create_task(self._sleep(at - now + _TIMER_SLACK))
 
     async def _sleep(self, seconds: float) -> None:
         await self._clock.sleep(seconds)

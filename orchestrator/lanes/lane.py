@@ -1,4 +1,4 @@
-"""A live lane: sends calls one by one on its routes, pays for them, and keeps every attempt."""
+"""A lane: sends calls one by one on its routes, pays for them, and keeps every attempt."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from venire.arena.errors import BudgetReachedError, CallError, Fault, StoreError
 from venire.arena.records import Reply, Request
 from venire.judges.providers.token_counting import worst_case
 from venire.orchestrator.costs.budget import BudgetView, Reservation
-from venire.orchestrator.lanes.calls import Call, Result, Step, Tally, digest
-from venire.orchestrator.lanes.lane_events import Telling
+from venire.orchestrator.lanes.calls import Call, CallCounters, Result, Step, digest
+from venire.orchestrator.lanes.lane_events import LaneEvents
 from venire.orchestrator.lanes.refusals import Doubt, Refusal, is_key_refused
-from venire.orchestrator.lanes.retry import persist
-from venire.orchestrator.lanes.routes import Route, Routes, Way
+from venire.orchestrator.lanes.retry import retry_call
+from venire.orchestrator.lanes.routes import Route, RouteLease, Routes
 from venire.orchestrator.recording.recorder import AttemptRecord, Recorder
 
 __all__ = ["CLOSING_FAULTS", "Lane", "LaneClosedError", "StoppedError"]
@@ -55,9 +55,9 @@ class Lane:
         *,
         recorder: Recorder,
         clock: Clock,
-        tally: Tally,
+        counters: CallCounters,
         stopping: asyncio.Event,
-        telling: Telling,
+        lane_events: LaneEvents,
         strict: bool = False,
         others_at_work: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -68,22 +68,22 @@ class Lane:
         """Who asks through this lane, those included whose call waits to be repeated."""
         self._returns: dict[asyncio.Task[Any] | None, float] = {}
         """When the calls that wait between two attempts are repeated: they hold no place meanwhile."""
-        self.hire: Callable[[], None] = lambda: None
+        self.on_waiting: Callable[[], None] = lambda: None
         """Called when a call begins to wait: another worker may take its place."""
         self._recorder = recorder
         self._clock = clock
-        self._tally = tally
+        self._counters = counters
         self._stopping = stopping
         self._strict = strict
-        self._telling = telling
+        self._lane_events = lane_events
         self._others_at_work = others_at_work
         self._price: TokenPrice | None = None
         self._rates: tuple[TokenPrice, ...] = ()
         """What calls at the last price may be charged at."""
-        self._dearest = 0
-        """What the provider charged for a call at most, where that was more than the price allows."""
-        self._heaviest = 0
-        """Tokens that the provider counted for a call at most, where those were more than were reserved."""
+        self._max_observed_cost = 0
+        """The highest cost that the provider charged for a call, where that was above what the price allows; else 0."""
+        self._max_observed_tokens = 0
+        """The most tokens that the provider counted for a call, where those were more than were reserved; else 0."""
         for route in routes:
             route.provider.on_limits = partial(self._learn, route)
 
@@ -110,10 +110,11 @@ class Lane:
         few = self.waiting <= max(_MIN_WAITING, _WAITING_PER_PLACE * self.settings.workers)
         return few and len(self.workers) - self.waiting < self.settings.workers
 
-    def spares(self, worker: asyncio.Task[None] | None) -> bool:
-        """Whether more ask than may, since calls that waited have come back: then this worker counts no longer.
+    def retire_surplus(self, worker: asyncio.Task[None] | None) -> bool:
+        """Whether this worker is surplus, since calls that waited between attempts have come back; it has to end then.
 
-        At once, not when its task has ended: of several that look in one turn of the loop only the surplus may leave.
+        It is no longer counted from here on, not from when its task has ended: of several workers that look in one turn
+        of the event loop only the surplus may leave.
         """
         if worker is None or len(self.workers) - self.waiting <= self.settings.workers:
             return False
@@ -129,12 +130,12 @@ class Lane:
             for route in self.routes.all:
                 if route.closed is None:
                     if route.gate.slowed:
-                        self._tally.of(route.name).slowed += seconds
+                        self._counters.of(route.name).slowed += seconds
                     others = bool(self.routes.beside((route,)))
-                    self._telling.waiting(route, self._clock.monotonic(), others=others)
-                    self._telling.slowed(route)
+                    self._lane_events.waiting(route, self._clock.monotonic(), others=others)
+                    self._lane_events.slowed(route)
             if len(self._returns) == len(self.workers):
-                self._telling.all_wait(len(self._returns), min(self._returns.values()) - self._clock.monotonic())
+                self._lane_events.all_wait(len(self._returns), min(self._returns.values()) - self._clock.monotonic())
 
     @property
     def slowed(self) -> list[str]:
@@ -142,10 +143,10 @@ class Lane:
         there = [route for route in self.routes.all if route.closed is None] if self.at_work else []
         return [f"{route.name}: {slowed}" for route in there if (slowed := route.gate.slowed)]
 
-    def send_home(self) -> None:
-        """Cancel the workers that wait for a turn or between attempts; the others finish their call."""
+    def cancel_idle_workers(self) -> None:
+        """Cancel the workers without a call in flight, waiting for a permit or between attempts; others finish."""
         for worker in self.workers:
-            if worker not in self._tally.sending and worker is not asyncio.current_task():
+            if worker not in self._counters.sending and worker is not asyncio.current_task():
                 worker.cancel()
 
     async def ask(self, step: Step, request: Request, price: TokenPrice, budget: BudgetView) -> Reply:
@@ -163,7 +164,7 @@ class Lane:
                 except TransientError as failed:
                     self._check_open()
                     patient_until = self._clock.monotonic() + self.settings.patience
-                    return await persist(
+                    return await retry_call(
                         failed,
                         partial(self._attempt_while_open, call),
                         attempts=self.settings.max_attempts,
@@ -171,20 +172,20 @@ class Lane:
                         clock=self._clock,
                         sleep=self._wait_aside,
                         asked=partial(self._asked_wait, call),
-                        spared=partial(self._is_spared, call, patient_until),
+                        uncounted=partial(self._is_uncounted_failure, call, patient_until),
                     )
             except CallError as error:
                 await self._refuse(call, error)  # raises, unless there is another way
 
-    def _is_spared(self, call: Call, patient_until: float) -> bool:
-        """Whether a failure is the route's and not the step's: an outage should not use up what is asked meanwhile."""
+    def _is_uncounted_failure(self, call: Call, patient_until: float) -> bool:
+        """Whether a failure is the route's and not the step's: an outage should use up no probe's attempts."""
         return call.probed and self._clock.monotonic() < patient_until
 
     async def _wait_aside(self, seconds: float) -> None:
         """Wait between two attempts, while somebody else takes the place."""
         worker = asyncio.current_task()
         self._returns[worker] = self._clock.monotonic() + seconds
-        self.hire()
+        self.on_waiting()
         try:
             await self._clock.sleep(seconds)
         finally:
@@ -203,7 +204,9 @@ class Lane:
         body = route.provider.encode(route.settings.model, request)
         tokens = worst_case(body)
         worst = max([one.cost(tokens, request.max_tokens) for one in self._prices(price)])
-        reservation = Reservation(max(worst, self._dearest), max(tokens + request.max_tokens, self._heaviest))
+        reservation = Reservation(
+            max(worst, self._max_observed_cost), max(tokens + request.max_tokens, self._max_observed_tokens)
+        )
         return Call(step, request, price, budget, body, digest(body), route.wire, reservation, route)
 
     def _prices(self, price: TokenPrice) -> tuple[TokenPrice, ...]:
@@ -253,8 +256,8 @@ class Lane:
         why = f"{error} ({running:,} refusals running)" if running > 1 else f"{error}{advice}"
         route.closed = why
         others = any(one.closed is None for one in self.routes.all)
-        self._telling.quarantined(route, error, others=others)
-        self.routes.stir()
+        self._lane_events.quarantined(route, error, others=others)
+        self.routes.notify_waiters()
         if not others:
             several = len(self.routes.all) > 1
             self._close(f"the last of its routes, {route.name}: {why}" if several else why)
@@ -289,8 +292,8 @@ class Lane:
     def _close(self, why: str) -> None:
         if self.closed is None:
             self.closed = why
-            self._telling.closed(why)
-            self.send_home()
+            self._lane_events.closed(why)
+            self.cancel_idle_workers()
 
     def _give_up_if_too_long(self) -> None:
         self._check_open()
@@ -316,48 +319,48 @@ class Lane:
 
     async def _attempt(self, call: Call) -> Reply:
         """Send one call and put on record what came of it; in strict campaigns wait for the disk before and after."""
-        way = await self._way(call)
-        route, step, tally = way.route, call.step, self._tally
+        lease = await self._lease(call)
+        route, step, counters = lease.route, call.step, self._counters
         try:
             call.write_for(route)
             slot = await self._recorder.announce(
                 step.trial, step.number, step.attempts + 1, route.number, call.reservation
             )
         except StoreError as error:  # the run has heard of it, and lets what is in flight come in
-            self._not_sent(call, way)
+            self._not_sent(call, lease)
             raise StoppedError from error
         except asyncio.CancelledError:  # given up while it waited for the disk
-            self._not_sent(call, way)
+            self._not_sent(call, lease)
             raise
         step.attempts += 1
         step.tries += 1
-        tally.calls += 1
-        tally.retries += step.tries > 1
+        counters.calls += 1
+        counters.retries += step.tries > 1
         result = Result(self._clock.wall())
-        if self._telling.events.active:
-            self._telling.sent(call.step, way, call.reservation)
+        if self._lane_events.events.active:
+            self._lane_events.sent(call.step, lease, call.reservation)
         start = self._clock.monotonic()
         worker = asyncio.current_task()
-        tally.sending.add(worker)
+        counters.sending.add(worker)
         try:
             reply = result.reply = await route.provider.send(call.body, f"{step.key.hex()}-{step.number}")
         except CallError as error:
             result.error = error
             raise
         finally:  # also when cancelled: then the call is on record as unanswered, at its reserved price
-            tally.sending.discard(worker)
+            counters.sending.discard(worker)
             result.latency = self._clock.monotonic() - start
-            self._leave(way, result)
-            self._settle(call, way, result, slot)
-        tally.answered += 1
+            self._leave(lease, result)
+            self._settle(call, lease, result, slot)
+        counters.answered += 1
         route.refused = 0
         route.refusals.answered(start)
         if self._strict:
             await self._recorder.safe()
         return reply
 
-    async def _way(self, call: Call) -> Way:
-        """Wait for room on the disk, for the money and for a turn on one of the routes."""
+    async def _lease(self, call: Call) -> RouteLease:
+        """Wait for room on the disk, for the money and for a permit of one of the routes."""
         if self._recorder.full:
             await self._recorder.room()
         self._check_open()
@@ -368,94 +371,94 @@ class Lane:
         try:
             prefix, avoided = call.step.prefix, call.avoided(self._clock) if call.step.tries else None
             if call.refused_by:
-                way = await self.routes.take_beside(call.refused_by, prefix, call.load)
+                lease = await self.routes.take_beside(call.refused_by, prefix, call.load)
             else:
                 now = self.routes.take_now(prefix, call.load) if avoided is None else None
-                way = now or await self.routes.take(prefix, call.load, fresh=not call.step.tries, avoided=avoided)
+                lease = now or await self.routes.take(prefix, call.load, fresh=not call.step.tries, avoided=avoided)
         except (asyncio.CancelledError, StoppedError, LaneClosedError):  # what is not sent stays reserved nowhere
             call.budget.release(call.reservation)
             raise
-        call.route, call.probed = way.route, bool(way.probe)
+        call.route, call.probed = lease.route, bool(lease.probe)
         try:
             self._check_open()
         except (StoppedError, LaneClosedError):
-            self._not_sent(call, way)
+            self._not_sent(call, lease)
             raise
-        if way.probe:
-            self._telling.probed(way.route)
-        return way
+        if lease.probe:
+            self._lane_events.probed(lease.route)
+        return lease
 
-    def _not_sent(self, call: Call, way: Way) -> None:
-        way.route.gate.release(way.turn)
-        self._given_up(way)
+    def _not_sent(self, call: Call, lease: RouteLease) -> None:
+        lease.route.gate.release(lease.permit)
+        self._given_up(lease)
         call.budget.release(call.reservation)
 
-    def _leave(self, way: Way, result: Result) -> None:
-        """Give the turn back, and let gate and circuit know how it went."""
-        route, reply, error = way.route, result.reply, result.error
+    def _leave(self, lease: RouteLease, result: Result) -> None:
+        """Give the permit back, and let gate and circuit know how it went."""
+        route, reply, error = lease.route, result.reply, result.error
         if reply is not None:
             counted = (None, None) if reply.estimated else (reply.input_tokens, reply.output_tokens)
-            route.gate.done(way.turn, *counted)
+            route.gate.done(lease.permit, *counted)
         elif error is None or error.may_be_billed:
-            route.gate.done(way.turn, None, None, replied=False)
+            route.gate.done(lease.permit, None, None, replied=False)
         else:
             limited = error.fault is Fault.RATE_LIMITED
             asked = error.retry_after if limited else None
-            route.gate.done(way.turn, 0, 0, replied=False, rate_limited=limited, retry_after=asked)
+            route.gate.done(lease.permit, 0, 0, replied=False, rate_limited=limited, retry_after=asked)
             if limited and (seconds := route.gate.held_for) > 0:
-                self._telling.held(route, seconds, route.gate.held_why)
-                self.routes.held(route)
+                self._lane_events.held(route, seconds, route.gate.held_why)
+                self.routes.reroute_if_held(route)
         if error is not None and error.fault is Fault.TRANSIENT:
-            wait = route.circuit.failed(probe=way.probe)
+            wait = route.circuit.failed(probe=lease.probe)
             if wait is not None:
-                self._telling.opened(route, wait, str(error), others=not self.routes.is_down)
-                self.routes.stir()
+                self._lane_events.opened(route, wait, str(error), others=not self.routes.is_down)
+                self.routes.notify_waiters()
         elif error is None and reply is None:
-            self._given_up(way)
+            self._given_up(lease)
         elif route.circuit.answered():
-            self._telling.recovered(route)
-            self.routes.stir()
+            self._lane_events.recovered(route)
+            self.routes.notify_waiters()
 
-    def _given_up(self, way: Way) -> None:
+    def _given_up(self, lease: RouteLease) -> None:
         """Nothing is known of a call; after a probe somebody else may try."""
-        way.route.circuit.left(probe=way.probe)
-        if way.probe:
-            self.routes.stir()
+        lease.route.circuit.left(probe=lease.probe)
+        if lease.probe:
+            self.routes.notify_waiters()
 
     def _learn(self, route: Route, limits: Limits, hold: float) -> None:
         """What the headers of an answer say."""
         route.gate.learn(limits)
         if hold > 0:
             route.gate.pause(hold)
-            self.routes.held(route)
-            self._telling.held(route, hold, route.gate.held_why)
+            self.routes.reroute_if_held(route)
+            self._lane_events.held(route, hold, route.gate.held_why)
         if limits != Limits():
-            self._telling.learnt(route, limits)
+            self._lane_events.learnt(route, limits)
 
-    def _settle(self, call: Call, way: Way, result: Result, slot: int) -> None:
+    def _settle(self, call: Call, lease: RouteLease, result: Result, slot: int) -> None:
         """Pay for a call and hand it to the recorder."""
-        cost, tokens = result.paid(way.route.settings.price or call.price)
+        cost, tokens = result.paid(lease.route.settings.price or call.price)
         call.budget.settle(call.reservation, cost, tokens)
         if tokens is not None and tokens > call.reservation.tokens:
-            self._heaviest = max(self._heaviest, tokens)
-        if cost is not None and cost > max(call.reservation.money, self._dearest):
-            if not self._dearest:
-                self._telling.surcharged(way.route, cost, call.reservation.money)
-            self._dearest = cost
+            self._max_observed_tokens = max(self._max_observed_tokens, tokens)
+        if cost is not None and cost > max(call.reservation.money, self._max_observed_cost):
+            if not self._max_observed_cost:
+                self._lane_events.surcharged(lease.route, cost, call.reservation.money)
+            self._max_observed_cost = cost
         counted = call.reservation.money if cost is None else cost
         call.step.cost += counted
-        self._tally.end(way.route.name, result.fault, way.turn.waited, counted)
-        if self._telling.events.active:
-            self._telling.ended(call.step, way, result, cost)
+        self._counters.end(lease.route.name, result.fault, lease.permit.waited, counted)
+        if self._lane_events.events.active:
+            self._lane_events.ended(call.step, lease, result, cost)
         self._recorder.attempt(
             AttemptRecord(
                 trial=call.step.trial,
                 step=call.step.number,
                 number=call.step.attempts,
-                lane=way.route.number,
+                lane=lease.route.number,
                 sent_at=result.sent_at,
                 latency=result.latency,
-                waited=way.turn.waited,
+                waited=lease.permit.waited,
                 reserved=call.reservation.money,
                 reserved_tokens=call.reservation.tokens,
                 cost=cost,
@@ -464,7 +467,7 @@ class Lane:
                 http_status=result.status,
                 message=str(result.error) if result.error is not None else None,
                 reply=result.reply,
-                structured=way.route.structured if call.request.schema is not None else None,
+                structured=lease.route.structured if call.request.schema is not None else None,
                 cut=call.request.cut,
             ),
             slot,

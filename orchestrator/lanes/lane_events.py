@@ -1,4 +1,4 @@
-"""What a lane tells of itself: sentences for the person at the terminal, events for whoever watches."""
+"""Events of a lane: for the listeners of a run, and as sentences for the person at the terminal."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from venire.arena.errors import CallError, Fault
 from venire.orchestrator.costs.budget import Reservation
 from venire.orchestrator.lanes.calls import Result, Step
 from venire.orchestrator.lanes.congestion import Congestion
-from venire.orchestrator.lanes.routes import Route, Way
+from venire.orchestrator.lanes.routes import Route, RouteLease
 from venire.orchestrator.recording.events import Events
 
-__all__ = ["Telling"]
+__all__ = ["LaneEvents"]
 
 _LONG_PAUSE = 30.0
 """Seconds of a wait that a person at the terminal should hear of."""
 
 
-class Telling:
-    """Tells what happens to the routes of one lane."""
+class LaneEvents:
+    """Emits what happens to the routes of one lane, each as an event, a warning or both."""
 
     def __init__(self, lane: str, events: Events, warn: Callable[[str], None]) -> None:
         self.lane = lane
@@ -33,17 +33,17 @@ class Telling:
         self._slowed: set[str] = set()
         self._all_wait = False
 
-    def sent(self, step: Step, way: Way, reservation: Reservation) -> None:
+    def sent(self, step: Step, lease: RouteLease, reservation: Reservation) -> None:
         """A call leaves."""
-        self.events.emit("call.sent", **self._of(step, way), reserved_nano=reservation.money)
+        self.events.emit("call.sent", **self._of(step, lease), reserved_nano=reservation.money)
 
-    def ended(self, step: Step, way: Way, result: Result, cost: int | None) -> None:
+    def ended(self, step: Step, lease: RouteLease, result: Result, cost: int | None) -> None:
         """A call was answered, failed or was given up."""
         reply = result.reply
         counted = reply is not None and not reply.estimated
         self.events.emit(
             "call.ended",
-            **self._of(step, way),
+            **self._of(step, lease),
             fault=result.fault.name.lower(),
             status=result.status,
             latency_s=result.latency,
@@ -53,16 +53,16 @@ class Telling:
             cost_nano=cost,
         )
 
-    def _of(self, step: Step, way: Way) -> dict[str, object]:
+    def _of(self, step: Step, lease: RouteLease) -> dict[str, object]:
         return {
             "lane": self.lane,
-            "route": way.route.name,
+            "route": lease.route.name,
             "judge": step.judge,
             "trial": step.trial,
             "key": step.key.hex(),
             "step": step.number,
             "attempt": step.attempts,
-            "wait_s": way.turn.waited,
+            "wait_s": lease.permit.waited,
         }
 
     def held(self, route: Route, seconds: float, why: str) -> None:

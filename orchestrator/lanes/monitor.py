@@ -22,12 +22,12 @@ _MEMORY = 500
 """Calls over which the background share is averaged."""
 _PRIOR = 64
 """Calls without a refusal that the background share begins with."""
-_SHORTEST = 32
+_MIN_SPAN = 32
 """Calls that a share is taken of at least, so that a short cluster is not taken for all calls."""
 _RUN = 8
 """Refusals in a row that mean that nothing passes."""
 _DENSE, _LOOKED_AT = 0.6, 64
-_KEPT = 4096
+_MAX_KEPT = 4096
 
 
 class _Place(NamedTuple):
@@ -59,7 +59,7 @@ class RateLimitMonitor:
         self._sum = 0.0
         self._ended = self._count = 0
         self._begin = self._mark = self._zero = self._last = _Place(0, 0, 0)
-        self._numbers: deque[int] = deque(maxlen=_KEPT)
+        self._numbers: deque[int] = deque(maxlen=_MAX_KEPT)
 
     @property
     def allowance(self) -> float:
@@ -122,7 +122,7 @@ class RateLimitMonitor:
     def excess(self) -> float:
         """The share refused since the sum was last zero, the refusal that raised it left out."""
         refused = self.climb - 2
-        return min(1.0, max(0, refused) / max(_SHORTEST, self._between(self._zero, self._last)))
+        return min(1.0, max(0, refused) / max(_MIN_SPAN, self._between(self._zero, self._last)))
 
     def measured(self, number: int) -> tuple[int, int]:
         """Refused and all calls since the mark, when call `number` has just ended."""

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from venire.arena.errors import CallError, InputError, KeyRefusedError
 from venire.judges.providers.base import Provider
 
-__all__ = ["SEVERAL", "Doubt", "Refusal", "Refusals", "is_key_refused"]
+__all__ = ["REFUSALS_IN_A_ROW", "Doubt", "Refusal", "Refusals", "is_key_refused"]
 
-SEVERAL = 8
+REFUSALS_IN_A_ROW = 8
 """Refusals running, without an answer between them, that are the key's: of so many instructions, or so many trials."""
 
 _ASK_EVERY = 60.0
@@ -91,7 +91,7 @@ class Refusals:
         if one.evidence is not None:
             self._evidence.add(one.evidence)
         if self.accepted:
-            return len(self._evidence) >= SEVERAL
+            return len(self._evidence) >= REFUSALS_IN_A_ROW
         return one.error.by_status != 403 or len(self._evidence) > 1
 
     def answered(self, sent: float) -> None:

@@ -1,4 +1,4 @@
-"""The one retry layer: tenacity's policies, entered only after a first failure, on the transient error alone."""
+"""Retries with exponential backoff and full jitter: the one retry layer, on transient errors alone (tenacity)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wai
 from venire.arena.clock import Clock
 from venire.arena.errors import Fault, TransientError
 
-__all__ = ["persist"]
+__all__ = ["retry_call"]
 
 T = TypeVar("T")
 
-_LONGEST = 60.0
-_jitter = wait_random_exponential(multiplier=0.5, max=_LONGEST)
+_MAX_WAIT = 60.0
+_jitter = wait_random_exponential(multiplier=0.5, max=_MAX_WAIT)
 
 
 class _Wait:
@@ -30,25 +30,25 @@ class _Wait:
 
 
 class _Stop:
-    """Whether a step has been tried long enough: so many failures, or so many seconds since the first of them.
+    """When a step is given up: after so many failures, or so many seconds since the first of them.
 
-    A refusal for the rate is no failure of the step: it waits, however long that takes. Neither is one that is
-    `spared`.
+    A rate-limit response is no failure of the step: it waits, however long that takes. Neither is a failure that
+    `uncounted` says true of.
     """
 
-    def __init__(self, attempts: int, elapsed: float, clock: Clock, spared: Callable[[], bool]) -> None:
-        self._attempts, self._clock, self._spared = attempts, clock, spared
+    def __init__(self, attempts: int, elapsed: float, clock: Clock, uncounted: Callable[[], bool]) -> None:
+        self._attempts, self._clock, self._uncounted = attempts, clock, uncounted
         self._deadline = clock.monotonic() + elapsed
         self._failures = 0
 
     def __call__(self, state: RetryCallState) -> bool:
         error = state.outcome.exception() if state.outcome is not None else None
         limited = isinstance(error, TransientError) and error.fault is Fault.RATE_LIMITED
-        self._failures += not limited and not self._spared()
+        self._failures += not limited and not self._uncounted()
         return self._failures >= self._attempts or self._clock.monotonic() + state.upcoming_sleep > self._deadline
 
 
-async def persist(
+async def retry_call(
     failed: TransientError,
     send: Callable[[], Awaitable[T]],
     *,
@@ -57,12 +57,12 @@ async def persist(
     clock: Clock,
     sleep: Callable[[float], Awaitable[None]] | None = None,
     asked: Callable[[TransientError], float] = lambda error: error.retry_after or 0.0,
-    spared: Callable[[], bool] = lambda: False,
+    uncounted: Callable[[], bool] = lambda: False,
 ) -> T:
     """Go on after a first failure: call `send` until it answers; raises what the last attempt raised.
 
-    At most `attempts` attempts may fail, the first one counted, refusals for the rate and those of which `spared`
-    says so when they have just failed not; none begins later than `elapsed` seconds after now, not counting what
+    At most `attempts` attempts may fail, the first one counted; rate-limit responses are not counted, nor are failures
+    of which `uncounted` says so just after them. None begins later than `elapsed` seconds after now, not counting what
     `send` waits for a turn. Waits are full jitter, or what the provider asked for where that is longer: `asked`
     says what of that holds for this call, and `sleep` waits (on `clock` unless given). Errors other than
     TransientError, cancellation among them, pass through at once.
@@ -78,7 +78,7 @@ async def persist(
 
     retrying = AsyncRetrying(
         retry=retry_if_exception_type(TransientError),
-        stop=_Stop(attempts, elapsed, clock, spared),
+        stop=_Stop(attempts, elapsed, clock, uncounted),
         wait=_Wait(asked),
         sleep=sleep or clock.sleep,
         reraise=True,

@@ -18,17 +18,26 @@ from venire.arena.campaigns import CampaignSettings, Identity, LaneSettings, Lim
 from venire.arena.clock import Clock
 from venire.judges.providers.base import Provider
 from venire.orchestrator.lanes.circuit import Circuit
-from venire.orchestrator.lanes.gate import Gate, Turn
+from venire.orchestrator.lanes.gate import Gate, Permit
 from venire.orchestrator.lanes.refusals import Refusals
 from venire.orchestrator.lanes.windows import Load
 from venire.storage.plans import plans
 from venire.storage.store.store import Store
 
-__all__ = ["Route", "Routes", "Way", "accepted_routes", "lane_name", "open_gates", "register_routes", "route_name"]
+__all__ = [
+    "Route",
+    "RouteLease",
+    "Routes",
+    "accepted_routes",
+    "lane_name",
+    "open_gates",
+    "register_routes",
+    "route_name",
+]
 
 _LONG_HOLD = 5.0
 """Seconds of a hold for which calls go another way, where there is one."""
-_NAP = 1.0
+_MIN_SLEEP = 1.0
 """Seconds between two looks for a better way, at least."""
 _PREFIXES = 4096
 """Prefixes whose first route is remembered."""
@@ -80,7 +89,7 @@ class Route:
         return self.provider.is_structured(self.settings.model)
 
     def opens_in(self) -> float:
-        """Seconds until a call may try this way, not counting its turn at the gate; infinity where nobody can tell."""
+        """Seconds until a call may try this route, without its wait at the gate; infinity where nobody can tell."""
         return math.inf if self.closed is not None else self.circuit.opens_in()
 
 
@@ -89,11 +98,11 @@ def _sorted(routes: list[Route], prefix: int) -> list[Route]:
     return sorted(routes, key=lambda one: sha256(b"%d %d" % (prefix, one.number)).digest())
 
 
-class Way(NamedTuple):
-    """The route of one call, its turn at the gate, and its number as a probe, 0 for another call."""
+class RouteLease(NamedTuple):
+    """The route of one call, the permit of its gate, and the call's number as a probe, 0 for another call."""
 
     route: Route
-    turn: Turn
+    permit: Permit
     probe: int
 
 
@@ -136,26 +145,26 @@ class Routes:
         self._calm = bool(there) and not any(one.circuit.is_open for one in self._front)
         self._first.cache_clear()
 
-    def stir(self) -> None:
-        """Let those who wait choose anew: called whenever a way may have opened or closed."""
+    def notify_waiters(self) -> None:
+        """Let calls that wait choose a route anew: called whenever one may have opened or closed."""
         self._survey()
         self._changed.set()
         self._changed = asyncio.Event()  # whoever waits keeps the one that is set, so that nobody misses it
 
-    def held(self, route: Route) -> None:
-        """A route's gate may be held now: those that wait there go another way if that is long, once a hold."""
+    def reroute_if_held(self, route: Route) -> None:
+        """Send calls that wait at a route another way where its gate is held for long, once a hold."""
         now, seconds = self._clock.monotonic(), route.gate.held_for
         if seconds > _LONG_HOLD and now >= route.left_until:
             route.left_until = now + seconds
-            self.stir()
+            self.notify_waiters()
 
-    def take_now(self, prefix: int, load: Callable[[Route], Load]) -> Way | None:
-        """The first way of a prefix, where all routes work and there is a turn at its gate without waiting."""
+    def take_now(self, prefix: int, load: Callable[[Route], Load]) -> RouteLease | None:
+        """The first route of a prefix, where all routes work and its gate gives a permit without waiting."""
         if self._calm:
             first = self._only or self._first(prefix)
-            turn = first.gate.take_now(load(first))
-            if turn is not None:
-                return Way(first, turn, 0)
+            permit = first.gate.take_now(load(first))
+            if permit is not None:
+                return RouteLease(first, permit, 0)
         return None
 
     def has_other(self, route: Route, seconds: float) -> bool:
@@ -165,13 +174,13 @@ class Routes:
 
     async def take(
         self, prefix: int, load: Callable[[Route], Load], *, fresh: bool = True, avoided: Route | None = None
-    ) -> Way:
-        """A way for one call, waited for as long as it takes; `fresh`: it may probe though another route works.
+    ) -> RouteLease:
+        """A route and permit for one call, waited for as long as it takes; `fresh`: it may probe though another works.
 
         `avoided` is taken only where there is no other. Cancelled: nothing was taken.
         """
-        if avoided is None and (way := self.take_now(prefix, load)) is not None:
-            return way
+        if avoided is None and (lease := self.take_now(prefix, load)) is not None:
+            return lease
         while True:
             to_probe, usable = self._choice(avoided)
             if not to_probe and not usable:
@@ -179,35 +188,35 @@ class Routes:
                 continue
             usable = _sorted(usable, prefix)
             for route in (*to_probe, *usable) if fresh or not usable else usable:
-                turn = route.gate.take_now(load(route))
-                if turn is not None:
-                    return Way(route, turn, route.circuit.enter())
+                permit = route.gate.take_now(load(route))
+                if permit is not None:
+                    return RouteLease(route, permit, route.circuit.enter())
             route = (usable or to_probe)[0]
-            turn = await self._turn(route, load(route))
-            if turn is None:
+            permit = await self._permit(route, load(route))
+            if permit is None:
                 continue
             if route.opens_in() > 0:  # it closed while this call waited
-                route.gate.release(turn)
+                route.gate.release(permit)
                 continue
-            return Way(route, turn, route.circuit.enter())
+            return RouteLease(route, permit, route.circuit.enter())
 
     def beside(self, refused: Collection[Route]) -> list[Route]:
         """Routes that work and are not held for long, other than those that have refused a call."""
         there = [one for one in self.all if one.closed is None and not one.circuit.is_open and one not in refused]
         return [one for one in there if one.gate.held_for <= _LONG_HOLD]
 
-    async def take_beside(self, refused: Collection[Route], prefix: int, load: Callable[[Route], Load]) -> Way:
-        """A way for a call that some routes have refused: by another, as long as one works.
+    async def take_beside(self, refused: Collection[Route], prefix: int, load: Callable[[Route], Load]) -> RouteLease:
+        """A route and permit for a call that some routes have refused: by another, as long as one works.
 
         Cancelled: nothing was taken.
         """
         while usable := self.beside(refused):
             lowest = min(one.settings.rank for one in usable)
             route = _sorted([one for one in usable if one.settings.rank == lowest], prefix)[0]
-            turn = await route.gate.take(load(route))
+            permit = await route.gate.take(load(route))
             if route.opens_in() <= 0:
-                return Way(route, turn, route.circuit.enter())
-            route.gate.release(turn)
+                return RouteLease(route, permit, route.circuit.enter())
+            route.gate.release(permit)
         return await self.take(prefix, load, fresh=False)
 
     def _choice(self, avoided: Route | None = None) -> tuple[list[Route], list[Route]]:
@@ -222,23 +231,23 @@ class Routes:
         to_probe = [one for one in there if one.circuit.is_open and one.settings.rank <= lowest]
         return to_probe, [one for one in sound if one.settings.rank == lowest]
 
-    async def _turn(self, route: Route, load: Load) -> Turn | None:
-        """The turn at a gate; None where there are other ways and a better one may have opened before it came."""
+    async def _permit(self, route: Route, load: Load) -> Permit | None:
+        """The permit of a gate; None where there are other routes and a better one may have opened before it came."""
         if self._only is not None:
             return await route.gate.take(load)
-        turn = asyncio.ensure_future(route.gate.take(load))
+        permit = asyncio.ensure_future(route.gate.take(load))
         change = asyncio.ensure_future(self._changed.wait())
         try:
-            await asyncio.wait((turn, change), timeout=self._better_in(route), return_when=asyncio.FIRST_COMPLETED)
-            if turn.done():
-                return turn.result()
+            await asyncio.wait((permit, change), timeout=self._better_in(route), return_when=asyncio.FIRST_COMPLETED)
+            if permit.done():
+                return permit.result()
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled() and turn.exception() is None:
-                route.gate.release(turn.result())
+            if permit.done() and not permit.cancelled() and permit.exception() is None:
+                route.gate.release(permit.result())
             raise
         finally:
             change.cancel()
-            turn.cancel()
+            permit.cancel()
         return None
 
     def _better_in(self, route: Route) -> float | None:
@@ -246,10 +255,10 @@ class Routes:
         held = route.gate.held_for > _LONG_HOLD
         others = [one for one in self.all if one is not route and (held or one.settings.rank < route.settings.rank)]
         seconds = min((max(one.opens_in(), one.gate.held_for - _LONG_HOLD) for one in others), default=math.inf)
-        return None if seconds == math.inf else max(_NAP, seconds)
+        return None if seconds == math.inf else max(_MIN_SLEEP, seconds)
 
     async def _wait(self) -> None:
-        """Wait until a way opens, or until one may be probed."""
+        """Wait until a route opens, or until one may be probed."""
         async with self._line:
             while not any(self._choice()):
                 self._gave_up()
@@ -282,19 +291,19 @@ def open_gates(
     providers: Mapping[Identity, Provider],
     clock: Clock,
 ) -> Mapping[Identity, Gate]:
-    """The gate of every route that there is a provider for: one an account, whichever lanes its routes belong to.
+    """The gate of every route that there is a provider for: one for each limits key, whichever lanes its routes are of.
 
-    Lanes that share an account share the strictest of what they say of it. A day's limit counts what earlier runs sent.
+    Lanes that share a gate share the strictest limits that they set. A day's limit counts what earlier runs sent.
     """
     shared: dict[tuple[str, ...], list[tuple[LaneSettings, RouteSettings]]] = {}
     for lane, route in _ways(campaign):
         if route.identity in providers:
-            shared.setdefault(providers[route.identity].account(route.model), []).append((lane, route))
+            shared.setdefault(providers[route.identity].limits_key(route.model), []).append((lane, route))
     gates: dict[Identity, Gate] = {}
-    for ways in shared.values():
-        sent = plans.sent_today(store, sorted({numbers[route_name(route)] for _, route in ways}))
-        gate = _gate([lane for lane, _ in ways], sent, clock)
-        gates.update((route.identity, gate) for _, route in ways)
+    for lane_routes in shared.values():
+        sent = plans.sent_today(store, sorted({numbers[route_name(route)] for _, route in lane_routes}))
+        gate = _gate([lane for lane, _ in lane_routes], sent, clock)
+        gates.update((route.identity, gate) for _, route in lane_routes)
     return gates
 
 

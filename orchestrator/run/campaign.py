@@ -18,10 +18,10 @@ from venire.judges.parsing import PARSER
 from venire.judges.providers.base import Provider
 from venire.orchestrator.costs.budget import open_budgets, paid_so_far
 from venire.orchestrator.designs import PlannedCampaign
-from venire.orchestrator.lanes.calls import Tally
+from venire.orchestrator.lanes.calls import CallCounters
 from venire.orchestrator.lanes.gate import Gate
 from venire.orchestrator.lanes.lane import Lane, LaneClosedError, StoppedError
-from venire.orchestrator.lanes.lane_events import Telling
+from venire.orchestrator.lanes.lane_events import LaneEvents
 from venire.orchestrator.lanes.routes import Route, accepted_routes, lane_name, open_gates, register_routes, route_name
 from venire.orchestrator.recording.ending import (
     GRACE_SECONDS,
@@ -118,7 +118,7 @@ class _Run:
         self.next_round, self.on_start, self.writing = next_round, on_start, writing
         self.warn = warn or (lambda sentence: None)
         self.events = events
-        self.tally = Tally()
+        self.counters = CallCounters()
         self.out_of_budget: dict[int, str] = {}
         """Respondents whose next call a budget does not cover, and the sentence that says which."""
         self.all_budgets_exhausted = asyncio.Event()
@@ -183,7 +183,7 @@ class _Run:
             raise
         finally:
             if self.broken is None:
-                keep_end(self.store, self.planned.id, self.tally.calls)
+                keep_end(self.store, self.planned.id, self.counters.calls)
 
     async def _rounds(
         self, providers: Mapping[Identity, Provider], prices: Mapping[str, TokenPrice], progress: _Progress
@@ -270,9 +270,9 @@ class _Run:
             [self._open_route(way, providers) for way in settings.routes],
             recorder=self.recorder,
             clock=self.clock,
-            tally=self.tally,
+            counters=self.counters,
             stopping=self.halt,
-            telling=Telling(lane_name(settings), self.events, self.warn),
+            lane_events=LaneEvents(lane_name(settings), self.events, self.warn),
             strict=self.campaign.strict,
             others_at_work=lambda: any(not one.routes.is_down and one.at_work for one in self.lanes.values()),
         )
@@ -305,7 +305,7 @@ class _Run:
             async with asyncio.TaskGroup() as group:
                 for feed, lane, workers in feeds:
                     start = partial(self._start_worker, group, feed, lane, prices)
-                    lane.hire = partial(self._hire, start, feed, lane)
+                    lane.on_waiting = partial(self._hire, start, feed, lane)
                     for _ in range(workers):
                         start()
         except* StoreError as errors:
@@ -345,7 +345,7 @@ class _Run:
         """Send nothing more; workers that wait for a turn or between attempts go home, the others finish their call."""
         self.halt.set()
         for lane in self.lanes.values():
-            lane.send_home()
+            lane.cancel_idle_workers()
 
     async def _tick(self, progress: _Progress) -> None:
         seconds = _SIMULATED_TICK if self.writing["inline"] else _TICK
@@ -358,7 +358,7 @@ class _Run:
     async def _worker(self, feed: Feed, lane: Lane, prices: Mapping[str, TokenPrice]) -> None:
         """Ask one trial after another, until there are none or there is a reason to stop."""
         while not (self.halt.is_set() or self.all_budgets_exhausted.is_set()) and lane.closed is None:
-            if lane.spares(asyncio.current_task()):
+            if lane.retire_surplus(asyncio.current_task()):
                 return
             try:
                 pending = await feed.take()
@@ -400,10 +400,10 @@ class _Run:
             planned=self.standing.planned,
             settled=self.standing.settled + self.asking.settled,
             failed=self.standing.failed + self.asking.failed,
-            calls=self.tally.calls,
-            answered=self.tally.answered,
-            retries=self.tally.retries,
-            in_flight=self.tally.in_flight,
+            calls=self.counters.calls,
+            answered=self.counters.answered,
+            retries=self.counters.retries,
+            in_flight=self.counters.in_flight,
             waits=sum(gate.waits for gate in gates),
             waited=sum(gate.waited for gate in gates),
             spent=self.account.money - self.before,
@@ -425,5 +425,5 @@ class _Run:
         )
         unaffordable = {self.planned.judges[number].name: why for number, why in self.out_of_budget.items()}
         return CampaignSummary(
-            ending, self.statistics(), standing, closed, unaffordable, self.tally.routes, self.next_round.stopped
+            ending, self.statistics(), standing, closed, unaffordable, self.counters.routes, self.next_round.stopped
         )

@@ -45,7 +45,7 @@ async def _check(name: str, body: Callable[[str], bytes], model: str) -> None:
     async with _serving() as server:
         provider = PROVIDERS[name].open(Endpoint(server.url, _KEY, _SECONDS, 4))
         assert _KEY not in repr(provider), f"{name}: the key is in its repr"
-        assert _KEY not in repr(provider.account(model)), f"{name}: the key is in its account"
+        assert _KEY not in repr(provider.limits_key(model)), f"{name}: the key is in its limits_key"
         sent = provider.encode(model, _QUESTION)
         assert sent == provider.encode(model, _QUESTION), f"{name}: one request gives different bytes"
         assert _KEY.encode() not in sent, f"{name}: the key is in the body, which is kept"

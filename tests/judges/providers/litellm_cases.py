@@ -210,8 +210,8 @@ def test_limits_come_with_an_answer_and_an_account_is_no_secret(serving, saying,
         async with serving(saying(good, 200, {"x-ratelimit-limit-requests": "500"})) as vendor:
             provider = PROVIDERS["litellm"].open(Endpoint(vendor.url, key, 30.0, 4))
             provider.on_limits = lambda limits, hold: found.append((limits, hold))
-            assert key not in repr(provider.account("openai/m"))
-            assert provider.account("openai/m")[2] == "openai/m"
+            assert key not in repr(provider.limits_key("openai/m"))
+            assert provider.limits_key("openai/m")[2] == "openai/m"
             try:
                 await provider.send(provider.encode("openai/m", question), "1")
             finally:

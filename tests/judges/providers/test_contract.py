@@ -473,10 +473,10 @@ def test_check_says_that_tls_failed(subject, serving, saying, key):
 
 
 def test_an_account_is_a_host_a_digest_and_a_model(subject, key):
-    account = subject.open("https://api.example.org/v1").account(subject.model)
+    account = subject.open("https://api.example.org/v1").limits_key(subject.model)
     assert account[0] == "api.example.org"
-    assert account == subject.open("https://api.example.org/other").account(subject.model)
-    assert account != subject.open("https://api.example.org/v1", key="sk-another-1").account(subject.model)
+    assert account == subject.open("https://api.example.org/other").limits_key(subject.model)
+    assert account != subject.open("https://api.example.org/v1", key="sk-another-1").limits_key(subject.model)
     assert not any(key in part for part in account)
 
 

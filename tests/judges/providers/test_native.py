@@ -91,13 +91,13 @@ def test_gemini_gets_a_temperature_where_it_takes_one(model, takes):
 def test_models_of_one_family_share_anthropics_limits():
     """Limits are pooled by family: https://docs.aws.amazon.com/claude-platform/latest/userguide/rate-limits.html."""
     one, other = (AnthropicProvider(Endpoint("https://api.anthropic.com/v1", key, 1.0, 1)) for key in ("k-1", "k-2"))
-    assert one.account("claude-opus-4-7") == one.account("claude-opus-4-5-20251101")
-    assert one.account("claude-3-5-sonnet-20241022") == one.account("claude-sonnet-5")
-    assert one.account("claude-haiku-4-5") == one.account("claude-3-5-haiku-20241022")
-    assert one.account("claude-opus-4-7") != one.account("claude-haiku-4-5")
-    assert one.account("claude-opus-4-7") != other.account("claude-opus-4-7")
-    assert one.account("claude-fable-5") != one.account("claude-mythos-5")
-    assert not any("k-1" in part for part in one.account("claude-opus-4-7"))
+    assert one.limits_key("claude-opus-4-7") == one.limits_key("claude-opus-4-5-20251101")
+    assert one.limits_key("claude-3-5-sonnet-20241022") == one.limits_key("claude-sonnet-5")
+    assert one.limits_key("claude-haiku-4-5") == one.limits_key("claude-3-5-haiku-20241022")
+    assert one.limits_key("claude-opus-4-7") != one.limits_key("claude-haiku-4-5")
+    assert one.limits_key("claude-opus-4-7") != other.limits_key("claude-opus-4-7")
+    assert one.limits_key("claude-fable-5") != one.limits_key("claude-mythos-5")
+    assert not any("k-1" in part for part in one.limits_key("claude-opus-4-7"))
 
 
 def test_the_bytes_of_a_body_are_pinned():

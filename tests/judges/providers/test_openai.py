@@ -150,7 +150,7 @@ def test_as_many_connections_as_calls_in_flight(serving, good):
 
 
 def account(model, url="https://api.openai.com/v1", key="sk-secret-1"):
-    return OpenAIProvider(Endpoint(url, key, 1.0, 1)).account(model)
+    return OpenAIProvider(Endpoint(url, key, 1.0, 1)).limits_key(model)
 
 
 def test_an_account_is_a_host_a_key_and_a_model_as_the_vendor_counts_it():

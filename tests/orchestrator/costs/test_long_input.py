@@ -61,7 +61,7 @@ class Judge:
         self.asked.append(request)
         return orjson.dumps([message["content"] for message in request.messages])
 
-    def account(self, model: str) -> tuple[str, ...]:
+    def limits_key(self, model: str) -> tuple[str, ...]:
         return ("fake", model)
 
     async def send(self, body: bytes, idempotency_key: str) -> Reply:

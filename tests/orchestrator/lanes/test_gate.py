@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from venire.arena.campaigns import Limits
 from venire.arena.clock import Clock, SystemClock, VirtualClock
-from venire.orchestrator.lanes.gate import Gate, Turn
+from venire.orchestrator.lanes.gate import Gate, Permit
 from venire.orchestrator.lanes.windows import Load
 
 T = TypeVar("T")
@@ -425,7 +425,7 @@ def test_a_call_cancelled_a_moment_before_its_turn_is_passed_over(clock: Countin
 def test_a_gate_without_limits_never_waits(clock: CountingClock) -> None:
     gate = gate_of(clock)
 
-    async def main() -> list[Turn]:
+    async def main() -> list[Permit]:
         return await asyncio.gather(*(gate.take(NOTHING) for _ in range(5_000)))
 
     assert [turn.waited for turn in run(clock, main())] == [0.0] * 5_000
@@ -435,7 +435,7 @@ def test_a_gate_without_limits_never_waits(clock: CountingClock) -> None:
 def test_waits_are_counted_and_their_seconds_summed_and_told(clock: CountingClock) -> None:
     gate = gate_of(clock, a_minute(60))
 
-    async def main() -> list[Turn]:
+    async def main() -> list[Permit]:
         return await asyncio.gather(*(gate.take(NOTHING) for _ in range(4)))
 
     assert [turn.waited for turn in run(clock, main())] == pytest.approx([0, 1, 2, 3])

@@ -18,11 +18,11 @@ from venire.arena.clock import VirtualClock
 from venire.arena.errors import BudgetReachedError, CallError, Fault, KeyRefusedError, StoreError, TransientError
 from venire.arena.records import Reply, Request
 from venire.orchestrator.costs.budget import BudgetAccount, BudgetView, Reservation
-from venire.orchestrator.lanes.calls import Step, Tally
+from venire.orchestrator.lanes.calls import CallCounters, Step
 from venire.orchestrator.lanes.gate import Gate
 from venire.orchestrator.lanes.lane import Lane, LaneClosedError, StoppedError
-from venire.orchestrator.lanes.lane_events import Telling
-from venire.orchestrator.lanes.refusals import SEVERAL
+from venire.orchestrator.lanes.lane_events import LaneEvents
+from venire.orchestrator.lanes.refusals import REFUSALS_IN_A_ROW
 from venire.orchestrator.lanes.routes import Route
 from venire.orchestrator.recording.events import Events
 from venire.orchestrator.recording.recorder import AttemptRecord, Recorder
@@ -57,7 +57,7 @@ class Scripted:
     def at(self) -> list[float]:
         return [moment for moment, _, _ in self.sent]
 
-    def account(self, model: str) -> tuple[str, ...]:
+    def limits_key(self, model: str) -> tuple[str, ...]:
         return ("scripted", model)
 
     def encode(self, model: str, request: Request) -> bytes:
@@ -127,7 +127,7 @@ class House:
         self.account = BudgetAccount("the budget", self.budget)
         self.budget_view = BudgetView([self.account])
         self.kept = Kept()
-        self.tally = Tally()
+        self.counters = CallCounters()
         self.stopping = asyncio.Event()
         self.told: list[str] = []
         self.lane = self.make(self.kept)
@@ -142,9 +142,9 @@ class House:
             [Route(settings.routes[0], 4, self.provider, self.gate, self.clock)],
             recorder=recorder,
             clock=self.clock,
-            tally=self.tally,
+            counters=self.counters,
             stopping=self.stopping,
-            telling=Telling("judge-1", Events(self.clock), self.told.append),
+            lane_events=LaneEvents("judge-1", Events(self.clock), self.told.append),
         )
 
     def run(self, main: Coroutine[Any, Any, T]) -> T:
@@ -200,7 +200,12 @@ def test_an_answer_is_returned_paid_and_kept_with_all_that_is_known_of_it() -> N
     ]
     assert house.money == (PAID, 0, 1)
     assert (step.attempts, step.tries, step.cost) == (1, 1, PAID)
-    assert (house.tally.calls, house.tally.answered, house.tally.retries, house.tally.in_flight) == (1, 1, 0, 0)
+    assert (house.counters.calls, house.counters.answered, house.counters.retries, house.counters.in_flight) == (
+        1,
+        1,
+        0,
+        0,
+    )
 
 
 def test_every_attempt_is_kept_and_sent_under_one_idempotency_key() -> None:
@@ -220,7 +225,7 @@ def test_every_attempt_is_kept_and_sent_under_one_idempotency_key() -> None:
     for one, (moment, _, _) in zip(kept, house.provider.sent, strict=True):
         assert abs(one.sent_at - start - timedelta(seconds=moment)) < timedelta(milliseconds=1)
     assert house.money == (PAID, 0, 3)
-    assert (house.tally.calls, house.tally.answered, house.tally.retries) == (3, 1, 2)
+    assert (house.counters.calls, house.counters.answered, house.counters.retries) == (3, 1, 2)
     assert len(house.provider.encoded) == 1
 
 
@@ -252,7 +257,7 @@ def test_the_price_is_set_aside_while_a_call_waits_and_while_it_is_in_flight() -
         asking = [asyncio.create_task(house.ask()) for _ in range(2)]
         await house.clock.sleep(0.5)
         assert house.money == (0, 2 * WORST, 2)
-        assert house.tally.in_flight == 1
+        assert house.counters.in_flight == 1
         await house.clock.sleep(1)
         assert house.money == (PAID, WORST, 2)
         await asyncio.gather(*asking)
@@ -281,7 +286,7 @@ def test_of_workers_that_look_in_one_turn_of_the_loop_only_the_surplus_leaves() 
     async def main() -> None:
         wanted = house.lane.settings.workers
         house.lane.workers = {asyncio.create_task(asyncio.sleep(0)) for _ in range(wanted + 3)}
-        assert sum(house.lane.spares(worker) for worker in list(house.lane.workers)) == 3
+        assert sum(house.lane.retire_surplus(worker) for worker in list(house.lane.workers)) == 3
         assert len(house.lane.workers) == wanted
         assert not house.lane.wants_worker
 
@@ -316,7 +321,7 @@ def test_a_day_that_is_used_up_is_told_once() -> None:
             await house.clock.sleep(1)
             house.lane.tell_holds(1.0)
         assert house.gate.held_for > 86_000
-        house.lane.send_home()
+        house.lane.cancel_idle_workers()
         await asyncio.gather(*house.lane.workers, return_exceptions=True)
 
     house.run(main())
@@ -518,14 +523,14 @@ def test_several_refusals_running_close_the_lane_though_its_models_are_listed() 
 
     async def main() -> None:
         await house.ask()
-        for trial in range(2, SEVERAL + 1):
+        for trial in range(2, REFUSALS_IN_A_ROW + 1):
             await fail(house, failed, trial)
         with pytest.raises(LaneClosedError, match=r"HTTP 402: no \(8 refusals running\)"):
             await house.ask(Step(99, KEY, 1, 0, 1))
 
     house.run(main())
     assert failed == []
-    assert len(house.provider.sent) == 1 + SEVERAL
+    assert len(house.provider.sent) == 1 + REFUSALS_IN_A_ROW
     assert house.provider.checks == 1
 
 
@@ -663,7 +668,7 @@ def test_a_call_cancelled_in_flight_is_on_record_as_unanswered_at_its_reserved_p
     async def main() -> None:
         asking = asyncio.create_task(house.ask(step))
         await house.clock.sleep(0.25)
-        assert house.tally.sending == {asking}
+        assert house.counters.sending == {asking}
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
@@ -675,7 +680,7 @@ def test_a_call_cancelled_in_flight_is_on_record_as_unanswered_at_its_reserved_p
     assert kept.latency == pytest.approx(0.25)
     assert house.money == (WORST, 0, 1)
     assert step.cost == WORST
-    assert house.tally.in_flight == 0
+    assert house.counters.in_flight == 0
 
 
 def test_a_call_cancelled_while_it_waits_for_its_turn_is_not_on_record_and_costs_nothing() -> None:

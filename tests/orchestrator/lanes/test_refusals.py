@@ -9,7 +9,7 @@ from itertools import count
 import pytest
 
 from venire.arena.errors import CallError, Fault, InputError, KeyRefusedError
-from venire.orchestrator.lanes.refusals import SEVERAL, Doubt, Refusal, Refusals, is_key_refused
+from venire.orchestrator.lanes.refusals import REFUSALS_IN_A_ROW, Doubt, Refusal, Refusals, is_key_refused
 
 
 @dataclass
@@ -51,7 +51,9 @@ def test_a_refusal_is_its_calls_own_once_a_call_that_was_sent_after_it_is_answer
 @pytest.mark.parametrize("status", [401, 402])
 def test_several_trials_running_are_the_keys_and_none_of_them_has_failed(status: int) -> None:
     route = Route()
-    assert [route.refused(float(at), status=status) for at in range(SEVERAL)] == [False] * (SEVERAL - 1) + [True]
+    assert [route.refused(float(at), status=status) for at in range(REFUSALS_IN_A_ROW)] == [False] * (
+        REFUSALS_IN_A_ROW - 1
+    ) + [True]
     route.refusals.drop()
     route.refusals.answered(sent=99.0)
     assert route.failed == []
@@ -60,11 +62,11 @@ def test_several_trials_running_are_the_keys_and_none_of_them_has_failed(status:
 @pytest.mark.parametrize("status", [401, 402, 403])
 def test_an_answer_between_refusals_starts_their_count_anew(status: int) -> None:
     route = Route()
-    for at in range(5 * SEVERAL):
+    for at in range(5 * REFUSALS_IN_A_ROW):
         assert not route.refused(at + 0.0, status=status, instruction=at)
-        if at % (SEVERAL - 1) == SEVERAL - 2:
+        if at % (REFUSALS_IN_A_ROW - 1) == REFUSALS_IN_A_ROW - 2:
             route.refusals.answered(sent=at + 0.5)
-    assert len(route.failed) == 5 * SEVERAL // (SEVERAL - 1) * (SEVERAL - 1)
+    assert len(route.failed) == 5 * REFUSALS_IN_A_ROW // (REFUSALS_IN_A_ROW - 1) * (REFUSALS_IN_A_ROW - 1)
 
 
 def test_a_text_that_a_filter_refuses_in_many_trials_running_does_not_close_its_route() -> None:
@@ -76,8 +78,8 @@ def test_a_text_that_a_filter_refuses_in_many_trials_running_does_not_close_its_
 
 def test_texts_of_several_instructions_refused_running_are_the_keys() -> None:
     route = Route()
-    asked = [route.refused(float(at), instruction=at // 10) for at in range(10 * SEVERAL)]
-    assert asked.index(True) == 10 * (SEVERAL - 1)
+    asked = [route.refused(float(at), instruction=at // 10) for at in range(10 * REFUSALS_IN_A_ROW)]
+    assert asked.index(True) == 10 * (REFUSALS_IN_A_ROW - 1)
 
 
 def test_what_was_refused_before_and_is_again_says_nothing_new_of_the_key() -> None:

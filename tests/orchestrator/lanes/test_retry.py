@@ -9,7 +9,7 @@ import pytest
 
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import CallError, Fault, TransientError
-from venire.orchestrator.lanes.retry import persist
+from venire.orchestrator.lanes.retry import retry_call
 
 
 def busy(number: int = 0, *, after: float | None = None) -> TransientError:
@@ -39,7 +39,7 @@ async def trying(send: Callable[[], Awaitable[str]], attempts: int, clock: Virtu
     try:
         return await send()
     except TransientError as failed:
-        return await persist(failed, send, attempts=attempts, elapsed=elapsed, clock=clock)
+        return await retry_call(failed, send, attempts=attempts, elapsed=elapsed, clock=clock)
 
 
 def go(clock: VirtualClock, send: Callable[[], Awaitable[str]], attempts: int) -> str:

@@ -20,11 +20,11 @@ from venire.arena.clock import VirtualClock
 from venire.arena.errors import CallError, Fault, StoreError
 from venire.arena.records import Reply, Request
 from venire.orchestrator.costs.budget import BudgetAccount, BudgetView
-from venire.orchestrator.lanes.calls import Step, Tally, digest
+from venire.orchestrator.lanes.calls import CallCounters, Step, digest
 from venire.orchestrator.lanes.circuit import FAILURES
 from venire.orchestrator.lanes.gate import Gate
 from venire.orchestrator.lanes.lane import Lane, LaneClosedError, StoppedError
-from venire.orchestrator.lanes.lane_events import Telling
+from venire.orchestrator.lanes.lane_events import LaneEvents
 from venire.orchestrator.lanes.routes import Route
 from venire.orchestrator.recording.events import Event, Events
 
@@ -46,7 +46,7 @@ class Endpoint:
         self.keys: list[str] = []
         self.structured = False
 
-    def account(self, model: str) -> tuple[str, ...]:
+    def limits_key(self, model: str) -> tuple[str, ...]:
         return (self.name, model)
 
     def encode(self, model: str, request: Request) -> bytes:
@@ -109,7 +109,7 @@ class House:
         self.clock = VirtualClock()
         self.account = BudgetAccount("the budget", budget or BudgetSettings())
         self.budget_view = BudgetView([self.account])
-        self.kept, self.tally, self.stopping = Kept(), Tally(), asyncio.Event()
+        self.kept, self.counters, self.stopping = Kept(), CallCounters(), asyncio.Event()
         self.told: list[str] = []
         self.events: list[Event] = []
         self.others_work = False
@@ -131,9 +131,9 @@ class House:
             self.routes,
             recorder=self.kept,
             clock=self.clock,
-            tally=self.tally,
+            counters=self.counters,
             stopping=self.stopping,
-            telling=Telling("judge-1", Events(self.clock, [self.events.append]), self.told.append),
+            lane_events=LaneEvents("judge-1", Events(self.clock, [self.events.append]), self.told.append),
             others_at_work=lambda: self.others_work,
         )
 
@@ -153,7 +153,7 @@ class House:
 
     def balance(self) -> None:
         assert [gate.in_flight for gate in self.gates] == [0] * len(self.gates)
-        assert self.tally.in_flight == 0
+        assert self.counters.in_flight == 0
         assert (self.account.reserved_money, self.account.reserved_tokens) == (0, 0)
         assert self.account.calls == len(self.kept.attempts) == sum(self.calls)
         counted = [one.reserved if one.cost is None else one.cost for one in self.kept.attempts]
@@ -456,7 +456,7 @@ def test_a_lane_of_one_route_that_is_down_sends_one_probe_at_a_time_at_waits_tha
     assert len(opened) <= 12
     assert max(apart) <= 61 + 1e-6
     assert [event.name for event in house.events].count("circuit.closed") == 1
-    assert house.tally.answered == 16
+    assert house.counters.answered == 16
 
 
 @pytest.mark.parametrize("answer", [bad(), limited(None), limited(2.0)])
@@ -478,7 +478,7 @@ def test_a_probe_that_is_cancelled_lets_another_call_probe_at_once() -> None:
         asking = [asyncio.create_task(house.ask(trial=trial)) for trial in range(5)]
         while not house.names("circuit.probed"):
             await house.clock.sleep(0.05)
-        (probing,) = house.tally.sending
+        (probing,) = house.counters.sending
         assert probing is not None
         probing.cancel()
         began = house.clock.monotonic()
@@ -791,7 +791,7 @@ def test_patience_counts_from_when_the_last_route_went_silent_and_an_answer_star
         working = asyncio.create_task(house.worked(40, workers=8))
         await house.clock.sleep(250)
         house.ends[0].always = None
-        while not house.tally.answered:
+        while not house.counters.answered:
             await house.clock.sleep(1)
         down(house, 0)
         again = house.clock.monotonic()
@@ -810,11 +810,11 @@ def test_workers_that_wait_are_sent_home_at_a_stop_and_what_is_in_flight_comes_i
         working = asyncio.create_task(house.worked(100, workers=12))
         await house.clock.sleep(0.5)
         house.stopping.set()
-        house.lane.send_home()
+        house.lane.cancel_idle_workers()
         await asyncio.wait_for(working, 2)
 
     house.run(main())
-    assert house.tally.answered == sum(house.calls) == sum(one.rank == 0 for one in doors)
+    assert house.counters.answered == sum(house.calls) == sum(one.rank == 0 for one in doors)
 
 
 def test_workers_that_wait_for_a_probe_are_sent_home_at_a_stop() -> None:
@@ -826,7 +826,7 @@ def test_workers_that_wait_for_a_probe_are_sent_home_at_a_stop() -> None:
         working = asyncio.create_task(house.worked(100, workers=12))
         await house.clock.sleep(50)
         house.stopping.set()
-        house.lane.send_home()
+        house.lane.cancel_idle_workers()
         await asyncio.wait_for(working, 2)
 
     house.run(main())
@@ -866,13 +866,13 @@ def test_whatever_routes_answer_every_trial_ends_and_accounts_balance(
         working = asyncio.create_task(house.worked(trials, workers))
         for moment in sorted(cancelled_at):
             await house.clock.sleep(max(0.0, moment - house.clock.monotonic()))
-            for one in list(house.tally.sending)[:1]:
+            for one in list(house.counters.sending)[:1]:
                 if one is not None:
                     one.cancel()  # as if its trial were given up
         if stop_at is not None:
             await house.clock.sleep(max(0.0, stop_at - house.clock.monotonic()))
             house.stopping.set()
-            house.lane.send_home()
+            house.lane.cancel_idle_workers()
         return await asyncio.wait_for(working, 10_000)
 
     ended = house.run(main())
@@ -894,7 +894,7 @@ def test_a_long_hold_of_one_route_is_not_told_as_one_of_the_whole_lane(both: boo
         house.lane.workers.add(asyncio.ensure_future(house.ask()))
         await house.clock.sleep(0.5)
         house.lane.tell_holds(1.0)
-        house.lane.send_home()
+        house.lane.cancel_idle_workers()
         await asyncio.gather(*house.lane.workers, return_exceptions=True)
 
     house.run(main())

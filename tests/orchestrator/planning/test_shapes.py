@@ -70,7 +70,7 @@ class Scripted:
         self.asked.append(request)
         return orjson.dumps([model, list(request.messages), request.seed])
 
-    def account(self, model: str) -> tuple[str, ...]:
+    def limits_key(self, model: str) -> tuple[str, ...]:
         return ("fake", model)
 
     def is_structured(self, model: str) -> bool:

@@ -60,7 +60,7 @@ class FakeProvider:
 
     on_limits: Callable[[Limits, float], None] | None = None
 
-    def account(self, model: str) -> tuple[str, ...]:
+    def limits_key(self, model: str) -> tuple[str, ...]:
         return ("fake", model)
 
     async def send(self, body: bytes, idempotency_key: str) -> Reply:
@@ -463,10 +463,10 @@ def test_attempts_are_numbered_on_across_runs(store: Store) -> None:
     assert sorted(set(found)) == [(1, 1, True, True), (2, 1, True, True)]
 
 
-def test_lanes_that_share_an_account_share_the_strictest_of_their_limits(store: Store) -> None:
-    """Two judges of one account: what the second says of it must not be lost."""
+def test_lanes_that_share_a_limits_key_share_the_strictest_of_their_limits(store: Store) -> None:
+    """Two judges of one account at a vendor: what the second says of it must not be lost."""
     provider = FakeProvider()
-    provider.account = lambda model: ("one account",)  # type: ignore[method-assign]
+    provider.limits_key = lambda model: ("one account",)  # type: ignore[method-assign]
     free, bound = judge("free"), judge("bound", limits=Limits(requests_per_minute=6))
     assert go(store, campaign(free, bound), provider).ending is Ending.COMPLETE
     calls = frames.accounts(store, 1).calls

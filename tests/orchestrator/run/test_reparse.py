@@ -78,7 +78,7 @@ class Scripted:
 
     on_limits: Callable[[Limits, float], None] | None = None
 
-    def account(self, model: str) -> tuple[str, ...]:
+    def limits_key(self, model: str) -> tuple[str, ...]:
         return ("fake", model)
 
     async def send(self, body: bytes, idempotency_key: str) -> Reply:

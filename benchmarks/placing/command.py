@@ -24,10 +24,11 @@ from venire.configs.loading import campaign_of
 from venire.judges.providers.vendors import find_price
 from venire.orchestrator.recording.ending import Ending
 from venire.placement.backtest import joined
-from venire.placement.rounds import PlaceSettings
-from venire.placement.run import place_and_show
+from venire.placement.board import PlaceSettings
 from venire.ratings.data.judgments import merge_orders, select
 from venire.ratings.design.placement import place_model
+from venire.render.place import run_placement
+from venire.render.screen import console
 from venire.session import Embedded, Session
 from venire.storage.store.opening import open_store
 from venire.storage.transfer import importing
@@ -98,12 +99,12 @@ def place(store: Path, policy: str, model: str, given: argparse.Namespace) -> di
     settings = PlaceSettings(
         store, model, money=round(given.dollars * 1e9), policy=policy, round=given.round, campaign="board"
     )
-    said, told = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(told):
-        code = place_and_show(settings, yes=True, as_json=True, embedded=_JUDGES)
-    assert code == 0, told.getvalue()
-    found: dict[str, Any] = json.loads(said.getvalue())
-    return found
+    log = io.StringIO()
+    with contextlib.redirect_stderr(log):
+        report, code = run_placement(console(stderr=True), settings, agree=lambda session: None, embedded=_JUDGES)
+    assert report is not None, log.getvalue()
+    assert code == 0, log.getvalue()
+    return report.to_json()
 
 
 def placements(field: Field, seed: int, given: argparse.Namespace) -> Iterator[Row]:

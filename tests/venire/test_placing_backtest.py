@@ -13,7 +13,8 @@ from venire.arena.errors import InputError
 from venire.arena.planning import Pick, PlanState
 from venire.orchestrator.policies import POLICIES
 from venire.placement.backtest import joined, place_anchors, place_anew
-from venire.placement.rounds import Board, PlacingSteerer
+from venire.placement.board import PlacementBoard
+from venire.placement.run import PlacementFeedback
 from venire.ratings.data.judgments import Judgments, merge_orders, select
 from venire.ratings.design.placement import place_model
 
@@ -150,10 +151,10 @@ def test_two_tables_are_joined_by_name_and_nothing_counts_twice() -> None:
     )
 
 
-def steerer(stop: StopSettings) -> tuple[PlacingSteerer, Battles]:
+def steerer(stop: StopSettings) -> tuple[PlacementFeedback, Battles]:
     table = verdicts()
     mine = (table.model_a == 5) | (table.model_b == 5)
-    return PlacingSteerer(Board("b", select(table, ~mine), {}, {}, ()), "m5", stop), select(table, mine)
+    return PlacementFeedback(PlacementBoard("b", select(table, ~mine), {}, {}, ()), "m5", stop), select(table, mine)
 
 
 def test_a_look_rates_the_new_model_alone_and_holds_the_others() -> None:
@@ -179,7 +180,7 @@ def test_a_placement_stops_when_its_interval_is_narrow_or_its_battles_are_judged
     assert look.stop is not None
     assert "within" in look.stop
     assert (look.battles, look.verdicts, look.instructions) == (210, 420, 30)
-    counted = PlacingSteerer(one.board, "m5", StopSettings(battles=105)).look(few, 0)
+    counted = PlacementFeedback(one.board, "m5", StopSettings(battles=105)).look(few, 0)
     assert counted.stop is not None
     assert "105 battles" in counted.stop
 

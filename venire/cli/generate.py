@@ -23,21 +23,21 @@ def generate(
 
     Ctrl-C stops it safely; the same command goes on. Exit codes as of `venire run`.
     """
-    from venire.cli.run import agree
+    from venire.cli.options import agree
     from venire.configs.loading import load_campaign
     from venire.orchestrator.planning.respondents import generation
     from venire.render.outcome import show_outcome
     from venire.render.plan import show_plan
-    from venire.render.screen import console
+    from venire.render.screen import console, warning_printer
     from venire.session import Embedded, Session
     from venire.telemetry import observe
 
     screen = console(stderr=True)
     campaign = generation(load_campaign(file))
-    watching = observe(screen, lines=events, otel=None, metrics_port=None)
+    watching = observe(warning_printer(screen), lines=events, otel=None, metrics_port=None)
     with watching as observers, Session(campaign, amend=amend, spends=True) as session:
         if retry_failed and (cleared := session.retry_failed()):
             screen.print(f"{cleared} failed steps will be tried again")
         show_plan(screen, session)
-        agree(screen, session, yes=yes)
+        agree(session, yes=yes)
         raise typer.Exit(show_outcome(session, screen, Embedded(speed), observers))

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import math
+import sys
+from typing import TYPE_CHECKING
+
+import typer
 
 from venire.arena.errors import InputError
 
-__all__ = ["anchors", "column_map", "judge_weights", "where", "write_json"]
+if TYPE_CHECKING:
+    from venire.session import Session
+
+__all__ = ["agree", "anchors", "column_map", "judge_weights", "where", "write_json"]
 
 
 def anchors(pairs: list[str]) -> dict[str, float]:
@@ -56,10 +63,34 @@ def column_map(pairs: list[str]) -> dict[str, str]:
     return found
 
 
+def agree(session: Session, *, yes: bool) -> None:
+    """Ask the person at the terminal before anything is spent; `yes`: they agreed already.
+
+    Raises InputError where nobody is there to ask, and as `confirm` does.
+    """
+    if yes or not session.progress.missing:
+        return
+    if not sys.stdin.isatty():
+        raise InputError("nobody is there to agree to the plan: check it and add --yes")
+    confirm("Run it?")
+
+
+def confirm(question: str) -> None:
+    """Ask a question on standard error. Raises typer.Exit(130) where the answer is no, Ctrl-C or the end of input."""
+    from venire.render.screen import console
+
+    try:
+        agreed = typer.confirm(question, err=True)
+    except typer.Abort:
+        agreed = False
+    if not agreed:
+        console(stderr=True).print("nothing was asked")
+        raise typer.Exit(130)
+
+
 def write_json(value: object) -> None:
     """One JSON document on standard output, and nothing else there."""
     import json
-    import sys
 
     if sys.stdout is not None:  # None where it was closed
         sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")

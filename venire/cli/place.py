@@ -38,8 +38,14 @@ def place(
     Exit codes: 0 placed (the budget spent or not), 1 error, 2 input, 3 budget reached before any verdict, 4 done with
     failed steps, 130 interrupted or declined.
     """
-    from venire.placement.rounds import PlaceSettings
-    from venire.placement.run import place_and_show
+    from functools import partial
+
+    from venire.cli.options import agree, write_json
+    from venire.orchestrator.recording.ending import Ending
+    from venire.placement.board import PlaceSettings
+    from venire.render.outcome import EXIT_CODES
+    from venire.render.place import run_placement, show_placed
+    from venire.render.screen import console
 
     settings = PlaceSettings(
         store=on,
@@ -57,4 +63,12 @@ def place(
         level=level,
         alpha=alpha,
     )
-    raise typer.Exit(place_and_show(settings, yes=yes, retry_failed=retry_failed, as_json=as_json))
+    screen = console(stderr=True)
+    found, code = run_placement(screen, settings, agree=partial(agree, yes=yes), retry_failed=retry_failed)
+    if as_json and found is not None:
+        write_json(found.to_json())
+    elif as_json and code != EXIT_CODES[Ending.INTERRUPTED]:
+        write_json({"model": model, "held": None, "people": None})
+    elif found is not None:
+        show_placed(console(), found)
+    raise typer.Exit(code)

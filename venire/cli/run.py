@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
-from venire.arena.errors import InputError
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from venire.session import Session
-
-__all__ = ["agree", "run"]
+__all__ = ["run"]
 
 
 def run(
@@ -43,36 +34,22 @@ def run(
 
     Exit codes: 0 complete, 1 error, 2 input, 3 budget reached, 4 done with failed steps, 130 interrupted or declined.
     """
+    from venire.cli.options import agree
     from venire.configs.loading import load_campaign
     from venire.render.outcome import show_outcome
     from venire.render.plan import show_plan
-    from venire.render.screen import console
+    from venire.render.screen import console, warning_printer
     from venire.session import Embedded, Session, even_faults
     from venire.status import keep_forecast
     from venire.telemetry import observe
 
     screen = console(stderr=True)
     campaign = load_campaign(file)
-    watching = observe(screen, lines=events, otel=otel, metrics_port=metrics_port)
+    watching = observe(warning_printer(screen), lines=events, otel=otel, metrics_port=metrics_port)
     with watching as observers, Session(campaign, amend=amend, spends=True) as session:
         if retry_failed and (cleared := session.retry_failed()):
             screen.print(f"{cleared} failed steps will be tried again")
         show_plan(screen, session)
-        agree(screen, session, yes=yes)
+        agree(session, yes=yes)
         keep_forecast(session.store, session.planned.id, session.forecast)
         raise typer.Exit(show_outcome(session, screen, Embedded(speed, even_faults(fault_rate)), observers))
-
-
-def agree(screen: Console, session: Session, *, yes: bool) -> None:
-    """Ask the person at the terminal before anything is spent. Raises typer.Exit(130) where they do not want it."""
-    if yes or not session.progress.missing:
-        return
-    if not sys.stdin.isatty():
-        raise InputError("nobody is there to agree to the plan: check it and add --yes")
-    try:
-        agreed = typer.confirm("Run it?", err=True)
-    except typer.Abort:  # Ctrl-C or the end of input
-        agreed = False
-    if not agreed:
-        screen.print("nothing was asked")
-        raise typer.Exit(130)

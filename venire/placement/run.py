@@ -1,109 +1,100 @@
-"""A placement from the question whether to spend to its figures: what `venire place` does."""
+"""A placement while it runs: what it is expected to take, how its verdicts steer the rounds, and when it is enough."""
 
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
-from rich.console import Console
+import numpy as np
 
+from venire.arena.battles import Battles
+from venire.arena.campaigns import PhaseSettings, StopSettings
 from venire.arena.errors import InputError
-from venire.arena.planning import Look
-from venire.cli.options import write_json
-from venire.orchestrator.recording.ending import Ending
-from venire.placement.report import Placed, expected_half, place_result, placed_json, show_placed
-from venire.placement.rounds import PlaceSettings, PlacingSteerer, Prepared, prepare
-from venire.render.interim import format_interim
-from venire.render.outcome import EXIT_CODES
-from venire.render.screen import console, progress
+from venire.arena.planning import Estimates, Look, ModelLook
+from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
+from venire.orchestrator.policies import POLICIES
+from venire.placement.backtest import joined, place_anchors
+from venire.placement.board import PlacementBoard, PlaceSettings, PreparedPlacement, with_model
+from venire.ratings.data.judgments import Judgments, merge_orders, select
+from venire.ratings.data.result import Ratings
+from venire.ratings.data.statistics import student
+from venire.ratings.design.placement import fit_board, place_among
+from venire.ratings.inference.any_time import MIN_CLUSTERS, any_time_interval
+from venire.ratings.judges.planning_habits import planning_habits
 from venire.session import Session
-from venire.wording import is_reported_round, money, plain
+from venire.wording import money
 
-if TYPE_CHECKING:
-    from venire.session import Embedded
+__all__ = [
+    "PlacementFeedback",
+    "PlacementForecast",
+    "forecast_placement",
+    "others_of",
+    "place_phase",
+    "placement_session",
+]
 
-__all__ = ["place_and_show"]
-
-Agree = Callable[[Console, Session], None]
-
-
-def place_and_show(
-    settings: PlaceSettings, *, yes: bool, retry_failed: bool = False, as_json: bool = False,
-    embedded: Embedded | None = None,
-) -> int:  # fmt: skip
-    """Place a model, show where it stands, and return the exit code of the run; raises InputError and StoreError."""
-    from venire.cli.run import agree
-
-    screen = console(stderr=True)
-    prepared = prepare(settings)
-    steering = PlacingSteerer(prepared.board, settings.model, prepared.campaign.plan.stop)
-    with Session(prepared.campaign, amend=True, steering=steering, estimates=steering.before()) as session:
-        if retry_failed and (cleared := session.retry_failed()):
-            screen.print(f"{cleared} failed steps will be tried again")
-        show_expected(screen, session, prepared, settings)
-        agree(screen, session, yes=yes)
-        code = _run(screen, session, embedded)
-        if code == EXIT_CODES[Ending.INTERRUPTED]:
-            return code
-        found = place_result(session.store, session.planned.id, prepared.campaign.name, prepared.board, settings)
-    _show(found, settings, as_json=as_json)
-    # to spend the budget is what was asked for, wherever in a round it ends
-    return 0 if found is not None and code == EXIT_CODES[Ending.BUDGET] else code
+_MODELS_TRIED = 5
+"""Models of the board that are placed anew to see how wide an interval comes out."""
 
 
-def show_expected(screen: Console, session: Session, prepared: Prepared, settings: PlaceSettings) -> None:
-    """What is there, what a battle costs, how many the budget covers, and how wide the interval will about be.
+@dataclass(frozen=True, slots=True)
+class PlacementForecast:
+    """What a battle of the placed model takes, and how many are expected within the limits; money in nano-dollars.
 
-    Raises InputError for a budget that does not cover one battle.
+    `more` says that some are judged already. `half` is half of the interval to expect in the end, in Elo points, None
+    where nothing tells.
     """
-    board, design = prepared.board, session.planned.design
-    screen.print(
-        f"{plain(settings.model)} is placed on {plain(board.campaign)}: {len(design.models) - 1} models, "
-        f"{len(design.instructions)} instructions in common"
-    )
-    if prepared.already:
-        screen.print(
-            f"{prepared.already} judgments of it are on the board already: they count, and are not asked again"
-        )
-    paid, left = session.accounts.nano, session.progress.missing
-    if paid:
-        screen.print(f"{money(paid)} is spent on it already, {session.progress.settled} verdicts are there")
-    rows = session.forecast()
+
+    calls: float
+    each: float
+    battles: int
+    more: bool
+    half: float | None
+
+
+@contextmanager
+def placement_session(prepared: PreparedPlacement) -> Iterator[Session]:
+    """A session of the campaign that places a model, its rounds steered by ratings on the board held.
+
+    Raises InputError and StoreError as `Session` does.
+    """
+    campaign = prepared.campaign
+    steering = PlacementFeedback(prepared.board, prepared.settings.model, campaign.plan.stop)
+    with Session(campaign, amend=True, steering=steering, estimates=steering.before()) as session:
+        yield session
+
+
+def forecast_placement(session: Session, prepared: PreparedPlacement) -> PlacementForecast | None:
+    """What the rest of a placement takes; None where nothing is left to ask.
+
+    Raises InputError for a budget that does not cover one battle, and where nothing says when it is enough.
+    """
+    settings, rows = prepared.settings, session.forecast()
+    paid, left, settled = session.accounts.nano, session.progress.missing, session.progress.settled
     if not left:
-        return
-    battles = max(1, sum(one.design.size for one in session.planned.rounds))
-    trials = session.planned.trials / battles  # of a battle, those on the board included
+        return None
+    planned = session.planned
+    battles = max(1, sum(one.design.size for one in planned.rounds))
+    trials = planned.trials / battles  # of a battle, those on the board included
     calls, each = (sum(getattr(row, name) for row in rows) * trials / left for name in ("calls", "expected"))
     if not calls:
-        return
+        return None
     affordable = None if settings.money is None or not each else int((settings.money - paid) // each)
-    if affordable is not None and affordable < 1 and not session.progress.settled:
+    if affordable is not None and affordable < 1 and not settled:
         raise InputError(
             f"--budget {money(settings.money or 0)} does not cover one battle: it takes {calls:.0f} calls, about "
             f"{money(math.ceil(each))}"
         )
     _refuse_endless(settings, each)
-    asked = _asked(settings, affordable, len(design.models) - 1, len(design.instructions))
-    there = max(round(session.progress.settled / trials), round(prepared.already / len(rows)))
-    half = expected_half(board, settings, max(1, asked + there))
-    if not asked:
-        screen.print(f"a battle takes about {money(math.ceil(each))}: the budget covers no further one")
-        return
-    more = "more " if there else ""
-    wide = "" if half is None else f"; its interval will be about {half:.0f} Elo points to either side, by the judge"
-    screen.print(
-        f"a battle takes {calls:.0f} calls and about {money(math.ceil(each))}: some {asked:,} {more}battles are "
-        f"expected, "
-        f"{calls * asked:,.0f} calls and {money(math.ceil(each * asked))}{wide}"
-    )
-
-
-def _asked(settings: PlaceSettings, affordable: int | None, opponents: int, instructions: int) -> int:
-    """How many battles are expected: as many as the first limit to be reached allows."""
-    limits = [affordable, settings.battles, opponents * instructions]
-    return max(0, min(one for one in limits if one is not None))
+    there_are = (len(planned.design.models) - 1) * len(planned.design.instructions)
+    limits = (affordable, settings.battles, there_are)  # the first to be reached ends it
+    asked = max(0, min(one for one in limits if one is not None))
+    judged = max(round(settled / trials), round(prepared.already / len(rows)))
+    half = expected_half_width(prepared.board, settings, max(1, asked + judged))
+    return PlacementForecast(calls, each, asked, judged > 0, half)
 
 
 def _refuse_endless(settings: PlaceSettings, each: float) -> None:
@@ -113,38 +104,131 @@ def _refuse_endless(settings: PlaceSettings, each: float) -> None:
         raise InputError(f"{why}: say when it is enough with --battles, --half-width or --budget")
 
 
-def _run(screen: Console, session: Session, embedded: Embedded | None) -> int:
-    from venire.render.outcome import fast_loop
+def expected_half_width(board: PlacementBoard, settings: PlaceSettings, battles: int) -> float | None:
+    """Half of the interval to expect after so many battles, in Elo points: what models of the board came to.
 
-    def warn(message: str) -> None:
-        screen.print(plain(message))
+    A few of them are placed anew; where they have fewer battles, their error shrinks with the root. None: no telling.
+    """
+    others = others_of(board.judgments, settings.model)
+    step = max(1, len(others.models) // _MODELS_TRIED)
+    found = place_anchors(
+        others, others.models[step // 2 :: step], POLICIES[settings.policy].choose, place_phase(settings), battles,
+        seed=settings.seed,
+    )  # fmt: skip
+    if not len(found.se):
+        return None
+    half = 2.0 * found.se * np.sqrt(found.battles / battles)
+    known = half[np.isfinite(half)]
+    return float(np.median(known)) if len(known) else None
 
-    def seen(number: int, phase: str, look: Look) -> None:
-        if is_reported_round(number) or look.stop is not None:
-            screen.print(plain(format_interim(look, phase, number)))
 
-    with progress(screen) as tell:
-        summary = session.run(
-            environ=os.environ, embedded=embedded, progress=tell, warn=warn, on_look=seen, loop_factory=fast_loop()
+def place_phase(settings: PlaceSettings) -> PhaseSettings:
+    """How battles of one model are chosen."""
+    return PhaseSettings(
+        policy=settings.policy, name="place", round=settings.round, purpose="place", place=settings.model
+    )
+
+
+def others_of(judgments: Judgments, model: str) -> Judgments:
+    """A board's judgments without the model that is placed."""
+    if model not in judgments.models:
+        return judgments
+    return judgments.select(judgments.between([one for one in judgments.models if one != model]))
+
+
+@dataclass(frozen=True)
+class PlacementFeedback:
+    """Steers the rounds of a placement: the board is held where it is, and only the new model is rated.
+
+    An `arena.planning.Steering`: models that are held have an error of 0.
+    """
+
+    board: PlacementBoard
+    model: str
+    stop: StopSettings = field(default_factory=StopSettings)
+
+    @cached_property
+    def _rated(self) -> Ratings:
+        return fit_board(with_model(self.board.judgments, self.model).comparisons(), self.model)
+
+    def judgments(self, battles: Battles) -> Judgments:
+        """The board's judgments and these together, the new model among the names."""
+        return with_model(merge_orders(joined(self.board.battles, battles)), self.model)
+
+    def estimate(self, battles: Battles) -> Estimates:
+        """The board's ratings with errors of 0, that of the model by its verdicts (NaN: none yet), judges' habits."""
+        found = self.judgments(battles)
+        rated = dict(zip(self._rated.models, self._rated.logits.tolist(), strict=True))
+        logits = np.array([rated.get(name, math.nan) for name in found.models])
+        se = np.where(np.isfinite(logits), 0.0, math.nan)
+        code = found.models.index(self.model)
+        logits[code], se[code] = self._place(found)
+        habits = planning_habits(self.board.battles, found.models, logits)
+        held = frozenset(name for name in found.models if math.isfinite(rated.get(name, math.nan)))
+        return Estimates(found.models, logits, se, habits, held)
+
+    def before(self) -> Estimates:
+        """What is known before the first round: the board."""
+        return self.estimate(select(self.board.battles, np.zeros(len(self.board.battles.label), dtype=np.bool_)))
+
+    def look(self, battles: Battles, nano: int) -> Look:
+        """Where the model stands by now, with both intervals, and whether its interval is narrow enough."""
+        found = self.judgments(battles)
+        code = found.models.index(self.model)
+        mine = found.select((found.model_a == code) | (found.model_b == code))
+        rated = [
+            name for name, at in zip(self._rated.models, self._rated.logits.tolist(), strict=True) if math.isfinite(at)
+        ]
+        own = mine.select(mine.between([*rated, self.model])).instruction  # others do not place it
+        clusters = int(np.count_nonzero(np.bincount(own))) if len(own) else 0
+        asked = len(np.unique(np.column_stack([mine.model_a, mine.model_b, mine.instruction]), axis=0))
+        logit, se = self._place(found)
+        row, half = _model_look(self.model, logit, se, clusters, asked, self.stop.level)
+        return Look(
+            battles=asked,
+            verdicts=int(mine.readable.sum()),
+            instructions=clusters,
+            nano=nano,
+            models=(row,),
+            half_width=half,
+            level=self.stop.level,
+            stop=_enough(self.stop, self.model, asked, half),
         )
-    if summary.stopped is not None:
-        screen.print(f"complete: {plain(summary.stopped)}")
-    if summary.ending is Ending.INTERRUPTED:
-        screen.print("interrupted: nothing of what was paid is lost; the same command goes on")
-    elif summary.ending is not Ending.COMPLETE:
-        why = next(iter([*summary.unaffordable.values(), *summary.closed_lanes.values()]), "")
-        screen.print(f"ended: {summary.ending.value}{f': {plain(why)}' if why else ''}")
-    return EXIT_CODES[summary.ending]
 
-
-def _show(found: Placed | None, settings: PlaceSettings, *, as_json: bool) -> None:
-    if found is None:
-        console(stderr=True).print(
-            f"no verdict of {plain(settings.model)} could be read: there is nothing to say of it"
+    def _place(self, found: Judgments) -> tuple[float, float]:
+        code = found.models.index(self.model)
+        if not ((found.model_a == code) | (found.model_b == code)).any():
+            return math.nan, math.nan
+        data = found.comparisons()
+        place = dict(zip(self._rated.models, self._rated.logits.tolist(), strict=True))
+        held = replace(
+            self._rated, models=data.models, logits=np.array([place.get(name, math.nan) for name in data.models])
         )
-        if as_json:
-            write_json({"model": settings.model, "held": None, "people": None})
-    elif as_json:
-        write_json(placed_json(found))
-    else:
-        show_placed(console(), found)
+        return place_among(data, self.model, held)
+
+
+def _model_look(
+    model: str, logit: float, se: float, clusters: int, battles: int, level: float
+) -> tuple[ModelLook, float | None]:
+    """A model at a look, and half its interval to stop by: none with fewer than 20 instructions."""
+    if not math.isfinite(logit) or not math.isfinite(se):
+        elo = ELO_MEAN + POINTS_PER_LOGIT * logit if math.isfinite(logit) else None
+        return ModelLook(model, elo, None, None, None, None, None, battles), None
+    half = float(student.ppf(0.5 + level / 2.0, clusters - 1)) * se
+    low, high = any_time_interval(np.array([logit]), np.array([se]), level=level)
+    elo, low_at, high_at, low_any, high_any = (
+        ELO_MEAN + POINTS_PER_LOGIT * one for one in (logit, logit - half, logit + half, float(low[0]), float(high[0]))
+    )
+    row = ModelLook(model, elo, POINTS_PER_LOGIT * se, low_at, high_at, low_any, high_any, battles)
+    return row, POINTS_PER_LOGIT * half if clusters >= MIN_CLUSTERS else None
+
+
+def _enough(stop: StopSettings, model: str, battles: int, half: float | None) -> str | None:
+    if stop.battles is not None and battles >= stop.battles:
+        return f"{battles} battles of {model} are judged, as many as were asked for"
+    if stop.half_width is not None and half is not None and half <= stop.half_width:
+        return (
+            f"the interval of {model}, on the board as it stands, is within {half:.0f} Elo points to either side, "
+            f"{stop.half_width:g} were wanted"
+        )
+    return None

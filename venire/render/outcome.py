@@ -17,8 +17,9 @@ from venire.arena.planning import Look
 from venire.orchestrator.lanes.routes import lane_name
 from venire.orchestrator.recording.ending import CampaignSummary, Ending
 from venire.orchestrator.recording.events import Events, Observer
+from venire.orchestrator.run.next_round import OnLook
 from venire.render.interim import format_interim, show_interim
-from venire.render.screen import console, progress, tabulate
+from venire.render.screen import console, progress, tabulate, warning_printer
 from venire.render.status import (
     failure_summary,
     show_drift,
@@ -44,6 +45,7 @@ from venire.wording import duration, is_reported_round, money, plain, retries
 __all__ = [
     "EXIT_CODES",
     "fast_loop",
+    "interim_printer",
     "show_next_steps",
     "show_outcome",
 ]
@@ -63,17 +65,16 @@ _SLOWED_SECONDS = 1.0
 def show_outcome(session: Session, screen: Console, embedded: Embedded, observers: Sequence[Observer] = ()) -> int:
     """Run a session with a progress display, show how it ended and its board; returns the exit code."""
 
-    def warn(message: str) -> None:
-        screen.print(plain(message))
-
-    def seen(number: int, phase: str, look: Look) -> None:
-        if is_reported_round(number) or look.stop is not None:
-            screen.print(plain(format_interim(look, phase, number)))
-
+    warn = warning_printer(screen)
     events = Events(session.clock, observers, warn=warn)
     with progress(screen) as tell, told_run(session, events) as tell_end:
         summary = session.run(
-            embedded=embedded, progress=tell, warn=warn, events=events, on_look=seen, loop_factory=fast_loop()
+            embedded=embedded,
+            progress=tell,
+            warn=warn,
+            events=events,
+            on_look=interim_printer(screen),
+            loop_factory=fast_loop(),
         )
         tell_end(summary)
     _show_summary(screen, session, summary)
@@ -97,6 +98,16 @@ def show_outcome(session: Session, screen: Console, embedded: Embedded, observer
     if summary.ending is not Ending.COMPLETE:
         _show_ending(screen, session, summary)
     return EXIT_CODES[summary.ending]
+
+
+def interim_printer(screen: Console) -> OnLook:
+    """Prints interim analyses as they are made: those of reported rounds, and the one that ends a campaign."""
+
+    def show(number: int, phase: str, look: Look) -> None:
+        if is_reported_round(number) or look.stop is not None:
+            screen.print(plain(format_interim(look, phase, number)))
+
+    return show
 
 
 def _show_stopped(screen: Console, session: Session, summary: CampaignSummary) -> None:

@@ -15,7 +15,7 @@ from rich.table import Column, Table
 from venire.arena.battles import Statistics
 from venire.wording import duration, is_reported_round, money, plain, retries
 
-__all__ = ["console", "counting", "progress", "tabulate"]
+__all__ = ["console", "counting", "progress", "tabulate", "warning_printer"]
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -78,6 +78,11 @@ def _as_lines(
         figures = [f"{heading} {cell}".strip() for heading, cell in zip(head, row, strict=True) if cell]
         figures[name : name + 1] = []
         screen.print(f"{row[name]}: {', '.join(figures)}")
+
+
+def warning_printer(screen: Console) -> Callable[[str], None]:
+    """Prints sentences about what goes wrong, a line each."""
+    return lambda message: screen.print(plain(message))
 
 
 @contextmanager

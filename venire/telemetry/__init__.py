@@ -13,11 +13,8 @@ from venire.arena.errors import InputError
 from venire.orchestrator.lanes.routes import lane_name, route_name
 from venire.orchestrator.recording.ending import CampaignSummary
 from venire.orchestrator.recording.events import Events, Observer
-from venire.wording import plain
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from venire.session import Session
 
 __all__ = ["observe", "told_run"]
@@ -32,7 +29,7 @@ _ENDPOINTS = (
 
 @contextmanager
 def observe(
-    screen: Console,
+    warn: Callable[[str], None],
     *,
     lines: Path | None = None,
     otel: bool | None = None,
@@ -42,12 +39,9 @@ def observe(
     """Observers for what was asked, which finish their work when the context ends.
 
     `otel` None: where a standard variable names a collector. Raises InputError for what cannot be done, before anything
-    is spent; later failures are told on the screen.
+    is spent; `warn` is called with a sentence about each later failure.
     """
     observers: list[Observer] = []
-
-    def warn(message: str) -> None:
-        screen.print(plain(message))
 
     with ExitStack() as stack:
         if lines is not None:

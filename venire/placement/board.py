@@ -1,11 +1,11 @@
-"""A new model on a board that is judged already: what `venire place` asks, and how its verdicts steer the rounds."""
+"""The board that a new model is placed on, and the campaign that places it: what `venire place` asks."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -21,20 +21,13 @@ from venire.arena.campaigns import (
     StopSettings,
 )
 from venire.arena.errors import InputError
-from venire.arena.planning import Estimates, Look, ModelLook
 from venire.arena.records import Origin, Shape
-from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.boards.rate import PLACING, choose_campaign
 from venire.configs.loading import campaign_of
 from venire.orchestrator.policies import POLICIES
-from venire.placement.backtest import joined
 from venire.ratings.data.judgments import Judgments, merge_orders, select
-from venire.ratings.data.result import Ratings
-from venire.ratings.data.statistics import student
 from venire.ratings.data.validation import check_level
-from venire.ratings.design.placement import fit_board, place_among
-from venire.ratings.inference.any_time import MIN_CLUSTERS, any_time_interval
-from venire.ratings.judges.planning_habits import planning_habits
+from venire.ratings.design.placement import fit_board
 from venire.ratings.soft_elo.conformal import conformal_rank
 from venire.storage.plans import plans
 from venire.storage.read import frames
@@ -42,9 +35,9 @@ from venire.storage.store.opening import open_store
 from venire.storage.store.store import Store
 from venire.storage.transfer import importing
 
-__all__ = ["Board", "PlaceSettings", "PlacingSteerer", "Prepared", "prepare"]
+__all__ = ["PlaceSettings", "PlacementBoard", "PreparedPlacement", "prepare", "with_model"]
 
-_LEAST_ROUND, _LARGEST_ROUND = 10, 100
+_MIN_ROUND, _MAX_ROUND = 10, 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +61,7 @@ class PlaceSettings:
 
 
 @dataclass(frozen=True)
-class Board:
+class PlacementBoard:
     """What is known before a model is placed: the verdicts of a campaign, and what people say of its models."""
 
     campaign: str
@@ -84,16 +77,17 @@ class Board:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedPlacement:
     """A placement that is ready to run: its campaign, and the board that it is on."""
 
+    settings: PlaceSettings
     campaign: CampaignSettings
-    board: Board
+    board: PlacementBoard
     already: int
     """Judgments of the model that the board's campaign holds: they count."""
 
 
-def prepare(settings: PlaceSettings) -> Prepared:
+def prepare(settings: PlaceSettings) -> PreparedPlacement:
     """Read the board of a store and make the campaign that places a model on it.
 
     Completions are imported first, where a file of them is named. Raises InputError for whatever stands in the way: the
@@ -116,7 +110,7 @@ def prepare(settings: PlaceSettings) -> Prepared:
     if model in board.judgments.models:
         code = board.judgments.models.index(model)
         already = int(((board.judgments.model_a == code) | (board.judgments.model_b == code)).sum())
-    return Prepared(_placing(settings, campaign, row.name, opponents), board, already)
+    return PreparedPlacement(settings, _placement_campaign(settings, campaign, row.name, opponents), board, already)
 
 
 def _check(settings: PlaceSettings) -> None:
@@ -147,7 +141,7 @@ def _judged_by(settings: PlaceSettings, base: CampaignSettings, name: str) -> Ca
     return replace(base, judges=chosen)
 
 
-def _board(store: Store, row: frames.CampaignRow, judges: tuple[str, ...]) -> Board:
+def _board(store: Store, row: frames.CampaignRow, judges: tuple[str, ...]) -> PlacementBoard:
     battles = frames.battles(store, row.id)
     chosen = [code for code, name in enumerate(battles.judges) if name in judges]
     battles = select(battles, np.isin(battles.judge, chosen))
@@ -156,10 +150,10 @@ def _board(store: Store, row: frames.CampaignRow, judges: tuple[str, ...]) -> Bo
             f"campaign {row.name!r} has no verdicts by {', '.join(judges)} yet: judge the board first (`venire run`)"
         )
     origins = tuple(sorted({one.origin for one in frames.judges(store, row.id) if one.name in judges}))
-    return Board(row.name, battles, frames.elos(store), frames.families(store), origins)
+    return PlacementBoard(row.name, battles, frames.elos(store), frames.families(store), origins)
 
 
-def _opponents(store: Store, settings: PlaceSettings, board: Board) -> tuple[str, ...]:
+def _opponents(store: Store, settings: PlaceSettings, board: PlacementBoard) -> tuple[str, ...]:
     """The board's rated models that share instructions with the new one. Raises InputError naming what is missing."""
     there = {one.model for one in importing.contestants(store)}
     model = settings.model
@@ -170,7 +164,7 @@ def _opponents(store: Store, settings: PlaceSettings, board: Board) -> tuple[str
             f"with --completions FILE (columns model, instruction_id, completion); it has those of "
             f"{', '.join(sorted(there)[:8])}{' ...' if len(there) > 8 else ''}"
         )
-    rated = fit_board(_with_model(board.judgments, model).comparisons(), model)
+    rated = fit_board(with_model(board.judgments, model).comparisons(), model)
     names = [name for name, logit in zip(rated.models, rated.logits.tolist(), strict=True) if math.isfinite(logit)]
     answers = plans.catalogue(store, [*names, model])
     own = {name for name in answers.instructions if (model, name) in answers.completions}
@@ -185,12 +179,12 @@ def _opponents(store: Store, settings: PlaceSettings, board: Board) -> tuple[str
     return shared
 
 
-def _with_model(judgments: Judgments, model: str) -> Judgments:
+def with_model(judgments: Judgments, model: str) -> Judgments:
     """The same with the model among the names, where it has no judgment yet."""
     return judgments if model in judgments.models else replace(judgments, models=(*judgments.models, model))
 
 
-def _placing(
+def _placement_campaign(
     settings: PlaceSettings, base: CampaignSettings, board: str, opponents: tuple[str, ...]
 ) -> CampaignSettings:
     """The campaign of a placement.
@@ -234,101 +228,3 @@ def _placing(
         text=f"# {name}: as the campaign below, by `venire place`\n{base.text}",
         settings=json.dumps(told, sort_keys=True),
     )
-
-
-@dataclass(frozen=True)
-class PlacingSteerer:
-    """Steers the rounds of a placement: the board is held where it is, and only the new model is rated.
-
-    An `arena.planning.Steering`: models that are held have an error of 0.
-    """
-
-    board: Board
-    model: str
-    stop: StopSettings = field(default_factory=StopSettings)
-
-    @cached_property
-    def _rated(self) -> Ratings:
-        return fit_board(_with_model(self.board.judgments, self.model).comparisons(), self.model)
-
-    def judgments(self, battles: Battles) -> Judgments:
-        """The board's judgments and these together, the new model among the names."""
-        return _with_model(merge_orders(joined(self.board.battles, battles)), self.model)
-
-    def estimate(self, battles: Battles) -> Estimates:
-        """The board's ratings with errors of 0, that of the model by its verdicts (NaN: none yet), judges' habits."""
-        found = self.judgments(battles)
-        rated = dict(zip(self._rated.models, self._rated.logits.tolist(), strict=True))
-        logits = np.array([rated.get(name, math.nan) for name in found.models])
-        se = np.where(np.isfinite(logits), 0.0, math.nan)
-        code = found.models.index(self.model)
-        logits[code], se[code] = self._place(found)
-        habits = planning_habits(self.board.battles, found.models, logits)
-        held = frozenset(name for name in found.models if math.isfinite(rated.get(name, math.nan)))
-        return Estimates(found.models, logits, se, habits, held)
-
-    def before(self) -> Estimates:
-        """What is known before the first round: the board."""
-        return self.estimate(select(self.board.battles, np.zeros(len(self.board.battles.label), dtype=np.bool_)))
-
-    def look(self, battles: Battles, nano: int) -> Look:
-        """Where the model stands by now, with both intervals, and whether its interval is narrow enough."""
-        found = self.judgments(battles)
-        code = found.models.index(self.model)
-        mine = found.select((found.model_a == code) | (found.model_b == code))
-        rated = [
-            name for name, at in zip(self._rated.models, self._rated.logits.tolist(), strict=True) if math.isfinite(at)
-        ]
-        own = mine.select(mine.between([*rated, self.model])).instruction  # others do not place it
-        clusters = int(np.count_nonzero(np.bincount(own))) if len(own) else 0
-        asked = len(np.unique(np.column_stack([mine.model_a, mine.model_b, mine.instruction]), axis=0))
-        logit, se = self._place(found)
-        row, half = _model_look(self.model, logit, se, clusters, asked, self.stop.level)
-        return Look(
-            battles=asked,
-            verdicts=int(mine.readable.sum()),
-            instructions=clusters,
-            nano=nano,
-            models=(row,),
-            half_width=half,
-            level=self.stop.level,
-            stop=_enough(self.stop, self.model, asked, half),
-        )
-
-    def _place(self, found: Judgments) -> tuple[float, float]:
-        code = found.models.index(self.model)
-        if not ((found.model_a == code) | (found.model_b == code)).any():
-            return math.nan, math.nan
-        data = found.comparisons()
-        place = dict(zip(self._rated.models, self._rated.logits.tolist(), strict=True))
-        held = replace(
-            self._rated, models=data.models, logits=np.array([place.get(name, math.nan) for name in data.models])
-        )
-        return place_among(data, self.model, held)
-
-
-def _model_look(
-    model: str, logit: float, se: float, clusters: int, battles: int, level: float
-) -> tuple[ModelLook, float | None]:
-    """A model at a look, and half its interval to stop by: none with fewer than 20 instructions."""
-    if not math.isfinite(logit) or not math.isfinite(se):
-        elo = ELO_MEAN + POINTS_PER_LOGIT * logit if math.isfinite(logit) else None
-        return ModelLook(model, elo, None, None, None, None, None, battles), None
-    half = float(student.ppf(0.5 + level / 2.0, clusters - 1)) * se
-    low, high = any_time_interval(np.array([logit]), np.array([se]), level=level)
-    elo, low_at, high_at, low_any, high_any = (
-        ELO_MEAN + POINTS_PER_LOGIT * one for one in (logit, logit - half, logit + half, float(low[0]), float(high[0]))
-    )
-    row = ModelLook(model, elo, POINTS_PER_LOGIT * se, low_at, high_at, low_any, high_any, battles)
-    return row, POINTS_PER_LOGIT * half if clusters >= MIN_CLUSTERS else None
-
-
-def _enough(stop: StopSettings, model: str, battles: int, half: float | None) -> str | None:
-    if stop.battles is not None and battles >= stop.battles:
-        return f"{battles} battles of {model} are judged, as many as were asked for"
-    if stop.half_width is not None and half is not None and half <= stop.half_width:
-        return (
-            f"the interval of {model}, on the board as it stands, is within {half:.0f} Elo points to either side, "
-            f"{stop.half_width:g} were wanted"
-        )
-    return None

@@ -1,0 +1,168 @@
+"""A placement for eyes: what it is expected to take, how it runs, and where the model stands in the end."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+
+import numpy as np
+from rich.console import Console
+
+from venire.orchestrator.recording.ending import Ending
+from venire.placement.board import PlaceSettings, PreparedPlacement, prepare
+from venire.placement.report import PlacementReport, place_result
+from venire.placement.run import PlacementForecast, forecast_placement, placement_session
+from venire.ratings.design.placement import PlacedElo, Placement
+from venire.render.outcome import EXIT_CODES, fast_loop, interim_printer
+from venire.render.screen import progress, tabulate, warning_printer
+from venire.session import Embedded, Session
+from venire.wording import money, plain
+
+__all__ = ["run_placement", "show_placed"]
+
+
+def run_placement(
+    screen: Console,
+    settings: PlaceSettings,
+    *,
+    agree: Callable[[Session], None],
+    retry_failed: bool = False,
+    embedded: Embedded | None = None,
+) -> tuple[PlacementReport | None, int]:
+    """Place a model and show how it goes; returns what it came to (None: no verdict could be read) and the exit code.
+
+    `agree` asks whether to spend, and raises where nobody wants to. Raises InputError and StoreError.
+    """
+    prepared = prepare(settings)
+    with placement_session(prepared) as session:
+        if retry_failed and (cleared := session.retry_failed()):
+            screen.print(f"{cleared} failed steps will be tried again")
+        _show_prepared(screen, session, prepared)
+        if (expected := forecast_placement(session, prepared)) is not None:
+            _show_expected(screen, expected)
+        agree(session)
+        code = _run(screen, session, embedded)
+        if code == EXIT_CODES[Ending.INTERRUPTED]:
+            return None, code
+        found = place_result(session.store, session.planned.id, prepared.campaign.name, prepared.board, settings)
+    if found is None:
+        screen.print(f"no verdict of {plain(settings.model)} could be read: there is nothing to say of it")
+    # to spend the budget is what was asked for, wherever in a round it ends
+    return found, 0 if found is not None and code == EXIT_CODES[Ending.BUDGET] else code
+
+
+def _show_prepared(screen: Console, session: Session, prepared: PreparedPlacement) -> None:
+    """What the model is placed on, and what is there already."""
+    design = session.planned.design
+    screen.print(
+        f"{plain(prepared.settings.model)} is placed on {plain(prepared.board.campaign)}: {len(design.models) - 1} "
+        f"models, {len(design.instructions)} instructions in common"
+    )
+    if prepared.already:
+        screen.print(
+            f"{prepared.already} judgments of it are on the board already: they count, and are not asked again"
+        )
+    if paid := session.accounts.nano:
+        screen.print(f"{money(paid)} is spent on it already, {session.progress.settled} verdicts are there")
+
+
+def _show_expected(screen: Console, expected: PlacementForecast) -> None:
+    """What a battle costs, how many the limits allow, and how wide the interval will about be."""
+    each, battles = expected.each, expected.battles
+    if not battles:
+        screen.print(f"a battle takes about {money(math.ceil(each))}: the budget covers no further one")
+        return
+    more, half = "more " if expected.more else "", expected.half
+    wide = "" if half is None else f"; its interval will be about {half:.0f} Elo points to either side, by the judge"
+    screen.print(
+        f"a battle takes {expected.calls:.0f} calls and about {money(math.ceil(each))}: some {battles:,} {more}battles "
+        f"are expected, {expected.calls * battles:,.0f} calls and {money(math.ceil(each * battles))}{wide}"
+    )
+
+
+def _run(screen: Console, session: Session, embedded: Embedded | None) -> int:
+    with progress(screen) as tell:
+        summary = session.run(
+            environ=os.environ,
+            embedded=embedded,
+            progress=tell,
+            warn=warning_printer(screen),
+            on_look=interim_printer(screen),
+            loop_factory=fast_loop(),
+        )
+    if summary.stopped is not None:
+        screen.print(f"complete: {plain(summary.stopped)}")
+    if summary.ending is Ending.INTERRUPTED:
+        screen.print("interrupted: nothing of what was paid is lost; the same command goes on")
+    elif summary.ending is not Ending.COMPLETE:
+        why = next(iter([*summary.unaffordable.values(), *summary.closed_lanes.values()]), "")
+        screen.print(f"ended: {summary.ending.value}{f': {plain(why)}' if why else ''}")
+    return EXIT_CODES[summary.ending]
+
+
+def show_placed(screen: Console, found: PlacementReport) -> None:
+    """Where a model stands: by the judge, among the others, and by people; what it cost; what to be wary of."""
+    one, origins = found.placement, ", ".join(sorted(origin.value for origin in found.board.origins))
+    screen.print(
+        f"{plain(one.model)} on the board of {plain(found.board.campaign)}: {found.battles:,} battles, "
+        f"{found.verdicts:,} readable verdicts on {one.instructions:,} instructions against {one.opponents} models, "
+        f"cost {money(found.nano)}; verdicts: {origins}\n"
+    )
+    rows = [("the board held", one.held), ("with the board's own error", one.measured)]
+    rows += [("all fitted together", one.joint)] if one.joint is not None else []
+    head = ("by the judge", "Elo", "se", f"{_share(one.level)} interval", "at every look")
+    tabulate(screen, head, [(name, *_cells(figures)) for name, figures in rows])
+    if (moved := found.moved) and one.joint is not None:
+        name, points = next(iter(moved.items()))
+        screen.print(f"fitted together, nobody else moves by more than {abs(points):.0f} Elo points ({plain(name)})")
+    _show_ranks(screen, one)
+    _show_people(screen, found)
+    for warning in found.warnings:
+        screen.print(f"note: {plain(warning)}")
+
+
+def _cells(figures: PlacedElo) -> tuple[str, ...]:
+    return (
+        f"{figures.elo:.0f}",
+        f"{figures.se:.0f}" if math.isfinite(figures.se) else "unknown",
+        _span(figures.low, figures.high),
+        _span(figures.low_any, figures.high_any),
+    )
+
+
+def _span(low: float, high: float) -> str:
+    told = [f"{one:.0f}" if math.isfinite(one) else "no bound" for one in (low, high)]
+    return "no bound" if not math.isfinite(low) and not math.isfinite(high) else f"{told[0]} to {told[1]}"
+
+
+def _show_ranks(screen: Console, one: Placement) -> None:
+    if one.rank is not None:
+        told = f"{_share(one.level)} interval {one.rank.lo} to {one.rank.hi}"
+        screen.print(f"\nrank {one.rank.rank} of {len(one.ratings.order)}, {told}")
+    rows = [
+        (plain(n.model), f"{n.elo:.0f}", f"{n.above:.2f}" if math.isfinite(n.above) else "unknown")
+        for n in one.neighbours
+    ]
+    if rows:
+        tabulate(screen, ("neighbour", "Elo", "chance to be above it"), rows)
+
+
+def _show_people(screen: Console, found: PlacementReport) -> None:
+    people = found.people
+    if people is None or found.anchors is None:
+        screen.print(
+            "\non people's scale: no model of the board has an Elo by people (`venire import table --kind elo`)"
+        )
+        return
+    known = "" if found.known is None else f" (people say {found.known:.0f})"
+    error = people.errors.get(people.rule, math.nan)
+    screen.print(
+        f"\non people's scale: {people.elo:.0f}, {_share(1.0 - people.interval.alpha)} conformal interval "
+        f"{_span(people.low, people.high)}{known}; calibrated on {len(found.anchors.models)} models placed anew with "
+        f"{np.median(found.anchors.battles):.0f} battles each, which it missed by {error:.0f} on average"
+    )
+
+
+def _share(level: float) -> str:
+    return f"{100.0 * level:g} %"

@@ -17,9 +17,7 @@ from venire.arena.planning import Look, ModelLook
 from venire.arena.records import UNSENT
 from venire.storage.plans import interim, plans
 from venire.storage.read import frames
-from venire.storage.read.long_input import long_input
-from venire.storage.read.readability import judged
-from venire.storage.read.served_models import served
+from venire.storage.read.judge_quality import judged, long_input, served
 from venire.storage.store.recovery import recovered
 from venire.storage.store.store import Store
 

@@ -19,9 +19,8 @@ from venire.judges import PROTOCOLS
 from venire.judges.context_window import count, room, size
 from venire.judges.conversation import advance
 from venire.orchestrator.designs import PlannedCampaign
-from venire.storage.plans import plans
+from venire.storage.plans import plans, usage
 from venire.storage.plans.usage import OnRecord, on_record
-from venire.storage.read import lengths
 from venire.storage.store.store import Store
 
 __all__ = ["LEVEL", "MIN_INSTRUCTIONS", "JudgeForecast", "forecast", "of_judge"]
@@ -253,7 +252,7 @@ def forecast_long(store: Store, planned: PlannedCampaign) -> tuple[LongForecast,
             reference = PROTOCOLS[judge.protocol].needs_reference
             counted = partial(count, vocabulary=judge.vocabulary)
             left = _room(judge, judge.context, len(planned.design.models))
-            many = lengths.longer(store, planned.id, number, left, counted, reference=reference)
+            many = usage.longer(store, planned.id, number, left, counted, reference=reference)
         found.append(LongForecast(judge.name, judge.context, many, judge.options.get("too_long", "error")))
     return tuple(found)
 

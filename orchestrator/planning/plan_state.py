@@ -18,8 +18,8 @@ from venire.orchestrator.costs.call_cost import Asked, JudgeCost, Lengths, affor
 from venire.orchestrator.designs import RoundDesign
 from venire.orchestrator.planning.recorded import Recording
 from venire.orchestrator.planning.respondents import respondents
-from venire.storage.plans.judged_pairs import SettledPairs, settled_pairs
 from venire.storage.plans.plans import Answers
+from venire.storage.plans.trial_states import SettledPairs, settled_pairs
 from venire.storage.store.store import Store
 
 if TYPE_CHECKING:

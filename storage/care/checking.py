@@ -17,10 +17,9 @@ from venire.arena.clock import SystemClock
 from venire.arena.errors import StoreError
 from venire.arena.keys import completion_key, instruction_key, prompt_digest, trial_key
 from venire.storage.care.offline import attached, left_beside, locked, named, refuse_full
-from venire.storage.store.connection import connect, migrate
+from venire.storage.store.connection import connect, migrate, migrations, query
+from venire.storage.store.files import log_path
 from venire.storage.store.journal import read_journal
-from venire.storage.store.location import log_path
-from venire.storage.store.sql import migrations, query
 
 __all__ = ["Checked", "Finding", "check", "check_open", "refuse_unsound"]
 

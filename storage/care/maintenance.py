@@ -22,7 +22,7 @@ from venire.storage.care.offline import (
     named,
     refuse_full,
 )
-from venire.storage.store.sql import query
+from venire.storage.store.connection import query
 
 __all__ = ["BackedUp", "Compacted", "backup", "backup_held", "compact", "refuse_existing"]
 

@@ -14,12 +14,10 @@ from pathlib import Path
 import duckdb
 
 from venire.arena.errors import InputError, StoreError
-from venire.storage.store.connection import first_line, quoted
+from venire.storage.store.connection import first_line, migrations, query, quoted
+from venire.storage.store.files import StoreLock, flush, log_path
 from venire.storage.store.journal import journal_path
-from venire.storage.store.location import flush, log_path
-from venire.storage.store.locking import StoreLock
 from venire.storage.store.opening import open_store
-from venire.storage.store.sql import migrations, query
 
 __all__ = [
     "attached",

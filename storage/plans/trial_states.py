@@ -22,13 +22,17 @@ __all__ = [
     "Forecast",
     "Left",
     "PaidRow",
+    "PlannedBattles",
+    "SettledPairs",
     "Standing",
     "by_number",
     "forecast",
     "paid",
     "parts",
     "pending",
+    "planned_battles",
     "respondents",
+    "settled_pairs",
     "standing",
 ]
 
@@ -216,3 +220,76 @@ def by_number(store: Store, name: str, column: str = "characters", **parameters:
     found = np.zeros(int(columns["id"].max(initial=0)) + 1, dtype=np.int64)
     found[columns["id"]] = columns[column]
     return found
+
+
+_BATTLE_COLUMNS = ("model_a", "model_b", "instruction", "respondent", "repeat")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedBattles:
+    """Battles (battles, 3): codes of two `models`, which are sorted by name, and the instruction's number.
+
+    `judgments` (battles,) says how many judges and repeats each is put to, its two orders being one judgment; `judges`
+    and `repeats` are how many judges there are, and how often they are asked at most.
+    """
+
+    models: tuple[str, ...]
+    battles: NDArray[np.int32]
+    judgments: NDArray[np.int64]
+    judges: int
+    repeats: int
+
+
+def planned_battles(store: Store, campaign: int) -> PlannedBattles:
+    """The battles of a campaign's plan, settled ones included; other trials are left out."""
+    ((_, last, _),) = store.read("last_rows")
+    found = [
+        np.unique(np.column_stack([part[name].astype(np.int32) for name in _BATTLE_COLUMNS]), axis=0)
+        for part in parts(store, "battles_planned_between", last, campaign=campaign)
+    ]
+    asked = np.unique(np.concatenate(found), axis=0) if found else np.zeros((0, len(_BATTLE_COLUMNS)), dtype=np.int32)
+    battles, judgments = np.unique(asked[:, :3], axis=0, return_counts=True)
+    names: dict[int, str] = dict(store.read("model_names"))
+    numbers = sorted(np.unique(battles[:, :2]).tolist(), key=names.__getitem__)
+    code = np.zeros(max(numbers, default=0) + 1, dtype=np.int32)
+    code[numbers] = np.arange(len(numbers))
+    battles[:, :2] = np.sort(code[battles[:, :2]], axis=1)
+    return PlannedBattles(
+        tuple(names[number] for number in numbers),
+        battles,
+        judgments,
+        len(np.unique(asked[:, 3])),
+        len(np.unique(asked[:, 4])),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SettledPairs:
+    """Pairs of completions of which one respondent settled trials: `keys` (pairs,) ascending, and how many `trials`."""
+
+    keys: NDArray[np.int64]
+    trials: NDArray[np.int64]
+
+    def of(self, one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How many trials (pairs,) of some pairs of completions are settled, in whichever order they are named."""
+        wanted = _keys(np.minimum(one, other), np.maximum(one, other))
+        if not len(self.keys):
+            return np.zeros(len(wanted), dtype=np.int64)
+        place = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
+        return np.asarray(np.where(self.keys[place] == wanted, self.trials[place], 0))
+
+
+def settled_pairs(store: Store, respondents: Collection[int]) -> Mapping[int, SettledPairs]:
+    """What of pairs some respondents have settled, by their numbers."""
+    rows = store.arrays("settled_pairs", respondents=sorted(respondents))
+    keys = _keys(rows["one"].astype(np.int64), rows["other"].astype(np.int64))
+    order = np.argsort(keys)
+    found = {}
+    for number in respondents:
+        mine = order[rows["respondent"][order] == number]
+        found[number] = SettledPairs(keys[mine], rows["trials"][mine].astype(np.int64))
+    return found
+
+
+def _keys(low: NDArray[np.int64], high: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.asarray(low << 32 | high)

@@ -24,7 +24,7 @@ from typing import Any
 import duckdb
 
 from venire.arena.errors import InputError
-from venire.storage.store.sql import query
+from venire.storage.store.connection import query
 from venire.storage.store.store import Store
 
 __all__ = ["MOST_ROWS", "Selected", "select"]

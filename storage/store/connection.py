@@ -1,10 +1,13 @@
-"""DuckDB's connection to a store's file: its settings, its schema, its end."""
+"""DuckDB's connection to a store's file: its settings, schema and end, and the named queries of `queries/*.sql`."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
 from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +15,21 @@ import duckdb
 
 from venire.arena.clock import Clock
 from venire.arena.errors import InputError
-from venire.storage.store.sql import migrations, query
 
-__all__ = ["MEMORY", "THREADS", "Row", "close", "connect", "fetch", "first_line", "migrate", "quoted", "rescued_paths"]
+__all__ = [
+    "MEMORY",
+    "THREADS",
+    "Row",
+    "close",
+    "connect",
+    "fetch",
+    "first_line",
+    "migrate",
+    "migrations",
+    "query",
+    "quoted",
+    "rescued_paths",
+]
 
 MEMORY = "1GB"
 THREADS = 2
@@ -31,6 +46,39 @@ _ENDINGS = ("", ".wal", ".wal.checkpoint", ".wal.recovery")
 """Of the files that DuckDB makes of a database."""
 
 Row = tuple[Any, ...]
+
+_NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
+"""Queries live in queries/*.sql, each under such a line and a comment that says what it is for."""
+
+
+@cache
+def _queries() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for file in sorted(files("venire.storage").joinpath("queries").iterdir(), key=lambda entry: entry.name):
+        _, *parts = _NAME.split(file.read_text(encoding="utf-8"))
+        for name, text in zip(parts[::2], parts[1::2], strict=True):
+            if name in found:
+                raise ValueError(f"two queries are called {name}")
+            found[name] = text.strip()
+    return found
+
+
+def query(name: str) -> str:
+    """The text of a named query; a text with a space is SQL itself, such as a file format of another package brings.
+
+    Raises KeyError for a name that no file has.
+    """
+    return name if " " in name else _queries()[name]
+
+
+@cache
+def migrations() -> tuple[tuple[int, str, str], ...]:
+    """Number, name and text of every migration, in order."""
+    folder = files("venire.storage").joinpath("migrations")
+    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
+    return tuple(
+        (int(name[:4]), name.removesuffix(".sql"), folder.joinpath(name).read_text(encoding="utf-8")) for name in names
+    )
 
 
 def rescued_paths(store: Path) -> tuple[Path, ...]:

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from venire.arena.errors import InputError, StoreError
-from venire.storage.store.location import Place
+from venire.storage.store.files import Place
 
 __all__ = [
     "MIN_SLOTS",

@@ -11,9 +11,8 @@ import duckdb
 from venire.arena.clock import Clock, SystemClock
 from venire.arena.errors import InputError
 from venire.storage.store.connection import close, connect, first_line, migrate, rescued_paths
+from venire.storage.store.files import StoreLock, flush
 from venire.storage.store.journal import read_journal
-from venire.storage.store.location import flush
-from venire.storage.store.locking import StoreLock
 from venire.storage.store.recovery import recover
 from venire.storage.store.store import Store
 

@@ -11,8 +11,8 @@ import duckdb
 
 from venire.arena.errors import Fault, InputError, StoreError
 from venire.storage.store.connection import first_line, quoted, rescued_paths
+from venire.storage.store.files import is_open_here, log_path
 from venire.storage.store.journal import Announcement, LeftBehind, Recovered, Rows, journal_path, read_journal
-from venire.storage.store.location import is_open_here, log_path
 from venire.storage.store.store import Store
 
 __all__ = ["FAULT_COLUMN", "recover", "recovered", "rescue"]

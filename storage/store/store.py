@@ -15,11 +15,9 @@ import duckdb
 
 from venire.arena.clock import Clock
 from venire.arena.errors import StoreError
-from venire.storage.store.connection import MEMORY, THREADS, Row, close, fetch, first_line
+from venire.storage.store.connection import MEMORY, THREADS, Row, close, fetch, first_line, query
+from venire.storage.store.files import Place, StoreLock, log_path
 from venire.storage.store.journal import MIN_SLOTS, Journal, Recovered
-from venire.storage.store.location import Place, log_path
-from venire.storage.store.locking import StoreLock
-from venire.storage.store.sql import query
 from venire.storage.store.texts import Texts
 
 __all__ = ["Commit", "Row", "Store"]

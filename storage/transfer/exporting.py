@@ -11,8 +11,7 @@ import duckdb
 
 from venire.arena.errors import InputError
 from venire.storage.care.offline import attached, folded, in_place
-from venire.storage.store.connection import quoted
-from venire.storage.store.sql import query
+from venire.storage.store.connection import query, quoted
 from venire.storage.transfer.formats import with_writers
 from venire.storage.transfer.formats.writing import KEPT, Part, Writer, prepare, statement
 

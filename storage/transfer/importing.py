@@ -12,7 +12,7 @@ from pathlib import Path
 from venire.arena.errors import InputError
 from venire.arena.keys import completion_key, instruction_key
 from venire.arena.records import Completion, Instruction, Rating
-from venire.storage.store.sql import query
+from venire.storage.store.connection import query
 from venire.storage.store.store import Commit, Row, Store
 from venire.storage.transfer.formats import tables
 from venire.storage.transfer.formats.tables import Kind

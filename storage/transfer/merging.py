@@ -17,8 +17,8 @@ from venire.arena.errors import InputError, StoreError
 from venire.storage.care.checking import check_open, refuse_unsound
 from venire.storage.care.maintenance import refuse_existing
 from venire.storage.care.offline import attached, in_place, left_beside, locked, made_empty, named, refuse_full
+from venire.storage.store.connection import migrations, query
 from venire.storage.store.opening import open_store
-from venire.storage.store.sql import migrations, query
 
 __all__ = ["KINDS", "Merged", "Source", "merge"]
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import venire
-from venire.storage.store.sql import migrations
+from venire.storage.store.connection import migrations
 
 FIXTURES = Path(__file__).parent / "fixtures"
 RECORDS = sorted(FIXTURES.glob("schema-*.json"))

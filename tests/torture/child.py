@@ -23,10 +23,10 @@ import venire.orchestrator.costs.budget
 import venire.orchestrator.recording.recorder
 import venire.session
 import venire.storage.plans.plans
+import venire.storage.store.connection
 import venire.storage.store.journal
 import venire.storage.store.opening
 import venire.storage.store.recovery
-import venire.storage.store.sql
 import venire.storage.store.store
 import venire.storage.store.writer
 from tests.torture.marks import Marks
@@ -208,7 +208,7 @@ def _announcement_skipped() -> None:
 
 def _first_reply_wins_off() -> None:
     """Of several answered attempts the last sent is taken."""
-    queries = venire.storage.store.sql._queries()
+    queries = venire.storage.store.connection._queries()
     last = queries["replies"].replace("order by number, batch)", "order by number desc)")
     if last == queries["replies"]:
         raise ValueError("the query `replies` chooses in other words: this build breaks nothing")

@@ -18,7 +18,7 @@ from venire.orchestrator.recording.ending import Ending
 from venire.ratings.design.priors import SLOPE
 from venire.render.policy_reasons import reasons
 from venire.session import Session
-from venire.storage.plans.planned_battles import planned_battles
+from venire.storage.plans.trial_states import planned_battles
 
 Settle = Callable[..., Ending]
 Write = Callable[..., Path]

@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 
 from venire.render.status import show_readability
-from venire.storage.read.readability import Judged
+from venire.storage.read.judge_quality import Judged
 
 Venire = Callable[..., Any]
 Write = Callable[..., Path]

@@ -38,7 +38,7 @@ def sql(
     from venire.live.client import look
     from venire.render.screen import console
     from venire.storage.read.selecting import MOST_ROWS, select
-    from venire.storage.store.sql import query as named
+    from venire.storage.store.connection import query as named
 
     if as_json and as_csv:
         raise InputError("choose --json or --csv")

@@ -25,7 +25,7 @@ from venire.ratings.design.interval_forecast import (
 )
 from venire.ratings.design.priors import Belief, belief
 from venire.session import Session
-from venire.storage.plans.planned_battles import PlannedBattles, planned_battles
+from venire.storage.plans.trial_states import PlannedBattles, planned_battles
 from venire.storage.read import frames
 
 __all__ = ["PlanWidths", "plan_widths"]

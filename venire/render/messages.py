@@ -22,7 +22,7 @@ from venire.render.prompts import lines_of
 from venire.session import Session
 from venire.storage.plans import plans
 from venire.storage.plans.plans import Pending
-from venire.storage.read.prompts import asked_as, find_trial
+from venire.storage.read.readings import asked_as, find_trial
 from venire.storage.store.opening import open_store
 from venire.storage.store.store import Store
 from venire.wording import plain

@@ -38,7 +38,7 @@ from venire.status import (
     spending_document,
 )
 from venire.storage.plans import interim
-from venire.storage.read.readability import judged
+from venire.storage.read.judge_quality import judged
 from venire.telemetry import told_run
 from venire.wording import duration, is_reported_round, money, plain, retries
 

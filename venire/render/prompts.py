@@ -18,7 +18,7 @@ from venire.judges import PROTOCOLS, ProtocolEntry
 from venire.judges.prompts import OVERRIDE, choose, header, load, source
 from venire.orchestrator.planning.respondents import respondents
 from venire.storage.plans import plans
-from venire.storage.read.prompts import AskedAs, asked_as, prompt_texts
+from venire.storage.read.readings import AskedAs, asked_as, prompt_texts
 from venire.storage.store.opening import open_store
 from venire.storage.store.store import Store
 from venire.wording import plain

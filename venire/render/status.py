@@ -19,7 +19,7 @@ from rich.text import Text
 from venire.live.client import Owner, SilentOwnerError
 from venire.render.interim import format_last_interim, show_rounds
 from venire.render.screen import tabulate
-from venire.storage.read.readability import Judged
+from venire.storage.read.judge_quality import Judged
 from venire.storage.store.journal import Recovered
 from venire.wording import duration, money, plain, retries
 

@@ -13,7 +13,7 @@ from venire.arena.clock import VirtualClock
 from venire.arena.records import Completion, Instruction
 from venire.configs.loading import load_campaign
 from venire.session import Embedded, Session
-from venire.storage.store.sql import query
+from venire.storage.store.connection import query
 from venire.storage.transfer.exporting import export
 from venire.storage.transfer.formats import FORMATS, Format, read_verdicts
 from venire.storage.transfer.formats.texts import Record

@@ -17,7 +17,7 @@ import numpy as np
 
 from venire.arena.ballots import Ballots
 from venire.arena.errors import InputError
-from venire.storage.store.sql import query
+from venire.storage.store.connection import query
 from venire.storage.transfer.formats.encoding import UNNAMED_JUDGE, plain_numbers
 from venire.storage.transfer.formats.filtering import condition
 from venire.storage.transfer.formats.source import Table, open_table

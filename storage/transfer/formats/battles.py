@@ -18,7 +18,7 @@ import numpy as np
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Status
-from venire.storage.store.sql import query
+from venire.storage.store.connection import query
 from venire.storage.transfer.formats.covariates import columns_of, feature_cells, refuse_bad_features, scaled
 from venire.storage.transfer.formats.encoding import UNNAMED_JUDGE, encode
 from venire.storage.transfer.formats.filtering import condition

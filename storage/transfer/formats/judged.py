@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.storage.store.sql import query
+from venire.storage.store.connection import query
 from venire.storage.transfer.formats.encoding import encode
 from venire.storage.transfer.formats.filtering import condition
 from venire.storage.transfer.formats.source import Table, connect, open_table

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import duckdb
 
-from venire.storage.store.sql import query
+from venire.storage.store.connection import query
 
 __all__ = ["KEPT", "Part", "Writer", "file_name", "names", "prepare", "statement"]
 

@@ -34,7 +34,7 @@ from venire.orchestrator.recording.ending import CampaignSummary, Ending
 from venire.orchestrator.run.campaign import run_campaign
 from venire.orchestrator.run.reparse import reparse
 from venire.storage.care.checking import check
-from venire.storage.read.long_input import LongInput, long_input
+from venire.storage.read.judge_quality import LongInput, long_input
 from venire.storage.store.opening import open_store
 from venire.storage.store.store import Store
 from venire.storage.transfer import importing

@@ -35,7 +35,7 @@ from venire.orchestrator.run.reparse import reparse, take_answers
 from venire.storage.care.checking import check
 from venire.storage.plans import plans
 from venire.storage.read import frames
-from venire.storage.read.readability import judged
+from venire.storage.read.judge_quality import judged
 from venire.storage.store.opening import open_store
 from venire.storage.store.store import Store
 from venire.storage.transfer import importing

@@ -18,8 +18,8 @@ from venire.arena.errors import InputError, StoreError, StoreHeldError
 from venire.storage.care import maintenance, offline
 from venire.storage.care.checking import check
 from venire.storage.care.maintenance import backup, compact
+from venire.storage.store.connection import migrations
 from venire.storage.store.opening import open_store
-from venire.storage.store.sql import migrations
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "schema-0001.duckdb.xz"
 

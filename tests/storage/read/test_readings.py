@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from venire.arena.errors import Fault
-from venire.storage.read import served_models
+from venire.storage.read import judge_quality
 from venire.storage.read.readings import Change, Draft, ReadVerdict, last_faults
 
 PAIRS = [("a", "b")]
@@ -86,15 +86,15 @@ def test_what_another_campaign_paid_for_counts_as_served_to_each_that_plans_it(j
     judges = house.register(("k",), name="second")
     house.plan(house.trials([1], PAIRS, QUESTIONS[:1]), name="second")
     assert judges == {"k": 2}
-    assert served_models.served(house.store, 2) == ()
+    assert judge_quality.served(house.store, 2) == ()
     house.register(("renamed",), name="third")
     house.store.connection.execute("update campaign_judge set respondent = 1 where name = 'renamed'")
     house.plan(house.trials([1], PAIRS, QUESTIONS[:1]), name="third")
-    assert served_models.served(house.store, 1) == (
-        served_models.Served("j", (served_models.ServedModel("m-1", 6, "2026-01-01T00:00Z", "2026-01-01T00:05Z"),)),
+    assert judge_quality.served(house.store, 1) == (
+        judge_quality.Served("j", (judge_quality.ServedModel("m-1", 6, "2026-01-01T00:00Z", "2026-01-01T00:05Z"),)),
     )
-    assert served_models.served(house.store, 3) == (
-        served_models.Served(
-            "renamed", (served_models.ServedModel("m-1", 2, "2026-01-01T00:00Z", "2026-01-01T00:01Z"),)
+    assert judge_quality.served(house.store, 3) == (
+        judge_quality.Served(
+            "renamed", (judge_quality.ServedModel("m-1", 2, "2026-01-01T00:00Z", "2026-01-01T00:01Z"),)
         ),
     )

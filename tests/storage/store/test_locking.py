@@ -16,7 +16,7 @@ import pytest
 
 from venire.arena.errors import InputError, StoreHeldError
 from venire.arena.records import Instruction
-from venire.storage.store.locking import StoreLock
+from venire.storage.store.files import StoreLock
 from venire.storage.store.opening import open_store
 from venire.storage.transfer import importing
 

@@ -12,11 +12,11 @@ import pytest
 from venire.arena.errors import InputError
 from venire.arena.records import Rating
 from venire.storage.store import connection as connection_module
-from venire.storage.store import sql
+from venire.storage.store.connection import migrations, query
 from venire.storage.store.opening import open_store
 from venire.storage.transfer import importing
 
-NEXT = sql.migrations()[-1][0] + 1
+NEXT = migrations()[-1][0] + 1
 MORE = (
     "alter table model add column licence varchar; create view rated as select name from model where elo is not null;"
 )
@@ -29,7 +29,7 @@ def release(monkeypatch: pytest.MonkeyPatch) -> Release:
     """Makes this Venire a later one, with one more migration of the given text."""
 
     def later(text: str) -> None:
-        steps = (*sql.migrations(), (NEXT, f"{NEXT:04}_more", text))
+        steps = (*migrations(), (NEXT, f"{NEXT:04}_more", text))
         monkeypatch.setattr(connection_module, "migrations", lambda: steps)
 
     return later
@@ -58,7 +58,7 @@ _WITH_INTERNAL = ("duckdb_tables()", "duckdb_columns()", "duckdb_views()")
 
 
 def test_migrations_are_numbered_from_one_without_a_gap() -> None:
-    numbers = [number for number, _, _ in sql.migrations()]
+    numbers = [number for number, _, _ in migrations()]
     assert numbers == list(range(1, len(numbers) + 1))
 
 
@@ -66,14 +66,14 @@ def test_a_fresh_store_has_the_format_of_the_last_migration_and_lists_them_all(p
     with open_store(path) as store:
         (found,) = store.rows("read_store")
         applied = store.connection.execute("select number, name from migration order by number").fetchall()
-    assert found[0] == sql.migrations()[-1][0]
+    assert found[0] == migrations()[-1][0]
     assert len(found[1]) == 36  # a UUID as text
-    assert applied == [(number, name) for number, name, _ in sql.migrations()]
+    assert applied == [(number, name) for number, name, _ in migrations()]
 
 
 def test_a_fresh_schema_is_the_migrations_run_one_by_one(path: Path, tmp_path: Path) -> None:
     with duckdb.connect(str(tmp_path / "by_hand.duckdb")) as connection:
-        for _, _, text in sql.migrations():
+        for _, _, text in migrations():
             connection.execute(text)
         expected = schema(connection)
     with open_store(path) as store:
@@ -127,6 +127,6 @@ def test_a_migration_that_fails_half_way_leaves_the_store_as_it_was(
 
 
 def test_a_query_has_one_name_and_an_unknown_one_is_an_error() -> None:
-    assert sql.query("models").startswith("select")
+    assert query("models").startswith("select")
     with pytest.raises(KeyError):
-        sql.query("no_such_query")
+        query("no_such_query")

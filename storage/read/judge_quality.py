@@ -1,0 +1,108 @@
+"""The quality of a campaign's judges: replies read, flips by order, texts too long, and the models that answered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from venire.storage.store.store import Store
+
+__all__ = ["Judged", "LongInput", "Served", "ServedModel", "judged", "long_input", "served"]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Counts over the settled trials of one judge."""
+
+    judge: str
+    protocol: str
+    settled: int
+    read: int
+    """Those with status ok."""
+    too_long: int
+    """Those that the judge was not shown, or could not take whole."""
+    a_first: int
+    """Battles shown with model A first, settled."""
+    a_first_read: int
+    b_first: int
+    b_first_read: int
+    both_read: int
+    """Battles read in both orders."""
+    flips: int
+    """Of these with opposite winners: the order decided."""
+    flagged: int
+    """Trials that showed a completion which tries to instruct the judge."""
+    cost: int
+    """Nano-dollars, of all attempts."""
+
+    @property
+    def readable(self) -> float | None:
+        """Share that could be read, of the settled trials that were not too long; None where all were."""
+        answered = self.settled - self.too_long
+        return self.read / answered if answered else None
+
+    @property
+    def flip_rate(self) -> float | None:
+        """Share of the battles read in both orders that had opposite winners; None without any."""
+        return self.flips / self.both_read if self.both_read else None
+
+
+def judged(store: Store, campaign: int) -> tuple[Judged, ...]:
+    """The judges of a campaign that have settled trials, by name."""
+    return tuple(Judged(*row) for row in store.read("judged", campaign=campaign))
+
+
+@dataclass(frozen=True, slots=True)
+class ServedModel:
+    """A name that a provider gave to the model that answered; times as 2026-11-20T10:02Z."""
+
+    name: str
+    replies: int
+    first: str
+    last: str
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a judge's replies were served by, as far as the provider said; models in the order first seen."""
+
+    judge: str
+    models: tuple[ServedModel, ...] = ()
+    fingerprints: int = 0
+    newest_fingerprint: str | None = None
+
+    @property
+    def drift(self) -> bool:
+        """Whether more than one model name answered for this judge."""
+        return len(self.models) > 1
+
+
+def served(store: Store, campaign: int) -> tuple[Served, ...]:
+    """By judge, what served the replies to the trials in force, whichever campaign paid for them."""
+    models: dict[str, list[ServedModel]] = {}
+    for judge, *fields in store.read("served_models", campaign=campaign):
+        models.setdefault(judge, []).append(ServedModel(*fields))
+    prints = {judge: (count, newest) for judge, count, newest in store.read("served_fingerprints", campaign=campaign)}
+    judges = sorted({*models, *prints})
+    return tuple(Served(judge, tuple(models.get(judge, ())), *prints.get(judge, (0, None))) for judge in judges)
+
+
+@dataclass(frozen=True, slots=True)
+class LongInput:
+    """Trials of one judge with long texts; `most_cut` is the characters that were cut out of one trial at most."""
+
+    judge: str
+    unsent: int
+    """Counted and not sent, since they would not have fitted."""
+    refused: int
+    """Sent, and refused by the provider as too long."""
+    cut: int
+    """Sent with texts that were cut to fit."""
+    most_cut: int
+
+
+def long_input(store: Store, campaign: int, rule: str) -> tuple[LongInput, ...]:
+    """The judges of a campaign that were shown, or would have been shown, more than they take in; by name.
+
+    `rule` is that of verdicts whose request was not sent.
+    """
+    return tuple(LongInput(*row) for row in store.read("long_input", campaign=campaign, rule=rule))

@@ -24,7 +24,7 @@ from venire.configs.loading import load_campaign
 from venire.session import Session, answer_key
 from venire.simulation.server import JudgeServer, serve_in_thread
 from venire.storage.plans import plans
-from venire.storage.plans.trial_states import Left
+from venire.storage.plans.trial_states import PendingTrials
 from venire.storage.store.store import Store
 
 _JUDGES = ("gpt-4-0613", "claude-3-opus")
@@ -55,7 +55,7 @@ select j.name, sum(a.cached_tokens)::bigint, sum(a.input_tokens)::bigint,
   where a.fault = 0 group by j.name order by j.name
 """
 
-Order = Callable[[Left, dict[str, np.ndarray]], np.ndarray]
+Order = Callable[[PendingTrials, dict[str, np.ndarray]], np.ndarray]
 
 
 def write(folder: Path, url: str, given: argparse.Namespace) -> Path:
@@ -87,19 +87,19 @@ def write(folder: Path, url: str, given: argparse.Namespace) -> Path:
     return path
 
 
-def as_handed_out(left: Left, shown: dict[str, np.ndarray]) -> np.ndarray:
+def as_handed_out(left: PendingTrials, shown: dict[str, np.ndarray]) -> np.ndarray:
     """The plan's order: instruction by instruction, in it every battle once before any is repeated."""
     return left.trials
 
 
-def as_sorted(left: Left, shown: dict[str, np.ndarray]) -> np.ndarray:
+def as_sorted(left: PendingTrials, shown: dict[str, np.ndarray]) -> np.ndarray:
     """What shares most side by side: by instruction, first text, second text."""
     rows = left.trials - 1
     keys = (shown["repeat"][rows], shown["second"][rows], shown["first"][rows], shown["instruction"][rows])
     return left.trials[np.lexsort(keys)]
 
 
-def as_paired(left: Left, shown: dict[str, np.ndarray]) -> np.ndarray:
+def as_paired(left: PendingTrials, shown: dict[str, np.ndarray]) -> np.ndarray:
     """Matchup by matchup within an instruction, both orders and all repeats side by side."""
     rows = left.trials - 1
     low, high = np.minimum(shown["first"], shown["second"])[rows], np.maximum(shown["first"], shown["second"])[rows]
@@ -107,7 +107,7 @@ def as_paired(left: Left, shown: dict[str, np.ndarray]) -> np.ndarray:
     return left.trials[np.lexsort((*keys, shown["instruction"][rows]))]
 
 
-def at_random(left: Left, shown: dict[str, np.ndarray]) -> np.ndarray:
+def at_random(left: PendingTrials, shown: dict[str, np.ndarray]) -> np.ndarray:
     """Any order, seeded."""
     return np.random.default_rng(7).permutation(left.trials)
 
@@ -127,13 +127,13 @@ def run(order: Order, given: argparse.Namespace) -> dict[str, Any]:
         key = answer_key(load_campaign(write(folder, "http://127.0.0.1:9/v1", given)))
         settings = {"cache_prompts": given.blocks, "cache_least": given.least, "speed": given.speed}
         with serve_in_thread(JudgeServer(key, **settings)) as server:
-            found = plans.pending
+            found = plans.pending_trials
 
-            def ordered(store: Store, campaign: int) -> Left:
+            def ordered(store: Store, campaign: int) -> PendingTrials:
                 left = found(store, campaign)
                 shown = {name: np.ma.getdata(column) for name, column in _columns(store).items()}
                 trials = order(left, shown)
-                return Left(trials, shown["respondent"][trials - 1].astype(np.int16))
+                return PendingTrials(trials, shown["respondent"][trials - 1].astype(np.int16))
 
             campaign = load_campaign(write(folder, server.base_url, given))
             with Session(campaign) as session, patch.object(plans, "pending", ordered):

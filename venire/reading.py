@@ -28,7 +28,7 @@ from venire.judges.parsing.verdict_formats import (
 )
 from venire.orchestrator.run.reparse import Reread, reparse
 from venire.storage.read import frames
-from venire.storage.read.readings import Example
+from venire.storage.read.readings import ChangedVerdict
 from venire.storage.store.opening import open_store
 from venire.storage.transfer.formats.annotated import Annotated, open_annotated
 from venire.wording import plain
@@ -250,7 +250,7 @@ def label_word(status: int, label: int | None, battle: bool) -> str:
     return Status(status).name.lower() if label is None else (_LABELS if battle else _GRADES)[label]
 
 
-def example_document(one: Example) -> dict[str, Any]:
+def example_document(one: ChangedVerdict) -> dict[str, Any]:
     """A verdict that reads otherwise now, as plain values."""
     return {
         "judge": one.judge,

@@ -204,9 +204,9 @@ class Session:
         return frames.progress(self.store, self.planned.id)
 
     @property
-    def accounts(self) -> frames.Accounts:
+    def accounts(self) -> frames.CampaignSpending:
         """What the campaign has paid so far."""
-        return frames.accounts(self.store, self.planned.id)
+        return frames.campaign_spending(self.store, self.planned.id)
 
     def retry_failed(self) -> int:
         """Let steps that used up their attempts be asked again; returns how many."""

@@ -17,7 +17,7 @@ from venire.arena.planning import Look, ModelLook
 from venire.arena.records import UNSENT
 from venire.storage.plans import interim, plans
 from venire.storage.read import frames
-from venire.storage.read.judge_quality import judged, long_input, served
+from venire.storage.read.judge_quality import judge_readability, long_input, served_models
 from venire.storage.store.recovery import recovered
 from venire.storage.store.store import Store
 
@@ -64,11 +64,12 @@ def _campaign(store: Store, row: frames.CampaignRow) -> dict[str, Any]:
         "judges": [{"judge": name} | asdict(one) for name, one in frames.judge_progress(store, row.id).items()],
         "plan": rounds_document(store, row.id),
         "judged": [
-            asdict(one) | {"readable": one.readable, "flip_rate": one.flip_rate} for one in judged(store, row.id)
+            asdict(one) | {"readable": one.readable, "flip_rate": one.flip_rate}
+            for one in judge_readability(store, row.id)
         ],
         "long_input": long_input_documents(store, row.id),
         "served": served_documents(store, row.id),
-        "accounts": asdict(frames.accounts(store, row.id)),
+        "accounts": asdict(frames.campaign_spending(store, row.id)),
         "forecast": spending_document(store, row.id),
         "failure_reasons": failure_reasons(store, row.id),
         "failed_steps": failed_steps(store, row.id),
@@ -83,7 +84,7 @@ def long_input_documents(store: Store, campaign: int) -> list[dict[str, Any]]:
 
 def served_documents(store: Store, campaign: int) -> list[dict[str, Any]]:
     """The models that served each judge, and whether they changed (drift)."""
-    return [asdict(one) | {"drift": one.drift} for one in served(store, campaign)]
+    return [asdict(one) | {"drift": one.drift} for one in served_models(store, campaign)]
 
 
 def failure_reasons(store: Store, campaign: int) -> list[dict[str, Any]]:
@@ -172,7 +173,7 @@ def keep_forecast(store: Store, campaign: int, forecast: Callable[[], Sequence[J
         return
     rows = forecast()
     low, expected, high = (sum(getattr(row, name) for row in rows) for name in ("low", "expected", "high"))
-    done, spent = progress.planned - progress.missing, frames.accounts(store, campaign).nano
+    done, spent = progress.planned - progress.missing, frames.campaign_spending(store, campaign).nano
     detail = json.dumps(asdict(_KeptForecast(progress.missing, done, spent, low, expected, high)))
     with store.commit() as commit:
         commit.run(
@@ -195,7 +196,7 @@ def spending_document(store: Store, campaign: int) -> dict[str, Any] | None:
     if not events:
         return None
     kept = _KeptForecast(**json.loads(events[0][0]))
-    progress, paid = frames.progress(store, campaign), frames.accounts(store, campaign).nano
+    progress, paid = frames.progress(store, campaign), frames.campaign_spending(store, campaign).nano
     since = max(0, progress.planned - progress.missing - kept.done)
     share = since / kept.trials
     reach = max(share, share**0.5)  # the sum of fewer trials is less certain, for its size

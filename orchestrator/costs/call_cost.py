@@ -12,7 +12,7 @@ from venire.arena.campaigns import CampaignSettings, JudgeSettings, TokenPrice
 from venire.arena.records import Shape
 from venire.judges import PROTOCOLS
 from venire.orchestrator.costs.budget import BudgetAccount, BudgetView
-from venire.storage.plans.plans import Answers
+from venire.storage.plans.plans import Catalogue
 from venire.storage.plans.trial_states import by_number
 from venire.storage.store.store import Store
 
@@ -97,7 +97,7 @@ def _cost(campaign: CampaignSettings, judge: JudgeSettings, price: TokenPrice) -
     )
 
 
-def lengths(store: Store, answers: Answers, models: Sequence[str], instructions: Sequence[str]) -> Lengths:
+def lengths(store: Store, answers: Catalogue, models: Sequence[str], instructions: Sequence[str]) -> Lengths:
     """How long the texts of some models and instructions are, in that order; NaN where a completion is missing."""
     numbers = [answers.instructions[name][0] for name in instructions]
     plain, referenced = (by_number(store, "instruction_lengths", of)[numbers] for of in ("characters", "referenced"))

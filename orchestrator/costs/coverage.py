@@ -47,7 +47,7 @@ def refuse_uncovered(
     `prices` and `budgets` are by judge name. Of each judge's trials the shortest is what has to be covered. A budget
     that was spent is another matter: it ends a run, and nothing is lost.
     """
-    if frames.accounts(store, planned.id).calls or frames.progress(store, planned.id).settled:
+    if frames.campaign_spending(store, planned.id).calls or frames.progress(store, planned.id).settled:
         return
     needs = {one.judge: one for one in _needs(store, planned, prices)}
     together = set(campaign.pair_judges) if campaign.in_rounds else set()
@@ -69,7 +69,7 @@ def _needs(store: Store, planned: PlannedCampaign, prices: Mapping[str, TokenPri
     referenced = {number for number, judge in planned.judges.items() if PROTOCOLS[judge.protocol].needs_reference}
     asked = [number for number, judge in planned.judges.items() if judge.recorded is None]
     learnt = on_record(store, planned.id, asked, referenced)
-    for row in plans.forecast(store, planned.id, referenced):
+    for row in plans.pending_texts(store, planned.id, referenced):
         judge, price = planned.judges[row.respondent], prices[planned.judges[row.respondent].name]
         if judge.recorded is not None:
             yield _Need(judge.name, 1, 0, 0, 0, 0)

@@ -86,7 +86,7 @@ def forecast(store: Store, planned: PlannedCampaign, prices: Mapping[str, TokenP
     referenced = {number for number, judge in planned.judges.items() if PROTOCOLS[judge.protocol].needs_reference}
     asked = [number for number, judge in planned.judges.items() if judge.recorded is None]
     learnt = on_record(store, planned.id, asked, referenced)
-    left = {row.respondent: row for row in plans.forecast(store, planned.id, referenced, only=planned.only)}
+    left = {row.respondent: row for row in plans.pending_texts(store, planned.id, referenced, only=planned.only)}
     found = []
     for number, judge in sorted(planned.judges.items(), key=lambda item: item[1].name):
         row = left.get(number)

@@ -33,7 +33,7 @@ _UNSAID = PhaseSettings()
 def plan_stays(
     store: Store,
     campaign: CampaignSettings,
-    known: plans.Known,
+    known: plans.StoredCampaign,
     judges: Sequence[tuple[JudgeSettings, Respondent]],
     *,
     amend: bool,
@@ -101,7 +101,7 @@ def _rest(settings: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _has_grown(store: Store, campaign: CampaignSettings, known: plans.Known, *, amend: bool) -> bool:
+def _has_grown(store: Store, campaign: CampaignSettings, known: plans.StoredCampaign, *, amend: bool) -> bool:
     """Whether contestants have written since what the plan in force would show, and it may still be made anew."""
     if not campaign.contestants or campaign.asks_contestants or (known.calls and not amend):
         return False
@@ -117,7 +117,10 @@ def _made_of(design: RoundDesign) -> tuple[object, ...]:
 
 
 def _goes_on(
-    store: Store, campaign: CampaignSettings, known: plans.Known, judges: Sequence[tuple[JudgeSettings, Respondent]]
+    store: Store,
+    campaign: CampaignSettings,
+    known: plans.StoredCampaign,
+    judges: Sequence[tuple[JudgeSettings, Respondent]],
 ) -> bool:
     """Whether a plan in rounds that calls were made for goes on by other settings: what was decided is not undone."""
     if not known.planned or not known.calls or campaign.asks_contestants:
@@ -132,7 +135,7 @@ def _goes_on(
     return True
 
 
-def _in_rounds(rounds: Sequence[plans.Round]) -> bool:
+def _in_rounds(rounds: Sequence[plans.StoredRound]) -> bool:
     return len(rounds) > 1 or any(not PhaseSettings(one.policy).crosses for one in rounds)
 
 

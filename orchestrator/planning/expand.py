@@ -19,7 +19,7 @@ from venire.orchestrator.designs import PlannedRound, RoundDesign, write_design
 from venire.orchestrator.planning.recorded import Recording
 from venire.orchestrator.planning.respondents import respondents
 from venire.storage.plans import plans
-from venire.storage.plans.plans import Answers
+from venire.storage.plans.plans import Catalogue
 from venire.storage.store.store import Store
 
 __all__ = ["expand"]
@@ -39,7 +39,7 @@ class _Asked:
 
 def expand(
     chosen: RoundDesign,
-    answers: Answers,
+    answers: Catalogue,
     judges: Sequence[tuple[int, Respondent]],
     repeats: Mapping[int, int],
     equal_texts: list[int],
@@ -76,7 +76,7 @@ def expand(
             yield from _replayed(matchups, answers, name, repeat, [one for one in replayed if one.repeats >= repeat])
 
 
-def _answers(answers: Answers, name: str, repeat: int, contestants: Sequence[_Asked]) -> Iterator[PlannedTrial]:
+def _answers(answers: Catalogue, name: str, repeat: int, contestants: Sequence[_Asked]) -> Iterator[PlannedTrial]:
     instruction, key = answers.instructions[name]
     for one in contestants:
         yield PlannedTrial(trial_key(one.key, key, (), repeat), one.protocol, one.number, instruction, (), repeat)
@@ -84,7 +84,7 @@ def _answers(answers: Answers, name: str, repeat: int, contestants: Sequence[_As
 
 def _battles(
     matchups: Sequence[Matchup],
-    answers: Answers,
+    answers: Catalogue,
     name: str,
     repeat: int,
     judges: Sequence[_Asked],
@@ -120,7 +120,7 @@ def _drawn(judge: _Asked, instruction: bytes, sides: tuple[bytes, bytes], repeat
 
 
 def _singles(
-    chosen: RoundDesign, answers: Answers, name: str, repeat: int, judges: Sequence[_Asked]
+    chosen: RoundDesign, answers: Catalogue, name: str, repeat: int, judges: Sequence[_Asked]
 ) -> Iterator[PlannedTrial]:
     instruction, key = answers.instructions[name]
     for model, judge in product(chosen.models, judges):
@@ -130,7 +130,7 @@ def _singles(
 
 
 def _lists(
-    chosen: RoundDesign, answers: Answers, name: str, repeat: int, judges: Sequence[_Asked], seed: int
+    chosen: RoundDesign, answers: Catalogue, name: str, repeat: int, judges: Sequence[_Asked], seed: int
 ) -> Iterator[PlannedTrial]:
     """All completions of an instruction at once, in an order of its own for each judge and repeat."""
     instruction, key = answers.instructions[name]
@@ -143,7 +143,7 @@ def _lists(
 
 
 def _replayed(
-    matchups: Sequence[Matchup], answers: Answers, name: str, repeat: int, judges: Sequence[_Asked]
+    matchups: Sequence[Matchup], answers: Catalogue, name: str, repeat: int, judges: Sequence[_Asked]
 ) -> Iterator[PlannedTrial]:
     """What is on record of an instruction, as it was shown; nothing is paid for it, so equal texts are kept."""
     gaps = {(one.model_a, one.model_b): one.gap for one in matchups} if judges else {}
@@ -170,7 +170,7 @@ def write_round(
     number: int,
     numbers: Mapping[str, int],
     chosen: RoundDesign,
-    answers: Answers,
+    answers: Catalogue,
     recordings: Mapping[str, Recording],
     *,
     follows: bool = False,

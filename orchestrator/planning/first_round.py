@@ -19,7 +19,7 @@ from venire.orchestrator.planning.recorded import Recording, pairs, read_recordi
 from venire.orchestrator.policies import POLICIES
 from venire.orchestrator.policies.matchup_policies import gap
 from venire.storage.plans import plans
-from venire.storage.plans.plans import Answers
+from venire.storage.plans.plans import Catalogue
 from venire.storage.store.store import Store
 from venire.storage.transfer import importing
 
@@ -69,7 +69,7 @@ def select_models(
 
 
 def design(
-    campaign: CampaignSettings, state: PlanState, left_out: tuple[ExcludedModel, ...], answers: Answers
+    campaign: CampaignSettings, state: PlanState, left_out: tuple[ExcludedModel, ...], answers: Catalogue
 ) -> RoundDesign:
     """Matchups by the campaign's first policy, where it crosses, and instructions drawn with the campaign's seed.
 
@@ -89,7 +89,7 @@ def _pairs(models: Sequence[str]) -> int:
 
 
 def _common(
-    campaign: CampaignSettings, models: Sequence[str], answers: Answers, rng: np.random.Generator
+    campaign: CampaignSettings, models: Sequence[str], answers: Catalogue, rng: np.random.Generator
 ) -> tuple[str, ...]:
     common = sorted(
         name for name in answers.instructions if all((model, name) in answers.completions for model in models)
@@ -151,14 +151,14 @@ def choose_first(
     prices: Mapping[str, TokenPrice],
     budgets: Mapping[str, BudgetView],
     estimates: Estimates | None = None,
-) -> tuple[RoundDesign, Answers, Mapping[str, Recording]]:
+) -> tuple[RoundDesign, Catalogue, Mapping[str, Recording]]:
     """What is asked: of judges about the completions that are there, of contestants all instructions that are drawn.
 
     And the judgments on record by judge. `prices` and `budgets` are by judge name, `estimates` what is known
     before the first verdict. Raises InputError for whatever makes a plan impossible.
     """
     if campaign.asks_contestants:
-        asked = plans.asked(store)
+        asked = plans.instruction_catalogue(store)
         if not asked.instructions:
             raise InputError(f"{campaign.path}: no instructions to answer: name a table in [data] instructions")
         drawn = _drawn(campaign, sorted(asked.instructions), "there are only", np.random.default_rng(campaign.seed))
@@ -197,7 +197,7 @@ def _as_recorded(
     campaign: CampaignSettings,
     state: PlanState,
     left_out: tuple[ExcludedModel, ...],
-    answers: Answers,
+    answers: Catalogue,
     recordings: Mapping[str, Recording],
 ) -> RoundDesign:
     """What was judged elsewhere: every pair, on every instruction that is in the store."""
@@ -213,7 +213,7 @@ def _as_recorded(
     return RoundDesign(matchups, drawn, models, left_out + without, phase=campaign.plan.phases[0].name)
 
 
-def _refuse_without_reference(campaign: CampaignSettings, chosen: RoundDesign, answers: Answers) -> None:
+def _refuse_without_reference(campaign: CampaignSettings, chosen: RoundDesign, answers: Catalogue) -> None:
     for judge in campaign.judges:
         without = [name for name in chosen.instructions if name not in answers.referenced]
         if PROTOCOLS[judge.protocol].needs_reference and without:

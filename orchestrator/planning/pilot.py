@@ -9,7 +9,7 @@ import numpy as np
 
 from venire.arena.records import Shape
 from venire.orchestrator.designs import PlannedCampaign
-from venire.storage.plans.trial_states import parts, standing
+from venire.storage.plans.trial_states import parts, trial_states
 from venire.storage.store.store import Store
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def pilot_trials(store: Store, planned: PlannedCampaign, number: int, *, seed: i
     stopped goes on with what it began: always on the instruction, then of the models, that have the fewest. Of repeats
     only the first is asked.
     """
-    now = standing(store, planned.id)
+    now = trial_states(store, planned.id)
     rows = _rows(store, now.planned)
     settled = now.settled[rows["trial"]]
     lacking = {

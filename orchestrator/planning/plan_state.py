@@ -18,7 +18,7 @@ from venire.orchestrator.costs.call_cost import Asked, JudgeCost, Lengths, affor
 from venire.orchestrator.designs import RoundDesign
 from venire.orchestrator.planning.recorded import Recording
 from venire.orchestrator.planning.respondents import respondents
-from venire.storage.plans.plans import Answers
+from venire.storage.plans.plans import Catalogue
 from venire.storage.plans.trial_states import SettledPairs, settled_pairs
 from venire.storage.store.store import Store
 
@@ -36,7 +36,7 @@ class Field:
     campaign: CampaignSettings
     models: tuple[str, ...]
     instructions: tuple[str, ...]
-    answers: Answers
+    answers: Catalogue
     recordings: Mapping[str, Recording]
     prices: Mapping[str, TokenPrice]
 

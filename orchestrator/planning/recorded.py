@@ -17,7 +17,7 @@ from venire.judges import PROTOCOLS
 from venire.judges.protocols.recorded import WORD
 from venire.orchestrator.designs import Replayed, RoundDesign
 from venire.storage.plans import plans
-from venire.storage.plans.plans import Answers
+from venire.storage.plans.plans import Catalogue
 from venire.storage.store.store import Store
 from venire.storage.transfer.formats.recorded import read_recorded
 
@@ -45,7 +45,7 @@ class Recording:
         """Whose completions were shown."""
         return frozenset(model for rows in self.texts.values() for shown, _ in rows for model in shown)
 
-    def of(self, name: str, repeat: int, answers: Answers) -> Iterator[tuple[str, ...]]:
+    def of(self, name: str, repeat: int, answers: Catalogue) -> Iterator[tuple[str, ...]]:
         """What of an instruction was shown in one repeat, in the table's order, where all of it has completions."""
         for shown, number in self.texts.get(name, ()):
             if number == repeat and all((model, name) in answers.completions for model in shown):
@@ -102,7 +102,7 @@ def pairs(recordings: Iterable[Recording]) -> set[tuple[str, str]]:
     }
 
 
-def tell(recording: Recording, chosen: RoundDesign, answers: Answers, repeats: int, policy: str) -> Replayed:
+def tell(recording: Recording, chosen: RoundDesign, answers: Catalogue, repeats: int, policy: str) -> Replayed:
     """What a plan takes of one judge's judgments, and what it misses there."""
     trials = missing = one_order = 0
     for name, matchups in zip(chosen.instructions, chosen.matchups_on(), strict=True):
@@ -126,7 +126,7 @@ def recorded_texts(
     models = {
         model for one in recordings.values() for rows in one.texts.values() for shown, _ in rows for model in shown
     }
-    answers = plans.catalogue(store, sorted(models)) if recordings else Answers({}, {}, {})
+    answers = plans.catalogue(store, sorted(models)) if recordings else Catalogue({}, {}, {})
     found = {}
     for judge, respondent in judges:
         key = respondent_key(respondent)

@@ -92,7 +92,7 @@ class Rounds:
     def _look(self) -> tuple[Look, int]:
         """A look at what is settled, and how many trials are. Made anew: since the last one rules may have changed."""
         ((settled,),) = self._store.read("settled_in_plan", campaign=self.planned.id)
-        paid = frames.accounts(self._store, self.planned.id).nano
+        paid = frames.campaign_spending(self._store, self.planned.id).nano
         return self._steering.look(self._battles(), paid), settled
 
     def _battles(self, without: Collection[str] = ()) -> Battles:

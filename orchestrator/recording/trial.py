@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from venire.arena.errors import Fault
 from venire.arena.records import UNSENT, Material, Outcome, Protocol, Reply, Request, Status, Trial
 from venire.judges.conversation import resume
-from venire.storage.plans.plans import Pending
+from venire.storage.plans.plans import PendingTrial
 
 __all__ = ["UNSENT_OUTCOME", "VERDICT_FAULTS", "Ask", "settle", "stage"]
 
@@ -21,7 +21,7 @@ UNSENT_OUTCOME = Outcome(Status.TOO_LONG, rule=UNSENT)
 """Of a trial whose next request was counted and would not fit."""
 
 
-def stage(pending: Pending, respondent: bytes, protocol: str) -> tuple[Trial, Material]:
+def stage(pending: PendingTrial, respondent: bytes, protocol: str) -> tuple[Trial, Material]:
     """A pending trial, and what its names stand for."""
     trial = Trial(pending.key, respondent, protocol, pending.instruction.id, pending.shown_keys, pending.repeat)
     return trial, Material(pending.instruction, pending.shown, pending.fences)

@@ -21,7 +21,7 @@ from venire.orchestrator.planning.respondents import respondents
 from venire.orchestrator.recording.events import Events
 from venire.orchestrator.recording.recorder import Recorder
 from venire.orchestrator.recording.trial import VERDICT_FAULTS, settle, stage
-from venire.storage.plans.plans import Pending
+from venire.storage.plans.plans import PendingTrial
 
 __all__ = ["Asking"]
 
@@ -45,7 +45,7 @@ class Asking:
         """Begin to count, with all that was asked so far in the store."""
         self.settled = self.failed = 0
 
-    async def ask(self, pending: Pending, judge: JudgeSettings, lane: Lane, price: TokenPrice) -> None:
+    async def ask(self, pending: PendingTrial, judge: JudgeSettings, lane: Lane, price: TokenPrice) -> None:
         """Ask one trial to its end and record it: a verdict, or a failure."""
         assert self._recorder is not None  # a round was begun
         protocol = PROTOCOLS[judge.protocol].talk
@@ -76,7 +76,9 @@ class Asking:
             seconds = self._clock.monotonic() - start
             self._tell_trial("trial.settled", pending, judge, cost(), seconds, status=outcome.status.name.lower())
 
-    def _fail(self, pending: Pending, judge: JudgeSettings, step: int, fault: Fault, cost: int, seconds: float) -> None:
+    def _fail(
+        self, pending: PendingTrial, judge: JudgeSettings, step: int, fault: Fault, cost: int, seconds: float
+    ) -> None:
         """Put a trial on record as failed."""
         assert self._recorder is not None
         self._recorder.failure(pending.id, step, fault)
@@ -86,7 +88,7 @@ class Asking:
             self._tell_trial("trial.failed", pending, judge, cost, seconds, **told)
 
     def _tell_trial(
-        self, name: str, pending: Pending, judge: JudgeSettings, cost: int, seconds: float, **told: object
+        self, name: str, pending: PendingTrial, judge: JudgeSettings, cost: int, seconds: float, **told: object
     ) -> None:
         about = {"trial": pending.id, "key": pending.key.hex(), "judge": judge.name, "lane": lane_name(judge.lane)}
         self._events.emit(name, **about, cost_nano=cost, seconds=seconds, **told)

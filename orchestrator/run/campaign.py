@@ -152,7 +152,7 @@ class _Run:
 
     def _begin_round(self) -> None:
         """Open the way to the store for what is missing of the plan."""
-        self.pending = plans.pending(self.store, self.planned.id).among(self.planned.only)
+        self.pending = plans.pending_trials(self.store, self.planned.id).among(self.planned.only)
         self.recorder = Recorder(
             self.store,
             self.planned.id,
@@ -219,7 +219,7 @@ class _Run:
         done = self.standing.settled + self.asking.settled + self.standing.failed + self.asking.failed
         if done == self.standing.planned:
             return False
-        left = plans.pending(self.store, self.planned.id).respondents
+        left = plans.pending_trials(self.store, self.planned.id).respondents
         judges = self.planned.judges
         closed = {lane.settings.identity for lane in self.lanes.values() if lane.closed is not None}
         silent = {number for number, judge in judges.items() if judge.lane.identity in closed}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from venire.storage.plans.plans import Left, Pending, load
+from venire.storage.plans.plans import PendingTrial, PendingTrials, load
 from venire.storage.store.store import Store
 
 if TYPE_CHECKING:
@@ -35,7 +35,9 @@ class Feed:
     wanted, and in no thread: what is handed out does not depend then on how long reading takes.
     """
 
-    def __init__(self, store: Store, left: Left, left_out: Container[int] = (), *, inline: bool = False) -> None:
+    def __init__(
+        self, store: Store, left: PendingTrials, left_out: Container[int] = (), *, inline: bool = False
+    ) -> None:
         self._store = store
         self._left = left
         self._left_out = left_out
@@ -44,8 +46,8 @@ class Feed:
         self._size = _CHUNK
         self._began = 0.0
         """When the last chunk was begun, in seconds of the machine's clock, also where the run's own jumps."""
-        self._ready: deque[Pending] = deque()
-        self._reading: asyncio.Future[list[Pending]] | None = None
+        self._ready: deque[PendingTrial] = deque()
+        self._reading: asyncio.Future[list[PendingTrial]] | None = None
         self._refill = asyncio.Lock()
 
     @property
@@ -53,7 +55,7 @@ class Feed:
         """Whether all trials were handed out, as far as is known."""
         return not self._ready and self._reading is None and self._next >= len(self._left.trials)
 
-    async def take(self) -> Pending | None:
+    async def take(self) -> PendingTrial | None:
         """The next trial, or None at the end. Popping is synchronous: only an empty buffer makes workers wait."""
         while not self._ready:
             async with self._refill:
@@ -82,7 +84,7 @@ class Feed:
                 return True
         return False
 
-    def _resize(self, chunk: list[Pending]) -> None:
+    def _resize(self, chunk: list[PendingTrial]) -> None:
         """Choose the size of the next chunk by how long the one before lasted and by the texts of this one."""
         began, self._began = self._began, monotonic()
         texts = {id(one): len(one.text) for pending in chunk for one in pending.shown}

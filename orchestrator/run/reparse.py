@@ -20,8 +20,8 @@ from venire.orchestrator.recording.recorder import verdict_columns
 from venire.orchestrator.recording.trial import UNSENT_OUTCOME, VERDICT_FAULTS, stage
 from venire.orchestrator.run.screening import screen
 from venire.storage.plans import plans
-from venire.storage.plans.plans import Pending, load
-from venire.storage.read.readings import Asked, Comparison, Draft, ReadVerdict, last_faults
+from venire.storage.plans.plans import PendingTrial, load
+from venire.storage.read.readings import AskedRespondent, ReadingComparison, ReadingDraft, ReadVerdict, last_faults
 from venire.storage.store.store import Store
 from venire.storage.transfer import importing
 from venire.storage.transfer.importing import Added
@@ -40,7 +40,7 @@ class Reread:
     """What reading again brought: how it compares with what was in force, and the number of the reading if kept."""
 
     parser: str
-    comparison: Comparison
+    comparison: ReadingComparison
     reading: int | None
     """None where nothing was written: nothing changed, or nothing was to be written."""
 
@@ -63,7 +63,7 @@ def reparse(
     known today, StoreError when the store fails; nothing is written then.
     """
     screen(store)
-    with Draft(store, campaigns) as draft:
+    with ReadingDraft(store, campaigns) as draft:
         respondents = _known(store, draft.respondents())
         trials = draft.trials()
         unsent = draft.unsent(UNSENT)
@@ -79,7 +79,7 @@ def reparse(
 
 
 def read_again(
-    pending: Pending, asked: Asked, faults: Mapping[tuple[int, int], int], unsent: Collection[int] = ()
+    pending: PendingTrial, asked: AskedRespondent, faults: Mapping[tuple[int, int], int], unsent: Collection[int] = ()
 ) -> tuple[Verdict, bool]:
     """The verdict of a settled trial as its replies are read today, and whether one more step would be asked for it.
 
@@ -100,12 +100,14 @@ def read_again(
     return orient(pending.key, pending.swapped, outcome, flagged=pending.flagged), step.otherwise is None
 
 
-def _row(pending: Pending, asked: Asked, faults: Mapping[tuple[int, int], int], unsent: Collection[int]) -> ReadVerdict:
+def _row(
+    pending: PendingTrial, asked: AskedRespondent, faults: Mapping[tuple[int, int], int], unsent: Collection[int]
+) -> ReadVerdict:
     verdict, unasked = read_again(pending, asked, faults, unsent)
     return ReadVerdict._make((pending.id, *verdict_columns(verdict), unasked))
 
 
-def _known(store: Store, respondents: Mapping[int, Asked]) -> Mapping[int, Asked]:
+def _known(store: Store, respondents: Mapping[int, AskedRespondent]) -> Mapping[int, AskedRespondent]:
     for asked in respondents.values():
         if asked.protocol not in PROTOCOLS:
             raise InputError(
@@ -122,7 +124,7 @@ def take_answers(store: Store, campaign: CampaignSettings, planned: PlannedCampa
     """
     keys = {judge.name: respondent_key(who) for judge, who in respondents(campaign)}
     added = Added()
-    trials = plans.answered(store, planned.id)
+    trials = plans.answered_trials(store, planned.id)
     for start in range(0, len(trials), _CHUNK):
         found = importing.add(store, _completions(store, planned, keys, trials[start : start + _CHUNK]))
         added = Added(completions=added.completions + found.completions, known=added.known + found.known)

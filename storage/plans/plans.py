@@ -14,7 +14,7 @@ import numpy as np
 from venire.arena.campaigns import CampaignSettings, JudgeSettings
 from venire.arena.keys import respondent_key
 from venire.arena.records import GENERATE, Completion, Instruction, PlannedTrial, Reply, Respondent
-from venire.storage.plans.trial_states import Forecast, Left, forecast, pending
+from venire.storage.plans.trial_states import PendingTexts, PendingTrials, pending_texts, pending_trials
 from venire.storage.store.store import Row, Store
 from venire.storage.store.texts import ShownText
 
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
-    "Answers",
+    "Catalogue",
     "Catalogued",
-    "Forecast",
-    "Known",
-    "Left",
-    "Pending",
-    "Round",
-    "answered",
+    "PendingTexts",
+    "PendingTrial",
+    "PendingTrials",
+    "StoredCampaign",
+    "StoredRound",
+    "answered_trials",
     "append_round",
-    "asked",
     "catalogue",
     "clear_failures",
     "find_campaign",
-    "forecast",
+    "instruction_catalogue",
     "load",
-    "pending",
+    "pending_texts",
+    "pending_trials",
     "register",
     "rounds",
     "sent_today",
@@ -48,7 +48,7 @@ _CHUNK = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class StoredCampaign:
     """A campaign as the store has it: its number, its file and settings when last accepted, and what was asked."""
 
     id: int
@@ -58,7 +58,7 @@ class Known:
     calls: int
 
 
-class Round(NamedTuple):
+class StoredRound(NamedTuple):
     """A round of a plan in force: trials, battles left out because their texts are equal, the design as JSON."""
 
     number: int
@@ -79,7 +79,7 @@ class Catalogued(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class Catalogue:
     """What the planner needs to know of the completions of some models."""
 
     models: Mapping[str, int]
@@ -95,7 +95,7 @@ class Answers:
 _NO_ATTEMPTS: Mapping[int, int] = MappingProxyType({})
 
 
-class Pending(NamedTuple):
+class PendingTrial(NamedTuple):
     """A trial that is left to ask, with its material and what is on record for it.
 
     `shown` are completions in the order shown; `fences` are that of the instruction and theirs. `swapped` is whether B
@@ -121,14 +121,14 @@ class Pending(NamedTuple):
     """Whether a completion shown is suspected of instructing the judge, as far as the store was screened."""
 
 
-def find_campaign(store: Store, name: str) -> Known | None:
+def find_campaign(store: Store, name: str) -> StoredCampaign | None:
     """The campaign of that name, or None."""
     found = store.rows("read_campaign", name=name)
     if not found:
         return None
     number, text, settings, in_force = found[0]
     spent = store.rows("spend", campaign=number)
-    return Known(number, text, settings, in_force is not None, spent[0][3] if spent else 0)
+    return StoredCampaign(number, text, settings, in_force is not None, spent[0][3] if spent else 0)
 
 
 def register(
@@ -179,7 +179,7 @@ def register(
     return numbers
 
 
-def catalogue(store: Store, models: Sequence[str]) -> Answers:
+def catalogue(store: Store, models: Sequence[str]) -> Catalogue:
     """The first answers of the named models."""
     numbers = {name: number for name, number, *_ in store.rows("models")}
     instructions: dict[str, tuple[int, bytes]] = {}
@@ -192,12 +192,12 @@ def catalogue(store: Store, models: Sequence[str]) -> Answers:
             referenced.add(name)
         completions[model, name] = Catalogued(completion, bytes(completion_key), text)
     known = {name: numbers[name] for name in models if name in numbers}
-    return Answers(known, instructions, completions, frozenset(referenced))
+    return Catalogue(known, instructions, completions, frozenset(referenced))
 
 
-def asked(store: Store) -> Answers:
+def instruction_catalogue(store: Store) -> Catalogue:
     """All instructions of a store, without their answers."""
-    return Answers({}, {name: (number, bytes(key)) for name, number, key in store.rows("instruction_keys")}, {})
+    return Catalogue({}, {name: (number, bytes(key)) for name, number, key in store.rows("instruction_keys")}, {})
 
 
 def append_round(
@@ -262,13 +262,13 @@ def clear_failures(store: Store, campaign: int) -> int:
         return commit.written
 
 
-def load(store: Store, trials: NDArray[np.int64]) -> list[Pending]:
+def load(store: Store, trials: NDArray[np.int64]) -> list[PendingTrial]:
     """The trials of a chunk with texts and replies on record, in the order given; any thread may ask, one at a time."""
     with store.loading:
         return _load(store, trials)
 
 
-def _load(store: Store, trials: NDArray[np.int64]) -> list[Pending]:
+def _load(store: Store, trials: NDArray[np.int64]) -> list[PendingTrial]:
     bounds = {"low": int(trials.min()), "high": int(trials.max()), "ids": trials.tolist()}
     rows = {row[0]: row for row in store.read("trials", **bounds)}
     instructions = store.texts.instructions([row[5] for row in rows.values()])
@@ -310,13 +310,13 @@ def _logprobs(text: str | None) -> tuple[tuple[tuple[str, float], ...], ...]:
     return tuple(tuple((token, p) for token, p in place) for place in json.loads(text)) if text else ()
 
 
-def _pending(row: Row, prompt: ShownText[Instruction], shown: Sequence[ShownText[Completion]]) -> Pending:
+def _pending(row: Row, prompt: ShownText[Instruction], shown: Sequence[ShownText[Completion]]) -> PendingTrial:
     """A trial without what is on record for it."""
     number, key, respondent, swapped, repeat, instruction, _ = row
     texts, keys = tuple(one.what for one in shown), tuple(one.key for one in shown)
     fences = (prompt.fence, *(one.fence for one in shown))
     flagged = any(one.suspected for one in shown)
-    return Pending(
+    return PendingTrial(
         number, key, respondent, swapped, repeat, prompt.what, instruction, texts, keys, fences, flagged=flagged
     )
 
@@ -346,11 +346,11 @@ def written_already(store: Store, campaign: int) -> list[tuple[str, str, int]]:
     return store.read("written_already", campaign=campaign)
 
 
-def answered(store: Store, campaign: int) -> list[int]:
+def answered_trials(store: Store, campaign: int) -> list[int]:
     """Trials of a campaign in force whose replies are a contestant's own text that is no completion yet, by number."""
     return [number for (number,) in store.read("answered", campaign=campaign)]
 
 
-def rounds(store: Store, campaign: int) -> tuple[Round, ...]:
+def rounds(store: Store, campaign: int) -> tuple[StoredRound, ...]:
     """The rounds of the plan in force, in order."""
-    return tuple(Round(*row) for row in store.read("rounds", campaign=campaign))
+    return tuple(StoredRound(*row) for row in store.read("rounds", campaign=campaign))

@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
-    "Forecast",
-    "Left",
     "PaidRow",
+    "PendingTexts",
+    "PendingTrials",
     "PlannedBattles",
     "SettledPairs",
-    "Standing",
+    "TrialStates",
     "by_number",
-    "forecast",
     "paid",
     "parts",
-    "pending",
+    "pending_texts",
+    "pending_trials",
     "planned_battles",
     "respondents",
     "settled_pairs",
-    "standing",
+    "trial_states",
 ]
 
 _AT_ONCE = 1 << 17
@@ -41,7 +41,7 @@ _PAID = ("respondent", "calls", "nano", "tokens")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Standing:
+class TrialStates:
     """Which trials are planned, settled and failed: truth values by trial number; number 0 is no trial's.
 
     A trial may be settled or failed without being planned here: other campaigns share it.
@@ -58,27 +58,27 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Left:
+class PendingTrials:
     """Trials left to ask in plan order, by number, with the respondent that each is for."""
 
     trials: NDArray[np.int64]
     respondents: NDArray[np.int16]
 
-    def of(self, *respondents: int) -> Left:
+    def of(self, *respondents: int) -> PendingTrials:
         """What is left for some respondents, in plan order."""
         wanted = np.isin(self.respondents, respondents)
-        return Left(self.trials[wanted], self.respondents[wanted])
+        return PendingTrials(self.trials[wanted], self.respondents[wanted])
 
-    def among(self, trials: Collection[int] | None) -> Left:
+    def among(self, trials: Collection[int] | None) -> PendingTrials:
         """What is left of some trials, in plan order; None: of all."""
         if trials is None:
             return self
         wanted = np.isin(self.trials, list(trials))
-        return Left(self.trials[wanted], self.respondents[wanted])
+        return PendingTrials(self.trials[wanted], self.respondents[wanted])
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class PendingTexts:
     """Trials left for one respondent, and the characters of the texts that they show: of all, and of the shortest."""
 
     respondent: int
@@ -109,9 +109,9 @@ def paid(store: Store, campaign: int) -> tuple[PaidRow, ...]:
     return tuple(PaidRow(number, models[number], *found[number].tolist()) for number in sorted(found))
 
 
-def standing(store: Store, campaign: int) -> Standing:
+def trial_states(store: Store, campaign: int) -> TrialStates:
     """How every trial of a campaign stands; safe in any thread while the writer is at work."""
-    return _Reader(store, campaign).standing()
+    return _Reader(store, campaign).states()
 
 
 def respondents(store: Store, trials: int) -> NDArray[np.int16]:
@@ -122,7 +122,7 @@ def respondents(store: Store, trials: int) -> NDArray[np.int16]:
     return found
 
 
-def pending(store: Store, campaign: int) -> Left:
+def pending_trials(store: Store, campaign: int) -> PendingTrials:
     """What is left to ask, in plan order."""
     reader = _Reader(store, campaign)
     left = ~reader.settled() & ~reader.failed()
@@ -136,7 +136,7 @@ def pending(store: Store, campaign: int) -> Left:
     if not _ascending(places):  # rows may lie in another order than they were written in
         trials = trials[np.argsort(_joined(places), kind="stable")]
     places.clear()
-    return Left(trials, respondents(store, reader.trials)[trials])
+    return PendingTrials(trials, respondents(store, reader.trials)[trials])
 
 
 def _joined(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
@@ -152,14 +152,14 @@ def _ascending(parts: list[NDArray[np.int64]]) -> bool:
     return within and all(before[-1] < after[0] for before, after in pairwise(filled))
 
 
-def forecast(
+def pending_texts(
     store: Store, campaign: int, referenced: Collection[int] = (), *, only: Collection[int] | None = None
-) -> tuple[Forecast, ...]:
+) -> tuple[PendingTexts, ...]:
     """Trials left and their characters, by respondent; those in `referenced` are shown reference answers as well.
 
     `only` are the trials that are counted; None: all.
     """
-    missing = standing(store, campaign).missing
+    missing = trial_states(store, campaign).missing
     if only is not None:
         missing[~np.isin(np.arange(len(missing)), list(only))] = False
     asked, with_reference = (by_number(store, "instruction_lengths", of) for of in ("characters", "referenced"))
@@ -173,7 +173,7 @@ def forecast(
             its = lengths[column["instruction"][of]] + column["shown"][of]
             trials, characters, shortest = found.get(number, (0, 0, int(its[0])))
             found[number] = trials + len(its), characters + int(its.sum()), min(shortest, int(its.min()))
-    return tuple(Forecast(number, *found[number]) for number in sorted(found))
+    return tuple(PendingTexts(number, *found[number]) for number in sorted(found))
 
 
 class _Reader:
@@ -184,11 +184,11 @@ class _Reader:
         self._campaign = campaign
         ((self.trials, self._last_plan, self._last_verdict),) = store.read("last_rows")
 
-    def standing(self) -> Standing:
+    def states(self) -> TrialStates:
         planned = np.zeros(self.trials + 1, dtype=np.bool_)
         for part in self.planned():
             planned[part["trial"]] = True
-        return Standing(planned, self.settled(), self.failed())
+        return TrialStates(planned, self.settled(), self.failed())
 
     def planned(self) -> Iterator[Mapping[str, NDArray[Any]]]:
         return parts(self._store, "planned_between", self._last_plan, campaign=self._campaign)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from venire.storage.plans.trial_states import by_number, parts, standing
+from venire.storage.plans.trial_states import by_number, parts, trial_states
 from venire.storage.store.store import Store
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def on_record(
     found = _attempts(store, sorted(respondents), max(0, last + 1 - _ATTEMPTS), last)
     if not len(found["trial"]):
         return {}
-    settled = standing(store, campaign).settled
+    settled = trial_states(store, campaign).settled
     found = {name: column[settled[found["trial"]]] for name, column in found.items()}
     shown = _shown(store, found["trial"], len(settled))
     lengths = {one: by_number(store, "instruction_lengths", one) for one in ("characters", "referenced")}
@@ -120,7 +120,7 @@ def longer(
     A text has no more tokens than bytes, so that `count` hears only of texts that are shown in a trial of more bytes,
     and of each once. `reference` says whether reference answers are shown too.
     """
-    missing = standing(store, campaign).missing
+    missing = trial_states(store, campaign).missing
     asked, shown = by_number(store, "instruction_bytes", reference=reference), by_number(store, "completion_bytes")
     doubtful = [np.zeros(len(sizes), dtype=np.bool_) for sizes in (asked, shown)]
     for part, totals in _totals(store, respondent, missing, asked, shown):

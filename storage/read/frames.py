@@ -11,22 +11,22 @@ import numpy as np
 from venire.arena.ballots import Ballots
 from venire.arena.battles import Battles
 from venire.arena.records import Origin
-from venire.storage.plans.trial_states import Standing, respondents, standing
+from venire.storage.plans.trial_states import TrialStates, respondents, trial_states
 from venire.storage.store.store import Store
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
-    "Accounts",
     "CampaignRow",
+    "CampaignSpending",
     "JudgeRow",
     "Progress",
-    "accounts",
     "ballots",
     "battles",
     "battles_and_texts",
     "battles_in_time",
+    "campaign_spending",
     "campaigns",
     "elos",
     "families",
@@ -75,7 +75,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Accounts:
+class CampaignSpending:
     """What a campaign paid: nano-dollars in all, of it known and only reserved; calls, tokens, waits in ms."""
 
     nano: int = 0
@@ -103,7 +103,7 @@ def judges(store: Store, campaign: int) -> tuple[JudgeRow, ...]:
 
 def progress(store: Store, campaign: int, only: Collection[int] | None = None) -> Progress:
     """How far a campaign is; `only` are the trials that are counted, None: all."""
-    states = _exclusive(standing(store, campaign))
+    states = _exclusive(trial_states(store, campaign))
     if only is not None:
         return Progress(*(int(np.count_nonzero(state[list(only)])) for state in states))
     return Progress(*(int(np.count_nonzero(state)) for state in states))
@@ -111,7 +111,7 @@ def progress(store: Store, campaign: int, only: Collection[int] | None = None) -
 
 def judge_progress(store: Store, campaign: int) -> dict[str, Progress]:
     """How far a campaign is with each of its judges, by name."""
-    states = _exclusive(standing(store, campaign))
+    states = _exclusive(trial_states(store, campaign))
     judged_by = respondents(store, len(states[0]) - 1)
     size = int(judged_by.max(initial=0)) + 1
     planned, settled, failed = (np.bincount(judged_by[state], minlength=size).tolist() for state in states)
@@ -122,16 +122,16 @@ def judge_progress(store: Store, campaign: int) -> dict[str, Progress]:
     }
 
 
-def _exclusive(now: Standing) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+def _exclusive(now: TrialStates) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
     """Planned, and of these settled, and failed without being settled."""
     settled = now.planned & now.settled
     return now.planned, settled, now.planned & now.failed & ~settled
 
 
-def accounts(store: Store, campaign: int) -> Accounts:
+def campaign_spending(store: Store, campaign: int) -> CampaignSpending:
     """What a campaign paid."""
     rows = store.read("spend", campaign=campaign)
-    return Accounts(*rows[0]) if rows else Accounts()
+    return CampaignSpending(*rows[0]) if rows else CampaignSpending()
 
 
 def elos(store: Store) -> dict[str, float]:

@@ -6,11 +6,19 @@ from dataclasses import dataclass
 
 from venire.storage.store.store import Store
 
-__all__ = ["Judged", "LongInput", "Served", "ServedModel", "judged", "long_input", "served"]
+__all__ = [
+    "JudgeReadability",
+    "LongInput",
+    "ServedModel",
+    "ServedModels",
+    "judge_readability",
+    "long_input",
+    "served_models",
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgeReadability:
     """Counts over the settled trials of one judge."""
 
     judge: str
@@ -46,9 +54,9 @@ class Judged:
         return self.flips / self.both_read if self.both_read else None
 
 
-def judged(store: Store, campaign: int) -> tuple[Judged, ...]:
+def judge_readability(store: Store, campaign: int) -> tuple[JudgeReadability, ...]:
     """The judges of a campaign that have settled trials, by name."""
-    return tuple(Judged(*row) for row in store.read("judged", campaign=campaign))
+    return tuple(JudgeReadability(*row) for row in store.read("judged", campaign=campaign))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +70,7 @@ class ServedModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServedModels:
     """What a judge's replies were served by, as far as the provider said; models in the order first seen."""
 
     judge: str
@@ -76,14 +84,14 @@ class Served:
         return len(self.models) > 1
 
 
-def served(store: Store, campaign: int) -> tuple[Served, ...]:
+def served_models(store: Store, campaign: int) -> tuple[ServedModels, ...]:
     """By judge, what served the replies to the trials in force, whichever campaign paid for them."""
     models: dict[str, list[ServedModel]] = {}
     for judge, *fields in store.read("served_models", campaign=campaign):
         models.setdefault(judge, []).append(ServedModel(*fields))
     prints = {judge: (count, newest) for judge, count, newest in store.read("served_fingerprints", campaign=campaign)}
     judges = sorted({*models, *prints})
-    return tuple(Served(judge, tuple(models.get(judge, ())), *prints.get(judge, (0, None))) for judge in judges)
+    return tuple(ServedModels(judge, tuple(models.get(judge, ())), *prints.get(judge, (0, None))) for judge in judges)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
-    "Asked",
-    "AskedAs",
-    "Change",
-    "Comparison",
-    "Draft",
-    "Example",
+    "AskedJudge",
+    "AskedRespondent",
+    "ChangedVerdict",
     "ReadVerdict",
-    "asked_as",
+    "ReadingComparison",
+    "ReadingDraft",
+    "VerdictChange",
+    "asked_judges",
     "find_trial",
     "last_faults",
     "prompt_texts",
 ]
 
-Said = tuple[int, int | None, bool]
+StatusLabel = tuple[int, int | None, bool]
 """Status and label of a verdict, as the store has them, and whether it is of a battle."""
 
 
@@ -55,7 +55,7 @@ class ReadVerdict(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedRespondent:
     """How a respondent was asked."""
 
     model: str
@@ -65,16 +65,16 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class VerdictChange:
     """How many verdicts were one thing before and are another now."""
 
-    earlier: Said
-    now: Said
+    earlier: StatusLabel
+    now: StatusLabel
     verdicts: int
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class ChangedVerdict:
     """One verdict that changed, with what was judged."""
 
     judge: str
@@ -82,12 +82,12 @@ class Example:
     models: tuple[str, ...]
     """In the order shown."""
     repeat: int
-    earlier: Said
-    now: Said
+    earlier: StatusLabel
+    now: StatusLabel
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ReadingComparison:
     """A reading beside the verdicts in force; `same` counts those equal in status, label, score and rule."""
 
     verdicts: int
@@ -98,13 +98,13 @@ class Comparison:
     """Verdicts for which today's protocol would ask a step that is not on record."""
     by_this_parser: bool
     """Whether every verdict in force was read by the same parser."""
-    changes: tuple[Change, ...]
+    changes: tuple[VerdictChange, ...]
     rules: tuple[tuple[str, str, int], ...]
     """Rule before, rule now, number of verdicts."""
-    examples: tuple[Example, ...]
+    examples: tuple[ChangedVerdict, ...]
 
 
-class Draft:
+class ReadingDraft:
     """A reading under way, of the verdicts in force for some campaigns.
 
     It grows in a temporary table outside the store's file, and goes into it in one transaction: a process that is
@@ -118,7 +118,7 @@ class Draft:
         store.rows("stage_verdicts")
         self._appender = store.connection.appender("read_verdict")
 
-    def __enter__(self) -> Draft:
+    def __enter__(self) -> ReadingDraft:
         return self
 
     def __exit__(
@@ -130,14 +130,14 @@ class Draft:
 
     def trials(self) -> NDArray[np.int64]:
         """The trials to read, in ascending order: those that share row groups are together."""
-        with self._told():
+        with self._full_disk():
             columns = self._store.connection.execute(query("trials_to_read")).fetchnumpy()
         return np.asarray(np.ma.getdata(columns["trial"]), dtype=np.int64)
 
-    def respondents(self) -> dict[int, Asked]:
+    def respondents(self) -> dict[int, AskedRespondent]:
         """How the respondents of these trials were asked, by number."""
         return {
-            number: Asked(model, protocol, json.loads(options), bytes(key))
+            number: AskedRespondent(model, protocol, json.loads(options), bytes(key))
             for number, model, protocol, options, key in self._store.rows("respondents_to_read")
         }
 
@@ -147,25 +147,25 @@ class Draft:
 
     def add(self, verdicts: list[ReadVerdict]) -> None:
         """Put verdicts into the draft."""
-        with self._told():
+        with self._full_disk():
             self._appender.append_rows(verdicts)
             self._appender.flush()
 
-    def compare(self, parser: str, *, examples: int) -> Comparison:
+    def compare(self, parser: str, *, examples: int) -> ReadingComparison:
         """The draft beside what is in force, with at most so many examples."""
         rows = self._store.rows
         verdicts, same, scores, unasked, by_this_parser = rows("reading_totals", parser=parser)[0]
         found = rows("reading_examples", campaigns=self._campaigns, limit=examples)
-        return Comparison(
+        return ReadingComparison(
             verdicts,
             same,
             scores,
             unasked,
             by_this_parser,
-            tuple(Change((a, b, of), (c, d, of), count) for of, a, b, c, d, count in rows("reading_changes")),
+            tuple(VerdictChange((a, b, of), (c, d, of), count) for of, a, b, c, d, count in rows("reading_changes")),
             tuple((before, now, count) for before, now, count in rows("reading_rules")),
             tuple(
-                Example(judge, instruction, tuple(models), repeat, (a, b, of), (c, d, of))
+                ChangedVerdict(judge, instruction, tuple(models), repeat, (a, b, of), (c, d, of))
                 for judge, instruction, models, repeat, of, a, b, c, d in found
             ),
         )
@@ -179,7 +179,7 @@ class Draft:
         return number
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _full_disk(self) -> Iterator[None]:
         try:
             yield
         except duckdb.Error as error:
@@ -198,7 +198,7 @@ _KEY_DIGITS = 32
 
 
 @dataclass(frozen=True, slots=True)
-class AskedAs:
+class AskedJudge:
     """A judge of a campaign as its trials are planned: its name there, its number, and all that makes its key."""
 
     name: str
@@ -210,10 +210,10 @@ class AskedAs:
     key: bytes
 
 
-def asked_as(store: Store, campaign: int) -> tuple[AskedAs, ...]:
+def asked_judges(store: Store, campaign: int) -> tuple[AskedJudge, ...]:
     """The judges of a campaign, by name."""
     return tuple(
-        AskedAs(name, number, model, protocol, Origin(origin), json.loads(options), bytes(key))
+        AskedJudge(name, number, model, protocol, Origin(origin), json.loads(options), bytes(key))
         for name, number, model, protocol, origin, options, key in store.read("asked_respondents", campaign=campaign)
     )
 

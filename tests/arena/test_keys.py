@@ -343,7 +343,7 @@ def planned(folder: Path, records: Iterable[Instruction], one: JudgeSettings) ->
         )
         importing.add(store, [Rating("a", 1000.0), Rating("b", 1100.0)])
         made = plan_campaign(store, campaign(one, root=folder))
-        left = plans.pending(store, made.id)
+        left = plans.pending_trials(store, made.id)
         return {trial.key: trial.fences for trial in plans.load(store, left.trials)}
 
 

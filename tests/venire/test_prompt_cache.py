@@ -14,7 +14,7 @@ from venire.configs.loading import load_campaign
 from venire.session import Session
 from venire.simulation.server import JudgeServer
 from venire.storage.plans import plans
-from venire.storage.plans.trial_states import Left
+from venire.storage.plans.trial_states import PendingTrials
 
 Write = Callable[..., Path]
 Serve = Callable[..., AbstractContextManager[JudgeServer]]
@@ -30,16 +30,16 @@ price = {{ input = 1.0, output = 4.0, cached = 0.1 }}
 READ = "select sum(cached_tokens)::bigint, sum(input_tokens)::bigint from attempt where step = 1"
 
 
-def shuffled(left: Left) -> Left:
+def shuffled(left: PendingTrials) -> PendingTrials:
     order = np.random.default_rng(1).permutation(len(left.trials))
-    return Left(left.trials[order], left.respondents[order])
+    return PendingTrials(left.trials[order], left.respondents[order])
 
 
 @pytest.mark.parametrize("repeats", [1, 2])
 def test_the_plan_s_order_reads_more_from_a_small_cache_than_a_random_one(
     write_campaign: Write, serve: Serve, monkeypatch: pytest.MonkeyPatch, repeats: int
 ) -> None:
-    pending, shares = plans.pending, []
+    pending, shares = plans.pending_trials, []
     for number, order in enumerate((lambda left: left, shuffled)):
         monkeypatch.setattr(plans, "pending", lambda *of, order=order: order(pending(*of)))
         with serve(cache_prompts=60, cache_least=0) as server:

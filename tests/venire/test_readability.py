@@ -10,22 +10,22 @@ from typing import Any
 from rich.console import Console
 
 from venire.render.status import show_readability
-from venire.storage.read.judge_quality import Judged
+from venire.storage.read.judge_quality import JudgeReadability
 
 Venire = Callable[..., Any]
 Write = Callable[..., Path]
 
 
-def told(rows: list[Judged]) -> str:
+def told(rows: list[JudgeReadability]) -> str:
     out = io.StringIO()
     show_readability(Console(file=out, width=160), rows)
     return out.getvalue()
 
 
 def test_a_judge_of_whom_too_little_can_be_read_is_called_out_by_name() -> None:
-    good = Judged("good", "two-stage", 200, 180, 0, 100, 100, 100, 80, 80, 8, 0, 5_000_000_000)
-    poor = Judged("poor", "direct", 110, 89, 10, 0, 0, 0, 0, 0, 0, 3, 0)
-    unasked = Judged("unasked", "listwise", 4, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0)
+    good = JudgeReadability("good", "two-stage", 200, 180, 0, 100, 100, 100, 80, 80, 8, 0, 5_000_000_000)
+    poor = JudgeReadability("poor", "direct", 110, 89, 10, 0, 0, 0, 0, 0, 0, 3, 0)
+    unasked = JudgeReadability("unasked", "listwise", 4, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0)
     said = told([good, poor, unasked])
     rows = [line.split() for line in said.splitlines()]
     assert ["good", "two-stage", "200", "90.0%", "100.0%", "80.0%", "10.0%", "0", "$5.00"] in rows

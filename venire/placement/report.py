@@ -99,7 +99,7 @@ def place_result(
         people,
         anchors,
         board.elo.get(settings.model),
-        frames.accounts(store, campaign).nano,
+        frames.campaign_spending(store, campaign).nano,
         battles,
         int(mine.readable.sum()),
         tuple(said),

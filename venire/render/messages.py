@@ -21,8 +21,8 @@ from venire.orchestrator.recording.trial import stage
 from venire.render.prompts import lines_of
 from venire.session import Session
 from venire.storage.plans import plans
-from venire.storage.plans.plans import Pending
-from venire.storage.read.readings import asked_as, find_trial
+from venire.storage.plans.plans import PendingTrial
+from venire.storage.read.readings import asked_judges, find_trial
 from venire.storage.store.opening import open_store
 from venire.storage.store.store import Store
 from venire.wording import plain
@@ -35,7 +35,7 @@ class Rendered:
     """One request of a trial, and where in its conversation it stands."""
 
     judge: JudgeSettings
-    trial: Pending
+    trial: PendingTrial
     request: Request
     step: int
     steps: int
@@ -112,10 +112,10 @@ def _judge(
     judges: list[tuple[JudgeSettings, Respondent]],
     store: Store,
     number: int,
-    trial: Pending,
+    trial: PendingTrial,
 ) -> tuple[JudgeSettings, Respondent]:
     """The judge of a trial; raises InputError where today's prompts are not those of its plan."""
-    asked = next(one for one in asked_as(store, number) if one.number == trial.respondent)
+    asked = next(one for one in asked_judges(store, number) if one.number == trial.respondent)
     for judge, respondent in judges:
         if respondent_key(respondent) == asked.key:
             return judge, respondent
@@ -125,7 +125,9 @@ def _judge(
     )
 
 
-def _conversation(judge: JudgeSettings, respondent: Respondent, trial: Pending) -> tuple[list[Request], Outcome | None]:
+def _conversation(
+    judge: JudgeSettings, respondent: Respondent, trial: PendingTrial
+) -> tuple[list[Request], Outcome | None]:
     """Every request that follows from the replies on record, and how it ended."""
     staged, material = stage(trial, respondent_key(respondent), judge.protocol)
     requests: list[Request] = []

@@ -38,7 +38,7 @@ from venire.status import (
     spending_document,
 )
 from venire.storage.plans import interim
-from venire.storage.read.judge_quality import judged
+from venire.storage.read.judge_quality import judge_readability
 from venire.telemetry import told_run
 from venire.wording import duration, is_reported_round, money, plain, retries
 
@@ -90,10 +90,10 @@ def show_outcome(session: Session, screen: Console, embedded: Embedded, observer
     if session.asked == "contestant":
         _show_generated(out, session)
     elif session.campaign.rates_models:
-        show_readability(screen, judged(session.store, session.planned.id))
+        show_readability(screen, judge_readability(session.store, session.planned.id))
         _show_board(out, session)
     else:
-        show_readability(out, judged(session.store, session.planned.id))
+        show_readability(out, judge_readability(session.store, session.planned.id))
     _show_stopped(screen, session, summary)
     if summary.ending is not Ending.COMPLETE:
         _show_ending(screen, session, summary)
@@ -138,7 +138,7 @@ def _show_generated(out: Console, session: Session) -> None:
     """How many completions each contestant has now, and what became of the rest."""
     rows = [
         (plain(one.judge), f"{one.settled:,}", f"{one.read:,}", f"{one.settled - one.read:,}", money(one.cost))
-        for one in judged(session.store, session.planned.id)
+        for one in judge_readability(session.store, session.planned.id)
     ]
     tabulate(out, ("contestant", "answered", "completions", "refused, cut or empty", "cost"), rows)
 

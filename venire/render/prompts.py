@@ -18,7 +18,7 @@ from venire.judges import PROTOCOLS, ProtocolEntry
 from venire.judges.prompts import OVERRIDE, choose, header, load, source
 from venire.orchestrator.planning.respondents import respondents
 from venire.storage.plans import plans
-from venire.storage.read.readings import AskedAs, asked_as, prompt_texts
+from venire.storage.read.readings import AskedJudge, asked_judges, prompt_texts
 from venire.storage.store.opening import open_store
 from venire.storage.store.store import Store
 from venire.wording import plain
@@ -133,7 +133,7 @@ def _from_store(
     store: Store, campaign: int, judges: Sequence[tuple[JudgeSettings, Respondent]], told: list[str]
 ) -> Iterator[Difference]:
     texts = prompt_texts(store)
-    before = {one.name: one for one in asked_as(store, campaign)}
+    before = {one.name: one for one in asked_judges(store, campaign)}
     for judge, respondent in judges:
         asked = before.pop(judge.name, None)
         if asked is None:
@@ -148,7 +148,7 @@ def _from_store(
     told += [f"judge {name!r} is in the plan of {store.path.name} and not in the file" for name in before]
 
 
-def _sent(asked: AskedAs, texts: Mapping[str, tuple[str, ...]]) -> Mapping[str, str] | None:
+def _sent(asked: AskedJudge, texts: Mapping[str, tuple[str, ...]]) -> Mapping[str, str] | None:
     """The texts that a judge on record is sent, by name: those of the store that make its key; None where none do."""
     entry = PROTOCOLS.get(asked.protocol)
     if entry is None:
@@ -187,7 +187,7 @@ def _from_sent(judge: JudgeSettings, sent: Mapping[str, str]) -> Iterator[Differ
             yield _difference(judge, name, "store", sent.get(name, ""), now.get(name, ""))
 
 
-def _other_settings(judge: JudgeSettings, asked: AskedAs) -> Iterator[str]:
+def _other_settings(judge: JudgeSettings, asked: AskedJudge) -> Iterator[str]:
     """Settings beside the texts in which a judge is another than the one that was planned."""
     before = {"model": asked.model, "protocol": asked.protocol, **asked.options}
     now = {"model": judge.model, "protocol": judge.protocol, **judge.options}

@@ -19,7 +19,7 @@ from rich.text import Text
 from venire.live.client import Owner, SilentOwnerError
 from venire.render.interim import format_last_interim, show_rounds
 from venire.render.screen import tabulate
-from venire.storage.read.judge_quality import Judged
+from venire.storage.read.judge_quality import JudgeReadability
 from venire.storage.store.journal import Recovered
 from venire.wording import duration, money, plain, retries
 
@@ -174,7 +174,7 @@ def _format_served(model: Mapping[str, Any]) -> str:
     return f"{plain(model['name'])} ({replies}, {first}{until} UTC)"
 
 
-def show_readability(screen: Console, judges: Sequence[Judged]) -> None:
+def show_readability(screen: Console, judges: Sequence[JudgeReadability]) -> None:
     """A line a judge: how much could be read in each order, and how often the order decided; a warning of little."""
     if not judges:
         return
@@ -189,7 +189,7 @@ def show_readability(screen: Console, judges: Sequence[Judged]) -> None:
     screen.print()
 
 
-def _row(one: Judged) -> tuple[str, ...]:
+def _row(one: JudgeReadability) -> tuple[str, ...]:
     return (
         plain(one.judge),
         one.protocol,

@@ -57,7 +57,7 @@ def planned(
     )
 
 
-def shown(store: Store, trials: NDArray[np.int64]) -> list[plans.Pending]:
+def shown(store: Store, trials: NDArray[np.int64]) -> list[plans.PendingTrial]:
     return plans.load(store, trials)
 
 
@@ -113,7 +113,7 @@ def test_a_pilot_that_was_stopped_goes_on_with_the_battles_that_it_began(store: 
 
 def test_every_judge_has_its_number_though_they_have_unlike_battles_left(store: Store) -> None:
     made = planned(store, judge("j"), judge("k"), orders="random")
-    rows = shown(store, plans.pending(store, made.id).trials)
+    rows = shown(store, plans.pending_trials(store, made.id).trials)
     own = {number: [one.id for one in rows if one.respondent == number] for number in made.judges}
     first, second = made.judges
     settle(store, own[first][:30] + own[second][30:60])

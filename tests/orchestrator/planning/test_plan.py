@@ -32,7 +32,7 @@ from venire.orchestrator.planning.first_round import design, select_models
 from venire.orchestrator.planning.plan import plan_campaign
 from venire.orchestrator.planning.respondents import respondents
 from venire.storage.plans import plans
-from venire.storage.plans.plans import Answers, Catalogued
+from venire.storage.plans.plans import Catalogue, Catalogued
 from venire.storage.read import frames
 from venire.storage.store.opening import open_store
 from venire.storage.store.store import Store
@@ -76,10 +76,10 @@ def campaign(
     )
 
 
-def catalogue(models: Sequence[str], instructions: Sequence[str]) -> Answers:
+def catalogue(models: Sequence[str], instructions: Sequence[str]) -> Catalogue:
     """Answers of their own of every model to every instruction."""
     pairs = [(model, name) for name in instructions for model in models]
-    return Answers(
+    return Catalogue(
         {model: 10 + n for n, model in enumerate(models)},
         {name: (100 + n, name.encode().rjust(16, b"i")) for n, name in enumerate(instructions)},
         {pair: Catalogued(1000 + n, "-".join(pair).encode().rjust(16, b"c"), n) for n, pair in enumerate(pairs)},
@@ -91,7 +91,7 @@ def numbered(*judges: JudgeSettings) -> list[tuple[int, Respondent]]:
 
 
 def expanded(
-    chosen: RoundDesign, answers: Answers, judges: Sequence[tuple[int, Respondent]], repeats: int = 1
+    chosen: RoundDesign, answers: Catalogue, judges: Sequence[tuple[int, Respondent]], repeats: int = 1
 ) -> list[PlannedTrial]:
     return list(expand(chosen, answers, judges, {number: repeats for number, _ in judges}, [0]))
 
@@ -203,7 +203,7 @@ def test_instructions_are_drawn_with_the_seed_whatever_their_order() -> None:
     names = [f"q{n:02}" for n in range(30)]
     answers, reversed_ = catalogue(MODELS, names), catalogue(MODELS, names[::-1])
 
-    def drawn(seed: int, among: Answers = answers) -> tuple[str, ...]:
+    def drawn(seed: int, among: Catalogue = answers) -> tuple[str, ...]:
         return design(campaign(seed=seed, instructions=6), state_of(MODELS), (), among).instructions
 
     assert drawn(1) == drawn(1) == drawn(1, reversed_)
@@ -230,7 +230,7 @@ def test_as_many_instructions_as_there_are_may_be_wanted_and_not_one_more() -> N
 
 
 def test_models_without_an_instruction_in_common_are_refused() -> None:
-    answers = Answers(
+    answers = Catalogue(
         ANSWERS.models,
         ANSWERS.instructions,
         {(model, name): ANSWERS.completions[model, name] for model, name in zip(MODELS, NAMES, strict=True)},
@@ -362,7 +362,7 @@ def test_a_campaign_is_planned_into_its_store(store: Store) -> None:
     assert {one.name for one in planned.judges.values()} == {"j", "k"}
     assert (planned.trials, planned.equal_texts) == (3 * 3 * 2 * 2 * 2, 0)
     assert len(set(in_plan(store, planned))) == planned.trials
-    left = plans.pending(store, planned.id)
+    left = plans.pending_trials(store, planned.id)
     assert {one: len(left.of(one).trials) for one in planned.judges} == dict.fromkeys(
         planned.judges, planned.trials // 2
     )
@@ -370,7 +370,7 @@ def test_a_campaign_is_planned_into_its_store(store: Store) -> None:
 
 def test_what_a_plan_shows_is_what_its_keys_were_made_of(store: Store) -> None:
     planned = plan_campaign(store, campaign(models=("ash", "birch")))
-    trials = plans.pending(store, planned.id).trials
+    trials = plans.pending_trials(store, planned.id).trials
     for one in plans.load(store, trials):
         a, b = sorted(one.shown, key=lambda side: side.model)
         assert (a.model, b.model) == ("ash", "birch")

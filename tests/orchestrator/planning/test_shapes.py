@@ -35,7 +35,7 @@ from venire.orchestrator.run.reparse import reparse, take_answers
 from venire.storage.care.checking import check
 from venire.storage.plans import plans
 from venire.storage.read import frames
-from venire.storage.read.judge_quality import judged
+from venire.storage.read.judge_quality import judge_readability
 from venire.storage.store.opening import open_store
 from venire.storage.store.store import Store
 from venire.storage.transfer import importing
@@ -152,7 +152,7 @@ def test_a_campaign_of_any_protocol_runs_to_its_end_is_sound_and_reads_the_same_
     trials = TRIALS[PROTOCOLS[protocol].shape.value]
     assert (planned.trials, summary.ending) == (trials, Ending.COMPLETE)
     assert summary.statistics.calls == trials * len(SAID[protocol])
-    (row,) = judged(store, planned.id)
+    (row,) = judge_readability(store, planned.id)
     assert (row.protocol, row.settled, row.read, row.readable) == (protocol, trials, trials, 1.0)
     assert frames.progress(store, planned.id).missing == 0
     again = reparse(store, [planned.id], write=False)
@@ -182,7 +182,7 @@ def test_scores_and_criteria_are_stored_in_model_terms(store: Store) -> None:
     assert (shown_a, winner_a, shown_b, winner_b) == (False, "model_a", True, "model_b")
     assert score_a == -score_b == pytest.approx(2 / 6)
     assert (criteria_a[8:10], criteria_b[8:10]) == ([9.0, 7.0], [7.0, 9.0])
-    (row,) = judged(store, 1)
+    (row,) = judge_readability(store, 1)
     assert (row.both_read, row.flips, row.flip_rate) == (12, 12, 1.0)
 
 

@@ -160,7 +160,7 @@ def test_every_planned_trial_is_settled_once_and_every_reply_is_kept(store: Stor
     assert summary.progress == frames.Progress(TRIALS, TRIALS, 0)
     assert len(provider.sent) == len(set(provider.sent)) == 2 * TRIALS
     assert replies(store) == Counter(provider.answered)
-    assert summary.statistics.spent == 2 * TRIALS * PRICE.cost(100, 50) == frames.accounts(store, 1).nano
+    assert summary.statistics.spent == 2 * TRIALS * PRICE.cost(100, 50) == frames.campaign_spending(store, 1).nano
 
 
 def test_no_more_calls_are_in_flight_than_the_lane_allows(store: Store) -> None:
@@ -191,7 +191,7 @@ def test_a_second_campaign_pays_only_for_what_the_first_did_not_ask(store: Store
     assert len(provider.sent) == 2 * TRIALS
     second = plans.find_campaign(store, "second")
     assert second is not None
-    assert frames.accounts(store, second.id).calls == 2 * TRIALS
+    assert frames.campaign_spending(store, second.id).calls == 2 * TRIALS
 
 
 def test_the_budget_in_calls_ends_the_run_and_holds_across_runs(store: Store) -> None:
@@ -469,7 +469,7 @@ def test_lanes_that_share_a_limits_key_share_the_strictest_of_their_limits(store
     provider.limits_key = lambda model: ("one account",)  # type: ignore[method-assign]
     free, bound = judge("free"), judge("bound", limits=Limits(requests_per_minute=6))
     assert go(store, campaign(free, bound), provider).ending is Ending.COMPLETE
-    calls = frames.accounts(store, 1).calls
+    calls = frames.campaign_spending(store, 1).calls
     assert store.clock.monotonic() > 60 * (calls / 6 - 1)
 
 
@@ -645,7 +645,7 @@ def test_the_budget_in_tokens_is_never_passed_and_holds_across_runs(store: Store
         assert summary.ending is Ending.BUDGET
         used = trial_states.paid(store, 1)[0].tokens
         assert USED < used <= limit
-    assert used == frames.accounts(store, 1).calls * USED
+    assert used == frames.campaign_spending(store, 1).calls * USED
 
 
 def test_a_judge_that_cannot_pay_stops_alone(store: Store) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from venire.arena.records import Completion, Instruction
 from venire.orchestrator.run.feed import Feed
-from venire.storage.plans.plans import Left, Pending
+from venire.storage.plans.plans import PendingTrial, PendingTrials
 from venire.storage.store.store import Store
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def chunks(
     now = 1000.0
     text = "x" * characters
 
-    def load(store: Store, trials: NDArray[np.int64]) -> list[Pending]:
+    def load(store: Store, trials: NDArray[np.int64]) -> list[PendingTrial]:
         nonlocal now
         now += seconds
         read.append(len(trials))
@@ -35,7 +35,7 @@ def chunks(
 
     monkeypatch.setattr("venire.orchestrator.run.feed.load", load)
     monkeypatch.setattr("venire.orchestrator.run.feed.monotonic", lambda: now)
-    left = Left(np.arange(1, TRIALS + 1), np.arange(TRIALS) % respondents)
+    left = PendingTrials(np.arange(1, TRIALS + 1), np.arange(TRIALS) % respondents)
 
     async def take_all() -> list[int]:
         feed, taken = Feed(cast("Store", None), left, {1}), []
@@ -46,9 +46,9 @@ def chunks(
     return read, asyncio.run(take_all())
 
 
-def pending(number: int, text: str) -> Pending:
+def pending(number: int, text: str) -> PendingTrial:
     shown = (Completion("a", "q", text), Completion("b", "q", text))
-    return Pending(number, b"", 0, False, 1, Instruction("q", ("?",)), 1, shown, (), ())
+    return PendingTrial(number, b"", 0, False, 1, Instruction("q", ("?",)), 1, shown, (), ())
 
 
 def test_chunks_grow_while_a_lane_uses_them_up_quickly(monkeypatch: pytest.MonkeyPatch) -> None:

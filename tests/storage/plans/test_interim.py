@@ -67,4 +67,4 @@ def test_rounds_that_follow_stay_in_force_together_and_plan_nothing_twice(house:
     found = plans.rounds(house.store, 1)
     assert [(one.number, one.phase, one.trials) for one in found] == [(1, "first", 2), (2, "second", 2), (3, "plan", 2)]
     assert len(set(house.column("select trial from planned"))) == 6
-    assert len(plans.pending(house.store, 1).trials) == 6
+    assert len(plans.pending_trials(house.store, 1).trials) == 6

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from venire.arena.keys import completion_key, fence
 from venire.arena.records import Battle, Completion, Instruction, PlannedTrial, Reply
 from venire.storage.plans import plans
-from venire.storage.plans.plans import Pending
+from venire.storage.plans.plans import PendingTrial
 from venire.storage.store.opening import open_store
 from venire.storage.transfer import importing
 
@@ -32,11 +32,11 @@ def synthetic(count: int, first: int = 0) -> Iterator[PlannedTrial]:
 
 
 def left(house: Any, name: str = "c") -> dict[int, list[int]]:
-    found = plans.pending(house.store, house.number(name))
+    found = plans.pending_trials(house.store, house.number(name))
     return {judge: found.of(judge).trials.tolist() for judge in sorted(set(found.respondents.tolist()))}
 
 
-def load(house: Any, trials: Sequence[int]) -> list[Pending]:
+def load(house: Any, trials: Sequence[int]) -> list[PendingTrial]:
     return plans.load(house.store, np.array(trials, dtype=np.int64))
 
 
@@ -52,7 +52,7 @@ def test_a_campaign_is_found_by_its_name_with_what_was_accepted(house: Any) -> N
     house.register(settings='{"a": 1}')
     house.register(name="other")
     known = plans.find_campaign(house.store, "c")
-    assert known == plans.Known(1, '# {"a": 1}', '{"a": 1}', False, 0)
+    assert known == plans.StoredCampaign(1, '# {"a": 1}', '{"a": 1}', False, 0)
     assert house.number("other") == 2
 
 
@@ -132,7 +132,7 @@ def test_numbers_go_on_over_chunks_and_rounds_and_reopenings(house: Any, path: P
         plans.append_round(store, 1, synthetic(30, first=10_040), policy="p", seed=1, equal_texts=[0])
         found = store.connection.execute("select count(*), count(distinct id), min(id), max(id) from trial").fetchall()
         assert found == [(10_070, 10_070, 1, 10_070)]
-        assert plans.pending(store, 1).of(1).trials.tolist() == list(range(10_041, 10_071))
+        assert plans.pending_trials(store, 1).of(1).trials.tolist() == list(range(10_041, 10_071))
 
 
 def test_an_interrupted_round_is_dropped_and_planned_anew(house: Any) -> None:
@@ -355,14 +355,14 @@ def test_a_forecast_counts_what_is_left_and_the_characters_that_it_shows(filled:
     filled.write("verdict", filled.verdict(pending[0].id), filled.verdict(pending[1].id))
     filled.write("failure", (pending[2].id, 1, 3, False))
 
-    def shown(one: Pending) -> int:
+    def shown(one: PendingTrial) -> int:
         return len(json.dumps(one.instruction.turns)) + sum(len(side.text) for side in one.shown)
 
     expected = []
     for judge in judges.values():
         rest = [one for one in pending[3:] if one.respondent == judge]
-        expected.append(plans.Forecast(judge, len(rest), sum(map(shown, rest)), min(map(shown, rest))))
-    assert plans.forecast(filled.store, 1) == tuple(expected)
+        expected.append(plans.PendingTexts(judge, len(rest), sum(map(shown, rest)), min(map(shown, rest))))
+    assert plans.pending_texts(filled.store, 1) == tuple(expected)
 
 
 def test_the_catalogue_has_first_answers_of_the_named_models_and_equal_texts_hash_alike(filled: Any) -> None:

@@ -85,7 +85,7 @@ def test_what_is_left_is_what_the_views_say_in_plan_order(filled: Any) -> None:
     filled.write("failure", *((trial, 1, 3, False) for trial in shuffled[5:10]))
     filled.write("failure", (shuffled[9], 1, 3, True))
     for campaign in (1, 2):
-        left = plans.pending(filled.store, campaign)
+        left = plans.pending_trials(filled.store, campaign)
         expected = filled.all(
             "select m.trial, t.respondent from missing m join trial t on t.id = m.trial where m.campaign = $1 "
             "order by m.round, m.ordinal",
@@ -111,7 +111,7 @@ def test_the_order_is_the_plans_where_rows_lie_in_another(filled: Any, monkeypat
         cursor.execute("insert into plan select * from turned order by ordinal desc")
     for at_once in (1, 5, 1 << 17):
         monkeypatch.setattr(trial_states, "_AT_ONCE", at_once)
-        assert plans.pending(filled.store, 1).trials.tolist() == numbers
+        assert plans.pending_trials(filled.store, 1).trials.tolist() == numbers
 
 
 def test_a_file_that_was_read_before_is_not_read_again_and_a_changed_one_is(house: Any, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from venire.arena.records import Origin, Status
 from venire.storage.read import frames
-from venire.storage.read.frames import Accounts, JudgeRow, Progress
+from venire.storage.read.frames import CampaignSpending, JudgeRow, Progress
 from venire.storage.store.opening import open_store
 from venire.storage.transfer import importing
 
@@ -179,7 +179,7 @@ def test_progress_adds_up(planned: tuple[Any, list[int]]) -> None:
 
 def test_accounts_add_up_and_count_unknown_costs_at_the_reservation(planned: tuple[Any, list[int]]) -> None:
     house, trials = planned
-    assert frames.accounts(house.store, 1) == Accounts()
+    assert frames.campaign_spending(house.store, 1) == CampaignSpending()
     house.write(
         "attempt",
         house.attempt(trials[0], 1, 1, text=None, reserved=1_000, cost=None, waited=20),
@@ -188,19 +188,19 @@ def test_accounts_add_up_and_count_unknown_costs_at_the_reservation(planned: tup
         house.attempt(trials[2], 1, 1, text=None, reserved=500, cost=0),
         house.attempt(trials[3], 1, 1, campaign=2, cost=9_000),
     )
-    found = frames.accounts(house.store, 1)
-    assert found == Accounts(
+    found = frames.campaign_spending(house.store, 1)
+    assert found == CampaignSpending(
         nano=1_800, known=300, unknown=1_500, calls=4, answered=2, wait_ms=25, input_tokens=24, output_tokens=9
     )
     assert found.nano == found.known + found.unknown
-    assert frames.accounts(house.store, 2).nano == 9_000
+    assert frames.campaign_spending(house.store, 2).nano == 9_000
 
 
 def test_accounts_hold_more_money_than_an_integer_of_32_bits(planned: tuple[Any, list[int]]) -> None:
     house, trials = planned
     dear = 10**15  # a million dollars
     house.write("attempt", *(house.attempt(number, reserved=dear, cost=dear) for number in trials))
-    assert frames.accounts(house.store, 1).nano == 36 * dear
+    assert frames.campaign_spending(house.store, 1).nano == 36 * dear
 
 
 def test_judges_come_by_name_with_what_they_are(house: Any) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from venire.arena.errors import Fault
 from venire.storage.read import judge_quality
-from venire.storage.read.readings import Change, Draft, ReadVerdict, last_faults
+from venire.storage.read.readings import ReadingDraft, ReadVerdict, VerdictChange, last_faults
 
 PAIRS = [("a", "b")]
 QUESTIONS = ("q1", "q2", "q3")
@@ -38,14 +38,14 @@ def same(trial: int) -> ReadVerdict:
 
 def test_a_score_that_differs_is_a_difference_of_its_own(judged: tuple[Any, list[int]]) -> None:
     house, trials = judged
-    with Draft(house.store, [1]) as draft:
+    with ReadingDraft(house.store, [1]) as draft:
         assert draft.trials().tolist() == trials
         draft.add([read(trials[0], 0, "rule", 1, 2.0), read(trials[1], 0, "other", 1, 1.5)])
         draft.add([read(trials[2], 1, "", None, None, unasked=True), *map(same, trials[3:])])
         found = draft.compare("p-1", examples=10)
     assert (found.verdicts, found.same, found.scores, found.unasked) == (6, 3, 1, 1)
     assert found.by_this_parser
-    assert found.changes == (Change((0, 1, True), (1, None, True), 1),)
+    assert found.changes == (VerdictChange((0, 1, True), (1, None, True), 1),)
     assert sorted(found.rules) == [("rule", "", 1), ("rule", "other", 1)]
     assert [(one.judge, one.instruction, one.models) for one in found.examples] == [("j", "q2", ("a", "b"))]
 
@@ -53,10 +53,10 @@ def test_a_score_that_differs_is_a_difference_of_its_own(judged: tuple[Any, list
 def test_a_draft_that_is_not_kept_leaves_nothing_and_a_second_can_be_begun(judged: tuple[Any, list[int]]) -> None:
     house, trials = judged
     for _ in range(2):
-        with Draft(house.store, [1]) as draft:
+        with ReadingDraft(house.store, [1]) as draft:
             draft.add([same(trial) for trial in trials])
     assert house.one("select count(*), max(reading) from verdict") == (6, 1)
-    with Draft(house.store, [1]) as draft:
+    with ReadingDraft(house.store, [1]) as draft:
         draft.add([same(trial) for trial in trials])
         assert draft.keep("p-2") == 2
     assert house.all("select reading, count(*), sum(cost) from verdict group by all order by all") == [
@@ -86,15 +86,17 @@ def test_what_another_campaign_paid_for_counts_as_served_to_each_that_plans_it(j
     judges = house.register(("k",), name="second")
     house.plan(house.trials([1], PAIRS, QUESTIONS[:1]), name="second")
     assert judges == {"k": 2}
-    assert judge_quality.served(house.store, 2) == ()
+    assert judge_quality.served_models(house.store, 2) == ()
     house.register(("renamed",), name="third")
     house.store.connection.execute("update campaign_judge set respondent = 1 where name = 'renamed'")
     house.plan(house.trials([1], PAIRS, QUESTIONS[:1]), name="third")
-    assert judge_quality.served(house.store, 1) == (
-        judge_quality.Served("j", (judge_quality.ServedModel("m-1", 6, "2026-01-01T00:00Z", "2026-01-01T00:05Z"),)),
+    assert judge_quality.served_models(house.store, 1) == (
+        judge_quality.ServedModels(
+            "j", (judge_quality.ServedModel("m-1", 6, "2026-01-01T00:00Z", "2026-01-01T00:05Z"),)
+        ),
     )
-    assert judge_quality.served(house.store, 3) == (
-        judge_quality.Served(
+    assert judge_quality.served_models(house.store, 3) == (
+        judge_quality.ServedModels(
             "renamed", (judge_quality.ServedModel("m-1", 2, "2026-01-01T00:00Z", "2026-01-01T00:01Z"),)
         ),
     )

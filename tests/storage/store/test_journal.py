@@ -210,7 +210,7 @@ def test_announced_calls_without_an_attempt_count_at_their_reserved_price(house:
     store.close()
     with open_store(path) as again:
         assert again.recovered == Recovered(2, 150)
-        accounts = frames.accounts(again, 3)
+        accounts = frames.campaign_spending(again, 3)
         assert (accounts.nano, accounts.known, accounts.unknown, accounts.calls) == (160, 10, 150, 3)
         rows = again.connection.execute(
             "select trial, step, number, lane, sent_at = $1, fault, reserved, reserved_tokens, cost "
@@ -223,7 +223,7 @@ def test_announced_calls_without_an_attempt_count_at_their_reserved_price(house:
     assert not journal_path(path).exists()
     with open_store(path) as once_more:
         assert once_more.recovered == Recovered()
-        assert frames.accounts(once_more, 3).calls == 3
+        assert frames.campaign_spending(once_more, 3).calls == 3
 
 
 def test_a_journal_that_cannot_be_made_is_met_before_the_first_call(tmp_path: Path) -> None:
@@ -253,10 +253,10 @@ def test_a_log_that_was_cut_at_its_end_is_noticed_and_the_loss_can_be_accepted(h
         open_store(elsewhere)
     with open_store(elsewhere, accept_loss=True) as again:
         assert (again.recovered.lost_commits, again.recovered.calls) == (5, 1)
-        assert frames.accounts(again, 3).calls == 15 + 1
+        assert frames.campaign_spending(again, 3).calls == 15 + 1
     with open_store(elsewhere) as once_more:
         assert once_more.recovered == Recovered()
-        assert frames.accounts(once_more, 3).calls == 15 + 1
+        assert frames.campaign_spending(once_more, 3).calls == 15 + 1
 
 
 def test_an_older_copy_in_the_place_of_a_store_is_noticed(house: Any, path: Path) -> None:
@@ -297,7 +297,7 @@ def test_what_the_store_could_not_take_is_taken_by_the_next_start(house: Any, pa
             (2, "said"),
         ]
         assert again.connection.execute("select label from verdict").fetchall() == [(1,)]
-        assert frames.accounts(again, 3).calls == 2
+        assert frames.campaign_spending(again, 3).calls == 2
 
 
 @pytest.mark.parametrize("appenders", [1, 2, 3, 4, 5])
@@ -319,7 +319,7 @@ def test_a_recovery_that_is_cut_short_goes_on_and_takes_nothing_twice(
         with pytest.raises(KeyboardInterrupt):
             open_store(path)
     with open_store(path) as again:
-        assert frames.accounts(again, 3).calls == 2 + 2
+        assert frames.campaign_spending(again, 3).calls == 2 + 2
         assert again.connection.execute("select count(*) from verdict").fetchone() == (1,)
         assert again.connection.execute("select detail from event where kind = 'kind' order by 1").fetchall() == [
             ("one",),
@@ -333,7 +333,7 @@ def test_a_group_that_was_written_after_all_is_not_written_again(house: Any, pat
     left_by_a_killed_run(house.store, spilled=spilled_rows(house))  # whose first group has the number of that commit
     with open_store(path) as again:
         assert again.recovered == Recovered(replies=2)
-        assert frames.accounts(again, 3).calls == 2
+        assert frames.campaign_spending(again, 3).calls == 2
 
 
 @pytest.mark.parametrize("left", [".journal", ".wal", ".rescued"])

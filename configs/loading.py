@@ -57,6 +57,10 @@ def load_campaign(path: Path | str) -> CampaignSettings:
     """Read a campaign file (TOML) into a `CampaignSettings` with absolute paths and money in whole nano-dollars.
 
     Raises InputError with one line for each thing that is wrong; values that may be secrets are not shown.
+
+    >>> campaign = load_campaign("campaign.toml")
+    >>> campaign.name, campaign.store.name, [judge.name for judge in campaign.judges]
+    ('campaign', 'campaign.duckdb', ['simulated/gpt-4-0613@1'])
     """
     path = Path(path)
     return campaign_of(path, _read(path))

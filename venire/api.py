@@ -116,8 +116,9 @@ def plan(campaign: Campaign | CampaignSettings | Path | str, *, amend: bool = Fa
 
     Raises InputError for whatever is wrong with campaign, data, prices or store.
 
-    >>> found = plan("campaign.toml")  # doctest: +SKIP
-    >>> print(f"{found.trials} trials, {found.calls} calls, about ${found.expected:.2f}")  # doctest: +SKIP
+    >>> found = plan("new.toml")
+    >>> print(f"{found.trials} trials, {found.calls} calls, about ${found.expected:.2f}")
+    60 trials, 120 calls, about $0.00
     """
     from venire.render.plan import plan_json
 
@@ -152,8 +153,9 @@ def run(
 
     Raises InputError for what cannot be used, before any money is spent; StoreError when the store fails.
 
-    >>> result = run("campaign.toml", progress=lambda now: print(now.settled))  # doctest: +SKIP
-    >>> result.ending, result.board.models[0].model  # doctest: +SKIP
+    >>> result = run("new.toml", warn=print)
+    >>> print(result.ending, result.summary.progress.settled, result.board.models[0].model)
+    complete 60 strong
     """
     return _run(resolve(campaign), amend, retry_failed, progress, warn, embedded, environ)
 
@@ -172,6 +174,10 @@ async def arun(
 
     When the task is cancelled, the run is stopped gently, as by Ctrl-C, and the cancellation goes on once calls in
     flight have ended and are kept. `progress` and `warn` are called in the other thread.
+
+    >>> import asyncio
+    >>> print(asyncio.run(arun("new.toml")).ending)
+    complete
     """
     settings = resolve(campaign)
     requests: list[Callable[[], None]] = []
@@ -235,7 +241,8 @@ def generate(
 
     The rest is as in `run`; `board` of what is returned is None.
 
-    >>> generate("campaign.toml").ending  # doctest: +SKIP
+    >>> print(generate("writers.toml").ending)
+    complete
     """
     return _run(generation(resolve(campaign)), amend, retry_failed, progress, warn, embedded, environ)
 
@@ -306,7 +313,8 @@ def reparse(store: Path | str, *, campaign: str | None = None, dry_run: bool = F
     What reads differently is appended, and earlier readings are kept; `dry_run` writes nothing. Raises InputError for a
     store or a campaign that is not there.
 
-    >>> reparse("campaign.duckdb", dry_run=True).to_json()  # doctest: +SKIP
+    >>> reparse("campaign.duckdb", dry_run=True).to_json()["same"]
+    60
     """
     return read_again(Path(store), campaign, dry=dry_run)
 

@@ -28,6 +28,10 @@ def open_store(
 
     Raises InputError for a file that is missing, is not a store, has a newer format, or has lost commits (unless
     `accept_loss` is true); StoreHeldError when another process owns it.
+
+    >>> with open_store("campaign.duckdb", create=False) as store:
+    ...     store.path.name
+    'campaign.duckdb'
     """
     path = Path(path)
     if path.is_symlink():

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import doctest
+import inspect
+import shutil
 import tomllib
 from importlib import import_module
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +41,57 @@ def test_every_public_name_is_there_and_dir_lists_them_alone() -> None:
         vn.nonsense  # noqa: B018
 
 
-@pytest.mark.parametrize("module", ["venire", "venire.api"])
-def test_examples_of_the_interface_are_true(module: str) -> None:
-    found = doctest.testmod(import_module(module))
+FUNCTIONS = [name for name in vn.__all__ if inspect.isfunction(getattr(vn, name))]
+TOML = """\
+[data]
+instructions = "instructions.jsonl"
+completions = "completions.jsonl"
+elo = "elo.csv"
+[[judge]]
+model = "simulated/gpt-4-0613@1"
+[plan]
+policy = "all-pairs"
+instructions = 2
+"""
+WRITERS = """\
+[data]
+instructions = "instructions.jsonl"
+[[contestant]]
+model = "simulated/gpt-4-0613@1"
+"""
+
+
+@pytest.fixture
+def examples(folder: Path, judged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What examples find in their folder: a campaign that was run, one that was not, and one of contestants."""
+    for name, text in {"campaign": TOML, "new": TOML, "writers": WRITERS}.items():
+        (folder / f"{name}.toml").write_text(text, encoding="utf-8")
+    shutil.copy(judged, folder / "campaign.duckdb")
+    monkeypatch.chdir(folder)
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The store of such a campaign."""
+    here = tmp_path_factory.mktemp("judged")
+    for name in TABLES.values():
+        shutil.copy(str(files("venire.configs.demo").joinpath(name)), here / name)
+    (here / "campaign.toml").write_text(TOML, encoding="utf-8")
+    return vn.run(here / "campaign.toml").store
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.usefixtures("examples")
+def test_every_public_function_has_an_example_that_is_true(name: str) -> None:
+    function = getattr(vn, name)
+    (example,) = doctest.DocTestFinder().find(function, name, globs=dict(vars(import_module(function.__module__))))
+    found = doctest.DocTestRunner(verbose=False).run(example)
     assert found.attempted > 0
     assert found.failed == 0
+
+
+def test_the_example_of_the_package_is_true() -> None:
+    assert doctest.testmod(vn) == (0, 4)
 
 
 FILE = """\

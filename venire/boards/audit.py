@@ -42,6 +42,9 @@ def audit(
 
     `checks` are names of `reports.audit.audit.CHECKS`, all of them unless named; the rest is as in `venire.rate`.
     Raises InputError as `venire.rate` does, for an unknown check and for an option that no check hears.
+
+    >>> audit("campaign.duckdb", checks=["connectivity"]).findings[0].worry
+    False
     """
     paths = [path] if isinstance(path, str | Path) else path
     places = tuple(Path(one) for one in paths)

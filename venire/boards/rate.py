@@ -157,6 +157,10 @@ def rate(
     `method` is a name of `registry.METHODS` or None (see `Verdicts`), `options` what it is told; the rest is as in
     `Source`. Raises InputError for a path that cannot be read, a campaign that is not there, and an argument that does
     not apply.
+
+    >>> board = rate("campaign.duckdb")
+    >>> board.verdicts, board.models[0].model, round(board.models[0].elo)
+    ('simulated', 'strong', 1599)
     """
     paths = [path] if isinstance(path, str | Path) else path
     source = Source(
@@ -192,7 +196,8 @@ def compare(
 
     Arguments and errors are those of `rate`; `options` go to each method that takes them.
 
-    >>> compare("campaign.duckdb", methods=("bradley-terry", "kemeny")).models  # doctest: +SKIP
+    >>> compare("campaign.duckdb", methods=("bradley-terry", "kemeny")).kendall[0]
+    1.0
     """
     paths = [path] if isinstance(path, str | Path) else path
     told = (mapping or {}, where or {}, cluster, origin, form, both_bad, baseline)

@@ -15,8 +15,8 @@ import pytest
 from venire.experiments.contestants import made_up
 from venire.experiments.experiment import Run, Simulation
 from venire.experiments.figures import FIGURES
+from venire.experiments.results import conclusions, differences, means, simulation_document
 from venire.experiments.variations import Variation
-from venire.render.experiments import as_json, conclusions, differences, means
 
 Venire = Callable[..., Any]
 Write = Callable[..., Path]
@@ -238,5 +238,5 @@ def test_a_plan_that_rates_a_few_models_alone_is_never_the_best() -> None:
 
 
 def test_the_document_names_every_figure() -> None:
-    found = as_json(made([[10.0, 20.0], [11.0, 19.0]]), ROWS[:2], made_up(5, 5), ())
+    found = simulation_document(made([[10.0, 20.0], [11.0, 19.0]]), ROWS[:2], made_up(5, 5), ())
     assert set(found["figures"]) == set(FIGURES) == set(found["variations"][0]["figures"])

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import typer
+
+from venire.arena.errors import InputError
+from venire.cli.options import confirm, write_json
 
 __all__ = ["plan"]
 
@@ -25,11 +29,10 @@ def plan(
 
     The data is imported and the plan written into the store; nobody is asked but by --pilot, whose trials are part of
     the plan and are not paid again."""
-    from venire.cli.options import write_json
     from venire.configs.loading import load_campaign
     from venire.forecasts.intervals import plan_widths
     from venire.render.interval_forecast import show_widths, widths_json
-    from venire.render.outcome import EXIT_CODES
+    from venire.render.outcome import EXIT_CODES, run_pilot
     from venire.render.plan import plan_json, show_plan
     from venire.render.policy_reasons import explain_json, limit_of, reasons, show_reasons
     from venire.render.screen import console
@@ -38,9 +41,7 @@ def plan(
     code = 0
     with Session(load_campaign(file), amend=amend, spends=True) as session:
         if pilot is not None:
-            from venire.forecasts.pilot import run_pilot
-
-            code = EXIT_CODES[run_pilot(console(stderr=True), session, pilot, yes=yes)]
+            code = EXIT_CODES[run_pilot(console(stderr=True), session, pilot, agree=None if yes else _agree_to_pilot)]
         widths = plan_widths(session)
         if as_json:
             told = plan_json(session) | {"widths": widths_json(widths)}
@@ -53,3 +54,9 @@ def plan(
             if explain:
                 show_reasons(screen, reasons(session), limit_of(session, widths))
     raise typer.Exit(code)
+
+
+def _agree_to_pilot(what: str) -> None:
+    if not sys.stdin.isatty():
+        raise InputError(f"a pilot asks {what}, and nobody is there to agree: add --yes")
+    confirm(f"Ask {what}?")

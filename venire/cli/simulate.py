@@ -56,9 +56,10 @@ def simulate(
     from venire.configs.loading import load_campaign
     from venire.experiments.experiment import field_of
     from venire.experiments.experiment import simulate as run_all
+    from venire.experiments.results import simulation_document, write_csv
     from venire.experiments.variations import cross, simulated
-    from venire.render import experiments
     from venire.render.screen import console, counting
+    from venire.render.simulation import show_simulation
 
     campaign = load_campaign(file)
     rows = cross(_axes(policies, protocols, judges, orders, budgets, calls), campaign)
@@ -80,11 +81,11 @@ def simulate(
             progress=progress,
         )
     if table is not None:
-        experiments.write_csv(table, found, rows)
+        write_csv(table, found, rows)
     if as_json:
-        write_json(experiments.as_json(found, rows, field, seats))
+        write_json(simulation_document(found, rows, field, seats))
     else:
-        experiments.show(console(), found, rows, field, seats)
+        show_simulation(console(), found, rows, field, seats)
 
 
 def _axes(

@@ -6,15 +6,18 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from venire.arena.battles import Statistics
 from venire.arena.campaigns import CampaignSettings
 from venire.arena.errors import Fault
 from venire.arena.planning import Look
 from venire.orchestrator.lanes.routes import lane_name
+from venire.orchestrator.planning.pilot import pilot_trials
 from venire.orchestrator.recording.ending import CampaignSummary, Ending
 from venire.orchestrator.recording.events import Events, Observer
 from venire.orchestrator.run.next_round import OnLook
@@ -38,6 +41,7 @@ from venire.status import (
     spending_document,
 )
 from venire.storage.plans import interim
+from venire.storage.read import frames
 from venire.storage.read.judge_quality import judge_readability
 from venire.telemetry import told_run
 from venire.wording import duration, is_reported_round, money, plain, retries
@@ -46,6 +50,7 @@ __all__ = [
     "EXIT_CODES",
     "fast_loop",
     "interim_printer",
+    "run_pilot",
     "show_next_steps",
     "show_outcome",
 ]
@@ -237,6 +242,54 @@ def _show_missing(screen: Console, session: Session, summary: CampaignSummary) -
         why = summary.unaffordable.get(row.judge, "not asked")
         price = f"{money(row.expected)} (at most {money(row.most)})"
         screen.print(f"  {plain(row.judge)}: {row.trials:,} trials, about {row.calls:,} calls, {price}: {plain(why)}")
+
+
+def run_pilot(screen: Console, session: Session, number: int, *, agree: Callable[[str], None] | None) -> Ending:
+    """Ask until every judge has about so many trials of the plan settled; returns how that ended.
+
+    They are trials of the plan, paid once: a run goes on from there. `agree` is called with what is asked and what it
+    costs, and raises where nobody wants to spend it; None: they agreed already.
+    """
+    trials = pilot_trials(session.store, session.planned, number, seed=session.campaign.seed)
+    if not len(trials):
+        screen.print(f"every judge has {number} trials on record, or no more to be asked: no pilot is needed")
+        return Ending.COMPLETE
+    whole = session.planned
+    session.planned = replace(whole, only=frozenset(trials.tolist()))
+    try:
+        if agree is not None:
+            rows = session.forecast()
+            expected, most = (sum(getattr(row, name) for row in rows) for name in ("expected", "most"))
+            agree(f"{len(trials):,} trials of the plan, about {money(expected)}, at most about {money(most)}")
+        with progress(screen) as tell:
+            summary = session.run(progress=_pilot_progress(tell, session, len(trials)), warn=warning_printer(screen))
+    finally:
+        session.planned = whole
+    _show_pilot(screen, session, summary, trials.tolist())
+    return summary.ending
+
+
+def _pilot_progress(tell: Callable[[Statistics], None], session: Session, trials: int) -> Callable[[Statistics], None]:
+    """Progress among the pilot's own trials."""
+    before = session.progress
+    return lambda now: tell(
+        replace(now, planned=trials, settled=now.settled - before.settled, failed=now.failed - before.failed)
+    )
+
+
+def _show_pilot(screen: Console, session: Session, summary: CampaignSummary, trials: list[int]) -> None:
+    now, done = summary.statistics, frames.progress(session.store, session.planned.id, trials)
+    settled = f"{done.settled:,} of {done.planned:,}" if done.settled < done.planned else f"{done.planned:,}"
+    screen.print(f"pilot: {settled} trials, {now.calls:,} calls, {money(now.spent)}")
+    if summary.ending is not Ending.COMPLETE:
+        screen.print(f"it did not end whole ({summary.ending.value}): what follows rests on what there is")
+    for lane, why in summary.closed_lanes.items():
+        screen.print(f"lane closed: {plain(lane)}: {plain(why)}")
+    if done.failed:
+        file = shlex.quote(os.path.relpath(session.campaign.path))
+        failures = failure_summary(failure_reasons(session.store, session.planned.id), summary.progress.failed)
+        screen.print(f"{failures}; try them again: venire run {file} --retry-failed")
+        show_failed(screen, failed_steps(session.store, session.planned.id), summary.progress.failed)
 
 
 def show_next_steps(screen: Console, folder: Path, campaign: CampaignSettings) -> None:

@@ -1,18 +1,26 @@
-"""What `venire store` prints for eyes."""
+"""What is looked up in a store, for eyes: checks, merges, rows of a query, and its tables."""
 
 from __future__ import annotations
 
+import json
 import shlex
+import textwrap
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console
 
 from venire.render.screen import tabulate
 from venire.storage.care.checking import Checked
+from venire.storage.read.selecting import Selected
 from venire.storage.transfer.merging import KINDS, Merged
 from venire.wording import money, plain
 
-__all__ = ["show_checked", "show_merged"]
+__all__ = ["cell_text", "show_checked", "show_merged", "show_relations", "show_rows"]
+
+_GAP = "  "
 
 
 def show_checked(screen: Console, store: Path, found: Checked) -> None:
@@ -48,3 +56,52 @@ def show_merged(screen: Console, made: Merged) -> None:
             f"{made.mixed:,} settled trials have replies of several stores: read their verdicts again with "
             f"`venire reparse {shlex.quote(made.path)}`"
         )
+
+
+def show_rows(screen: Console, found: Selected) -> None:
+    """A table where it fits the terminal, or where there is none; else a block of lines for each row."""
+    names = [plain(name) for name in found.columns]
+    rows = [[plain(cell_text(value, null="NULL")) for value in row] for row in found.rows]
+    widths = [max(map(cell_len, cells)) for cells in zip(names, *rows, strict=True)]
+    if sum(widths) + len(_GAP) * (len(widths) - 1) <= screen.width or not screen.is_terminal:
+        numbers = [_all_numbers(values) for values in zip(*found.rows, strict=True)] or [False] * len(names)
+        for cells in (names, *rows):
+            screen.print(_line(cells, widths, numbers), soft_wrap=True)
+    else:
+        head = max(map(cell_len, names))
+        for number, row in enumerate(rows, start=1):
+            screen.print(f"{'' if number == 1 else chr(10)}row {number}", style="dim")
+            for name, cell in zip(names, row, strict=True):
+                screen.print(f"{name}{' ' * (head - cell_len(name))}{_GAP}{cell}", soft_wrap=True)
+    screen.print(f"{len(rows):,} {'row' if len(rows) == 1 else 'rows'}", style="dim")
+
+
+def _all_numbers(values: Sequence[Any]) -> bool:
+    return all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in values)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], numbers: Sequence[bool]) -> str:
+    padded = []
+    for cell, width, number in zip(cells, widths, numbers, strict=True):
+        space = " " * (width - cell_len(cell))
+        padded.append(space + cell if number else cell + space)
+    return _GAP.join(padded).rstrip()
+
+
+def show_relations(screen: Console, found: Selected) -> None:
+    """The tables and views of a store with their columns."""
+
+    width = screen.width if screen.is_terminal else 10**6
+    for kind in ("view", "table"):
+        screen.print(f"{kind}s", style="bold")
+        for name, _, columns, types in (row for row in found.rows if row[1] == kind):
+            told = ", ".join(f"{column} {of}" for column, of in zip(columns, types, strict=True))
+            for line in textwrap.wrap(f"  {name}: {told}", width, subsequent_indent="    "):
+                screen.print(line)
+
+
+def cell_text(value: Any, *, null: str) -> str:
+    """A value as a cell: what is nested as JSON, nothing as `null`."""
+    if value is None:
+        return null
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

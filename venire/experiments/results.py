@@ -1,36 +1,30 @@
-"""The table of a simulation: means over seeds, differences run by run, and what they come to in a sentence."""
+"""What a simulation came to: means over seeds, differences run by run, and conclusions in a sentence."""
 
 from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 
 from venire.experiments.contestants import Field
 from venire.experiments.experiment import Simulation
 from venire.experiments.figures import FIGURES
 from venire.experiments.variations import StandIn, Variation
 from venire.ratings.data.statistics import student
-from venire.render.screen import tabulate
-from venire.wording import duration, money, plain
 
-__all__ = ["Difference", "Mean", "as_json", "conclusions", "differences", "means", "show", "write_csv"]
+__all__ = ["FigureDifference", "FigureMean", "conclusions", "differences", "means", "simulation_document", "write_csv"]
 
 _LEVEL = 0.95
-_ALWAYS = ("error", "pearson", "spearman", "kendall", "top", "half_width", "coverage")
-_COSTS = ("calls", "dollars", "seconds", "unreadable")
-_JUDGES = ("consistency", "decisive", "discrimination")
 
 
 @dataclass(frozen=True, slots=True)
-class Mean:
+class FigureMean:
     """A figure over runs: its mean, spread (standard deviation) and standard error, None where they do not exist."""
 
     mean: float | None
@@ -41,7 +35,7 @@ class Mean:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class FigureDifference:
     """A figure of one variation less that of another, over the runs of both; `beyond_chance` at 95 % for all together.
 
     `calls` are those of the first over those of the second.
@@ -57,20 +51,20 @@ class Difference:
     calls: float | None
 
 
-def means(found: Simulation, variation: int) -> dict[str, Mean]:
+def means(found: Simulation, variation: int) -> dict[str, FigureMean]:
     """Every figure of one variation over its runs."""
     runs = [run.figures for run in found.runs if run.variation == variation]
     return {name: _mean([value for run in runs if (value := run[name]) is not None]) for name in FIGURES}
 
 
-def _mean(values: Sequence[float]) -> Mean:
+def _mean(values: Sequence[float]) -> FigureMean:
     if not values:
-        return Mean(None, None, None, 0)
+        return FigureMean(None, None, None, 0)
     sd = float(np.std(values, ddof=1)) if len(values) > 1 else None
-    return Mean(float(np.mean(values)), sd, None if sd is None else sd / math.sqrt(len(values)), len(values))
+    return FigureMean(float(np.mean(values)), sd, None if sd is None else sd / math.sqrt(len(values)), len(values))
 
 
-def differences(found: Simulation, rows: int, figure: str) -> tuple[Difference, ...]:
+def differences(found: Simulation, rows: int, figure: str) -> tuple[FigureDifference, ...]:
     """Every pair of variations compared run by run: runs of one number have the same judges and contestants.
 
     Chance has its share among all pairs, so that of many comparisons none is beyond chance by their number alone.
@@ -93,7 +87,7 @@ def differences(found: Simulation, rows: int, figure: str) -> tuple[Difference, 
         calls = [means(found, place)["calls"].mean for place in (first, second)]
         ratio = calls[0] / calls[1] if calls[0] and calls[1] else None
         # Without any scatter, as of "top" in a few runs, nobody can tell what is chance.
-        made.append(Difference(figure, first, second, mean, se, len(both), 0.0 < least * se < abs(mean), ratio))
+        made.append(FigureDifference(figure, first, second, mean, se, len(both), 0.0 < least * se < abs(mean), ratio))
     return tuple(made)
 
 
@@ -151,102 +145,16 @@ def _conclusion(found: Simulation, rows: Sequence[Variation], figure: str, what:
     return told + _at_what_cost(one, best) + "." + beside
 
 
-def _at_what_cost(one: Difference, best: int) -> str:
+def _at_what_cost(one: FigureDifference, best: int) -> str:
     if one.calls is None:
         return ""
     ratio = one.calls if one.first == best else 1.0 / one.calls
     return "" if 0.95 < ratio < 1.05 else f", at {ratio:.2g} times its calls"
 
 
-def show(
-    screen: Console, found: Simulation, rows: Sequence[Variation], field: Field, judges: Sequence[StandIn]
-) -> None:
-    """The table for eyes, with what it rests on above and what it comes to below."""
-    seeds = 1 + max(run.number for run in found.runs)
-    all_means = [means(found, place) for place in range(len(rows))]
-    screen.print(told_field(field))
-    for one in judges:
-        notes = f": {'; '.join(one.notes)}" if one.notes else ""
-        screen.print(f"judge {plain(one.judge.name)}, {one.judge.protocol}, as {one.profile}{notes}")
-    screen.print("")
-    shown = [*_ALWAYS, *(name for name in ("unrated",) if any(row[name].mean for row in all_means))]
-    _table(screen, rows, all_means, shown, f"verdicts: simulated; {seeds} seed{'s' * (seeds != 1)}; models")
-    if any(row[name].mean is not None for row in all_means for name in _JUDGES):
-        _table(screen, rows, all_means, _JUDGES, "verdicts: simulated; judges: correlation with their known slope")
-    _table(screen, rows, all_means, _COSTS, "verdicts: simulated; what a run takes")
-    screen.print(
-        f"means over seeds, in brackets their spread (standard deviation); a mean's standard error is "
-        f"{1 / math.sqrt(seeds):.2f} of it"
-        if seeds > 1
-        else "one seed: add --seeds 20 for spreads and comparisons"
-    )
-    screen.print(
-        "error: mean distance from the known Elo in points, after the best line, since the judges' slopes make a "
-        "scale of their own; half width is on that scale; coverage: of the ratings that the same judges would give "
-        "in the long run"
-    )
-    for sentence in conclusions(found, rows):
-        screen.print(plain(sentence))
-    screen.print(speed(found))
-
-
-def speed(found: Simulation) -> str:
-    """How quick the simulation was, in a sentence."""
-    pace = found.simulated / max(found.wall, 1e-9)
-    return (
-        f"simulated {duration(found.simulated)} in {duration(found.wall)}: {pace:,.0f} simulated seconds a second with "
-        f"{found.workers} worker{'s' * (found.workers != 1)}"
-    )
-
-
-def told_field(field: Field) -> str:
-    """The contestants in a sentence."""
-    low, high = min(field.elo.values()), max(field.elo.values())
-    kind = "a made-up field of known truth" if field.made_up else "the data of the file"
-    out = f"; left out without Elo: {len(field.left_out)}" if field.left_out else ""
-    return f"{len(field.elo)} models of {low:.0f} to {high:.0f} Elo on {field.instructions} instructions, {kind}{out}"
-
-
-def _table(
-    screen: Console,
-    rows: Sequence[Variation],
-    all_means: Sequence[Mapping[str, Mean]],
-    names: Sequence[str],
-    title: str,
-) -> None:
-    head = ("variation", *(FIGURES[name].heading for name in names))
-    cells = [
-        (plain(row.name), *(_cell(name, found[name], found["calls"].runs) for name in names))
-        for row, found in zip(rows, all_means, strict=True)
-    ]
-    tabulate(screen, head, cells, title=title)
-    screen.print("")
-
-
-def _cell(name: str, one: Mean, runs: int) -> str:
-    if one.mean is None:
-        return "-"
-    if one.runs < runs:
-        return f"{_told(name, one.mean)} ({one.runs} of {runs} seeds)"
-    spread = "" if one.sd is None else f" ({_told(name, one.sd)})"
-    return _told(name, one.mean) + spread
-
-
-def _told(name: str, value: float) -> str:
-    if name in ("error", "half_width", "unrated", "long_run_error"):
-        return f"{value:.1f}"
-    if name in ("top", "coverage"):
-        return f"{value:.2f}"
-    if name == "unreadable":
-        return f"{100 * value:.1f} %"
-    if name == "dollars":
-        return money(round(value * 1e9))
-    if name == "seconds":
-        return duration(value)
-    return f"{value:,.0f}" if name in ("calls", "judgments") else f"{value:.3f}"
-
-
-def as_json(found: Simulation, rows: Sequence[Variation], field: Field, judges: Sequence[StandIn]) -> dict[str, Any]:
+def simulation_document(
+    found: Simulation, rows: Sequence[Variation], field: Field, judges: Sequence[StandIn]
+) -> dict[str, Any]:
     """Everything as plain JSON values; only `speed` differs from one time to the next."""
     return {
         "verdicts": "simulated",

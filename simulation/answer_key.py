@@ -1,4 +1,4 @@
-"""The answer key: how a simulated judge knows what it is shown, from the texts alone."""
+"""The answer key: instruction, model and Elo points of a completion, found by its text alone."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from venire.judges.context_window import before_cut
 from venire.judges.safety.sanitize import neutralise
 from venire.simulation.judge import load_profiles
 
-__all__ = ["AnswerKey", "Known"]
+__all__ = ["AnswerKey", "KnownCompletion"]
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """A completion found by its text: whose it is and what that model is worth in Elo points."""
+class KnownCompletion:
+    """A completion of the answer key: its instruction, its model, and that model's rating in Elo points."""
 
     instruction_id: str
     model: str
     elo: float
 
 
-_MOST_LATELY = 128
+_MAX_REMEMBERED = 128
 _HEAD = 24
 """Characters at the beginning of a completion that are left of it, however it is cut."""
 
@@ -81,29 +81,29 @@ class AnswerKey:
             cut = asked + _when_cut(shown, len(completion))
             self._cut[cut] = min(model, self._cut.get(cut, model))
         self.shared = len(shared)
-        self._lately: dict[tuple[str, ...], tuple[Known, ...] | None] = {}
-        """What was found last: each step of a trial shows the same."""
+        self._lately: dict[tuple[str, ...], tuple[KnownCompletion, ...] | None] = {}
+        """The latest look-ups: each step of a trial shows the same texts."""
 
     def __len__(self) -> int:
         """How many different pairs of instruction and completion text are known."""
         return len(self._models)
 
-    def find(self, instruction: str, *completions: str) -> tuple[Known, ...] | None:
-        """What stands behind these completions of one instruction, in their order; None if one is not known."""
+    def find(self, instruction: str, *completions: str) -> tuple[KnownCompletion, ...] | None:
+        """These completions of one instruction in the answer key, in their order; None where one is not in it."""
         shown = (instruction, *completions)
         if shown not in self._lately:
-            if len(self._lately) >= _MOST_LATELY:
+            if len(self._lately) >= _MAX_REMEMBERED:
                 del self._lately[next(iter(self._lately))]
             self._lately[shown] = self._find(instruction, completions)
         return self._lately[shown]
 
-    def _find(self, instruction: str, completions: Sequence[str]) -> tuple[Known, ...] | None:
+    def _find(self, instruction: str, completions: Sequence[str]) -> tuple[KnownCompletion, ...] | None:
         asked = _text_digest(instruction)
         found = []
         for completion in completions:
             if (model := self._model(asked, completion)) is None:
                 return None
-            found.append(Known(self._ids[asked], model, self._elo[model]))
+            found.append(KnownCompletion(self._ids[asked], model, self._elo[model]))
         return tuple(found)
 
     def _model(self, asked: bytes, completion: str) -> str | None:
@@ -113,12 +113,12 @@ class AnswerKey:
             model = self._cut.get(asked + _when_cut(*cut))
         return model
 
-    def find_pair(self, texts: Sequence[str]) -> tuple[Known, ...] | None:
-        """What stands behind the last two of these texts, where those before are the turns of their instruction."""
+    def find_pair(self, texts: Sequence[str]) -> tuple[KnownCompletion, ...] | None:
+        """The last two of these texts in the answer key, where those before are the turns of their instruction."""
         return self.find("\n\n".join(texts[:-2]), *texts[-2:]) if len(texts) > 2 else None
 
-    def find_list(self, texts: Sequence[str]) -> tuple[Known, ...] | None:
-        """What stands behind the completions of a list that begins with an instruction of one turn or several."""
+    def find_list(self, texts: Sequence[str]) -> tuple[KnownCompletion, ...] | None:
+        """The completions of a list in the answer key, which begins with an instruction of one turn or several."""
         tries = (self.find("\n\n".join(texts[:turns]), *texts[turns:]) for turns in range(1, len(texts)))
         return next((found for found in tries if found is not None), None)
 

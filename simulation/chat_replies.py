@@ -17,8 +17,8 @@ from typing import Any
 
 import orjson
 
-from venire.simulation.answer_key import AnswerKey, Known
-from venire.simulation.chat_requests import Ask, Asked
+from venire.simulation.answer_key import AnswerKey, KnownCompletion
+from venire.simulation.chat_requests import ChatRequest, RecognisedQuestion
 from venire.simulation.judge import (
     Profile,
     normal,
@@ -33,14 +33,14 @@ __all__ = [
     "JudgeReply",
     "Logprobs",
     "Rehearse",
-    "answered",
     "completion_body",
     "error_body",
-    "limited",
+    "fallible_reply",
     "models_body",
     "remarks",
-    "seconds",
-    "spoken",
+    "reply_seconds",
+    "timed_reply",
+    "truncate_reply",
 ]
 
 Logprobs = tuple[tuple[tuple[str, float], ...], ...]
@@ -90,30 +90,38 @@ class JudgeReply:
     logprobs: Logprobs = ()
 
 
-Rehearse = Callable[[Ask, Asked, AnswerKey], JudgeReply]
+Rehearse = Callable[[ChatRequest, RecognisedQuestion, AnswerKey], JudgeReply]
 """What a protocol's entry refers to: from a request, what it was recognised as, and what is known of its texts."""
 
 
-def answered(profile: Profile, seed: int, ask: Ask, trial: Sequence[str | int], text: str) -> JudgeReply:
-    """A reply with this text, unless the judge's habit spoils it; `trial` is what the draws are keyed by."""
+def fallible_reply(
+    profile: Profile, seed: int, request: ChatRequest, trial: Sequence[str | int], text: str
+) -> JudgeReply:
+    """A reply with this text, or `UNREADABLE` as often as the profile says; `trial` is what the draws are keyed by."""
     about = "|".join([profile.name, *map(str, trial)])
     invalid = uniform_of(f"{seed}|invalid|{about}") < profile.invalid
-    repaired = bool(ask.quoted) and uniform_of(f"{seed}|repair|{about}") < 0.5
+    repaired = bool(request.quoted) and uniform_of(f"{seed}|repair|{about}") < 0.5
     noise = exp(profile.latency_log_sd * normal_of(f"{seed}|latency|{about}"))
-    return spoken(profile, ask, UNREADABLE if invalid and not repaired else text, noise)
+    return timed_reply(profile, request, UNREADABLE if invalid and not repaired else text, noise)
 
 
-def spoken(
-    profile: Profile, ask: Ask, text: str, noise: float, *, tokens: int | None = None, logprobs: Logprobs = ()
+def timed_reply(
+    profile: Profile,
+    request: ChatRequest,
+    text: str,
+    noise: float,
+    *,
+    tokens: int | None = None,
+    logprobs: Logprobs = (),
 ) -> JudgeReply:
     """A reply of these tokens (None: counted from its characters, 1 at least), in the judge's time under this noise."""
     count = max(1, round(tokens_per_character() * len(text))) if tokens is None else tokens
-    prompt_tokens = round(tokens_per_character() * ask.characters)
+    prompt_tokens = round(tokens_per_character() * request.characters)
     seconds = (profile.first_token_s + count / profile.tokens_per_s) * noise
-    return limited(JudgeReply(text, "stop", prompt_tokens, count, seconds, logprobs), ask.max_tokens)
+    return truncate_reply(JudgeReply(text, "stop", prompt_tokens, count, seconds, logprobs), request.max_tokens)
 
 
-def remarks(profile: Profile, seed: int, found: Sequence[Known], repeat: int, tokens: int) -> str:
+def remarks(profile: Profile, seed: int, found: Sequence[KnownCompletion], repeat: int, tokens: int) -> str:
     """Remarks in a drawn order, as long as so many tokens are (or all of them once, where that is shorter)."""
     first, second = found
     shown = f"{first.instruction_id}|{first.model}|{second.model}"
@@ -128,7 +136,7 @@ def _written(start: int, number: int) -> str:
     return " ".join(_ORDERS[start][:number])
 
 
-def limited(reply: JudgeReply, limit: int | None) -> JudgeReply:
+def truncate_reply(reply: JudgeReply, limit: int | None) -> JudgeReply:
     """The reply cut off where the request's limit of tokens ends it."""
     if limit is None or reply.tokens <= limit:
         return reply
@@ -138,7 +146,7 @@ def limited(reply: JudgeReply, limit: int | None) -> JudgeReply:
     )
 
 
-def seconds(reply: JudgeReply, model: str, request: str, asked: int) -> float:
+def reply_seconds(reply: JudgeReply, model: str, request: str, asked: int) -> float:
     """Seconds that the reply takes when a request, named by its digest, is made for the `asked`-th time.
 
     A repeat draws its time anew: one that was too slow for its client would be so every time. Raises `InputError` for a

@@ -21,19 +21,28 @@ from venire.judges import PROTOCOLS, prompts
 from venire.judges.protocols.criteria import CRITERIA
 from venire.judges.safety.sanitize import apart
 
-__all__ = ["Apart", "Ask", "Asked", "RequestError", "Stage", "ask_of", "read_request", "recognise"]
+__all__ = [
+    "ChatRequest",
+    "FenceSplitter",
+    "RecognisedQuestion",
+    "RequestError",
+    "Stage",
+    "chat_request_of",
+    "read_request",
+    "recognise",
+]
 
 Stage = Literal["reasons", "verdict", "repair"]
 
-Apart = Callable[[str], tuple[tuple[str, ...], str]]
+FenceSplitter = Callable[[str], tuple[tuple[str, ...], str]]
 """From a message to the texts that it shows between fences, and its own words; see `judges.safety.sanitize.apart`."""
 
-_MOST_LOGPROBS = 20
+_MAX_LOGPROBS = 20
 _STAGES: tuple[Stage, ...] = ("reasons", "verdict", "repair")
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class ChatRequest:
     """One chat request, as far as a simulated judge needs it."""
 
     model: str
@@ -66,7 +75,7 @@ class RequestError(Exception):
         self.param = param
 
 
-def read_request(body: bytes) -> Ask:
+def read_request(body: bytes) -> ChatRequest:
     """The chat request in a body of JSON.
 
     The stage is told by the assistant's turns after the question: none, reasons are wanted (or the only answer of a
@@ -89,7 +98,7 @@ def read_request(body: bytes) -> Ask:
     quoted = tuple(text for role, text in said[asked:] if role == "assistant")
     seed = _whole(sent, "seed")
     limit = _whole(sent, "max_completion_tokens", least=1)
-    return Ask(
+    return ChatRequest(
         model=model,
         question=said[asked][1],
         texts=texts,
@@ -105,8 +114,8 @@ def read_request(body: bytes) -> Ask:
     )
 
 
-def ask_of(model: str, request: Request, *, structured: bool, apart: Apart = apart) -> Ask:
-    """What `read_request` finds in the body that a request is encoded to, found without that body.
+def chat_request_of(model: str, request: Request, *, structured: bool, apart: FenceSplitter = apart) -> ChatRequest:
+    """The same as `read_request` of the body that a request is encoded to, made without that body.
 
     `structured` says whether the body asks for an answer that holds to the request's schema; `apart` may remember what
     it found, since each step of a trial shows the same question. Raises `RequestError` for what a provider refuses.
@@ -118,7 +127,7 @@ def ask_of(model: str, request: Request, *, structured: bool, apart: Apart = apa
     said = [(message["role"], message["content"]) for message in request.messages]
     asked, (texts, words) = _question(said, apart)
     quoted = tuple(text for role, text in said[asked:] if role == "assistant")
-    return Ask(
+    return ChatRequest(
         model=model,
         question=said[asked][1],
         texts=texts,
@@ -129,12 +138,12 @@ def ask_of(model: str, request: Request, *, structured: bool, apart: Apart = apa
         max_tokens=request.max_tokens,
         quoted=quoted,
         messages=tuple(said),
-        top_logprobs=min(request.top_logprobs, _MOST_LOGPROBS),
+        top_logprobs=min(request.top_logprobs, _MAX_LOGPROBS),
         json_only=structured and request.schema is not None,
     )
 
 
-def _question(said: list[tuple[str, str]], apart: Apart = apart) -> tuple[int, tuple[tuple[str, ...], str]]:
+def _question(said: list[tuple[str, str]], apart: FenceSplitter = apart) -> tuple[int, tuple[tuple[str, ...], str]]:
     """The place of the message that asks, and what it shows and says: worked examples may stand before it."""
     first: int | None = None
     for place, (role, text) in enumerate(said):
@@ -150,8 +159,8 @@ def _question(said: list[tuple[str, str]], apart: Apart = apart) -> tuple[int, t
 
 def _top_logprobs(sent: dict[str, Any]) -> int:
     wanted = _whole(sent, "top_logprobs", least=0) or 0
-    if wanted > _MOST_LOGPROBS:
-        raise RequestError(f"top_logprobs must be at most {_MOST_LOGPROBS}", "top_logprobs")
+    if wanted > _MAX_LOGPROBS:
+        raise RequestError(f"top_logprobs must be at most {_MAX_LOGPROBS}", "top_logprobs")
     told = sent.get("logprobs")
     if told is not None and not isinstance(told, bool):
         raise RequestError("logprobs must be true or false", "logprobs")
@@ -215,7 +224,7 @@ _BEST = re.compile(r"\b(?:best|exactly|top) ([0-9]+)\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RecognisedQuestion:
     """A protocol by its name, the fenced texts of the question, and how many are to be ranked where not all are."""
 
     protocol: str
@@ -223,12 +232,12 @@ class Asked:
     best: int | None = None
 
 
-def recognise(ask: Ask) -> Asked:
+def recognise(ask: ChatRequest) -> RecognisedQuestion:
     """The protocol of a request and what it shows; two stages where nothing says otherwise."""
     if not ask.texts:
-        return Asked("two-stage" if ask.question.startswith(_openings()) else "generate", ())
+        return RecognisedQuestion("two-stage" if ask.question.startswith(_openings()) else "generate", ())
     protocol, best = _by_words(ask.words, ask.top_logprobs > 0, PROTOCOLS.changes)
-    return Asked(protocol, ask.texts, best)
+    return RecognisedQuestion(protocol, ask.texts, best)
 
 
 @lru_cache(maxsize=64)

@@ -39,10 +39,18 @@ from typing import NamedTuple
 from venire.arena.scale import LOGITS_PER_POINT
 from venire.judges.prompts import labels
 from venire.judges.protocols.criteria import CRITERIA
-from venire.simulation.answer_key import AnswerKey, Known
-from venire.simulation.chat_replies import UNREADABLE, JudgeReply, Logprobs, answered, limited, remarks, spoken
-from venire.simulation.chat_requests import Ask, Asked
-from venire.simulation.injections import shown_texts, swayed
+from venire.simulation.answer_key import AnswerKey, KnownCompletion
+from venire.simulation.chat_replies import (
+    UNREADABLE,
+    JudgeReply,
+    Logprobs,
+    fallible_reply,
+    remarks,
+    timed_reply,
+    truncate_reply,
+)
+from venire.simulation.chat_requests import ChatRequest, RecognisedQuestion
+from venire.simulation.injections import obeyed_verdict, shown_texts
 from venire.simulation.judge import (
     Profile,
     Side,
@@ -59,13 +67,13 @@ from venire.simulation.judge import (
 __all__ = [
     "FIVE_POINT_CUT",
     "POINTS_PER_UNIT",
-    "Drawn",
+    "DrawnVerdict",
     "compare",
+    "compare_in_two_stages",
     "digit_logprobs",
-    "draw",
+    "draw_verdict",
     "five_point_label",
     "rank",
-    "reply_to",
     "score_sides",
     "utility",
 ]
@@ -87,99 +95,111 @@ _JSON = json.dumps({"first": _SCORES, "second": _SCORES, "preference": "%s"}).re
 """The answer by criteria, with places for the scores of both and for the side."""
 
 
-def compare(ask: Ask, asked: Asked, answer_key: AnswerKey) -> JudgeReply:
+def compare(request: ChatRequest, question: RecognisedQuestion, answer_key: AnswerKey) -> JudgeReply:
     """A verdict on the two completions that a question shows; texts that are not known cannot be read."""
-    drawn = draw(ask, asked, answer_key)
+    drawn = draw_verdict(request, question, answer_key)
     if isinstance(drawn, JudgeReply):
         return drawn
-    profile, seed, found, said, noise = drawn
-    if asked.protocol == "binary":
-        told = digit_logprobs(said.z, ask.top_logprobs)
-        return spoken(profile, ask, "1" if said.z > 0 else "2", noise, tokens=1, logprobs=told)
-    if asked.protocol == "five-point":
-        return _five_point(profile, seed, ask, found, said, noise)
-    return _criteria(profile, seed, ask, found, said, noise)
+    profile, seed, completions, simulated, noise = drawn
+    if question.protocol == "binary":
+        listed = digit_logprobs(simulated.z, request.top_logprobs)
+        return timed_reply(profile, request, "1" if simulated.z > 0 else "2", noise, tokens=1, logprobs=listed)
+    if question.protocol == "five-point":
+        return _five_point(profile, seed, request, completions, simulated, noise)
+    return _criteria(profile, seed, request, completions, simulated, noise)
 
 
-class Drawn(NamedTuple):
+class DrawnVerdict(NamedTuple):
     """What a simulated judge draws for a pair, before it says it in the words of a protocol."""
 
     profile: Profile
     seed: int
-    found: tuple[Known, ...]
-    said: SimulatedVerdict
+    completions: tuple[KnownCompletion, ...]
+    simulated: SimulatedVerdict
     noise: float
     """Factor of its time."""
 
 
-def draw(ask: Ask, asked: Asked, answer_key: AnswerKey) -> Drawn | JudgeReply:
+def draw_verdict(
+    request: ChatRequest, question: RecognisedQuestion, answer_key: AnswerKey
+) -> DrawnVerdict | JudgeReply:
     """What a judge draws for the pair that a question shows, or what it replies where it says nothing readable."""
-    profile, seed = parse_model(ask.model)
-    found = answer_key.find_pair(asked.texts)
-    if found is None:
-        return spoken(profile, ask, UNREADABLE, 1.0, tokens=1)
-    first, second = found
-    said = simulate(
+    profile, seed = parse_model(request.model)
+    completions = answer_key.find_pair(question.texts)
+    if completions is None:
+        return timed_reply(profile, request, UNREADABLE, 1.0, tokens=1)
+    first, second = completions
+    simulated = simulate(
         profile,
         seed,
         instruction_id=first.instruction_id,
         first=first.model,
         second=second.model,
         gap=first.elo - second.elo,
-        chars_first=len(asked.texts[-2]),
-        chars_second=len(asked.texts[-1]),
+        chars_first=len(question.texts[-2]),
+        chars_second=len(question.texts[-1]),
         own=answer_key.own(profile.name, first.model, second.model),
-        repeat=ask.repeat,
+        repeat=request.repeat,
     )
-    noise = said.short_latency_s / (profile.first_token_s + 1 / profile.tokens_per_s)
-    if said.verdict is None and not (ask.quoted and said.repairable):
-        return spoken(profile, ask, UNREADABLE, noise, tokens=1)
-    return Drawn(profile, seed, found, said, noise)
+    noise = simulated.short_latency_s / (profile.first_token_s + 1 / profile.tokens_per_s)
+    if simulated.verdict is None and not (request.quoted and simulated.repairable):
+        return timed_reply(profile, request, UNREADABLE, noise, tokens=1)
+    return DrawnVerdict(profile, seed, completions, simulated, noise)
 
 
 def digit_logprobs(z: float, wanted: int) -> Logprobs:
     """The likeliest tokens of a reply of one digit, the likeliest first; none where none are wanted."""
-    told = [("1", -_softplus(-z)), ("2", -_softplus(z))]
-    told = [(token, value + log(_DIGITS_SHARE)) for token, value in told]
-    told.append(("0", log(1 - _DIGITS_SHARE)))
-    said = told.pop(0 if z > 0 else 1)
-    return ((said, *sorted(told, key=lambda one: -one[1]))[:wanted],) if wanted else ()
+    listed = [("1", -_softplus(-z)), ("2", -_softplus(z))]
+    listed = [(token, value + log(_DIGITS_SHARE)) for token, value in listed]
+    listed.append(("0", log(1 - _DIGITS_SHARE)))
+    written = listed.pop(0 if z > 0 else 1)
+    return ((written, *sorted(listed, key=lambda one: -one[1]))[:wanted],) if wanted else ()
 
 
 def _softplus(x: float) -> float:
     return max(x, 0.0) + log(1 + exp(-abs(x)))
 
 
-def five_point_label(profile: Profile, said: SimulatedVerdict) -> str:
+def five_point_label(profile: Profile, simulated: SimulatedVerdict) -> str:
     """The label of a verdict by its `z`."""
-    strong = abs(said.z) > profile.tie_band + FIVE_POINT_CUT
-    return (_STRONG if strong else _WEAK)[said.leaning]
+    strong = abs(simulated.z) > profile.tie_band + FIVE_POINT_CUT
+    return (_STRONG if strong else _WEAK)[simulated.leaning]
 
 
 def _five_point(
-    profile: Profile, seed: int, ask: Ask, found: tuple[Known, ...], said: SimulatedVerdict, noise: float
+    profile: Profile,
+    seed: int,
+    request: ChatRequest,
+    completions: tuple[KnownCompletion, ...],
+    simulated: SimulatedVerdict,
+    noise: float,
 ) -> JudgeReply:
-    label = five_point_label(profile, said)
-    if ask.quoted:
-        return spoken(profile, ask, label, noise, tokens=_LABEL_TOKENS)
-    reasons = remarks(profile, seed, found, ask.repeat, said.reply_tokens)
-    return spoken(profile, ask, f"{reasons}\n\n{label}", noise, tokens=said.reply_tokens + _LABEL_TOKENS)
+    label = five_point_label(profile, simulated)
+    if request.quoted:
+        return timed_reply(profile, request, label, noise, tokens=_LABEL_TOKENS)
+    reasons = remarks(profile, seed, completions, request.repeat, simulated.reply_tokens)
+    return timed_reply(profile, request, f"{reasons}\n\n{label}", noise, tokens=simulated.reply_tokens + _LABEL_TOKENS)
 
 
 def _criteria(
-    profile: Profile, seed: int, ask: Ask, found: tuple[Known, ...], said: SimulatedVerdict, noise: float
+    profile: Profile,
+    seed: int,
+    request: ChatRequest,
+    completions: tuple[KnownCompletion, ...],
+    simulated: SimulatedVerdict,
+    noise: float,
 ) -> JudgeReply:
-    first, second = found
+    first, second = completions
     pair = sorted((first.model, second.model))
-    parts, ranks = _drawn_for(f"{profile.name}|{first.instruction_id}|{'|'.join(pair)}|{ask.repeat}", seed)
+    parts, ranks = _drawn_for(f"{profile.name}|{first.instruction_id}|{'|'.join(pair)}|{request.repeat}", seed)
     level = 6 + (first.elo + second.elo - 2000) / 400
-    of_first, of_second = score_sides(POINTS_PER_UNIT * said.z, [level + part for part in parts], ranks)
-    text = _JSON % (*of_first, *of_second, said.leaning)
+    of_first, of_second = score_sides(POINTS_PER_UNIT * simulated.z, [level + part for part in parts], ranks)
+    text = _JSON % (*of_first, *of_second, simulated.leaning)
     tokens = round(tokens_per_character() * len(text))
-    if not ask.json_only and not ask.quoted:
-        text += "\n\n" + remarks(profile, seed, found, ask.repeat, said.reply_tokens)
-        tokens += said.reply_tokens
-    return spoken(profile, ask, text, noise, tokens=tokens)
+    if not request.json_only and not request.quoted:
+        text += "\n\n" + remarks(profile, seed, completions, request.repeat, simulated.reply_tokens)
+        tokens += simulated.reply_tokens
+    return timed_reply(profile, request, text, noise, tokens=tokens)
 
 
 @lru_cache(maxsize=1024)  # both orders of a battle draw the same, one soon after the other
@@ -207,25 +227,25 @@ def score_sides(mean: float, levels: Sequence[float], ranks: Sequence[float]) ->
     return first, second
 
 
-def reply_to(ask: Ask, asked: Asked, answer_key: AnswerKey) -> JudgeReply:
+def compare_in_two_stages(request: ChatRequest, question: RecognisedQuestion, answer_key: AnswerKey) -> JudgeReply:
     """What the simulated judge named in the request answers in two stages.
 
     The texts are found between the fences of the first user message: the instruction, the first completion and the
     second. Texts that the answer key does not have get a reply that cannot be read. A judge that obeys what the first
     message tells it says that instead. Raises `InputError` for a model that is not simulated.
     """
-    profile, seed = parse_model(ask.model)
-    texts = ask.texts or shown_texts(profile.name, ask.question)
-    found = answer_key.find_pair(texts)
-    prompt_tokens = round(tokens_per_character() * ask.characters)
-    if ask.stage != "reasons" and (side := swayed(profile.name, ask.question)) is not None:
+    profile, seed = parse_model(request.model)
+    texts = request.texts or shown_texts(profile.name, request.question)
+    completions = answer_key.find_pair(texts)
+    prompt_tokens = round(tokens_per_character() * request.characters)
+    if request.stage != "reasons" and (side := obeyed_verdict(profile.name, request.question)) is not None:
         return JudgeReply(_DIGIT[side], "stop", prompt_tokens, 1, profile.first_token_s + 1 / profile.tokens_per_s)
-    if found is None:
-        text, tokens = _NOT_KNOWN if ask.stage == "reasons" else (UNREADABLE, 1)
+    if completions is None:
+        text, tokens = _NOT_KNOWN if request.stage == "reasons" else (UNREADABLE, 1)
         latency = profile.first_token_s + tokens / profile.tokens_per_s
-        return limited(JudgeReply(text, "stop", prompt_tokens, tokens, latency), ask.max_tokens)
-    first, second = found
-    said = simulate(
+        return truncate_reply(JudgeReply(text, "stop", prompt_tokens, tokens, latency), request.max_tokens)
+    first, second = completions
+    simulated = simulate(
         profile,
         seed,
         instruction_id=first.instruction_id,
@@ -235,26 +255,28 @@ def reply_to(ask: Ask, asked: Asked, answer_key: AnswerKey) -> JudgeReply:
         chars_first=len(texts[-2]),
         chars_second=len(texts[-1]),
         own=answer_key.own(profile.name, first.model, second.model),
-        repeat=ask.repeat,
+        repeat=request.repeat,
     )
-    if ask.stage == "reasons":
-        text = remarks(profile, seed, found, ask.repeat, said.reply_tokens)
-        return limited(JudgeReply(text, "stop", prompt_tokens, said.reply_tokens, said.latency_s), ask.max_tokens)
-    return JudgeReply(_verdict(ask, said), "stop", prompt_tokens, 1, said.short_latency_s)
+    if request.stage == "reasons":
+        text = remarks(profile, seed, completions, request.repeat, simulated.reply_tokens)
+        return truncate_reply(
+            JudgeReply(text, "stop", prompt_tokens, simulated.reply_tokens, simulated.latency_s), request.max_tokens
+        )
+    return JudgeReply(_verdict(request, simulated), "stop", prompt_tokens, 1, simulated.short_latency_s)
 
 
-def _verdict(ask: Ask, said: SimulatedVerdict) -> str:
-    side = said.leaning if ask.stage == "repair" and said.repairable else said.verdict
+def _verdict(request: ChatRequest, simulated: SimulatedVerdict) -> str:
+    side = simulated.leaning if request.stage == "repair" and simulated.repairable else simulated.verdict
     return UNREADABLE if side is None else _DIGIT[side]
 
 
-def rank(ask: Ask, asked: Asked, answer_key: AnswerKey) -> JudgeReply:
+def rank(request: ChatRequest, question: RecognisedQuestion, answer_key: AnswerKey) -> JudgeReply:
     """Rank the completions that a question shows, or the best of them; texts that are not known cannot be read."""
-    profile, seed = parse_model(ask.model)
-    found = answer_key.find_list(asked.texts)
-    if found is None:
-        return spoken(profile, ask, UNREADABLE, 1.0, tokens=1)
-    shown = len(found)
+    profile, seed = parse_model(request.model)
+    completions = answer_key.find_list(question.texts)
+    if completions is None:
+        return timed_reply(profile, request, UNREADABLE, 1.0, tokens=1)
+    shown = len(completions)
     worth = [
         utility(
             profile,
@@ -264,18 +286,23 @@ def rank(ask: Ask, asked: Asked, answer_key: AnswerKey) -> JudgeReply:
             own=answer_key.own(profile.name, known.model, ""),
             place=place,
             shown=shown,
-            repeat=ask.repeat,
+            repeat=request.repeat,
         )
-        for place, (known, text) in enumerate(zip(found, asked.texts[-shown:], strict=True))
+        for place, (known, text) in enumerate(zip(completions, question.texts[-shown:], strict=True))
     ]
-    order = sorted(range(shown), key=lambda place: -worth[place])[: asked.best]
-    names = labels(found)
-    trial: tuple[str | int, ...] = ("list", found[0].instruction_id, *(known.model for known in found), ask.repeat)
-    return answered(profile, seed, ask, trial, " > ".join(names[place] for place in order))
+    order = sorted(range(shown), key=lambda place: -worth[place])[: question.best]
+    names = labels(completions)
+    trial: tuple[str | int, ...] = (
+        "list",
+        completions[0].instruction_id,
+        *(known.model for known in completions),
+        request.repeat,
+    )
+    return fallible_reply(profile, seed, request, trial, " > ".join(names[place] for place in order))
 
 
 def utility(
-    profile: Profile, seed: int, known: Known, *, chars: int, own: int, place: int, shown: int, repeat: int
+    profile: Profile, seed: int, known: KnownCompletion, *, chars: int, own: int, place: int, shown: int, repeat: int
 ) -> float:
     """What one of `shown` answers, at a place from 0 on, is worth to a judge, in latent units; `own` is 1 or 0."""
     item = (profile.name, known.instruction_id, known.model)

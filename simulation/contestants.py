@@ -12,8 +12,8 @@ from math import exp
 
 from venire.arena.keys import text_digest
 from venire.simulation.answer_key import AnswerKey
-from venire.simulation.chat_replies import JudgeReply, spoken
-from venire.simulation.chat_requests import Ask, Asked
+from venire.simulation.chat_replies import JudgeReply, timed_reply
+from venire.simulation.chat_requests import ChatRequest, RecognisedQuestion
 from venire.simulation.judge import normal, parse_model, tokens_per_character, uniform
 
 __all__ = ["write"]
@@ -56,16 +56,16 @@ _POOLS = {
 }
 
 
-def write(ask: Ask, asked: Asked, answer_key: AnswerKey) -> JudgeReply:
+def write(request: ChatRequest, question: RecognisedQuestion, answer_key: AnswerKey) -> JudgeReply:
     """The completion of the contestant named in a request."""
-    profile, seed = parse_model(ask.model)
-    said = text_digest("\x1f".join(part for message in ask.messages for part in message)).hex()
-    drawn = (seed, "completion", profile.name, said, ask.repeat)
+    profile, seed = parse_model(request.model)
+    said = text_digest("\x1f".join(part for message in request.messages for part in message)).hex()
+    drawn = (seed, "completion", profile.name, said, request.repeat)
     tokens = profile.reply_tokens_median * exp(profile.reply_tokens_log_sd * normal(*drawn, "length"))
-    text = f"[Simulated text of {ask.model}.]\n\n"
+    text = f"[Simulated text of {request.model}.]\n\n"
     number = 0
     while not number or len(text) < tokens / tokens_per_character():
         words = (pool[int(uniform(*drawn, kind, number) * len(pool))] for kind, pool in _POOLS.items())
         text += ("" if number == 0 else "\n\n" if number % 6 == 0 else " ") + " ".join(words) + "."
         number += 1
-    return spoken(profile, ask, text, exp(profile.latency_log_sd * normal(*drawn, "latency")))
+    return timed_reply(profile, request, text, exp(profile.latency_log_sd * normal(*drawn, "latency")))

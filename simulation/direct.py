@@ -24,9 +24,9 @@ from venire.judges.providers.openai import OpenAIProvider
 from venire.judges.providers.replies import read_reply
 from venire.judges.safety.sanitize import apart
 from venire.simulation.answer_key import AnswerKey
-from venire.simulation.chat_replies import JudgeReply, completion_body, error_body, seconds
-from venire.simulation.chat_requests import Ask, RequestError, ask_of, read_request
-from venire.simulation.faults import SPOILT, FaultKind, Faults
+from venire.simulation.chat_replies import JudgeReply, completion_body, error_body, reply_seconds
+from venire.simulation.chat_requests import ChatRequest, RequestError, chat_request_of, read_request
+from venire.simulation.faults import FAULT_RESPONSES, FaultKind, Faults
 from venire.simulation.judge import profiles_digest
 from venire.simulation.rehearsal import answer_to
 
@@ -43,10 +43,10 @@ _QUESTIONS = 1024
 class _Body(bytes):
     """An encoded request that remembers what it was encoded from, so that nobody has to parse it again."""
 
-    ask: Callable[[], Ask]
+    ask: Callable[[], ChatRequest]
 
 
-class _Remembering:
+class _FenceCache:
     """What questions show, remembered of the latest: each step of a trial sends the very text of the one before.
 
     A question is known by the object that it is. To hash its text would take as long as to look through it again.
@@ -65,7 +65,7 @@ class _Remembering:
         return found
 
 
-class _Decision(NamedTuple):
+class _DirectDecision(NamedTuple):
     """What becomes of a request, settled before anybody waits; of an answer in pieces, the seconds between them."""
 
     wait_s: float
@@ -97,14 +97,14 @@ class DirectJudges:
         self._seed = seed
         self._faults = faults if faults is not None and faults.any else None
         self._asked: dict[str, int] = {}
-        self.apart = _Remembering()
+        self.apart = _FenceCache()
         self._fingerprint = f"fp_{profiles_digest()}"
 
     def provider(self, endpoint: Endpoint) -> DirectProvider:
         """A route to these judges, with the timeouts of an endpoint."""
         return DirectProvider(self, endpoint, self._clock)
 
-    def decide(self, body: bytes, address: str) -> _Decision:
+    def decide(self, body: bytes, address: str) -> _DirectDecision:
         """What becomes of a request that was sent to an address: a reply or an error, and the seconds until it."""
         try:
             ask = body.ask() if isinstance(body, _Body) else read_request(body)
@@ -117,42 +117,42 @@ class DirectJudges:
             return self._refused(404, unknown)
         digest = sha256(body).hexdigest()
         self._asked[digest] = asked = self._asked.get(digest, 0) + 1
-        wait_s = seconds(reply, ask.model, digest, asked) * self._pace
+        wait_s = reply_seconds(reply, ask.model, digest, asked) * self._pace
         fault = None if self._faults is None else self._faults.draw(self._seed, digest, asked)
         name = f"{digest[:24]}{asked:04x}"
         if fault is not None:
             return self._met_by(fault, ask, reply, body, name, address, wait_s)
-        return _Decision(wait_s, self._reply(ask, reply, name))
+        return _DirectDecision(wait_s, self._reply(ask, reply, name))
 
     def _met_by(
-        self, fault: FaultKind, ask: Ask, reply: JudgeReply, body: bytes, name: str, address: str, wait_s: float
-    ) -> _Decision:
+        self, fault: FaultKind, ask: ChatRequest, reply: JudgeReply, body: bytes, name: str, address: str, wait_s: float
+    ) -> _DirectDecision:
         """What a client makes of a fault, where the answer would come after so many seconds."""
         faults = self._faults or Faults()
         match fault:
             case "timeout":
                 broke = "the connection broke before the answer"
-                return _Decision(faults.timeout_s, _broken(address, broke))
+                return _DirectDecision(faults.timeout_s, _broken(address, broke))
             case "cut":
-                return _Decision(
+                return _DirectDecision(
                     wait_s, _broken(address, "the answer broke off, or its body is not what its headers say")
                 )
             case "unpriced":
-                return _Decision(wait_s, _read(self._raw(ask, reply, name, counted=False), body))
+                return _DirectDecision(wait_s, _read(self._raw(ask, reply, name, counted=False), body))
             case "late" | "wrong_type" | "slow_bytes":
                 late_s = faults.late_s if fault == "late" else 0.0
                 piece_s = faults.slow_s / _PIECES if fault == "slow_bytes" else 0.0
-                return _Decision(wait_s + late_s, self._reply(ask, reply, name), piece_s)
-        spoilt = SPOILT[fault]
+                return _DirectDecision(wait_s + late_s, self._reply(ask, reply, name), piece_s)
+        spoilt = FAULT_RESPONSES[fault]
         if spoilt.status == 200:
-            return _Decision(wait_s, _read(spoilt.body.decode(), body))
+            return _DirectDecision(wait_s, _read(spoilt.body.decode(), body))
         headers = {"Retry-After": f"{faults.retry_after_s:g}"} if fault == "rate_limited" else {}
         return self._refused(spoilt.status, spoilt.body, headers)
 
-    def _refused(self, status: int, body: bytes, headers: Mapping[str, str] = MappingProxyType({})) -> _Decision:
-        return _Decision(0.0, refusal(status, headers, body.decode(), self._clock.wall()))
+    def _refused(self, status: int, body: bytes, headers: Mapping[str, str] = MappingProxyType({})) -> _DirectDecision:
+        return _DirectDecision(0.0, refusal(status, headers, body.decode(), self._clock.wall()))
 
-    def _raw(self, ask: Ask, reply: JudgeReply, name: str, *, counted: bool = True) -> str:
+    def _raw(self, ask: ChatRequest, reply: JudgeReply, name: str, *, counted: bool = True) -> str:
         """The body of an answer as the server writes it."""
         return completion_body(
             reply,
@@ -163,7 +163,7 @@ class DirectJudges:
             counted=counted,
         ).decode()
 
-    def _reply(self, ask: Ask, reply: JudgeReply, name: str) -> Reply:
+    def _reply(self, ask: ChatRequest, reply: JudgeReply, name: str) -> Reply:
         """What a client reads from the answer, made without reading it."""
         return Reply(
             text=reply.text,
@@ -214,7 +214,9 @@ class DirectProvider:
     def encode(self, model: str, request: Request) -> bytes:
         """The body that would be sent, with what it was made from."""
         body = _Body(self._dialect.encode(model, request))
-        body.ask = partial(ask_of, model, request, structured=self.is_structured(model), apart=self._judges.apart)
+        body.ask = partial(
+            chat_request_of, model, request, structured=self.is_structured(model), apart=self._judges.apart
+        )
         return body
 
     def is_structured(self, model: str) -> bool:

@@ -10,7 +10,7 @@ from venire.arena.errors import InputError
 from venire.simulation.chat_replies import error_body
 from venire.simulation.judge import uniform
 
-__all__ = ["SPOILT", "FaultKind", "Faults", "Spoilt"]
+__all__ = ["FAULT_RESPONSES", "FaultKind", "FaultResponse", "Faults"]
 
 # New kinds come last: the draws of a seed, which campaigns are repeated by, stay the same for the others.
 FaultKind = Literal[
@@ -29,7 +29,7 @@ FaultKind = Literal[
 ]
 
 _KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
-_MOST_PER_BODY = 2
+_MAX_PER_BODY = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Faults:
 
     def draw(self, seed: int, body_digest: str, asked: int) -> FaultKind | None:
         """The fault that meets the `asked`-th ask (from 1) of this body, or None where it is answered."""
-        if asked > _MOST_PER_BODY:
+        if asked > _MAX_PER_BODY:
             return None
         left = uniform(seed, "fault", body_digest, asked)
         for kind in _KINDS:
@@ -93,7 +93,7 @@ class Faults:
 
 
 @dataclass(frozen=True, slots=True)
-class Spoilt:
+class FaultResponse:
     """What is sent in place of an answer."""
 
     status: int
@@ -106,14 +106,14 @@ class Spoilt:
 
 _PAGE = b"<html><body>upstream connect error</body></html>"
 
-SPOILT: Mapping[FaultKind, Spoilt] = {
-    "rate_limited": Spoilt(
+FAULT_RESPONSES: Mapping[FaultKind, FaultResponse] = {
+    "rate_limited": FaultResponse(
         429, error_body("Too many requests: wait and try again", "requests", code="rate_limit_exceeded")
     ),
-    "server_error": Spoilt(500, error_body("The server had an error", "server_error")),
-    "timeout": Spoilt(0, b""),
-    "garbage": Spoilt(200, _PAGE, worked=True),
-    "html": Spoilt(502, _PAGE, "text/html"),
-    "error_inside": Spoilt(200, error_body("The model was overloaded", "server_error"), worked=True),
-    "empty_choices": Spoilt(200, b'{"object":"chat.completion","choices":[]}', worked=True),
+    "server_error": FaultResponse(500, error_body("The server had an error", "server_error")),
+    "timeout": FaultResponse(0, b""),
+    "garbage": FaultResponse(200, _PAGE, worked=True),
+    "html": FaultResponse(502, _PAGE, "text/html"),
+    "error_inside": FaultResponse(200, error_body("The model was overloaded", "server_error"), worked=True),
+    "empty_choices": FaultResponse(200, b'{"object":"chat.completion","choices":[]}', worked=True),
 }

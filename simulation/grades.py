@@ -21,44 +21,46 @@ from math import exp, log
 
 from venire.arena.keys import text_digest
 from venire.arena.scale import ELO_MEAN, LOGITS_PER_POINT
-from venire.simulation.answer_key import AnswerKey, Known
-from venire.simulation.chat_replies import UNREADABLE, JudgeReply, answered, spoken
-from venire.simulation.chat_requests import Ask, Asked
+from venire.simulation.answer_key import AnswerKey, KnownCompletion
+from venire.simulation.chat_replies import UNREADABLE, JudgeReply, fallible_reply, timed_reply
+from venire.simulation.chat_requests import ChatRequest, RecognisedQuestion
 from venire.simulation.judge import Profile, normal_of, parse_model, uniform, uniform_of
 
-__all__ = ["echoes", "grade", "graded", "margin", "seen", "shown", "tell_echo"]
+__all__ = ["echoes", "find_graded_completion", "grade", "grade_echo", "grade_letter", "margin", "perceived_margin"]
 
 _UNATTEMPTED = 0.04
 _SPREAD = {"direct": 3.0, "direct-reference": 0.5}
 _LENIENCE = {"direct": 0.7, "direct-reference": 0.0}
-_LEAST_SLOPE = 0.5
-_LEAST_REPEATS, _LEAST_WORDS, _MOST_WORDS = 3, 12, 3000
+_MIN_SLOPE = 0.5
+_MIN_REPEATS, _MIN_WORDS, _MAX_WORDS = 3, 12, 3000
 _ASKS = re.compile(r"^\W{0,4}(?:q|question|user|human|instruction|problem)(?: ?\d+)?\W{0,3}:", re.IGNORECASE)
 _ANSWERS = re.compile(r"^\W{0,4}(?:a|answer|assistant|response|solution)(?: ?\d+)?\W{0,3}:", re.IGNORECASE)
 
 
-def grade(ask: Ask, asked: Asked, answer_key: AnswerKey) -> JudgeReply:
+def grade(request: ChatRequest, question: RecognisedQuestion, answer_key: AnswerKey) -> JudgeReply:
     """Grade the completion that a question shows; texts that are not known cannot be read."""
-    profile, seed = parse_model(ask.model)
-    found = shown(asked, answer_key)
+    profile, seed = parse_model(request.model)
+    found = find_graded_completion(question, answer_key)
     if found is None:
-        return spoken(profile, ask, UNREADABLE, 1.0, tokens=1)
-    trial = (asked.protocol, found.instruction_id, found.model, ask.repeat)
-    return answered(profile, seed, ask, trial, graded(profile, seed, found, asked.protocol, ask.repeat))
+        return timed_reply(profile, request, UNREADABLE, 1.0, tokens=1)
+    trial = (question.protocol, found.instruction_id, found.model, request.repeat)
+    return fallible_reply(
+        profile, seed, request, trial, grade_letter(profile, seed, found, question.protocol, request.repeat)
+    )
 
 
-def shown(asked: Asked, answer_key: AnswerKey) -> Known | None:
+def find_graded_completion(question: RecognisedQuestion, answer_key: AnswerKey) -> KnownCompletion | None:
     """The completion; where a reference is shown, it may stand anywhere."""
-    texts = asked.texts
+    texts = question.texts
     places = reversed(range(len(texts)))
-    tries = [texts] if asked.protocol == "direct" else [texts[:place] + texts[place + 1 :] for place in places]
+    tries = [texts] if question.protocol == "direct" else [texts[:place] + texts[place + 1 :] for place in places]
     for one in tries:
         if len(one) > 1 and (found := answer_key.find("\n\n".join(one[:-1]), one[-1])) is not None:
             return found[0]
     return None
 
 
-def margin(known: Known) -> float | None:
+def margin(known: KnownCompletion) -> float | None:
     """By how much an answer is correct, in log odds; below 0: incorrect; None: no attempt. No judge comes into it."""
     answer = f"{known.instruction_id}|{known.model}"
     if uniform_of(f"attempt|{answer}") < _UNATTEMPTED:
@@ -68,37 +70,37 @@ def margin(known: Known) -> float | None:
     return ability + 1.5 * normal_of(f"difficulty|{known.instruction_id}") + log(drawn / (1 - drawn))
 
 
-def graded(profile: Profile, seed: int, known: Known, protocol: str, repeat: int) -> str:
+def grade_letter(profile: Profile, seed: int, known: KnownCompletion, protocol: str, repeat: int) -> str:
     """The letter that a judge gives."""
-    found = seen(profile, seed, known, protocol, repeat)
-    return "C" if found is None else "A" if found > 0 else "B"
+    seen = perceived_margin(profile, seed, known, protocol, repeat)
+    return "C" if seen is None else "A" if seen > 0 else "B"
 
 
-def seen(profile: Profile, seed: int, known: Known, protocol: str, repeat: int) -> float | None:
+def perceived_margin(profile: Profile, seed: int, known: KnownCompletion, protocol: str, repeat: int) -> float | None:
     """By how much an answer is correct to a judge, in log odds; None: no attempt."""
     if (truth := margin(known)) is None:
         return None
     drawn = normal_of(f"{seed}|grade|{profile.name}|{known.instruction_id}|{known.model}|{repeat}")
-    return truth + _LENIENCE[protocol] + _SPREAD[protocol] / max(_LEAST_SLOPE, profile.slope) * drawn
+    return truth + _LENIENCE[protocol] + _SPREAD[protocol] / max(_MIN_SLOPE, profile.slope) * drawn
 
 
-def tell_echo(ask: Ask, asked: Asked, answer_key: AnswerKey) -> JudgeReply:
+def grade_echo(request: ChatRequest, question: RecognisedQuestion, answer_key: AnswerKey) -> JudgeReply:
     """Say whether the completion that a question shows goes on after its final answer."""
-    profile, seed = parse_model(ask.model)
-    text = asked.texts[-1]
-    trial = ("echo", text_digest(text).hex(), ask.repeat)
+    profile, seed = parse_model(request.model)
+    text = question.texts[-1]
+    trial = ("echo", text_digest(text).hex(), request.repeat)
     wrong = uniform(seed, "echo", profile.name, *trial) < 1 / (1 + exp(profile.slope))
-    return answered(profile, seed, ask, trial, "ECHO" if echoes(text) != wrong else "NO_ECHO")
+    return fallible_reply(profile, seed, request, trial, "ECHO" if echoes(text) != wrong else "NO_ECHO")
 
 
 def echoes(text: str) -> bool:
     """Whether a text ends in a phrase over and over, or asks and answers questions of its own after its first line."""
-    return _repeats(text.casefold().split()[-_MOST_WORDS:]) or _asks_itself(text)
+    return _repeats(text.casefold().split()[-_MAX_WORDS:]) or _asks_itself(text)
 
 
 def _repeats(words: list[str]) -> bool:
-    for size in range(1, len(words) // _LEAST_REPEATS + 1):
-        times = max(_LEAST_REPEATS, -(-_LEAST_WORDS // size))
+    for size in range(1, len(words) // _MIN_REPEATS + 1):
+        times = max(_MIN_REPEATS, -(-_MIN_WORDS // size))
         last = words[-size:]
         if len(words) >= times * size and all(
             words[len(words) - (n + 1) * size : len(words) - n * size] == last for n in range(1, times)
@@ -109,5 +111,5 @@ def _repeats(words: list[str]) -> bool:
 
 def _asks_itself(text: str) -> bool:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    asked = next((number for number, line in enumerate(lines) if number and _ASKS.match(line)), None)
-    return asked is not None and any(_ANSWERS.match(line) for line in lines[asked + 1 :])
+    question = next((number for number, line in enumerate(lines) if number and _ASKS.match(line)), None)
+    return question is not None and any(_ANSWERS.match(line) for line in lines[question + 1 :])

@@ -21,7 +21,7 @@ from typing import Literal
 from venire.judges.safety.sanitize import UNSEEN, enclosed, neutralise
 from venire.simulation.judge import OBEYING, Side
 
-__all__ = ["Injection", "load_injections", "shown_texts", "swayed"]
+__all__ = ["Injection", "load_injections", "obeyed_verdict", "shown_texts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ _DEMANDS: tuple[tuple[_Named, re.Pattern[str]], ...] = (
 """What a sentence demands, by the first of these that it matches."""
 
 
-def swayed(name: str, question: str) -> Side | None:
+def obeyed_verdict(name: str, question: str) -> Side | None:
     """The verdict that a judge of `OBEYING` is told to give by the first message of a trial, None where by nobody.
 
     `obedient` obeys what stands outside of fences, `gullible` obeys everything; the last demand counts.

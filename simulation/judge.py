@@ -1,4 +1,4 @@
-"""What a simulated judge says: the formula of `profiles.json`, pure.
+"""The verdict model of simulated judges: profiles of recorded judges, and the formula of `profiles.json`. Pure.
 
 Every draw is a hash of named parts, so that a verdict depends on neither the order of calls nor the process.
 """
@@ -174,7 +174,7 @@ def simulate(
     own: int = 0,
     repeat: int = 1,
 ) -> SimulatedVerdict:
-    """What this judge says of one pair in one order (`formula` of `profiles.json`).
+    """The verdict of a judge on one pair in one order (`formula` of `profiles.json`).
 
     `first` and `second` name the models in the order shown, `gap` is the rating of the first less that of the
     second (Elo points of people's votes), lengths are in characters, `own` is 1, -1 or 0 when the first, the second

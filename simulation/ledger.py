@@ -15,11 +15,11 @@ import orjson
 from venire.arena.errors import InputError
 from venire.simulation.faults import FaultKind
 
-__all__ = ["Entry", "Ledger", "Totals", "read_ledger"]
+__all__ = ["Ledger", "LedgerEntry", "LedgerTotals", "read_ledger"]
 
 
 @dataclass(slots=True)
-class Entry:
+class LedgerEntry:
     """One request."""
 
     ordinal: int
@@ -47,7 +47,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
+class LedgerTotals:
     """Sums of a ledger: `faults` by kind, `refused` by status.
 
     Without waiting times a judge answers before the next request is read: `most_in_flight` says how many a client
@@ -73,7 +73,7 @@ class Ledger:
         self._answered = 0
         self._in_flight = 0
         self._most_in_flight = 0
-        self.entries: list[Entry] = []
+        self.entries: list[LedgerEntry] = []
 
     def open(self) -> None:
         """Open the file; raises `InputError` where it cannot be written."""
@@ -107,12 +107,12 @@ class Ledger:
         quoted: str | None = None,
         answer: str | None = None,
         billed: tuple[int, int] | None = None,
-    ) -> Entry:
-        """Write a request down; it is in flight until `leave`. The arguments are those of `Entry`."""
+    ) -> LedgerEntry:
+        """Write a request down; it is in flight until `leave`. The arguments are those of `LedgerEntry`."""
         self._bodies[body] += 1
         if key is not None:
             self._keys[key] += 1
-        entry = Entry(
+        entry = LedgerEntry(
             ordinal=len(self.entries) + 1,
             body=body,
             body_asked=self._bodies[body],
@@ -131,7 +131,7 @@ class Ledger:
         self._append(entry)
         return entry
 
-    def answer(self, entry: Entry) -> None:
+    def answer(self, entry: LedgerEntry) -> None:
         """Mark an entry answered; the caller hands the answer over next."""
         self._answered += 1
         entry.answered = self._answered
@@ -141,16 +141,16 @@ class Ledger:
         """A request is no longer in flight."""
         self._in_flight -= 1
 
-    def _append(self, record: Entry | dict[str, int]) -> None:
+    def _append(self, record: LedgerEntry | dict[str, int]) -> None:
         if self._file is not None:
             self._file.write(orjson.dumps(record) + b"\n")
             self._file.flush()
 
-    def totals(self) -> Totals:
+    def totals(self) -> LedgerTotals:
         """Sums over all entries."""
         outcomes = Counter(entry.outcome for entry in self.entries)
         kinds = get_args(FaultKind)
-        return Totals(
+        return LedgerTotals(
             requests=len(self.entries),
             answered=self._answered,
             faults={kind: outcomes[kind] for kind in kinds},
@@ -160,13 +160,13 @@ class Ledger:
         )
 
 
-def read_ledger(path: Path) -> list[Entry]:
+def read_ledger(path: Path) -> list[LedgerEntry]:
     """The entries in a ledger's file, each marked answered where a later line says so.
 
     A line that was cut off by the end of the process is left out.
     """
-    entries: list[Entry] = []
-    latest: dict[int, Entry] = {}
+    entries: list[LedgerEntry] = []
+    latest: dict[int, LedgerEntry] = {}
     for line in path.read_bytes().splitlines():
         try:
             fields = orjson.loads(line)
@@ -174,7 +174,7 @@ def read_ledger(path: Path) -> list[Entry]:
             continue
         if "body" in fields:
             billed = fields.pop("billed", None)
-            entries.append(Entry(**fields, billed=None if billed is None else tuple(billed)))
+            entries.append(LedgerEntry(**fields, billed=None if billed is None else tuple(billed)))
             latest[fields["ordinal"]] = entries[-1]
         else:
             latest[fields["ordinal"]].answered = fields["answered"]

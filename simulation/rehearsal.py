@@ -1,4 +1,8 @@
-"""From a chat request to what a simulated model answers, whatever it is asked for. Pure: no network, no clock."""
+"""Rehearsals: what a simulated model answers to a chat request, by the judge protocol that it is of. Pure.
+
+A protocol's entry refers to a `Rehearse` function. `pairwise` and `grading` make one of a function that only puts into
+words what was drawn; `check_rehearsal` sees that a judge's prompts are recognised as those of its protocol.
+"""
 
 from __future__ import annotations
 
@@ -11,33 +15,33 @@ from venire.arena.records import Completion, Instruction, Material, Request, Sha
 from venire.judges import PROTOCOLS
 from venire.judges.conversation import advance
 from venire.simulation.answer_key import AnswerKey
-from venire.simulation.chat_replies import UNREADABLE, JudgeReply, Rehearse, answered, remarks, spoken
-from venire.simulation.chat_requests import Ask, Asked, ask_of, recognise
-from venire.simulation.comparisons import draw
-from venire.simulation.grades import seen, shown
+from venire.simulation.chat_replies import UNREADABLE, JudgeReply, Rehearse, fallible_reply, remarks, timed_reply
+from venire.simulation.chat_requests import ChatRequest, RecognisedQuestion, chat_request_of, recognise
+from venire.simulation.comparisons import draw_verdict
+from venire.simulation.grades import find_graded_completion, perceived_margin
 from venire.simulation.judge import SimulatedVerdict, parse_model
 
 __all__ = ["answer_to", "check_rehearsal", "grading", "pairwise"]
 
+_SHOWN = {Shape.NONE: 0, Shape.SINGLE: 1, Shape.PAIR: 2, Shape.LIST: 3}
+"""Completions that a trial of each shape shows in the check."""
 
-def answer_to(ask: Ask, answer_key: AnswerKey) -> JudgeReply:
+
+def answer_to(request: ChatRequest, answer_key: AnswerKey) -> JudgeReply:
     """What the simulated model named in a request answers, by the protocol that its words ask for.
 
     Raises `InputError` for a model that is not simulated.
     """
-    asked = recognise(ask)
-    return _rehearsal(asked.protocol, PROTOCOLS.changes)(ask, asked, answer_key)
+    question = recognise(request)
+    return _rehearsal(question.protocol, PROTOCOLS.changes)(request, question, answer_key)
 
 
 @lru_cache(maxsize=64)
 def _rehearsal(protocol: str, changes: int) -> Rehearse:
     """What the entry refers to, looked up once while the registry does not change."""
-    found: Rehearse | None = PROTOCOLS[protocol].rehearsal
-    assert found is not None  # nothing else is recognised
-    return found
-
-
-_SHOWN = {Shape.NONE: 0, Shape.SINGLE: 1, Shape.PAIR: 2, Shape.LIST: 3}
+    rehearse: Rehearse | None = PROTOCOLS[protocol].rehearsal
+    assert rehearse is not None  # nothing else is recognised
+    return rehearse
 
 
 def pairwise(say: Callable[[SimulatedVerdict], str], *, reasons: bool = False) -> Rehearse:
@@ -49,14 +53,15 @@ def pairwise(say: Callable[[SimulatedVerdict], str], *, reasons: bool = False) -
     >>> rehearse = pairwise(lambda verdict: "first" if verdict.z > 0 else "second")
     """
 
-    def reply(ask: Ask, asked: Asked, answer_key: AnswerKey) -> JudgeReply:
-        drawn = draw(ask, asked, answer_key)
+    def reply(request: ChatRequest, question: RecognisedQuestion, answer_key: AnswerKey) -> JudgeReply:
+        drawn = draw_verdict(request, question, answer_key)
         if isinstance(drawn, JudgeReply):
             return drawn
-        text = say(drawn.said)
-        if reasons and not ask.quoted:
-            text = f"{remarks(drawn.profile, drawn.seed, drawn.found, ask.repeat, drawn.said.reply_tokens)}\n\n{text}"
-        return spoken(drawn.profile, ask, text, drawn.noise)
+        text = say(drawn.simulated)
+        if reasons and not request.quoted:
+            tokens = drawn.simulated.reply_tokens
+            text = f"{remarks(drawn.profile, drawn.seed, drawn.completions, request.repeat, tokens)}\n\n{text}"
+        return timed_reply(drawn.profile, request, text, drawn.noise)
 
     return reply
 
@@ -69,13 +74,15 @@ def grading(say: Callable[[float | None], str]) -> Rehearse:
     >>> rehearse = grading(lambda margin: "yes" if margin is not None and margin > 0 else "no")
     """
 
-    def reply(ask: Ask, asked: Asked, answer_key: AnswerKey) -> JudgeReply:
-        profile, seed = parse_model(ask.model)
-        known = shown(asked, answer_key)
+    def reply(request: ChatRequest, question: RecognisedQuestion, answer_key: AnswerKey) -> JudgeReply:
+        profile, seed = parse_model(request.model)
+        known = find_graded_completion(question, answer_key)
         if known is None:
-            return spoken(profile, ask, UNREADABLE, 1.0, tokens=1)
-        trial = (asked.protocol, known.instruction_id, known.model, ask.repeat)
-        return answered(profile, seed, ask, trial, say(seen(profile, seed, known, "direct", ask.repeat)))
+            return timed_reply(profile, request, UNREADABLE, 1.0, tokens=1)
+        trial = (question.protocol, known.instruction_id, known.model, request.repeat)
+        return fallible_reply(
+            profile, seed, request, trial, say(perceived_margin(profile, seed, known, "direct", request.repeat))
+        )
 
     return reply
 
@@ -101,7 +108,7 @@ def check_rehearsal(protocol: str, model: str, options: Mapping[str, str]) -> No
     settings = {name: value for name, value in options.items() if name not in ("too_long", "context")}
     request = advance(entry.talk, Trial(bytes(16), bytes(16), protocol, "i", ()), material, settings, ())
     assert isinstance(request, Request)  # nothing has been said yet that could end it
-    taken = recognise(ask_of(model, request, structured=False)).protocol
+    taken = recognise(chat_request_of(model, request, structured=False)).protocol
     if taken != protocol:
         raise InputError(
             f"a simulated judge takes these prompts for those of protocol {taken!r}, and would answer as that asks: "

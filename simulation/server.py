@@ -44,11 +44,11 @@ from aiohttp import hdrs, web
 
 from venire.arena.errors import InputError
 from venire.simulation.answer_key import AnswerKey
-from venire.simulation.chat_replies import JudgeReply, completion_body, error_body, models_body, seconds
-from venire.simulation.chat_requests import Ask, RequestError, read_request
-from venire.simulation.faults import SPOILT, FaultKind, Faults
+from venire.simulation.chat_replies import JudgeReply, completion_body, error_body, models_body, reply_seconds
+from venire.simulation.chat_requests import ChatRequest, RequestError, read_request
+from venire.simulation.faults import FAULT_RESPONSES, FaultKind, Faults
 from venire.simulation.judge import load_profiles, model_name, parse_model, profiles_digest, tokens_per_character
-from venire.simulation.ledger import Entry, Ledger
+from venire.simulation.ledger import Ledger, LedgerEntry
 from venire.simulation.prefix_cache import PrefixCache
 from venire.simulation.rehearsal import answer_to
 
@@ -62,14 +62,14 @@ _PATIENCE_S = 0.05  # what stopping leaves to requests that are being answered
 
 
 @dataclass(frozen=True, slots=True)
-class _Decision:
+class _ServerDecision:
     """What becomes of a request, settled before anything is sent."""
 
     outcome: str
     status: int
     body: bytes
     wait_s: float = 0.0
-    ask: Ask | None = None
+    ask: ChatRequest | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     billed: tuple[int, int] | None = None
     content_type: str = _JSON
@@ -203,7 +203,7 @@ class JudgeServer:
         finally:
             self.ledger.leave()
 
-    def _key_refused(self, request: web.Request) -> _Decision | None:
+    def _key_refused(self, request: web.Request) -> _ServerDecision | None:
         if self._required is None:
             return None
         sent = request.headers.get(hdrs.AUTHORIZATION)
@@ -211,32 +211,32 @@ class JudgeServer:
             return None
         # The key comes back in the message on purpose: some providers do so, and a client must not write it anywhere.
         message = "No API key was sent" if sent is None else f"Incorrect API key provided: {sent[7:]}"
-        return _Decision("401", 401, error_body(message, _INVALID, code="invalid_api_key"))
+        return _ServerDecision("401", 401, error_body(message, _INVALID, code="invalid_api_key"))
 
-    def _decide(self, body: bytes, digest: str, account: str) -> _Decision:
+    def _decide(self, body: bytes, digest: str, account: str) -> _ServerDecision:
         try:
             ask = read_request(body)
         except RequestError as error:
-            return _Decision("400", 400, error_body(str(error), _INVALID, param=error.param))
+            return _ServerDecision("400", 400, error_body(str(error), _INVALID, param=error.param))
         try:
             reply = answer_to(ask, self._answer_key)
         except InputError as error:
             refusal = error_body(str(error), _INVALID, code="model_not_found", param="model")
-            return _Decision("404", 404, refusal, ask=ask)
+            return _ServerDecision("404", 404, refusal, ask=ask)
         asked = self.ledger.asked(digest) + 1
-        wait_s = seconds(reply, ask.model, digest, asked) * self._pace
+        wait_s = reply_seconds(reply, ask.model, digest, asked) * self._pace
         fault = self._faults.draw(self._seed, digest, asked)
         billed = (reply.prompt_tokens, reply.tokens)
-        if fault is not None and fault in SPOILT:
+        if fault is not None and fault in FAULT_RESPONSES:
             return self._spoilt(fault, ask, wait_s, billed)
         if fault == "late":
             wait_s += self._faults.late_s
         cached = self._read_cached(ask, reply, account)
         answer = self._answer(ask, reply, digest, asked, counted=fault != "unpriced", cached=cached)
         kind = "text/plain" if fault == "wrong_type" else _JSON
-        return _Decision(fault or "answered", 200, answer, wait_s, ask, billed=billed, content_type=kind)
+        return _ServerDecision(fault or "answered", 200, answer, wait_s, ask, billed=billed, content_type=kind)
 
-    def _read_cached(self, ask: Ask, reply: JudgeReply, account: str) -> int | None:
+    def _read_cached(self, ask: ChatRequest, reply: JudgeReply, account: str) -> int | None:
         """Tokens of a prompt that the account's cache has; None where nothing is cached."""
         if self._cache is None:
             return None
@@ -245,7 +245,7 @@ class JudgeServer:
         return min(cached, reply.prompt_tokens)
 
     def _answer(
-        self, ask: Ask, reply: JudgeReply, digest: str, asked: int, *, counted: bool, cached: int | None
+        self, ask: ChatRequest, reply: JudgeReply, digest: str, asked: int, *, counted: bool, cached: int | None
     ) -> bytes:
         return completion_body(
             reply,
@@ -257,17 +257,17 @@ class JudgeServer:
             cached=cached,
         )
 
-    def _spoilt(self, fault: FaultKind, ask: Ask, wait_s: float, billed: tuple[int, int]) -> _Decision:
-        spoilt = SPOILT[fault]
+    def _spoilt(self, fault: FaultKind, ask: ChatRequest, wait_s: float, billed: tuple[int, int]) -> _ServerDecision:
+        spoilt = FAULT_RESPONSES[fault]
         headers = {"Retry-After": f"{self._faults.retry_after_s:g}"} if fault == "rate_limited" else {}
         if fault == "timeout":
             wait_s = self._faults.timeout_s
         elif not spoilt.worked:
             wait_s = 0.0
         charged = billed if spoilt.worked else None
-        return _Decision(fault, spoilt.status, spoilt.body, wait_s, ask, headers, charged, spoilt.content_type)
+        return _ServerDecision(fault, spoilt.status, spoilt.body, wait_s, ask, headers, charged, spoilt.content_type)
 
-    async def _send(self, request: web.Request, decision: _Decision, entry: Entry) -> web.StreamResponse:
+    async def _send(self, request: web.Request, decision: _ServerDecision, entry: LedgerEntry) -> web.StreamResponse:
         if request.transport is None or decision.outcome == "timeout":
             return _hang_up(request)
         if decision.outcome == "cut":
@@ -276,7 +276,7 @@ class JudgeServer:
             await response.prepare(request)
             await response.write(decision.body[: len(decision.body) // 2])
             return _hang_up(request, response)
-        if decision.status == 200 and decision.outcome not in SPOILT:
+        if decision.status == 200 and decision.outcome not in FAULT_RESPONSES:
             self.ledger.answer(entry)
         if decision.outcome == "slow_bytes":
             return await self._trickle(request, decision.body)

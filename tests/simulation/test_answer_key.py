@@ -7,7 +7,7 @@ import pytest
 from venire.arena.errors import InputError
 from venire.judges.context_window import CUTS
 from venire.judges.safety.sanitize import enclose, enclosed
-from venire.simulation.answer_key import AnswerKey, Known
+from venire.simulation.answer_key import AnswerKey, KnownCompletion
 
 ELO = {"ant": 900.0, "bee": 1000.0, "cat": 1150.0}
 ROWS = [
@@ -19,10 +19,10 @@ ROWS = [
 
 def test_completions_are_found_in_the_order_shown() -> None:
     key = AnswerKey(ROWS, ELO)
-    cat, ant = Known("i-1", "cat", 1150.0), Known("i-1", "ant", 900.0)
+    cat, ant = KnownCompletion("i-1", "cat", 1150.0), KnownCompletion("i-1", "ant", 900.0)
     assert key.find("Why?", "Because.", "It depends.") == (cat, ant)
     assert key.find("Why?", "It depends.", "Because.") == (ant, cat)
-    assert key.find("How?", "Because.") == (Known("i-2", "ant", 900.0),)
+    assert key.find("How?", "Because.") == (KnownCompletion("i-2", "ant", 900.0),)
     assert (len(key), key.shared) == (3, 0)
 
 
@@ -37,7 +37,7 @@ def test_of_several_models_with_one_text_the_first_by_name_counts_and_such_texts
     alike = [("i-1", "Why?", model, "Because.") for model in ("cat", "bee")]
     for rows in (ROWS + alike, alike + ROWS[::-1]):
         key = AnswerKey(rows, ELO)
-        assert key.find("Why?", "Because.") == (Known("i-1", "bee", 1000.0),)
+        assert key.find("Why?", "Because.") == (KnownCompletion("i-1", "bee", 1000.0),)
         assert key.shared == 1
 
 
@@ -78,7 +78,7 @@ def test_texts_are_found_by_what_a_prompt_shows_of_them() -> None:
     key = AnswerKey([("i-1", instruction, "ant", text)], ELO)
     shown = enclosed(enclose(instruction, "0" * 16) + enclose(text, "1" * 16))
     assert shown != (instruction, text)
-    assert key.find(*shown) == (Known("i-1", "ant", 900.0),)
+    assert key.find(*shown) == (KnownCompletion("i-1", "ant", 900.0),)
 
 
 @pytest.mark.parametrize("policy", CUTS)
@@ -88,6 +88,6 @@ def test_a_completion_that_was_cut_to_fit_is_known_by_how_it_begins_and_how_long
     for model, text in zip(ELO, texts, strict=True):
         cut, _ = CUTS[policy](text, 200)
         assert cut != text
-        assert key.find("Why?", cut) == (Known("i-1", model, ELO[model]),)
+        assert key.find("Why?", cut) == (KnownCompletion("i-1", model, ELO[model]),)
         assert key.find("Why?", cut.replace("characters cut", "letters cut")) is None
     assert len(key) == 3

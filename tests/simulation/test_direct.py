@@ -19,8 +19,8 @@ from venire.judges import PROTOCOLS
 from venire.judges.conversation import advance
 from venire.judges.providers.base import Endpoint, Provider
 from venire.judges.providers.openai import OpenAIProvider
-from venire.simulation.chat_replies import seconds
-from venire.simulation.chat_requests import ask_of, read_request
+from venire.simulation.chat_replies import reply_seconds
+from venire.simulation.chat_requests import chat_request_of, read_request
 from venire.simulation.direct import ADDRESS, DirectJudges
 from venire.simulation.faults import FaultKind, Faults
 from venire.simulation.judge import parse_model
@@ -117,7 +117,7 @@ def test_a_request_is_understood_without_its_body_as_with_it(protocol: str, stru
     asyncio.run(everything(field, protocol, note))
     dressed = [replace(one, messages=({"role": "system", "content": "Be fair."}, *one.messages)) for one in requests]
     for request in (*requests, *dressed, replace(requests[0], seed=None, temperature=None, top_logprobs=30)):
-        assert ask_of(STEADY, request, structured=structured) == read_request(provider.encode(STEADY, request))
+        assert chat_request_of(STEADY, request, structured=structured) == read_request(provider.encode(STEADY, request))
 
 
 @pytest.mark.parametrize("kind", get_args(FaultKind))
@@ -187,7 +187,7 @@ def latency(field: Any) -> float:
     """Seconds that the judge of `waits` takes."""
     request = conversation("two-stage", material(field, "two-stage", "q-1"), [])
     assert isinstance(request, Request)
-    return answer_to(ask_of(STEADY, request, structured=False), field.key()).latency_s
+    return answer_to(chat_request_of(STEADY, request, structured=False), field.key()).latency_s
 
 
 @pytest.mark.parametrize("speed", [1.0, 4.0, 0.0])
@@ -225,7 +225,7 @@ def test_a_repeat_takes_a_time_of_its_own(field: Any, make_judges: Any, latency:
     assert min(took) < latency / 2
     reply = answer_to(read_request(body), field.key())
     digest = sha256(body).hexdigest()
-    assert took == pytest.approx([seconds(reply, STEADY, digest, asked) for asked in range(1, 7)])
+    assert took == pytest.approx([reply_seconds(reply, STEADY, digest, asked) for asked in range(1, 7)])
 
 
 @pytest.mark.parametrize("speed", [-1.0, float("nan")])

@@ -29,11 +29,11 @@ from venire.arena.records import (
 )
 from venire.judges import PROTOCOLS
 from venire.judges.conversation import advance
-from venire.simulation.answer_key import AnswerKey, Known
+from venire.simulation.answer_key import AnswerKey, KnownCompletion
 from venire.simulation.chat_replies import UNREADABLE, JudgeReply
 from venire.simulation.chat_requests import RequestError, read_request, recognise
 from venire.simulation.comparisons import score_sides, utility
-from venire.simulation.grades import echoes, graded, margin
+from venire.simulation.grades import echoes, grade_letter, margin
 from venire.simulation.judge import load_profiles, parse_model, simulate
 from venire.simulation.rehearsal import answer_to
 
@@ -202,13 +202,13 @@ def test_grades_follow_the_truth_and_a_reference_brings_them_nearer(field: Any) 
     count = 0
     for number in range(1500):
         for elo in (800.0, 1000.0, 1200.0):
-            known = Known(f"i-{number}", f"model-{elo}", elo)
+            known = KnownCompletion(f"i-{number}", f"model-{elo}", elo)
             truth = margin(known)
             wanted = "C" if truth is None else "A" if truth > 0 else "B"
             correct[elo] += wanted == "A"
             count += 1
             for protocol in ("direct", "direct-reference"):
-                right[protocol] += graded(profile, 1, known, protocol, 1) == wanted
+                right[protocol] += grade_letter(profile, 1, known, protocol, 1) == wanted
     assert correct[800.0] < correct[1000.0] < correct[1200.0]
     assert right["direct"] / count == pytest.approx(0.85, abs=0.05)
     assert right["direct-reference"] / count == pytest.approx(0.97, abs=0.02)
@@ -223,7 +223,7 @@ def test_a_grade_over_the_protocol_is_the_formulas_letter(field: Any) -> None:
         for model, elo in field.elo.items():
             for protocol in ("direct", "direct-reference"):
                 found, _ = settled(protocol, STEADY, shown(field, instruction, model), key)
-                letter = graded(profile, seed, Known(instruction, model, elo), protocol, 1)
+                letter = grade_letter(profile, seed, KnownCompletion(instruction, model, elo), protocol, 1)
                 assert isinstance(found.reading, Grade)
                 assert found.reading.label == labels[letter]
                 seen.add(letter)
@@ -283,8 +283,16 @@ def test_a_list_is_ranked_by_utility(best: str | None, field: Any) -> None:
         models = ("bee", "cat", "ant")
         material = shown(field, instruction, *models)
         worth = [
-            utility(profile, seed, Known(instruction, model, field.elo[model]), own=0, place=place, shown=3, repeat=1,
-                    chars=len(field.completion(model, instruction)))
+            utility(
+                profile,
+                seed,
+                KnownCompletion(instruction, model, field.elo[model]),
+                own=0,
+                place=place,
+                shown=3,
+                repeat=1,
+                chars=len(field.completion(model, instruction)),
+            )
             for place, model in enumerate(models)
         ]  # fmt: skip
         order = sorted(range(3), key=lambda place: -worth[place])[: int(best or 3)]
@@ -303,7 +311,7 @@ def test_two_utilities_differ_as_the_formula_of_a_pair_does(profile: str) -> Non
         from_pairs.append(simulate(judge, 1, instruction_id=item, first="ant", second="bee", gap=60.0, chars_first=900,
                                    chars_second=600).z)  # fmt: skip
         one, two = (
-            utility(judge, 1, Known(item, model, elo), chars=chars, own=0, place=place, shown=2, repeat=1)
+            utility(judge, 1, KnownCompletion(item, model, elo), chars=chars, own=0, place=place, shown=2, repeat=1)
             for place, (model, elo, chars) in enumerate((("ant", 1060.0, 900), ("bee", 1000.0, 600)))
         )
         from_lists.append(one - two)

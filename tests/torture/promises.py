@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import Any
 
 from venire.arena.campaigns import TokenPrice
-from venire.simulation.ledger import Entry
+from venire.simulation.ledger import LedgerEntry
 
 __all__ = ["Broken", "Dump", "Facts", "Run", "broken_promises"]
 
@@ -107,7 +107,7 @@ class Run:
 class Facts:
     """All that the promises of a round are checked by."""
 
-    entries: Sequence[Entry]
+    entries: Sequence[LedgerEntry]
     runs: list[Run]
     final: Dump | None
     prices: Mapping[str, TokenPrice]
@@ -125,11 +125,11 @@ class Facts:
     problems: list[Broken] = field(default_factory=list)
     """What the rig met on its way."""
 
-    def of(self, run: Run) -> Sequence[Entry]:
+    def of(self, run: Run) -> Sequence[LedgerEntry]:
         """The entries of a run."""
         return self.entries[run.first : run.last]
 
-    def charged(self, entry: Entry) -> int:
+    def charged(self, entry: LedgerEntry) -> int:
         """What the provider would charge for a request, in nano-dollars."""
         return 0 if entry.billed is None else self.prices[str(entry.model)].cost(*entry.billed)
 

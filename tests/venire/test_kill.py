@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from venire.configs.loading import load_campaign
-from venire.simulation.ledger import Entry
+from venire.simulation.ledger import LedgerEntry
 from venire.storage.read import frames
 from venire.storage.store.opening import open_store
 
@@ -46,7 +46,7 @@ def standing(path: Path) -> frames.Progress:
 
 def killed_at(
     n: int, path: Path, serve: Callable[..., object], write: Callable[[str], Path], *, flush: bool = True
-) -> tuple[list[Entry], int, frames.Progress]:
+) -> tuple[list[LedgerEntry], int, frames.Progress]:
     """The server's ledger, how many requests it held at the kill, and the store's progress then, after a resumption."""
     process: list[subprocess.Popen[bytes]] = []
     seen: list[int] = []
@@ -67,7 +67,7 @@ def killed_at(
         return list(server.ledger.entries), held, before
 
 
-def asked_again_without_need(entries: list[Entry], held: int) -> list[str]:
+def asked_again_without_need(entries: list[LedgerEntry], held: int) -> list[str]:
     """Calls asked twice though they were answered well before the kill: neither unanswered nor among the last."""
     before, after = entries[:held], {entry.key for entry in entries[held:]}
     answered = sorted(
@@ -96,7 +96,7 @@ def uninterrupted(
     return out
 
 
-def off_the_account(entries: list[Entry], path: Path) -> list[str | None]:
+def off_the_account(entries: list[LedgerEntry], path: Path) -> list[str | None]:
     """Requests that the server saw and the store has no attempt for."""
     with open_store(load_campaign(path).store) as store:
         rows = store.connection.execute(

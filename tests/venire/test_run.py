@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from venire.simulation.faults import Faults
-from venire.simulation.ledger import Entry
+from venire.simulation.ledger import LedgerEntry
 from venire.simulation.server import JudgeServer
 
 Venire = Callable[..., Any]
@@ -21,7 +21,7 @@ Start = Callable[..., "subprocess.Popen[str]"]
 TRIALS = 15 * 2 * 2 * 2
 
 
-def twice_asked(entries: list[Entry]) -> list[str | None]:
+def twice_asked(entries: list[LedgerEntry]) -> list[str | None]:
     return [entry.key for entry in entries if (entry.key_asked or 0) > 1]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from venire.configs.loading import load_campaign
-from venire.simulation.ledger import Entry
+from venire.simulation.ledger import LedgerEntry
 from venire.storage.store.journal import journal_path
 from venire.storage.store.opening import open_store
 
@@ -47,7 +47,7 @@ cli.main()
 """A run whose files may not grow beyond so many bytes from its first call on."""
 
 
-def answered_keys(entries: list[Entry]) -> Counter[str | None]:
+def answered_keys(entries: list[LedgerEntry]) -> Counter[str | None]:
     return Counter(entry.key for entry in entries if entry.answered is not None)
 
 

@@ -26,7 +26,7 @@ from venire.judges.conversation import advance
 from venire.judges.entry import OTHERS
 from venire.judges.safety.sanitize import enclosed
 from venire.simulation.answer_key import AnswerKey
-from venire.simulation.chat_requests import ask_of
+from venire.simulation.chat_requests import chat_request_of
 from venire.simulation.rehearsal import answer_to, check_rehearsal
 
 __all__ = ["check_protocol"]
@@ -144,7 +144,7 @@ def _rehearsed(name: str, entry: ProtocolEntry, n: int, order: tuple[str, str], 
     material, replies = Material(question, answers, fences), list[Reply]()
     trial = Trial(bytes(16), bytes(16), name, question.id, ())
     while isinstance(found := advance(entry.talk, trial, material, _OPTIONS, replies), Request):
-        said = answer_to(ask_of(_JUDGE, found, structured=False), key)
+        said = answer_to(chat_request_of(_JUDGE, found, structured=False), key)
         replies.append(Reply(said.text, said.finish, output_tokens=said.tokens))
     return found.reading
 

@@ -52,5 +52,5 @@ ECHO = ProtocolEntry(
     folder="echo",
     expects=(SHORT,),
     examples=(Example(("ECHO",), Grade(1, "ECHO")), Example(("Hm.", "NO_ECHO"), Grade(0, "NO_ECHO"))),
-    rehearse="venire.simulation.grades:tell_echo",
+    rehearse="venire.simulation.grades:grade_echo",
 )

@@ -64,5 +64,5 @@ TWO_STAGE = ProtocolEntry(
         Example(("Both are right.", "0"), Preference(0)),
         Example(("Hard to say.", "The second, I think, or the first.", "2"), Preference(-1)),
     ),
-    rehearse="venire.simulation.comparisons:reply_to",
+    rehearse="venire.simulation.comparisons:compare_in_two_stages",
 )

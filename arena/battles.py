@@ -1,4 +1,4 @@
-"""Verdicts as arrays: what the store hands to ratings and reports."""
+"""Verdicts and ballots as arrays: what the store hands to ratings and reports; and live counters of a run."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from venire.arena.ballots import Ballots
-
-__all__ = ["Battles", "Statistics"]
+__all__ = ["Ballots", "Battles", "Statistics"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +76,26 @@ class Statistics:
     round: int = 0
     phase: str = ""
     slowed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ballots:
+    """Rankings of models, one row a ballot.
+
+    `judge` (ballots,) are codes into `judges`, `instruction` into `instructions`, `repeat` counts from 1. `rank`
+    (ballots, models) is 1 for the best, equal for tied models, infinite for a model that was shown and not ranked
+    (below all that were, tied with others of its kind) and NaN for one that was not on the ballot. `weight` (ballots,)
+    is what each counts; None: one. Where a table names no instruction, `instructions` is empty and `instruction` is -1.
+    """
+
+    models: tuple[str, ...]
+    judges: tuple[str, ...]
+    instructions: tuple[str, ...]
+    judge: NDArray[np.int32]
+    instruction: NDArray[np.int32]
+    repeat: NDArray[np.int32]
+    rank: NDArray[np.float64]
+    weight: NDArray[np.float64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.rank)

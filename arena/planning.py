@@ -1,4 +1,4 @@
-"""What a plan is made from, what a policy chooses, and what a look at a running campaign says."""
+"""What a plan is made from, what a policy chooses, and what an interim analysis of a running campaign finds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,17 @@ if TYPE_CHECKING:
     from venire.arena.battles import Battles
     from venire.arena.campaigns import PhaseSettings
 
-__all__ = ["Choose", "Estimates", "JudgeHabit", "Look", "ModelLook", "Pick", "PlanState", "Policy", "Steering"]
+__all__ = [
+    "Choose",
+    "Estimates",
+    "InterimAnalysis",
+    "InterimRating",
+    "JudgeHabit",
+    "Pick",
+    "PlanState",
+    "Policy",
+    "Steering",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +119,8 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelLook:
-    """One model at a look, in Elo points: `low` and `high` hold at this look alone, `low_any` and `high_any` at all.
+class InterimRating:
+    """One model at an interim analysis, in Elo points: `low` and `high` hold at this one alone, the others at all.
 
     None: not known yet, or without end. `battles` are its judged battles; `starved`: too few to be rated well.
     """
@@ -127,8 +137,8 @@ class ModelLook:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What was known when a campaign was looked at: after each round, and at its end.
+class InterimAnalysis:
+    """An interim analysis: what verdicts say of a campaign after a round, and at its end.
 
     `half_width` is the largest half of an interval to stop by in Elo points, `open` how many pairs of models are not
     yet decided for the rule that asks for an order; None where it cannot be said or no rule asks. `stop` says in a
@@ -139,7 +149,7 @@ class Look:
     verdicts: int
     instructions: int
     nano: int
-    models: tuple[ModelLook, ...] = ()
+    models: tuple[InterimRating, ...] = ()
     half_width: float | None = None
     open: int | None = None
     level: float = 0.95
@@ -154,6 +164,6 @@ class Steering(Protocol):
         """Ratings and judges' habits by the verdicts given, for the next round."""
         ...
 
-    def look(self, battles: Battles, nano: int) -> Look:
+    def analyse(self, battles: Battles, nano: int) -> InterimAnalysis:
         """What the verdicts given say by now, `nano` nano-dollars having been spent on them, and whether to stop."""
         ...

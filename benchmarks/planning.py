@@ -27,7 +27,7 @@ from venire.arena.campaigns import (
     RouteSettings,
     TokenPrice,
 )
-from venire.arena.planning import Estimates, Look
+from venire.arena.planning import Estimates, InterimAnalysis
 from venire.arena.records import Completion, Instruction
 from venire.orchestrator.planning.plan import plan_campaign
 from venire.orchestrator.planning.rounds import Rounds
@@ -49,8 +49,8 @@ class _Known:
         spread = np.linspace(-2.0, 2.0, len(self.models))
         return Estimates(self.models, spread, np.full(len(self.models), 0.3))
 
-    def look(self, battles: Battles, nano: int) -> Look:
-        return Look(0, 0, 0, nano)
+    def analyse(self, battles: Battles, nano: int) -> InterimAnalysis:
+        return InterimAnalysis(0, 0, 0, nano)
 
 
 def _timed(what: str, work: Callable[[], T]) -> T:

@@ -27,7 +27,7 @@ from scipy.stats import beta
 
 from venire.arena.battles import Battles
 from venire.arena.campaigns import PhaseSettings, StopSettings
-from venire.arena.planning import Look, PlanState
+from venire.arena.planning import InterimAnalysis, PlanState
 from venire.arena.scale import LOGITS_PER_POINT
 from venire.feedback import RatingFeedback
 from venire.orchestrator.policies import POLICIES
@@ -180,9 +180,9 @@ class Arena:
         return np.array([(name[p.model_a], name[p.model_b], on[p.instruction or ""]) for p in picks], dtype=np.int32)
 
 
-def figures(look: Look, true: Vector) -> dict[str, Any]:
+def figures(analysis: InterimAnalysis, true: Vector) -> dict[str, Any]:
     """Which intervals miss at one look, for each model with a rating; both kinds, and 1.96 plain clustered errors."""
-    rows = [(code, one) for code, one in enumerate(look.models) if one.low is not None]
+    rows = [(code, one) for code, one in enumerate(analysis.models) if one.low is not None]
     code = np.array([number for number, _ in rows], dtype=np.intp)
     at = true[code] - true[code].sum() / max(1, len(code)) + 1000.0
     elo, se, low, high, low_any, high_any = (
@@ -199,9 +199,9 @@ def figures(look: Look, true: Vector) -> dict[str, Any]:
     }
 
 
-def wrong(look: Look, true: Vector, rule: str, plan: Plan) -> bool:
+def wrong(analysis: InterimAnalysis, true: Vector, rule: str, plan: Plan) -> bool:
     """Whether what a rule took for known is not so."""
-    elo = np.array([one.elo if one.elo is not None else np.nan for one in look.models])
+    elo = np.array([one.elo if one.elo is not None else np.nan for one in analysis.models])
     if np.isnan(elo).any():  # one that won or lost everything: its place among the others is that of its results
         elo = np.where(np.isnan(elo), np.where(true < true.mean(), -np.inf, np.inf), elo)
     order = np.argsort(-elo, kind="stable")
@@ -222,7 +222,7 @@ def campaign(plan: Plan, seed: int) -> dict[str, Any]:
     }
     missed = {kind: np.zeros(plan.models, dtype=bool) for kind in ("fixed", "any", "plain")}
     told: dict[str, Any] = {}
-    look, found = None, {}
+    analysis, found = None, {}
     for _ in range(plan.looks):
         steerer = RatingFeedback(plan.names, StopSettings())
         arena.judge(arena.next_round(steerer))
@@ -230,27 +230,27 @@ def campaign(plan: Plan, seed: int) -> dict[str, Any]:
         while True:
             asked = {key: value for rule in rules.values() for key, value in rule.items()}
             stop = StopSettings(**asked, indifference=plan.indifference)
-            look = RatingFeedback(plan.names, stop, even=plan.even).look(table, 0)
-            if look.stop is None:
+            analysis = RatingFeedback(plan.names, stop, even=plan.even).analyse(table, 0)
+            if analysis.stop is None:
                 break
-            rule = "half_width" if "interval" in look.stop else "top" if "best" in look.stop else "ranks"
-            held = figures(look, true)
-            told[rule] = outcome(held, plan, look)
+            rule = "half_width" if "interval" in analysis.stop else "top" if "best" in analysis.stop else "ranks"
+            held = figures(analysis, true)
+            told[rule] = outcome(held, plan, analysis)
             if rule != "half_width":
-                told[rule]["wrong"] = wrong(look, true, rule, plan)
+                told[rule]["wrong"] = wrong(analysis, true, rule, plan)
             del rules[rule]
-        found = figures(look, true)
+        found = figures(analysis, true)
         for kind, ever in missed.items():
             ever[found["rated"]] |= found[kind]
-    told["number"] = outcome(found, plan, look)
+    told["number"] = outcome(found, plan, analysis)
     told["ever"] = {kind: float(ever.mean()) for kind, ever in missed.items()}
     return told
 
 
-def outcome(found: dict[str, Any], plan: Plan, look: Look) -> dict[str, Any]:
+def outcome(found: dict[str, Any], plan: Plan, analysis: InterimAnalysis) -> dict[str, Any]:
     rated = len(found["rated"])
     return {
-        "battles": look.battles,
+        "battles": analysis.battles,
         "rated": rated,
         "fixed": 1.0 - float(np.mean(found["fixed"])) if rated else None,
         "any": 1.0 - float(np.mean(found["any"])) if rated else None,

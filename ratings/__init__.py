@@ -23,7 +23,7 @@ from venire.ratings.data.result import Ratings
 from venire.ratings.data.style import STYLE_NAMES, Style, same_family, style, style_covariates
 from venire.ratings.data.votes import Order, Votes, votes
 from venire.ratings.design.placement import Placement, place_model
-from venire.ratings.design.stopping import look_at
+from venire.ratings.design.stopping import interim_analysis
 from venire.ratings.diagnostics.accuracy import (
     DirectAccuracy,
     PreferenceShift,
@@ -293,6 +293,7 @@ __all__ = [
     "human_scale",
     "inconsistency",
     "influence",
+    "interim_analysis",
     "jackknife_plus",
     "judge_agreement",
     "judged",
@@ -302,7 +303,6 @@ __all__ = [
     "leave_one_out_conformal",
     "leave_two_out",
     "length_bias",
-    "look_at",
     "looks_radius",
     "m_elo",
     "markov",

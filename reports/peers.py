@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from venire.arena.ballots import Ballots
+from venire.arena.battles import Ballots
 from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.models import model_of_judge
 from venire.ratings.peers.peers import PeerRow, self_preference

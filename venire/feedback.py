@@ -8,8 +8,8 @@ import numpy as np
 
 from venire.arena.battles import Battles
 from venire.arena.campaigns import StopSettings
-from venire.arena.planning import Estimates, Look
-from venire.ratings.design.stopping import PRIOR, check_stop, evidence, look_at
+from venire.arena.planning import Estimates, InterimAnalysis
+from venire.ratings.design.stopping import PRIOR, check_stop, evidence, interim_analysis
 from venire.ratings.judges.planning_habits import planning_habits
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.ratings.pairwise.covariance import model_covariance
@@ -44,6 +44,6 @@ class RatingFeedback:
         se = np.sqrt(np.diagonal(model_covariance(data, logits, ridge=PRIOR)))
         return Estimates(data.models, logits, se, planning_habits(battles, data.models, logits))
 
-    def look(self, battles: Battles, nano: int) -> Look:
+    def analyse(self, battles: Battles, nano: int) -> InterimAnalysis:
         """Ratings with intervals at this look and at all of them, `nano` nano-dollars spent, and whether to stop."""
-        return look_at(battles, self.models, self.stop, nano=nano, even=self.even)
+        return interim_analysis(battles, self.models, self.stop, nano=nano, even=self.even)

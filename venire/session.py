@@ -36,7 +36,7 @@ from venire.orchestrator.recording.ending import CampaignSummary, StopRequest
 from venire.orchestrator.recording.events import Events
 from venire.orchestrator.recording.recorder import Recorder
 from venire.orchestrator.run.campaign import run_campaign
-from venire.orchestrator.run.next_round import OnLook
+from venire.orchestrator.run.next_round import OnAnalysis
 from venire.orchestrator.run.reparse import take_answers
 from venire.simulation.answer_key import AnswerKey
 from venire.simulation.direct import ADDRESS, DirectJudges
@@ -229,7 +229,7 @@ class Session:
         progress: Callable[[Statistics], None] | None = None,
         warn: Callable[[str], None] | None = None,
         events: Events | None = None,
-        on_look: OnLook | None = None,
+        on_analysis: OnAnalysis | None = None,
         loop_factory: LoopFactory | None = None,
         ready: Callable[[Callable[[], None]], None] | None = None,
         group_rows: int = 500,
@@ -281,7 +281,7 @@ class Session:
                         warn=warn,
                         on_start=door.open,
                         rounds=self.rounds,
-                        on_look=on_look,
+                        on_analysis=on_analysis,
                         events=events,
                         group_rows=group_rows,
                         group_seconds=group_seconds,

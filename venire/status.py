@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from venire.arena.campaigns import StopSettings
 from venire.arena.errors import Fault
-from venire.arena.planning import Look, ModelLook
+from venire.arena.planning import InterimAnalysis, InterimRating
 from venire.arena.records import UNSENT
 from venire.storage.plans import interim, plans
 from venire.storage.read import frames
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MIN_INSTRUCTIONS",
+    "analysis_of",
     "failed_steps",
     "failure_reasons",
     "interim_documents",
     "keep_forecast",
     "long_input_documents",
-    "look_of",
     "rounds_document",
     "served_documents",
     "spending_document",
@@ -110,15 +110,15 @@ def rounds_document(store: Store, campaign: int) -> dict[str, Any]:
     }
 
 
-def interim_documents(looks: Sequence[tuple[int, Look]]) -> list[dict[str, Any]]:
+def interim_documents(analyses: Sequence[tuple[int, InterimAnalysis]]) -> list[dict[str, Any]]:
     """Interim analyses with their rounds, each model with both intervals in Elo points."""
-    return [{"round": number} | asdict(look) for number, look in looks]
+    return [{"round": number} | asdict(analysis) for number, analysis in analyses]
 
 
-def look_of(document: Mapping[str, Any]) -> Look:
+def analysis_of(document: Mapping[str, Any]) -> InterimAnalysis:
     """An interim analysis again from its document."""
     figures = {name: value for name, value in document.items() if name != "round"}
-    return Look(**figures | {"models": tuple(ModelLook(**one) for one in document["models"])})
+    return InterimAnalysis(**figures | {"models": tuple(InterimRating(**one) for one in document["models"])})
 
 
 def _stop_settings(settings: str) -> StopSettings:

@@ -16,7 +16,7 @@ import numpy as np
 
 from venire.arena.battles import Battles
 from venire.arena.campaigns import CampaignSettings, PhaseSettings, TokenPrice
-from venire.arena.planning import Estimates, Look, Steering
+from venire.arena.planning import Estimates, InterimAnalysis, Steering
 from venire.arena.records import RECORDED
 from venire.arena.scale import POINTS_PER_LOGIT
 from venire.orchestrator.costs.budget import BudgetView, budgets_left
@@ -39,7 +39,7 @@ __all__ = ["Rounds"]
 
 
 class Rounds:
-    """Plans a campaign's rounds one after another: a call looks at it, keeps the look, and plans and stores one more.
+    """Plans a campaign's rounds one after another: a call analyses it, keeps that, and plans and stores one more.
 
     At a call all trials planned so far are settled or failed, but for those of judges that cannot pay for them or
     cannot be reached; rounds are planned for the latter all the same. `prices` are by judge name. No more is planned
@@ -55,45 +55,45 @@ class Rounds:
         prices: Mapping[str, TokenPrice],
     ) -> None:
         self.planned = planned
-        self.looked: tuple[int, Look] | None = None
+        self.analysed: tuple[int, InterimAnalysis] | None = None
         self.stopped: str | None = None
         self.short = False
         self._store, self._campaign, self._steering, self._prices = store, campaign, steering, prices
 
     def __call__(self) -> PlannedCampaign | None:
         """The campaign with one round more, or None where no more is planned; `stopped` then says why."""
-        look, settled = self._look()
-        self.stopped, self.short = look.stop, False
-        chosen = self._choose(look) if look.stop is None else None
+        analysis, settled = self._analyse()
+        self.stopped, self.short = analysis.stop, False
+        chosen = self._choose(analysis) if analysis.stop is None else None
         if chosen is None and self.stopped is None:
             many = sum(one.design.size for one in self.planned.rounds)
             self.stopped = f"all {many:,} battles of the plan are judged"
-            look = replace(look, stop=self.stopped)
-        self._keep(look, settled)
+            analysis = replace(analysis, stop=self.stopped)
+        self._keep(analysis, settled)
         if chosen is None:
             return None
         self.planned = self._append(chosen)
         return self.planned
 
-    def look(self) -> Look:
+    def analyse(self) -> InterimAnalysis:
         """What is known by now, kept in the store; no more is planned."""
-        look, settled = self._look()
-        self._keep(look, settled)
-        return look
+        analysis, settled = self._analyse()
+        self._keep(analysis, settled)
+        return analysis
 
-    def _keep(self, look: Look, settled: int) -> None:
+    def _keep(self, analysis: InterimAnalysis, settled: int) -> None:
         """Keep a look, unless the last one that is kept saw the same and came to the same."""
         number = self.planned.rounds[-1].number
-        self.looked = number, look
+        self.analysed = number, analysis
         last = interim.last(self._store, self.planned.id)
-        if last is None or (*last[:2], last[2].stop) != (number, settled, look.stop):
-            interim.add(self._store, self.planned.id, number, look, settled)
+        if last is None or (*last[:2], last[2].stop) != (number, settled, analysis.stop):
+            interim.add(self._store, self.planned.id, number, analysis, settled)
 
-    def _look(self) -> tuple[Look, int]:
+    def _analyse(self) -> tuple[InterimAnalysis, int]:
         """A look at what is settled, and how many trials are. Made anew: since the last one rules may have changed."""
         ((settled,),) = self._store.read("settled_in_plan", campaign=self.planned.id)
         paid = frames.campaign_spending(self._store, self.planned.id).nano
-        return self._steering.look(self._battles(), paid), settled
+        return self._steering.analyse(self._battles(), paid), settled
 
     def _battles(self, without: Collection[str] = ()) -> Battles:
         """The verdicts so far, those of some judges left out."""
@@ -107,7 +107,7 @@ class Rounds:
         recordings = read_recordings(self._campaign)
         return Field(self._store, self._campaign, first.models, first.instructions, answers, recordings, self._prices)
 
-    def _choose(self, look: Look) -> RoundDesign | None:
+    def _choose(self, analysis: InterimAnalysis) -> RoundDesign | None:
         """The design of the next round; None where nothing is left to ask, or, with `stopped` set, to be paid."""
         known = frames.elos(self._store)
         for place, phase in enumerate(self._campaign.plan.phases):
@@ -118,7 +118,7 @@ class Rounds:
             for group in sorted(groups, key=lambda group: self._done(phase, group)):
                 if self._is_done(phase, group):
                     continue
-                if (found := self._round(phase, group, known, look)) is not None:
+                if (found := self._round(phase, group, known, analysis)) is not None:
                     self.stopped, self.short = None, False  # another than one that cannot pay
                     return found
             if self.stopped is not None:
@@ -137,7 +137,7 @@ class Rounds:
         return phase.battles is not None and done >= phase.battles
 
     def _round(
-        self, phase: PhaseSettings, group: Sequence[str], known: Mapping[str, float], look: Look
+        self, phase: PhaseSettings, group: Sequence[str], known: Mapping[str, float], analysis: InterimAnalysis
     ) -> RoundDesign | None:
         """A round of a phase, for all judges that can pay or for those of a group, by what the others say."""
         policy, field = POLICIES[phase.policy], self._field
@@ -165,7 +165,7 @@ class Rounds:
                 number = phase.matchups or len(models) * (len(models) - 1) // 2
                 picks = policy.choose(state, phase, number, rng)
                 return self._design(crossed_design(picks, elo, field.instructions, models, phase.name), who)
-            number = self._campaign.plan.round_size(phase, self._done(phase, group), look.battles)
+            number = self._campaign.plan.round_size(phase, self._done(phase, group), analysis.battles)
             picks = policy.choose(state, phase, number, rng)
             # as many as the budgets cover, so that none is left half judged
             count, whose = payable(field, picks, costs, budgets)

@@ -38,7 +38,7 @@ from venire.orchestrator.recording.events import Events
 from venire.orchestrator.recording.recorder import Recorder
 from venire.orchestrator.run.asking import Asking
 from venire.orchestrator.run.feed import Feed
-from venire.orchestrator.run.next_round import NextRound, OnLook, RoundSource, beside
+from venire.orchestrator.run.next_round import NextRound, OnAnalysis, RoundSource, beside
 from venire.orchestrator.run.screening import screen
 from venire.storage.plans import plans
 from venire.storage.read import frames
@@ -71,7 +71,7 @@ async def run_campaign(
     warn: Callable[[str], None] | None = None,
     on_start: Callable[[Recorder], None] | None = None,
     rounds: RoundSource | None = None,
-    on_look: OnLook | None = None,
+    on_analysis: OnAnalysis | None = None,
     events: Events | None = None,
     group_rows: int = 500,
     group_seconds: float = 0.1,
@@ -89,7 +89,7 @@ async def run_campaign(
     was in flight has come in. Cancelled: as with a second request to stop.
     """
     events = events or Events(clock)
-    next_round = NextRound(rounds, events, on_look)
+    next_round = NextRound(rounds, events, on_analysis)
     writing = {"group_rows": group_rows, "group_seconds": group_seconds, "inline": inline}
     run = _Run(store, campaign, planned, clock, stop or StopRequest(), warn, events, next_round, on_start, writing)
     with gc_paused():
@@ -206,7 +206,7 @@ class _Run:
             self.all_budgets_exhausted.clear()
         summary = self._summary()
         if summary.ending in (Ending.BUDGET, Ending.LANE_CLOSED) and not self.next_round.asked:
-            await beside(self._tick(progress), self.next_round.look(self.planned))
+            await beside(self._tick(progress), self.next_round.analyse(self.planned))
         return summary
 
     def _is_over(self) -> bool:

@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol, TypeVar
 
-from venire.arena.planning import Look
+from venire.arena.planning import InterimAnalysis
 from venire.orchestrator.designs import PlannedCampaign
 from venire.orchestrator.recording.events import Events
 
-__all__ = ["NextRound", "OnLook", "RoundSource", "beside"]
+__all__ = ["NextRound", "OnAnalysis", "RoundSource", "beside"]
 
-OnLook = Callable[[int, str, Look], None]
+OnAnalysis = Callable[[int, str, InterimAnalysis], None]
 """Told of each look: how many rounds there are, the phase of the last one, and what is known after it."""
 
 T = TypeVar("T")
@@ -21,7 +21,7 @@ T = TypeVar("T")
 class RoundSource(Protocol):
     """Looks at a campaign and plans what follows; called in a thread, while nobody else writes to the store."""
 
-    looked: tuple[int, Look] | None
+    analysed: tuple[int, InterimAnalysis] | None
     """The last look, with the number of the round that it was made after."""
     stopped: str | None
     """Why no more is planned, in a sentence; None before that is so."""
@@ -32,7 +32,7 @@ class RoundSource(Protocol):
         """The campaign with one round more, or None."""
         ...
 
-    def look(self) -> Look:
+    def analyse(self) -> InterimAnalysis:
         """What is known of the campaign by now; no more is planned."""
         ...
 
@@ -40,8 +40,8 @@ class RoundSource(Protocol):
 class NextRound:
     """Asks the source for another round and tells of it; true where there is a source at all."""
 
-    def __init__(self, source: RoundSource | None, events: Events, on_look: OnLook | None = None) -> None:
-        self._source, self._events, self._on_look = source, events, on_look
+    def __init__(self, source: RoundSource | None, events: Events, on_analysis: OnAnalysis | None = None) -> None:
+        self._source, self._events, self._on_analysis = source, events, on_analysis
         self.asked = False
         """Whether no more is planned because the source said so."""
 
@@ -70,30 +70,30 @@ class NextRound:
             self._events.emit("round.planned", battles=last.design.size, **told)
         return planned
 
-    async def look(self, planned: PlannedCampaign) -> None:
+    async def analyse(self, planned: PlannedCampaign) -> None:
         """Look at a campaign that ends before its plan does."""
         if self._source is not None:
-            await _to_its_end(self._source.look)
+            await _to_its_end(self._source.analyse)
             self._tell(planned)
 
     def _tell(self, planned: PlannedCampaign) -> None:
-        if self._source is None or self._source.looked is None:
+        if self._source is None or self._source.analysed is None:
             return
-        number, look = self._source.looked
-        if self._on_look is not None:
-            self._on_look(len(planned.rounds), planned.rounds[-1].phase, look)
+        number, analysis = self._source.analysed
+        if self._on_analysis is not None:
+            self._on_analysis(len(planned.rounds), planned.rounds[-1].phase, analysis)
         if not self._events.active:
             return
         self._events.emit(
             "look",
             round=number,
-            battles=look.battles,
-            verdicts=look.verdicts,
-            half_width=look.half_width,
-            open=look.open,
-            starved=[one.model for one in look.models if one.starved],
-            spent_nano=look.nano,
-            stop=look.stop or self._source.stopped,
+            battles=analysis.battles,
+            verdicts=analysis.verdicts,
+            half_width=analysis.half_width,
+            open=analysis.open,
+            starved=[one.model for one in analysis.models if one.starved],
+            spent_nano=analysis.nano,
+            stop=analysis.stop or self._source.stopped,
         )
 
 

@@ -15,8 +15,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from venire.arena.ballots import Ballots
-from venire.arena.battles import Battles
+from venire.arena.battles import Ballots, Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Status
 from venire.ratings.data.comparisons import Comparisons

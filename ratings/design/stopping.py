@@ -20,7 +20,7 @@ from scipy.sparse.csgraph import connected_components
 from venire.arena.battles import Battles
 from venire.arena.campaigns import StopSettings
 from venire.arena.errors import InputError
-from venire.arena.planning import Look, ModelLook
+from venire.arena.planning import InterimAnalysis, InterimRating
 from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.judgments import Judgments, combine, merge_orders
@@ -35,7 +35,7 @@ from venire.ratings.pairwise.components import among, groups_of
 from venire.ratings.pairwise.covariance import covariance_and_floor, model_covariance
 from venire.ratings.pairwise.wins import WinCounts, win_counts
 
-__all__ = ["LEAST_BATTLES", "PRIOR", "Evidence", "check_stop", "evidence", "look_at"]
+__all__ = ["LEAST_BATTLES", "PRIOR", "Evidence", "check_stop", "evidence", "interim_analysis"]
 
 LEAST_BATTLES = 5
 """A model with fewer judged battles is starved: its rating is hardly more than where it was first put."""
@@ -118,7 +118,9 @@ def evidence(battles: Battles, models: Sequence[str] = ()) -> Evidence:
     )
 
 
-def look_at(battles: Battles, models: Sequence[str], stop: StopSettings, *, nano: int = 0, even: bool = False) -> Look:
+def interim_analysis(
+    battles: Battles, models: Sequence[str], stop: StopSettings, *, nano: int = 0, even: bool = False
+) -> InterimAnalysis:
     """What the verdicts say of `models` by now, and the first rule of `stop` that holds; docs/design/stopping.md.
 
     The rules, in this order: the number of judged battles, the width of every model's interval, the best so many
@@ -129,10 +131,10 @@ def look_at(battles: Battles, models: Sequence[str], stop: StopSettings, *, nano
     seen = evidence(battles, models)
     check_stop(stop, seen.models)
     now, main = _standing(seen.data, even)
-    rows = _model_looks(seen, now, stop.level)
+    rows = _interim_ratings(seen, now, stop.level)
     widest = _half_width(now, stop.level)
     undecided = _undecided(seen, now, main, stop)
-    look = Look(
+    analysis = InterimAnalysis(
         battles=seen.judged,
         verdicts=seen.verdicts,
         instructions=seen.instructions,
@@ -143,7 +145,7 @@ def look_at(battles: Battles, models: Sequence[str], stop: StopSettings, *, nano
         level=stop.level,
         warnings=_warnings(seen, now),
     )
-    return replace(look, stop=_reason(look, stop, undecided))
+    return replace(analysis, stop=_reason(analysis, stop, undecided))
 
 
 def _battles(data: Comparisons, judgments: Judgments) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
@@ -197,7 +199,7 @@ def _differences(covariance: Matrix) -> Matrix:
     return np.asarray(np.sqrt(np.maximum(variance[:, None] + variance[None, :] - 2.0 * covariance, 0.0)))
 
 
-def _model_looks(seen: Evidence, now: _Standing, level: float) -> tuple[ModelLook, ...]:
+def _interim_ratings(seen: Evidence, now: _Standing, level: float) -> tuple[InterimRating, ...]:
     """Every model with its intervals in Elo points, sorted by name."""
     known = np.isfinite(now.logits)
     quantile = float(student.ppf(0.5 + level / 2.0, now.clusters - 1)) if now.clusters > 1 else np.nan
@@ -218,7 +220,7 @@ def _model_looks(seen: Evidence, now: _Standing, level: float) -> tuple[ModelLoo
         starved.tolist(),
         strict=True,
     )
-    return tuple(ModelLook(*row) for row in rows)
+    return tuple(InterimRating(*row) for row in rows)
 
 
 def _half_width(now: _Standing, level: float) -> float | None:
@@ -295,13 +297,15 @@ def _parts(size: int, counts: WinCounts) -> NDArray[np.int32]:
     return np.asarray(connected_components(edges, directed=False)[1], dtype=np.int32)
 
 
-def _reason(look: Look, stop: StopSettings, undecided: dict[str, tuple[int, tuple[str, ...]]]) -> str | None:
+def _reason(
+    analysis: InterimAnalysis, stop: StopSettings, undecided: dict[str, tuple[int, tuple[str, ...]]]
+) -> str | None:
     """The sentence of the first rule that holds; None: none does."""
-    if stop.battles is not None and look.battles >= stop.battles:
-        return f"{look.battles:,} battles are judged, and {stop.battles:,} were asked for"
-    if stop.half_width is not None and look.half_width is not None and look.half_width <= stop.half_width:
+    if stop.battles is not None and analysis.battles >= stop.battles:
+        return f"{analysis.battles:,} battles are judged, and {stop.battles:,} were asked for"
+    if stop.half_width is not None and analysis.half_width is not None and analysis.half_width <= stop.half_width:
         return (
-            f"every interval reaches {look.half_width:.1f} Elo points or less to each side, "
+            f"every interval reaches {analysis.half_width:.1f} Elo points or less to each side, "
             f"and {stop.half_width:g} were asked for"
         )
     for rule, (open_, names) in undecided.items():

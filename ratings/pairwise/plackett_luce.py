@@ -14,7 +14,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from venire.arena.ballots import Ballots
+from venire.arena.battles import Ballots
 from venire.arena.errors import InputError
 from venire.ratings.data.clustered import grouped
 from venire.ratings.data.result import Ratings

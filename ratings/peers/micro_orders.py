@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from venire.arena.ballots import Ballots
+from venire.arena.battles import Ballots
 from venire.arena.errors import InputError
 from venire.ratings.data.ballots import ballot_votes, ballots_of, select, without_own
 from venire.ratings.data.judgments import Judgments, combine

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from venire.arena.ballots import Ballots
+from venire.arena.battles import Ballots
 from venire.ratings.agreement.agreement import Agreement, agreement
 from venire.ratings.agreement.coefficient import Coefficient, coefficient_of, resample
 from venire.ratings.agreement.micro_macro import MicroMacro, medians, micro_macro

@@ -16,7 +16,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from venire.arena.ballots import Ballots
+from venire.arena.battles import Ballots
 from venire.arena.errors import InputError
 from venire.ratings.data.ballots import ballots_of, paired
 from venire.ratings.data.judgments import Judgments, combine, merge_orders

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from venire.arena.ballots import Ballots
+from venire.arena.battles import Ballots
 from venire.ratings.data.ballots import ballot_votes
 from venire.ratings.data.votes import Order
 from venire.ratings.pairwise.plackett_luce import places

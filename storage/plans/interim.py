@@ -1,4 +1,4 @@
-"""What was known of a campaign after each round of its plan, kept with it."""
+"""Interim analyses of a campaign, kept after each round of its plan."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from venire.arena.planning import Look, ModelLook
+from venire.arena.planning import InterimAnalysis, InterimRating
 from venire.storage.store.store import Store
 
 __all__ = ["add", "last", "read"]
 
 
-def add(store: Store, campaign: int, round_number: int, look: Look, settled: int = 0) -> None:
-    """Keep a look at a campaign, made after the round of that number when so many of its trials were settled.
+def add(store: Store, campaign: int, round_number: int, analysis: InterimAnalysis, settled: int = 0) -> None:
+    """Keep an interim analysis, made after the round of that number when so many of its trials were settled.
 
     Figures that are no number or without end are kept as not known. Raises StoreError when the store cannot be written.
     """
-    figures = json.dumps(_finite(asdict(look)), ensure_ascii=False, allow_nan=False)
+    figures = json.dumps(_finite(asdict(analysis)), ensure_ascii=False, allow_nan=False)
     with store.commit() as commit:
         commit.run(
             "insert_look",
@@ -26,29 +26,29 @@ def add(store: Store, campaign: int, round_number: int, look: Look, settled: int
             round=round_number,
             now=store.clock.wall(),
             settled=settled,
-            battles=look.battles,
-            verdicts=look.verdicts,
-            nano=look.nano,
-            stop=look.stop,
+            battles=analysis.battles,
+            verdicts=analysis.verdicts,
+            nano=analysis.nano,
+            stop=analysis.stop,
             figures=figures,
         )
 
 
-def read(store: Store, campaign: int) -> tuple[tuple[int, Look], ...]:
-    """The looks at a campaign's plan in force, each with the number of the round it was made after; any thread."""
-    return tuple((number, _look(figures)) for number, _, figures in store.read("looks", campaign=campaign))
+def read(store: Store, campaign: int) -> tuple[tuple[int, InterimAnalysis], ...]:
+    """The interim analyses of a plan in force, each with the number of the round it was made after; any thread."""
+    return tuple((number, _analysis(figures)) for number, _, figures in store.read("looks", campaign=campaign))
 
 
-def last(store: Store, campaign: int) -> tuple[int, int, Look] | None:
-    """The last look: its round, how many trials were settled then, and what it says; None before the first."""
+def last(store: Store, campaign: int) -> tuple[int, int, InterimAnalysis] | None:
+    """The last analysis: its round, how many trials were settled then, and what it says; None before the first."""
     rows = store.read("looks", campaign=campaign)
-    return None if not rows else (rows[-1][0], rows[-1][1], _look(rows[-1][2]))
+    return None if not rows else (rows[-1][0], rows[-1][1], _analysis(rows[-1][2]))
 
 
-def _look(figures: str) -> Look:
+def _analysis(figures: str) -> InterimAnalysis:
     found = json.loads(figures)
-    models = tuple(ModelLook(**one) for one in found.pop("models"))
-    return Look(**found | {"models": models, "warnings": tuple(found["warnings"])})
+    models = tuple(InterimRating(**one) for one in found.pop("models"))
+    return InterimAnalysis(**found | {"models": models, "warnings": tuple(found["warnings"])})
 
 
 def _finite(value: Any) -> Any:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from venire.arena.ballots import Ballots
-from venire.arena.battles import Battles
+from venire.arena.battles import Ballots, Battles
 from venire.arena.records import Origin
 from venire.storage.plans.trial_states import TrialStates, respondents, trial_states
 from venire.storage.store.store import Store

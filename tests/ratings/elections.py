@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from venire.arena.ballots import Ballots
+from venire.arena.battles import Ballots
 from venire.ratings.data.votes import Order, Votes
 
 __all__ = ["SCHULZE_45", "TENNESSEE", "ballot_table", "election", "elections", "positions", "relabelled"]

@@ -31,7 +31,7 @@ def test_estimates_are_finite_for_every_model_with_a_verdict() -> None:
     assert (found.se[met] < 1.0).all()
     assert np.isnan(found.se[~met]).all()
     assert found.judges.keys() == {"judge 0", "judge 1", "judge 2"}
-    assert any(one.elo is None for one in steerer(table).look(table, 0).models)
+    assert any(one.elo is None for one in steerer(table).analyse(table, 0).models)
 
 
 def test_before_the_first_verdict_nothing_is_known() -> None:
@@ -45,14 +45,14 @@ def test_before_the_first_verdict_nothing_is_known() -> None:
 
 def test_with_many_verdicts_estimates_are_the_ratings_looked_at() -> None:
     table = campaign(3, instructions=800)
-    elo = np.array([one.elo for one in steerer(table).look(table, 0).models], dtype=np.float64)
+    elo = np.array([one.elo for one in steerer(table).analyse(table, 0).models], dtype=np.float64)
     logits = steerer(table).estimate(table).logits
     assert np.allclose(logits - logits.mean(), (elo - 1000.0) * np.log(10.0) / 400.0, atol=0.01)
 
 
 def test_a_look_knows_what_was_spent_and_stops_by_its_rule() -> None:
     table = campaign(4, instructions=800)
-    now = steerer(table).look(table, 123)
+    now = steerer(table).analyse(table, 123)
     assert now.nano == 123
     assert now.stop is not None
     assert now.half_width is not None
@@ -68,7 +68,7 @@ def test_looks_at_pairs_that_a_policy_chose_are_those_of_all_pairs_alike() -> No
     table = campaign(5, instructions=100)
     for even, method in ((False, "bradley-terry"), (True, "even-pairs")):
         board = rate(table, method, Options())
-        rows = RatingFeedback(table.models, StopSettings(), even).look(table, 0).models
+        rows = RatingFeedback(table.models, StopSettings(), even).analyse(table, 0).models
         assert np.allclose([one.elo or 0.0 for one in rows], board.ratings.elo, rtol=0.0, atol=1e-9)
         assert np.allclose([one.se or 0.0 for one in rows], board.se, rtol=0.0, atol=1e-9)
         assert all((one.high or 0.0) - (one.elo or 0.0) >= 1.96 * (one.se or 0.0) for one in rows)

@@ -15,7 +15,7 @@ from rich.console import Console
 from tests.ratings.simulated import campaign
 from venire.arena.battles import Statistics
 from venire.arena.campaigns import StopSettings
-from venire.arena.planning import Look
+from venire.arena.planning import InterimAnalysis
 from venire.configs.loading import load_campaign
 from venire.feedback import RatingFeedback
 from venire.live.client import Owner
@@ -23,20 +23,20 @@ from venire.ratings.data.judgments import select
 from venire.render.interim import format_interim, show_interim
 from venire.render.status import show_run
 from venire.session import Session
-from venire.status import interim_documents, look_of, rounds_document, stop_rules
+from venire.status import analysis_of, interim_documents, rounds_document, stop_rules
 
 Write = Callable[..., Path]
 
 
-def looks(count: int) -> list[tuple[int, Look]]:
+def analyses(count: int) -> list[tuple[int, InterimAnalysis]]:
     """So many looks at growing parts of one campaign, and one model that is never judged."""
     table = campaign(1, instructions=60)
     steerer = RatingFeedback((*table.models, "never[b]\x1b"), StopSettings(top=2))
     parts = [select(table, table.instruction < 60 * (number + 1) // count) for number in range(count)]
-    return [(number, steerer.look(part, 2_500_000 * number)) for number, part in enumerate(parts, start=1)]
+    return [(number, steerer.analyse(part, 2_500_000 * number)) for number, part in enumerate(parts, start=1)]
 
 
-def shown(found: list[tuple[int, Look]], width: int = 100) -> str:
+def shown(found: list[tuple[int, InterimAnalysis]], width: int = 100) -> str:
     screen = Console(file=io.StringIO(), width=width, highlight=False, markup=False, emoji=False)
     show_interim(screen, found, verdicts="simulated")
     text = screen.file.getvalue()
@@ -51,7 +51,7 @@ def test_no_look_shows_nothing() -> None:
 
 @pytest.mark.parametrize("width", [40, 80, 130])
 def test_the_last_look_has_both_intervals_of_every_model_at_every_width(width: int) -> None:
-    found = looks(3)
+    found = analyses(3)
     text = shown(found, width)
     assert "Known after round 3" in text
     for one in found[-1][1].models[:-1]:
@@ -64,7 +64,7 @@ def test_the_last_look_has_both_intervals_of_every_model_at_every_width(width: i
 
 
 def test_a_long_history_is_shown_in_ten_lines_with_first_and_last() -> None:
-    text = shown(looks(30))
+    text = shown(analyses(30))
     assert "Looks, 10 of 30" in text
     history = text[text.index("Looks") : text.index("Known")].splitlines()
     assert len(history[: history.index(next(one for one in history if one.startswith("half width:")))]) == 12
@@ -73,26 +73,26 @@ def test_a_long_history_is_shown_in_ten_lines_with_first_and_last() -> None:
 
 
 def test_json_holds_all_that_a_look_says() -> None:
-    found = looks(3)
+    found = analyses(3)
     told = json.loads(json.dumps(interim_documents(found), allow_nan=False))
     assert [one["round"] for one in told] == [1, 2, 3]
     assert told[-1]["models"][0]["low_any"] == found[-1][1].models[0].low_any
     assert told[-1]["models"][-1]["elo"] is None
-    assert look_of(told[-1]).models == found[-1][1].models
+    assert analysis_of(told[-1]).models == found[-1][1].models
     assert told[-1]["warnings"] == list(found[-1][1].warnings)
 
 
 def test_a_line_of_a_round_counts_in_words_and_says_why_no_width_is_known() -> None:
-    one = Look(battles=1, verdicts=2, instructions=1, nano=400_000, open=1)
+    one = InterimAnalysis(battles=1, verdicts=2, instructions=1, nano=400_000, open=1)
     assert format_interim(one, "plan", 1) == (
         "round 1 (plan): 1 battle judged, no interval yet (fewer than 20 instructions), 1 pair open, $0.0004 spent"
     )
-    many = Look(battles=1200, verdicts=2400, instructions=200, nano=10**9, half_width=24.6, open=2)
+    many = InterimAnalysis(battles=1200, verdicts=2400, instructions=200, nano=10**9, half_width=24.6, open=2)
     assert format_interim(many) == "1,200 battles judged, intervals within 25 points, 2 pairs open, $1.00 spent"
 
 
 def test_a_history_says_what_its_columns_are() -> None:
-    text = " ".join(shown(looks(3)).split())
+    text = " ".join(shown(analyses(3)).split())
     assert "none yet: fewer than 20 instructions" in text
     assert "pairs open: pairs of models whose order" in text
     assert "starved: models with too few battles" in text
@@ -103,7 +103,7 @@ class Fake:
 
     def __init__(self) -> None:
         rounds = [{"round": 4 + n, "phase": "refine", "policy": "information"} for n in (1, 2, 3)]
-        told = [one | {"round": 4 + one["round"]} for one in interim_documents(looks(2))]
+        told = [one | {"round": 4 + one["round"]} for one in interim_documents(analyses(2))]
         plan = {"rounds": rounds, "looks": told, "stops_when": stop_rules(StopSettings(top=2, half_width=25.0))}
         self.document = {"campaigns": [{"campaign": "c", "judges": [], "plan": plan}]}
 

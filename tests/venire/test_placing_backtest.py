@@ -172,15 +172,19 @@ def test_a_look_rates_the_new_model_alone_and_holds_the_others() -> None:
 def test_a_placement_stops_when_its_interval_is_narrow_or_its_battles_are_judged() -> None:
     one, mine = steerer(StopSettings(half_width=60.0))
     few, many = select(mine, mine.instruction < 15), mine
-    look = one.look(few, 7)
-    assert (look.half_width, look.stop, look.nano) == (None, None, 7)  # 15 instructions are too few to stop by
-    look = one.look(many, 0)
-    assert look.half_width is not None
-    assert look.half_width < 60.0
-    assert look.stop is not None
-    assert "within" in look.stop
-    assert (look.battles, look.verdicts, look.instructions) == (210, 420, 30)
-    counted = PlacementFeedback(one.board, "m5", StopSettings(battles=105)).look(few, 0)
+    analysis = one.analyse(few, 7)
+    assert (analysis.half_width, analysis.stop, analysis.nano) == (
+        None,
+        None,
+        7,
+    )  # 15 instructions are too few to stop by
+    analysis = one.analyse(many, 0)
+    assert analysis.half_width is not None
+    assert analysis.half_width < 60.0
+    assert analysis.stop is not None
+    assert "within" in analysis.stop
+    assert (analysis.battles, analysis.verdicts, analysis.instructions) == (210, 420, 30)
+    counted = PlacementFeedback(one.board, "m5", StopSettings(battles=105)).analyse(few, 0)
     assert counted.stop is not None
     assert "105 battles" in counted.stop
 
@@ -196,6 +200,6 @@ def test_instructions_against_models_that_nobody_rated_are_none_to_stop_by() -> 
     strange = (mine.instruction >= 15) & (mine.model_a == 0)
     rest = mine.instruction < 15
     table = replace(mine, models=(*MODELS, "m9"), model_a=np.where(strange, 8, mine.model_a).astype(np.int32))
-    look = one.look(select(table, rest | strange), 0)
-    assert look.battles == 15 * 7 + 15
-    assert (look.instructions, look.half_width, look.stop) == (15, None, None)
+    analysis = one.analyse(select(table, rest | strange), 0)
+    assert analysis.battles == 15 * 7 + 15
+    assert (analysis.instructions, analysis.half_width, analysis.stop) == (15, None, None)

@@ -99,7 +99,7 @@ def planned(path: Path) -> list[tuple[Any, ...]]:
 
 def seen(path: Path) -> list[tuple[int, int, str | None]]:
     with venire.open_store(venire.load_campaign(path).store) as store:
-        return [(number, look.battles, look.stop) for number, look in interim.read(store, 1)]
+        return [(number, analysis.battles, analysis.stop) for number, analysis in interim.read(store, 1)]
 
 
 def runs(path: Path) -> list[tuple[str, str]]:
@@ -140,7 +140,7 @@ def undisturbed(whole: list[tuple[Any, ...]], write: Write) -> tuple[list[tuple[
 def test_phases_follow_each_other_and_every_verdict_knows_its_round_and_phase(write: Write) -> None:
     path = write()
     told: list[tuple[int, str, int]] = []
-    summary = go(path, on_look=lambda number, phase, look: told.append((number, phase, look.battles)))
+    summary = go(path, on_analysis=lambda number, phase, analysis: told.append((number, phase, analysis.battles)))
     assert (summary.ending, summary.stopped) == (Ending.COMPLETE, "all 40 battles of the plan are judged")
     assert (summary.statistics.planned, summary.statistics.round, summary.statistics.phase) == (80, 3, "refine")
     assert told == [(1, "screen", 20), (2, "refine", 30), (3, "refine", 40)]
@@ -185,10 +185,10 @@ def test_a_run_that_is_interrupted_goes_on_with_the_same_plan(
     shutil.copyfile(store, earlier)
     assert go(path).ending is Ending.COMPLETE
     assert planned(path) == expected
-    looked = seen(path)
+    analysed = seen(path)
     merge([earlier, store], merged)  # rounds and looks that both have stand there once
     merged.replace(store)
-    assert (planned(path), seen(path)) == (expected, looked)
+    assert (planned(path), seen(path)) == (expected, analysed)
     assert go(path).statistics.calls == 0
 
 
@@ -221,7 +221,7 @@ def test_a_run_that_dies_while_a_round_is_planned_goes_on_with_the_same_plan(
         die()
         yield from rows
 
-    def looked(*given: Any) -> None:
+    def analysed(*given: Any) -> None:
         if place == "before the look":
             die()
         add(*given)
@@ -238,7 +238,7 @@ def test_a_run_that_dies_while_a_round_is_planned_goes_on_with_the_same_plan(
 
     with monkeypatch.context() as patched:
         patched.setattr(plans, "_CHUNK", 5)
-        patched.setattr(interim, "add", looked)
+        patched.setattr(interim, "add", analysed)
         patched.setattr(plans, "append_round", appended)
         with pytest.raises(StoreError, match="gone"):
             go(path)
@@ -315,10 +315,10 @@ def test_a_campaign_is_looked_at_and_rated_by_what_does_not_hang_on_the_pairs_th
     path = write(f"[plan]\ninstructions = 16\npolicy = '{policy}'\nround = 60\nbattles = 120\n")
     go(path)
     with venire.open_store(venire.load_campaign(path).store) as store:
-        _, look = interim.read(store, 1)[-1]
+        _, analysis = interim.read(store, 1)[-1]
         board = rate(frames.battles(store, 1), method, Options())
     there = dict(zip(board.ratings.models, board.ratings.elo.tolist(), strict=True))
-    rated = [one for one in look.models if one.elo is not None]
+    rated = [one for one in analysis.models if one.elo is not None]
     assert len(rated) > 2
     for one in rated:
         assert one.elo == pytest.approx(there[one.model], abs=1e-6)

@@ -13,7 +13,7 @@ import numpy as np
 from venire.arena.battles import Battles
 from venire.arena.campaigns import PhaseSettings, StopSettings
 from venire.arena.errors import InputError
-from venire.arena.planning import Estimates, Look, ModelLook
+from venire.arena.planning import Estimates, InterimAnalysis, InterimRating
 from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.orchestrator.policies import POLICIES
 from venire.placement.backtest import joined, place_anchors
@@ -171,7 +171,7 @@ class PlacementFeedback:
         """What is known before the first round: the board."""
         return self.estimate(select(self.board.battles, np.zeros(len(self.board.battles.label), dtype=np.bool_)))
 
-    def look(self, battles: Battles, nano: int) -> Look:
+    def analyse(self, battles: Battles, nano: int) -> InterimAnalysis:
         """Where the model stands by now, with both intervals, and whether its interval is narrow enough."""
         found = self.judgments(battles)
         code = found.models.index(self.model)
@@ -183,8 +183,8 @@ class PlacementFeedback:
         clusters = int(np.count_nonzero(np.bincount(own))) if len(own) else 0
         asked = len(np.unique(np.column_stack([mine.model_a, mine.model_b, mine.instruction]), axis=0))
         logit, se = self._place(found)
-        row, half = _model_look(self.model, logit, se, clusters, asked, self.stop.level)
-        return Look(
+        row, half = _interim_rating(self.model, logit, se, clusters, asked, self.stop.level)
+        return InterimAnalysis(
             battles=asked,
             verdicts=int(mine.readable.sum()),
             instructions=clusters,
@@ -207,19 +207,19 @@ class PlacementFeedback:
         return place_among(data, self.model, held)
 
 
-def _model_look(
+def _interim_rating(
     model: str, logit: float, se: float, clusters: int, battles: int, level: float
-) -> tuple[ModelLook, float | None]:
+) -> tuple[InterimRating, float | None]:
     """A model at a look, and half its interval to stop by: none with fewer than 20 instructions."""
     if not math.isfinite(logit) or not math.isfinite(se):
         elo = ELO_MEAN + POINTS_PER_LOGIT * logit if math.isfinite(logit) else None
-        return ModelLook(model, elo, None, None, None, None, None, battles), None
+        return InterimRating(model, elo, None, None, None, None, None, battles), None
     half = float(student.ppf(0.5 + level / 2.0, clusters - 1)) * se
     low, high = any_time_interval(np.array([logit]), np.array([se]), level=level)
     elo, low_at, high_at, low_any, high_any = (
         ELO_MEAN + POINTS_PER_LOGIT * one for one in (logit, logit - half, logit + half, float(low[0]), float(high[0]))
     )
-    row = ModelLook(model, elo, POINTS_PER_LOGIT * se, low_at, high_at, low_any, high_any, battles)
+    row = InterimRating(model, elo, POINTS_PER_LOGIT * se, low_at, high_at, low_any, high_any, battles)
     return row, POINTS_PER_LOGIT * half if clusters >= MIN_CLUSTERS else None
 
 

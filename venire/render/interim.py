@@ -7,10 +7,10 @@ from typing import Any
 
 from rich.console import Console
 
-from venire.arena.planning import Look, ModelLook
+from venire.arena.planning import InterimAnalysis, InterimRating
 from venire.render.screen import tabulate
 from venire.reports.wording import counted, few
-from venire.status import MIN_INSTRUCTIONS, look_of
+from venire.status import MIN_INSTRUCTIONS, analysis_of
 from venire.wording import money, plain
 
 __all__ = ["format_interim", "format_last_interim", "show_interim", "show_rounds"]
@@ -24,21 +24,21 @@ _MAX_STARVED = 5
 
 
 def show_interim(
-    screen: Console, looks: Sequence[tuple[int, Look]], *, verdicts: str | None = None, first: int = 1
+    screen: Console, analyses: Sequence[tuple[int, InterimAnalysis]], *, verdicts: str | None = None, first: int = 1
 ) -> None:
     """A line an analysis of how the widest interval shrank, and the models at the last one; nothing of none.
 
     `looks` are rounds with what was known after them, in this order; that of the number `first` is shown as round 1.
     `verdicts` says where verdicts come from.
     """
-    if not looks:
+    if not analyses:
         return
-    looks = [(number - first + 1, look) for number, look in looks]
+    analyses = [(number - first + 1, analysis) for number, analysis in analyses]
     origin = "" if verdicts is None else f"   verdicts: {verdicts}"
     screen.print()
-    if len(looks) > 1:
-        _show_history(screen, looks, origin)
-    number, last = looks[-1]
+    if len(analyses) > 1:
+        _show_history(screen, analyses, origin)
+    number, last = analyses[-1]
     _show_models(screen, last, f"Known after round {number}{origin}")
     for warning in last.warnings:
         screen.print(plain(warning), style="yellow")
@@ -53,7 +53,7 @@ def show_rounds(screen: Console, facts: Mapping[str, Any], missing: int = 0) -> 
         return
     last = facts["rounds"][-1]
     screen.print(plain(f"  round {len(facts['rounds'])}, phase {last['phase']} ({last['policy']})"))
-    known = [(one["round"], look_of(one)) for one in facts["looks"]]
+    known = [(one["round"], analysis_of(one)) for one in facts["looks"]]
     if known and known[-1][1].stop is not None:
         screen.print(plain(f"  {'stopped' if missing else 'complete'}: {known[-1][1].stop}"))
     elif facts["stops_when"]:
@@ -70,43 +70,44 @@ def format_last_interim(facts: Mapping[str, Any]) -> list[str]:
         return []
     last, first = facts["looks"][-1], facts["rounds"][0]["round"]
     phase = next(one["phase"] for one in facts["rounds"] if one["round"] == last["round"])
-    lines = [f"after {format_interim(look_of(last), phase, last['round'] - first + 1)}"]
+    lines = [f"after {format_interim(analysis_of(last), phase, last['round'] - first + 1)}"]
     if facts.get("stops_when"):
         lines.append(f"stops when {' or '.join(facts['stops_when'])}")
     return lines
 
 
-def format_interim(look: Look, phase: str = "", number: int | None = None) -> str:
+def format_interim(analysis: InterimAnalysis, phase: str = "", number: int | None = None) -> str:
     """An interim analysis in a line."""
     head = "" if number is None else f"round {number}{f' ({phase})' if phase else ''}: "
-    width = ", no interval yet" if look.half_width is None else f", intervals within {look.half_width:.0f} points"
-    if look.half_width is None and look.instructions < MIN_INSTRUCTIONS:
-        width += f" (fewer than {MIN_INSTRUCTIONS} instructions)"
-    left = "" if look.open is None else f", {counted(look.open, 'pair')} open"
-    return (
-        f"{head}{counted(look.battles, 'battle')} judged{width}{left}, {money(look.nano)} spent{_starved(look.models)}"
+    width = (
+        ", no interval yet" if analysis.half_width is None else f", intervals within {analysis.half_width:.0f} points"
     )
+    if analysis.half_width is None and analysis.instructions < MIN_INSTRUCTIONS:
+        width += f" (fewer than {MIN_INSTRUCTIONS} instructions)"
+    left = "" if analysis.open is None else f", {counted(analysis.open, 'pair')} open"
+    judged = f"{counted(analysis.battles, 'battle')} judged"
+    return f"{head}{judged}{width}{left}, {money(analysis.nano)} spent{_starved(analysis.models)}"
 
 
-def _starved(models: Sequence[ModelLook]) -> str:
+def _starved(models: Sequence[InterimRating]) -> str:
     starved = [one.model for one in models if one.starved]
     return f"; too few battles: {few(starved, _MAX_STARVED)}" if starved else ""
 
 
-def _show_history(screen: Console, looks: Sequence[tuple[int, Look]], origin: str) -> None:
-    count = len(looks)
+def _show_history(screen: Console, analyses: Sequence[tuple[int, InterimAnalysis]], origin: str) -> None:
+    count = len(analyses)
     shown = sorted({round(place * (count - 1) / (_MAX_SHOWN - 1)) for place in range(_MAX_SHOWN)})
     columns: dict[str, list[str]] = {"round": [], "battles": [], "instructions": [], "spent": []}
     columns |= {"half width": [], "pairs open": [], "starved": []}
-    for number, look in (looks[place] for place in shown):
-        starved = sum(one.starved for one in look.models)
+    for number, analysis in (analyses[place] for place in shown):
+        starved = sum(one.starved for one in analysis.models)
         cells = (
             f"{number}",
-            f"{look.battles:,}",
-            f"{look.instructions:,}",
-            money(look.nano),
-            "none yet" if look.half_width is None else f"{look.half_width:.1f}",
-            "" if look.open is None else f"{look.open:,}",
+            f"{analysis.battles:,}",
+            f"{analysis.instructions:,}",
+            money(analysis.nano),
+            "none yet" if analysis.half_width is None else f"{analysis.half_width:.1f}",
+            "" if analysis.open is None else f"{analysis.open:,}",
             f"{starved:,}" if starved else "",
         )
         for column, cell in zip(columns.values(), cells, strict=True):
@@ -123,9 +124,9 @@ def _show_history(screen: Console, looks: Sequence[tuple[int, Look]], origin: st
     screen.print("; ".join(sentence for head, sentence in meaning.items() if head in kept), style="dim")
 
 
-def _show_models(screen: Console, look: Look, title: str) -> None:
-    rows = sorted(look.models, key=lambda one: (one.elo is None, -(one.elo or 0.0), one.model))
-    level = f"{100 * look.level:g} %"
+def _show_models(screen: Console, analysis: InterimAnalysis, title: str) -> None:
+    rows = sorted(analysis.models, key=lambda one: (one.elo is None, -(one.elo or 0.0), one.model))
+    level = f"{100 * analysis.level:g} %"
     columns = {
         "": [f"{place}" if one.elo is not None else "" for place, one in enumerate(rows[:_MAX_MODELS], start=1)],
         "model": [plain(one.model) for one in rows[:_MAX_MODELS]],
@@ -149,7 +150,7 @@ def _show_models(screen: Console, look: Look, title: str) -> None:
         )
 
 
-def _battles(one: ModelLook) -> str:
+def _battles(one: InterimRating) -> str:
     return f"{one.battles:,}, starved" if one.starved else f"{one.battles:,}"
 
 

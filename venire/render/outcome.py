@@ -15,12 +15,12 @@ from rich.console import Console
 from venire.arena.battles import Statistics
 from venire.arena.campaigns import CampaignSettings
 from venire.arena.errors import Fault
-from venire.arena.planning import Look
+from venire.arena.planning import InterimAnalysis
 from venire.orchestrator.lanes.routes import lane_name
 from venire.orchestrator.planning.pilot import pilot_trials
 from venire.orchestrator.recording.ending import CampaignSummary, Ending
 from venire.orchestrator.recording.events import Events, Observer
-from venire.orchestrator.run.next_round import OnLook
+from venire.orchestrator.run.next_round import OnAnalysis
 from venire.render.interim import format_interim, show_interim
 from venire.render.screen import console, progress, tabulate, warning_printer
 from venire.render.status import (
@@ -78,7 +78,7 @@ def show_outcome(session: Session, screen: Console, embedded: Embedded, observer
             progress=tell,
             warn=warn,
             events=events,
-            on_look=interim_printer(screen),
+            on_analysis=interim_printer(screen),
             loop_factory=fast_loop(),
         )
         tell_end(summary)
@@ -105,12 +105,12 @@ def show_outcome(session: Session, screen: Console, embedded: Embedded, observer
     return EXIT_CODES[summary.ending]
 
 
-def interim_printer(screen: Console) -> OnLook:
+def interim_printer(screen: Console) -> OnAnalysis:
     """Prints interim analyses as they are made: those of reported rounds, and the one that ends a campaign."""
 
-    def show(number: int, phase: str, look: Look) -> None:
-        if is_reported_round(number) or look.stop is not None:
-            screen.print(plain(format_interim(look, phase, number)))
+    def show(number: int, phase: str, analysis: InterimAnalysis) -> None:
+        if is_reported_round(number) or analysis.stop is not None:
+            screen.print(plain(format_interim(analysis, phase, number)))
 
     return show
 

@@ -88,7 +88,7 @@ def _run(screen: Console, session: Session, embedded: Embedded | None) -> int:
             embedded=embedded,
             progress=tell,
             warn=warning_printer(screen),
-            on_look=interim_printer(screen),
+            on_analysis=interim_printer(screen),
             loop_factory=fast_loop(),
         )
     if summary.stopped is not None:

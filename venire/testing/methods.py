@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from venire.arena.ballots import Ballots
-from venire.arena.battles import Battles
+from venire.arena.battles import Ballots, Battles
 from venire.ratings.data.judgments import select
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import METHODS, rate

@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from venire.arena.ballots import Ballots
+from venire.arena.battles import Ballots
 from venire.arena.errors import InputError
 from venire.storage.store.connection import query
 from venire.storage.transfer.formats.encoding import UNNAMED_JUDGE, plain_numbers

@@ -11,8 +11,7 @@ import pytest
 
 from tests.ratings.elections import ballot_table
 from tests.ratings.pairwise.test_plackett_luce import drawn
-from venire.arena.ballots import Ballots
-from venire.arena.battles import Battles
+from venire.arena.battles import Ballots, Battles
 from venire.arena.errors import InputError
 from venire.ratings.data.ballots import ballot_votes, paired
 from venire.ratings.data.votes import contradicted

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from venire.arena.ballots import Ballots
-from venire.arena.battles import Battles
+from venire.arena.battles import Ballots, Battles
 from venire.arena.errors import InputError
 from venire.ratings.data.ballots import ballot_votes, ballots, paired
 from venire.ratings.data.votes import Order, Votes, contradicted, pair_bound, votes

@@ -6,12 +6,13 @@ import json
 import math
 from typing import Any
 
-from venire.arena.planning import Look, ModelLook
+from venire.arena.planning import InterimAnalysis, InterimRating
 from venire.storage.plans import interim, plans
 
-NOT_KNOWN = ModelLook("b", None, None, None, None, None, None, 0, starved=True)
-LOOK = Look(
-    12, 24, 3, 10**12, (ModelLook("a", 1012.25, 0.1 + 0.2, 990.0, 1030.5, 980.0, 1040.0, 7), NOT_KNOWN), 31.5, 2, 0.9,
+NOT_KNOWN = InterimRating("b", None, None, None, None, None, None, 0, starved=True)
+LOOK = InterimAnalysis(
+    12, 24, 3, 10**12,
+    (InterimRating("a", 1012.25, 0.1 + 0.2, 990.0, 1030.5, 980.0, 1040.0, 7), NOT_KNOWN), 31.5, 2, 0.9,
     "enough is known", ("few instructions",),
 )  # fmt: skip
 
@@ -30,9 +31,9 @@ def rounds(house: Any, *phases: str, follows: bool = True) -> list[Any]:
 def test_a_look_is_read_back_to_the_last_digit(house: Any) -> None:
     rounds(house, "first", "second")
     interim.add(house.store, 1, 1, LOOK, settled=4)
-    interim.add(house.store, 1, 2, Look(1, 2, 3, 4))
-    assert interim.read(house.store, 1) == ((1, LOOK), (2, Look(1, 2, 3, 4)))
-    assert interim.last(house.store, 1) == (2, 0, Look(1, 2, 3, 4))
+    interim.add(house.store, 1, 2, InterimAnalysis(1, 2, 3, 4))
+    assert interim.read(house.store, 1) == ((1, LOOK), (2, InterimAnalysis(1, 2, 3, 4)))
+    assert interim.last(house.store, 1) == (2, 0, InterimAnalysis(1, 2, 3, 4))
     columns = house.store.connection.execute(
         "select round, settled, battles, verdicts, nano, stop from look"
     ).fetchall()
@@ -41,10 +42,10 @@ def test_a_look_is_read_back_to_the_last_digit(house: Any) -> None:
 
 def test_what_is_no_number_or_without_end_is_not_known(house: Any) -> None:
     rounds(house, "first")
-    wild = ModelLook("a", math.nan, math.inf, -math.inf, math.inf, math.nan, math.inf, 1)
-    interim.add(house.store, 1, 1, Look(1, 1, 1, 1, (wild,), math.inf))
+    wild = InterimRating("a", math.nan, math.inf, -math.inf, math.inf, math.nan, math.inf, 1)
+    interim.add(house.store, 1, 1, InterimAnalysis(1, 1, 1, 1, (wild,), math.inf))
     ((_, found),) = interim.read(house.store, 1)
-    assert found == Look(1, 1, 1, 1, (ModelLook("a", None, None, None, None, None, None, 1),), None)
+    assert found == InterimAnalysis(1, 1, 1, 1, (InterimRating("a", None, None, None, None, None, None, 1),), None)
     ((figures,),) = house.store.connection.execute("select figures from look").fetchall()
     assert "NaN" not in figures
     assert "Infinity" not in figures

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from venire.arena.ballots import Ballots
+from venire.arena.battles import Ballots
 from venire.arena.errors import InputError
 from venire.ratings.data.ballots import ballots
 from venire.storage.transfer.formats.ballots import has_ballots, read_ballots

@@ -41,7 +41,7 @@ def test_the_wheel_is_the_same_from_the_tree_and_from_the_sdist(wheels: tuple[se
     [
         "venire/py.typed",
         "venire/storage/migrations/0001_first.sql",
-        "venire/storage/queries/plan.sql",
+        "venire/storage/queries/plans.sql",
         "venire/judges/protocols/two_stage/reasons.txt",
         "venire/simulation/profiles.json",
         "venire/simulation/injections.jsonl",

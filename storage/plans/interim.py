@@ -21,7 +21,7 @@ def add(store: Store, campaign: int, round_number: int, analysis: InterimAnalysi
     figures = json.dumps(_finite(asdict(analysis)), ensure_ascii=False, allow_nan=False)
     with store.commit() as commit:
         commit.run(
-            "insert_look",
+            "insert_interim",
             campaign=campaign,
             round=round_number,
             now=store.clock.wall(),
@@ -36,12 +36,14 @@ def add(store: Store, campaign: int, round_number: int, analysis: InterimAnalysi
 
 def read(store: Store, campaign: int) -> tuple[tuple[int, InterimAnalysis], ...]:
     """The interim analyses of a plan in force, each with the number of the round it was made after; any thread."""
-    return tuple((number, _analysis(figures)) for number, _, figures in store.read("looks", campaign=campaign))
+    return tuple(
+        (number, _analysis(figures)) for number, _, figures in store.read("interim_analyses", campaign=campaign)
+    )
 
 
 def last(store: Store, campaign: int) -> tuple[int, int, InterimAnalysis] | None:
     """The last analysis: its round, how many trials were settled then, and what it says; None before the first."""
-    rows = store.read("looks", campaign=campaign)
+    rows = store.read("interim_analyses", campaign=campaign)
     return None if not rows else (rows[-1][0], rows[-1][1], _analysis(rows[-1][2]))
 
 

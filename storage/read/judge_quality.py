@@ -56,7 +56,7 @@ class JudgeReadability:
 
 def judge_readability(store: Store, campaign: int) -> tuple[JudgeReadability, ...]:
     """The judges of a campaign that have settled trials, by name."""
-    return tuple(JudgeReadability(*row) for row in store.read("judged", campaign=campaign))
+    return tuple(JudgeReadability(*row) for row in store.read("judge_readability", campaign=campaign))
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,10 +34,33 @@ select t.respondent, count(*) calls, sum(coalesce(a.cost, a.reserved))::bigint n
 -- name: respondent_models
 select id, model from respondent;
 
--- name: instruction_lengths
--- The second one with the reference answer, which some judges are shown as well.
-select id, length(turns) characters, length(turns) + coalesce(length(reference), 0) referenced from instruction;
-
 -- name: imported_files
 -- Files that were brought in whole, as JSON.
 select detail from event where kind = 'imported';
+
+-- name: paid_of_battles
+-- What the settled trials of battles of a campaign cost, by judge.
+select cj.name, count(*), sum(v.cost)::bigint from planned p join trial t on t.id = p.trial join settled v on v.trial = t.id
+  join campaign_judge cj on cj.campaign = p.campaign and cj.respondent = t.respondent where p.campaign = $campaign and t.model_a is not null group by cj.name;
+
+-- name: settled_in_plan
+select count(*) from planned p where p.campaign = $campaign and exists (select 1 from verdict v where v.trial = p.trial);
+
+-- name: battles_planned_between
+-- Judgments of the plan in force, by a range of row numbers: who is to judge which two models on what, how often.
+select distinct t.model_a, t.model_b, t.instruction, t.respondent, t.repeat
+  from plan p join campaign c on c.id = p.campaign join round r on r.campaign = p.campaign and r.number = p.round join trial t on t.id = p.trial
+  where p.campaign = $campaign and p.round >= c.in_force and t.model_a is not null and p.rowid between $low and $high;
+
+-- name: trials_between
+-- What each trial is, by a range of numbers; no battle has models 0 and 0.
+select id trial, respondent, instruction, coalesce(model_a, 0) model_a, coalesce(model_b, 0) model_b, repeat from trial where id between $low and $high;
+
+-- name: settled_pairs
+-- How many trials of pairs of completions are settled, whichever campaign asked them, by respondent: each pair smaller number first.
+select t.respondent, least(t.shown[1], t.shown[2]) one, greatest(t.shown[1], t.shown[2]) other, count(*) trials from trial t
+  where t.model_a is not null and t.respondent in (select unnest($respondents::integer[])) and exists (select 1 from verdict v where v.trial = t.id) group by all;
+
+-- name: trials_paid
+-- Trials that a campaign made calls for.
+select count(distinct trial) from attempt where campaign = $campaign;

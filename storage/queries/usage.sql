@@ -1,3 +1,17 @@
+-- name: instruction_bytes
+-- Bytes of what an instruction says, by its number; at most what JSON makes of it.
+select id, (strlen(turns) + if($reference, coalesce(strlen(reference), 0), 0))::bigint characters from instruction;
+
+-- name: completion_bytes
+select id, strlen(text)::bigint characters from completion;
+
+-- name: pieces_between
+-- What the trials of a respondent show, a row for each completion; 0 where there is none.
+select id trial, instruction, unnest(if(len(shown) = 0, [0], shown)) completion from trial where id between $low and $high and respondent = $respondent;
+
+-- name: completion_lengths
+select id, characters::bigint characters from completion;
+
 -- name: asked_between
 -- What some respondents were asked in a range of rows of attempts, by trial; what is not known of a cost as it was reserved.
 select a.trial, t.respondent, t.instruction, min(a.step) first_step, count(*) calls, count(*) filter (where a.fault = 0) answered,
@@ -7,12 +21,6 @@ select a.trial, t.respondent, t.instruction, min(a.step) first_step, count(*) ca
   from attempt a join trial t on t.id = a.trial where a.rowid between $low and $high and t.respondent in (select unnest($respondents))
   group by a.trial, t.respondent, t.instruction;
 
--- name: battles_planned_between
--- Judgments of the plan in force, by a range of row numbers: who is to judge which two models on what, how often.
-select distinct t.model_a, t.model_b, t.instruction, t.respondent, t.repeat
-  from plan p join campaign c on c.id = p.campaign join round r on r.campaign = p.campaign and r.number = p.round join trial t on t.id = p.trial
-  where p.campaign = $campaign and p.round >= c.in_force and t.model_a is not null and p.rowid between $low and $high;
-
--- name: trials_between
--- What each trial is, by a range of numbers; no battle has models 0 and 0.
-select id trial, respondent, instruction, coalesce(model_a, 0) model_a, coalesce(model_b, 0) model_b, repeat from trial where id between $low and $high;
+-- name: instruction_lengths
+-- The second one with the reference answer, which some judges are shown as well.
+select id, length(turns) characters, length(turns) + coalesce(length(reference), 0) referenced from instruction;

@@ -83,7 +83,7 @@ PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
         ("wording", "status", "loops", "endpoints", "feedback", "boards"),
         ("live", "reading"),
         ("session",),
-        ("telemetry", "placement", "experiments", "forecasts", "testing"),
+        ("telemetry", "placement", "experiments", "forecasts", "prompts", "testing"),
         ("render",),
         ("api", "cli"),
         ("__main__",),

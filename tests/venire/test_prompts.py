@@ -15,7 +15,7 @@ from venire.configs.loading import load_campaign
 from venire.judges import PROTOCOLS
 from venire.judges.providers.base import Endpoint
 from venire.judges.providers.openai import OpenAIProvider
-from venire.render.messages import render
+from venire.prompts import render_request
 
 OWN = '[[judge]]\nname = "j"\nmodel = "simulated/gpt-4-0613@1"\nprotocol = "{protocol}"\n{more}\n'
 FIRST_SENT = """
@@ -92,14 +92,14 @@ def test_what_is_rendered_is_what_the_judge_was_sent(venire: Any, write_campaign
     rows = [json.loads(line) | {"reference": "42"} for line in table.read_text(encoding="utf-8").splitlines()]
     table.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     of_two_models(file)
-    before = render(load_campaign(file), None, None)  # which also plans
+    before = render_request(load_campaign(file), None, None)  # which also plans
     assert (before.planned_now, before.step, before.outcome) == (True, 1, None)
     assert venire("run", file, "--yes").code == 0
     sent = in_store(file, FIRST_SENT)
     assert len({protocol for protocol, *_ in sent}) == len(protocols)
     wire = OpenAIProvider(Endpoint("http://127.0.0.1:9/v1", None, 1.0, 1))
     for protocol, trial, step, digest in sent:
-        found = render(load_campaign(file), str(trial), step)
+        found = render_request(load_campaign(file), str(trial), step)
         body = wire.encode("simulated/gpt-4-0613@1", found.request)
         assert sha256(body).digest()[:16] == bytes(digest), (protocol, step)
         assert (found.step, found.planned_now) == (step, False)

@@ -23,7 +23,8 @@ def _group() -> None:
 def list_(as_json: bool = _JSON) -> None:
     """List every prompt with its variables, its purpose and the digest that is part of a judge's key."""
     from venire.cli.options import write_json
-    from venire.render.prompts import known_prompts, show_prompts
+    from venire.prompts import known_prompts
+    from venire.render.prompts import show_prompts
     from venire.render.screen import console
 
     found = known_prompts()
@@ -40,18 +41,15 @@ def show(
 ) -> None:
     """Show a prompt as its file stands: a header, a line of dashes, and the text that is sent."""
     from venire.cli.options import write_json
-    from venire.render.prompts import prompt_sources
+    from venire.prompts import prompt_sources
+    from venire.render.prompts import show_sources
     from venire.render.screen import console
 
     found = prompt_sources(name)
     if as_json:
         write_json(found)
-        return
-    screen = console()
-    for number, (prompt, text) in enumerate(found.items()):
-        if len(found) > 1:
-            screen.print(f"{'' if number == 0 else chr(10)}===== {prompt} =====", style="bold")
-        screen.print(text.rstrip("\n"), soft_wrap=True)
+    else:
+        show_sources(console(), found)
 
 
 @app.command()
@@ -62,14 +60,15 @@ def diff(file: Path = _FILE, as_json: bool = _JSON) -> None:
     from venire.cli.options import write_json
     from venire.configs.loading import load_campaign
     from venire.orchestrator.planning.respondents import with_contexts
-    from venire.render.prompts import differences, show_differences
+    from venire.prompts import prompt_differences
+    from venire.render.prompts import show_differences
     from venire.render.screen import console
 
-    found, told = differences(with_contexts(load_campaign(file)))
+    found, notes = prompt_differences(with_contexts(load_campaign(file)))
     if as_json:
-        write_json({"differences": [asdict(one) for one in found], "told": told})
+        write_json({"differences": [asdict(one) for one in found], "told": notes})
     else:
-        show_differences(console(), found, told)
+        show_differences(console(), found, notes)
 
 
 @app.command()
@@ -86,13 +85,13 @@ def render(
     from venire.cli.options import write_json
     from venire.configs.loading import load_campaign
     from venire.orchestrator.planning.respondents import generation, with_contexts
-    from venire.render.messages import render as render_trial
-    from venire.render.messages import show_rendered
+    from venire.prompts import render_request
+    from venire.render.prompts import show_request
     from venire.render.screen import console
 
     campaign = with_contexts(load_campaign(file))
-    found = render_trial(generation(campaign) if contestants else campaign, trial, step)
+    found = render_request(generation(campaign) if contestants else campaign, trial, step)
     if as_json:
         write_json(found.to_json())
     else:
-        show_rendered(console(), found)
+        show_request(console(), found)

@@ -184,7 +184,7 @@ METHODS: Registry[Any] = Registry(
     "venire.ratings.methods.methods:Method",
     {
         "bradley-terry": "venire.ratings.methods.pairwise_recipes:BRADLEY_TERRY",
-        "even-pairs": "venire.ratings.methods.pairwise_recipes:EVEN_PAIRS",
+        "even-pairs": "venire.ratings.methods.pairwise_recipes:BALANCED_PAIRS",
         "covariates": "venire.ratings.methods.pairwise_recipes:COVARIATES",
         "soft-elo": "venire.ratings.methods.soft_elo_recipes:SOFT_ELO",
         "hard-elo": "venire.ratings.methods.soft_elo_recipes:HARD_ELO",

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.statistics import student
-from venire.ratings.design.interval_forecast import DEFAULT_EFFECT, design_effect, expected_widths
-from venire.ratings.design.priors import belief
+from venire.ratings.design.interval_forecast import DEFAULT_EFFECT, design_effect, forecast_intervals
+from venire.ratings.design.priors import prior_ratings
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.simulation.judge import load_profiles, simulate
 
@@ -99,9 +99,9 @@ def ratios(judges: Sequence[str], kind: str, number: int, instructions: int, see
     pilot = whole.select(np.random.default_rng(seed + 99).random(len(whole)) < PILOT)
     found = []
     for part in (None, pilot):
-        seen_so_far = belief(NAMES, part, reference)
+        seen_so_far = prior_ratings(NAMES, part, reference)
         effect = DEFAULT_EFFECT if part is None else design_effect(part, seen_so_far.logits)
-        widths = expected_widths(NAMES, asked, seen_so_far.logits, judges=len(judges), effect=effect)
+        widths = forecast_intervals(NAMES, asked, seen_so_far.logits, judges=len(judges), effect=effect)
         found.append(float(np.median(widths.half())) / seen)
     return seen, found[0], found[1]
 

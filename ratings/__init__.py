@@ -15,8 +15,8 @@ from venire.ratings.am_elo.evaluation import Evaluation, evaluate, judged, rated
 from venire.ratings.am_elo.perturbing import Perturbation, perturbed
 from venire.ratings.am_elo.stable_arena import DroppedJudge, NobodyLeftError, StableArena, stable_arena
 from venire.ratings.am_elo.steadiness import Steadiness, f1_score, inconsistency, steadiness
-from venire.ratings.data.ballots import ballot_votes, ballots, ballots_of, paired
-from venire.ratings.data.comparisons import Comparisons, comparisons, hard, soft
+from venire.ratings.data.ballots import ballot_votes, ballots, ballots_from_judgments, to_battles
+from venire.ratings.data.comparisons import Comparisons, comparisons, hard_targets, soft_targets
 from venire.ratings.data.judgments import Judgments, Merge, merge_orders
 from venire.ratings.data.models import FilteredModels, filter_models, model_of_judge, own_models
 from venire.ratings.data.result import Ratings
@@ -56,7 +56,7 @@ from venire.ratings.inference.any_time import (
     any_time_radius,
     decide_pair,
     decide_top_k,
-    looks_radius,
+    interim_radius,
     stopping_half_width,
 )
 from venire.ratings.inference.bootstrap import Replicates, bootstrap_battles, bootstrap_clusters
@@ -98,7 +98,7 @@ from venire.ratings.pairwise.bradley_terry import (
     m_elo,
 )
 from venire.ratings.pairwise.covariance import Covariance, bradley_terry_covariance, model_covariance
-from venire.ratings.pairwise.covariates import CovariateRatings, covariates, position
+from venire.ratings.pairwise.covariates import CovariateRatings, covariates, position_covariate
 from venire.ratings.pairwise.leave_out import (
     LeftOut,
     without_each_cluster,
@@ -132,10 +132,10 @@ from venire.ratings.soft_elo.cross_validation import (
     Accuracy,
     Baselines,
     LeaveOneOut,
-    Placed,
+    PlacedRatings,
     baselines,
     leave_one_out,
-    smoothed,
+    smooth_labels,
 )
 from venire.ratings.soft_elo.human_scale import HumanScale, human_scale
 from venire.ratings.soft_elo.reliability import Reliability, reliability
@@ -208,7 +208,7 @@ __all__ = [
     "PeerAgreement",
     "PeerRow",
     "Perturbation",
-    "Placed",
+    "PlacedRatings",
     "Placement",
     "PositionAudit",
     "PositionBias",
@@ -249,7 +249,7 @@ __all__ = [
     "any_time_radius",
     "ballot_votes",
     "ballots",
-    "ballots_of",
+    "ballots_from_judgments",
     "baselines",
     "battles_needed",
     "bootstrap_battles",
@@ -285,8 +285,8 @@ __all__ = [
     "fleiss_kappa",
     "fleiss_kappa_counts",
     "goodness_of_fit",
-    "hard",
     "hard_elo",
+    "hard_targets",
     "held_equal",
     "human_elo",
     "human_kappa",
@@ -294,6 +294,7 @@ __all__ = [
     "inconsistency",
     "influence",
     "interim_analysis",
+    "interim_radius",
     "jackknife_plus",
     "judge_agreement",
     "judged",
@@ -303,7 +304,6 @@ __all__ = [
     "leave_one_out_conformal",
     "leave_two_out",
     "length_bias",
-    "looks_radius",
     "m_elo",
     "markov",
     "median_rank",
@@ -320,17 +320,16 @@ __all__ = [
     "own_odds",
     "pair_coverage",
     "pair_kinds",
-    "paired",
     "partial_correlation",
     "peer_agreement",
     "perturbed",
     "place_held_equal",
     "place_model",
     "plackett_luce",
-    "position",
     "position_audit",
     "position_audits",
     "position_bias",
+    "position_covariate",
     "preference_shift",
     "rank_interval",
     "ranked_pairs",
@@ -349,9 +348,9 @@ __all__ = [
     "simultaneous",
     "simultaneous_differences",
     "smallest_removal",
-    "smoothed",
-    "soft",
+    "smooth_labels",
     "soft_elo",
+    "soft_targets",
     "split_conformal",
     "split_coverage",
     "stable_arena",
@@ -360,6 +359,7 @@ __all__ = [
     "style",
     "style_covariates",
     "tie_sensitivity",
+    "to_battles",
     "to_elo",
     "to_logits",
     "transitivity",

@@ -14,12 +14,12 @@ from venire.arena.errors import InputError
 from venire.arena.records import Origin, Status
 from venire.ratings.agreement.agreement import MINIMUM_MODELS, Agreement, agreement
 from venire.ratings.data.judgments import Judgments, merge_orders
-from venire.ratings.data.validation import finite
+from venire.ratings.data.validation import finite_or_none
 from venire.ratings.inference.options import Options
 from venire.ratings.judges.consistency import Consistency, JudgeConsistency, consistency
 from venire.ratings.judges.elo_from_consistency import Score, elo_from_consistency
-from venire.ratings.methods.methods import merged, rate, select_verdicts
-from venire.ratings.pairwise.components import Rated, largest, unrated
+from venire.ratings.methods.methods import merge_selected, rate, select_verdicts
+from venire.ratings.pairwise.components import Rated, largest_group, unrated
 from venire.reports.peers import peer_facts
 
 __all__ = ["JUDGE_REPLICATES", "Board", "ModelRow", "build"]
@@ -116,7 +116,7 @@ def build(
     """
     told = options or Options()
     origin = _one_origin(battles, origins)
-    judgments = merged(battles, told)
+    judgments = merge_selected(battles, told)
     rated = rate(battles, method, told) if len(judgments) else _nothing(judgments)
     judges = consistency(
         battles,
@@ -174,20 +174,22 @@ def _model_rows(judgments: Judgments, rated: Rated, reference: Mapping[str, floa
     rows = [
         ModelRow(
             model=name,
-            elo=finite(found.elo[place]),
-            logit=finite(found.logits[place]),
-            lo=finite(rated.lo[place]),
-            hi=finite(rated.hi[place]),
-            se=finite(rated.se[place]),
+            elo=finite_or_none(found.elo[place]),
+            logit=finite_or_none(found.logits[place]),
+            lo=finite_or_none(rated.lo[place]),
+            hi=finite_or_none(rated.hi[place]),
+            se=finite_or_none(rated.se[place]),
             rank_lo=int(rated.rank_lo[place]) or None,
             rank_hi=int(rated.rank_hi[place]) or None,
             battles=count[name],
             tier=int(rated.tier[place]) or None,
-            best=finite(rated.best[place]),
+            best=finite_or_none(rated.best[place]),
             group=int(rated.group[place]) if len(rated.groups) > 1 else None,
             reference=reference.get(name),
-            position=None if rated.position is None else finite(rated.position[place]),
-            figures={name: finite(column[place]) for name, column in rated.figures.items() if name != "position"},
+            position=None if rated.position is None else finite_or_none(rated.position[place]),
+            figures={
+                name: finite_or_none(column[place]) for name, column in rated.figures.items() if name != "position"
+            },
         )
         for place, name in enumerate(found.models)
     ]
@@ -258,7 +260,7 @@ def _errors(rated: Rated, options: Options, judges: Consistency, judgments: Judg
         "errors": rated.ratings.errors.replace("instructions", drawn),
         "cluster": units,
         "level": options.level,
-        "degrees": finite(degrees),
+        "degrees": finite_or_none(degrees),
         "bootstrap": {
             "unit": judges.drawn,
             "units": judges.units,
@@ -275,7 +277,7 @@ def _agreement(rated: Rated, reference: Mapping[str, float] | None) -> Agreement
 
     Of an order it is that of places with the reference, higher being better.
     """
-    group = largest(rated)
+    group = largest_group(rated)
     if not reference:
         return Agreement(None, None, None, 0, "no reference ratings are known")
     if group is None:
@@ -293,7 +295,7 @@ def _agreement_json(met: Agreement, origin: str | None, rated: Rated) -> dict[st
     figures: dict[str, Any] = {"pearson": met.pearson, "spearman": met.spearman, "mae": met.mae, "models": met.models}
     if rated.position is not None:  # places are no ratings: only their order can agree
         figures = {"pearson": None, "spearman": met.spearman, "kendall": met.kendall, "mae": None, "models": met.models}
-    group = largest(rated)
+    group = largest_group(rated)
     if len(rated.groups) > 1 and group is not None:
         figures["group"] = group
     return {**figures, "verdicts": origin}

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.ratings.agreement.agreement import agreement
-from venire.ratings.inference.options import Options, spoken
-from venire.ratings.methods.methods import METHODS, missing, rate, untaken
-from venire.ratings.pairwise.components import Rated, largest
+from venire.ratings.inference.options import Options, option_names
+from venire.ratings.methods.methods import METHODS, ignored_options, missing_data, rate
+from venire.ratings.pairwise.components import Rated, largest_group
 
 __all__ = ["Comparison", "Standing", "compare"]
 
@@ -80,12 +80,12 @@ def compare(battles: Battles, methods: Sequence[str], options: Options) -> Compa
         raise InputError("a method is named twice: name each once")
     chosen, left_out = list(methods), {}
     if not chosen:
-        left_out = {name: f"needs {lack}" for name in METHODS if (lack := missing(battles, name, options))}
+        left_out = {name: f"needs {lack}" for name in METHODS if (lack := missing_data(battles, name, options))}
         left_out |= {name: "rates no models" for name, one in METHODS.items() if not one.rates}
         left_out |= {
-            name: f"does not take {spoken(lost)}"
+            name: f"does not take {option_names(lost)}"
             for name in METHODS
-            if name not in left_out and (lost := untaken(name, _told(name, options)))
+            if name not in left_out and (lost := ignored_options(name, _told(name, options)))
         }
         chosen = [name for name in METHODS if name not in left_out]
     if len(chosen) < 2:
@@ -135,13 +135,13 @@ _OF_SOME = frozenset(
 def _told(method: str, options: Options) -> Options:
     """The options as one of several methods is told them: without those that are another's own."""
     plain = Options()
-    others = {name: getattr(plain, name) for name in _OF_SOME - METHODS[method].takes}
+    others = {name: getattr(plain, name) for name in _OF_SOME - METHODS[method].options}
     return replace(options, **others)
 
 
 def _refuse_unheard(methods: Sequence[str], options: Options) -> None:
     """Raises `InputError` for an option of one method's own that none of these methods takes."""
-    taken = frozenset[str]().union(*(METHODS[name].takes for name in methods))
+    taken = frozenset[str]().union(*(METHODS[name].options for name in methods))
     if lost := [name for name in options.changed() if name in _OF_SOME - taken]:
         raise InputError(
             f"none of {', '.join(methods)} takes {', '.join(lost)}: leave it out, or add a method that does"
@@ -151,7 +151,7 @@ def _refuse_unheard(methods: Sequence[str], options: Options) -> None:
 def _together(rated: Rated) -> NDArray[np.float64]:
     """What the largest group that was rated together is ranked by, higher being better; NaN elsewhere (models,)."""
     value = rated.ratings.elo if rated.position is None else -rated.position
-    return np.where(rated.group == (largest(rated) or 0), value, np.nan)
+    return np.where(rated.group == (largest_group(rated) or 0), value, np.nan)
 
 
 def _ranks(value: NDArray[np.float64]) -> NDArray[np.int64]:

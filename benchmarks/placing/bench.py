@@ -22,7 +22,7 @@ from venire.arena.campaigns import PhaseSettings
 from venire.arena.planning import PlanState
 from venire.orchestrator.policies import POLICIES
 from venire.placement.backtest import joined, place_anchors, place_anew
-from venire.ratings.data.judgments import Judgments, merge_orders, select
+from venire.ratings.data.judgments import Judgments, merge_orders, select_battles
 from venire.ratings.design.placement import place_model
 from venire.ratings.soft_elo.human_scale import human_scale
 
@@ -83,7 +83,7 @@ def placements(field: Field, seed: int, given: argparse.Namespace) -> Iterable[R
 
     for code in range(given.first, len(field.models) if given.last is None else given.last):
         name = field.models[code]
-        others = select(board, (board.model_a != code) & (board.model_b != code))
+        others = select_battles(board, (board.model_a != code) & (board.model_b != code))
         own = all_of(field, code, profile, seed)
         everything = merge_orders(joined(others, own))
         truth = place_model(everything.comparisons(), name).held.elo

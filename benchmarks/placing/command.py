@@ -25,7 +25,7 @@ from venire.judges.providers.vendors import find_price
 from venire.orchestrator.recording.ending import Ending
 from venire.placement.backtest import joined
 from venire.placement.board import PlaceSettings
-from venire.ratings.data.judgments import merge_orders, select
+from venire.ratings.data.judgments import merge_orders, select_battles
 from venire.ratings.design.placement import place_model
 from venire.render.place import run_placement
 from venire.render.screen import console
@@ -115,7 +115,7 @@ def placements(field: Field, seed: int, given: argparse.Namespace) -> Iterator[R
         fill(field, folder / "data.duckdb")
         for code in range(given.first, len(field.models) if given.last is None else given.last):
             model = field.models[code]
-            others = select(reference, (reference.model_a != code) & (reference.model_b != code))
+            others = select_battles(reference, (reference.model_a != code) & (reference.model_b != code))
             every = merge_orders(joined(others, all_of(field, code, given.profile, seed)))
             truth = place_model(every.comparisons(), model).held.elo
             store = folder / "board.duckdb"

@@ -29,13 +29,13 @@ from venire.ratings import (
     merge_orders,
     minimax,
     online_elo,
-    paired,
     plackett_luce,
     ranked_pairs,
     schulze,
     self_preference,
     smallest_removal,
     steadiness,
+    to_battles,
     votes,
 )
 from venire.ratings.am_elo.perturbing import Perturbation
@@ -194,7 +194,9 @@ def shortened() -> Drawing:
     rng, truth, runs = np.random.default_rng(25), np.linspace(-0.8, 0.8, 10), 40
     methods: Mapping[str, Callable[[Any], Ratings]] = {
         "Plackett-Luce": lambda given: plackett_luce(given, errors="none"),
-        "Bradley-Terry on pairs": lambda given: bradley_terry(merge_orders(paired(given)).comparisons(), errors="none"),
+        "Bradley-Terry on pairs": lambda given: bradley_terry(
+            merge_orders(to_battles(given)).comparisons(), errors="none"
+        ),
     }
     square = {(best, name): 0.0 for best in (1, 2, 3, 5, 7, 10) for name in methods}
     for _ in range(runs):

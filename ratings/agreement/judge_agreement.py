@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from venire.arena.errors import InputError
 from venire.ratings.agreement.coefficient import Coefficient
 from venire.ratings.agreement.krippendorff import krippendorff_alpha
-from venire.ratings.data.judgments import Judgments, combine
+from venire.ratings.data.judgments import Judgments, combine_keys
 from venire.ratings.data.statistics import norm
-from venire.ratings.data.validation import check_draws, check_level, finite
+from venire.ratings.data.validation import check_draws, check_level, finite_or_none
 
 __all__ = ["AlikePair", "Fellowship", "JudgeAgreement", "judge_agreement"]
 
@@ -112,7 +112,7 @@ def judge_agreement(
 def _sides(judgments: Judgments) -> tuple[Vector, Vector, NDArray[np.int32]]:
     """Mean side (battles, judges) over repeats, each judge's agreement with itself, and each battle's instruction."""
     size = len(judgments.judges)
-    key = combine(judgments.model_a, judgments.model_b, judgments.instruction + 1)
+    key = combine_keys(judgments.model_a, judgments.model_b, judgments.instruction + 1)
     _, at, battle = np.unique(key, return_index=True, return_inverse=True)
     side = 2.0 * judgments.y - 1.0
     cell, cells = battle * size + judgments.judge, len(at) * size
@@ -179,9 +179,9 @@ def _fellows(
                 judge=name,
                 battles=int(shared[code]),
                 agreement=float(found[0, code]),
-                behind=finite(behind[0]),
+                behind=finite_or_none(behind[0]),
                 behind_lo=_lower(behind, tail),
-                again=finite(again[code]),
+                again=finite_or_none(again[code]),
             )
         )
     return tuple(sorted(made, key=lambda one: (one.agreement, one.judge)))

@@ -19,7 +19,7 @@ from venire.arena.errors import InputError
 from venire.ratings.am_elo.ability_cells import terms
 from venire.ratings.am_elo.ability_limits import Limit
 from venire.ratings.am_elo.ability_solver import Arrow, Penalty, Reduced, arrow, reduced
-from venire.ratings.data.clustered import grouped
+from venire.ratings.data.clustered import cluster_codes
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.pairwise.covariance import PairErrors, blank_without_scatter, few_clusters
 
@@ -239,7 +239,7 @@ def _grouped(rows: Comparisons, kind: str) -> tuple[int, NDArray[np.int32]]:
     some = np.ones(len(rows), dtype=np.bool_) if rows.weight is None else rows.weight > 0.0
     if kind == "cluster" and rows.cluster is None:
         raise InputError("errors='cluster' needs comparisons with a cluster; give one, or use errors='sandwich'")
-    unit, count = grouped(rows.cluster if kind == "cluster" else None, len(rows))
+    unit, count = cluster_codes(rows.cluster if kind == "cluster" else None, len(rows))
     return (len(np.unique(unit[some])) if not some.all() else count), unit
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from venire.arena.errors import InputError
 from venire.ratings.am_elo.ability_cells import Cells
 from venire.ratings.am_elo.ability_solver import Peak, Penalty, Point, arrow, maximise, odds_at
-from venire.ratings.pairwise.components import groups_of
+from venire.ratings.pairwise.components import strong_components_of
 from venire.ratings.pairwise.solvers import NotConvergedError
 from venire.ratings.pairwise.wins import WinCounts
 
@@ -340,7 +340,7 @@ def _groups(part: Cells, point: Point) -> list[Codes]:
 
 def _joined(part: Cells, won: Vector, lost: Vector) -> list[Codes]:
     """Sets of models that chains of wins, as counted (cells,) here, join both ways."""
-    return groups_of(WinCounts(tuple(map(str, range(part.models))), part.upper, part.lower, won, lost))
+    return strong_components_of(WinCounts(tuple(map(str, range(part.models))), part.upper, part.lower, won, lost))
 
 
 def _chosen(groups: list[Codes], part: Cells, codes: Codes, names: tuple[str, ...]) -> Codes:

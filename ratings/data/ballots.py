@@ -19,27 +19,27 @@ from venire.arena.battles import Ballots, Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Status
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.data.judgments import Judgments, combine, merge_orders
+from venire.ratings.data.judgments import Judgments, combine_keys, merge_orders
 from venire.ratings.data.models import own_models
 from venire.ratings.data.validation import code_integers, code_labels, column
 from venire.ratings.data.votes import Votes
 
 __all__ = [
-    "Counted",
+    "PairedBallots",
     "Unranked",
+    "_names_of",
+    "_ranks_of",
+    "_repeats_of",
+    "_weights_of",
     "ballot_votes",
     "ballots",
-    "ballots_of",
-    "counted",
-    "incomplete",
+    "ballots_from_judgments",
+    "count_incomplete",
     "missing_ballots",
-    "names_of",
-    "paired",
-    "ranks_of",
-    "repeats_of",
-    "select",
+    "paired_ballots",
+    "select_ballots",
+    "to_battles",
     "truncated",
-    "weights_of",
     "without_own",
 ]
 
@@ -72,16 +72,16 @@ def ballots(
     """
     if unranked not in get_args(Unranked):
         raise InputError(f"unranked is {unranked!r}; choose one of {', '.join(get_args(Unranked))}")
-    models, of_model = names_of("model", model)
+    models, of_model = _names_of("model", model)
     rows = len(of_model)
-    judges, of_judge = names_of("judge", judge, rows) if judge is not None else ((_UNNAMED,), np.zeros(rows, np.int32))
+    judges, of_judge = _names_of("judge", judge, rows) if judge is not None else ((_UNNAMED,), np.zeros(rows, np.int32))
     instructions, asked = (
-        ((), np.full(rows, -1, np.int32)) if instruction is None else names_of("instruction", instruction, rows)
+        ((), np.full(rows, -1, np.int32)) if instruction is None else _names_of("instruction", instruction, rows)
     )
-    places, times = ranks_of(rank, rows), repeats_of(repeat, rows)
-    key = combine(of_judge, asked + 1, times)
+    places, times = _ranks_of(rank, rows), _repeats_of(repeat, rows)
+    key = combine_keys(of_judge, asked + 1, times)
     _, first, ballot = np.unique(key, return_index=True, return_inverse=True)
-    _refuse_twice(combine(ballot, of_model), models, of_model)
+    _refuse_twice(combine_keys(ballot, of_model), models, of_model)
     table = np.full((len(first), len(models)), np.nan)
     table[ballot, of_model] = places
     found = Ballots(
@@ -92,12 +92,12 @@ def ballots(
         instruction=asked[first],
         repeat=times[first],
         rank=table,
-        weight=weights_of(weight, rows, ballot, first),
+        weight=_weights_of(weight, rows, ballot, first),
     )
-    return replace(found, rank=_competition(_below(found) if unranked == "below" else table))
+    return replace(found, rank=_competition_ranks(_rank_unranked_below(found) if unranked == "below" else table))
 
 
-def _below(given: Ballots) -> NDArray[np.float64]:
+def _rank_unranked_below(given: Ballots) -> NDArray[np.float64]:
     """The ranks with models that an instruction's other ballots show put below, but never a judge on its own."""
     group = given.instruction + 1
     shown = np.zeros((int(group.max(initial=0)) + 1, len(given.models)), dtype=np.bool_)
@@ -108,7 +108,7 @@ def _below(given: Ballots) -> NDArray[np.float64]:
     return np.where(missing, np.inf, given.rank)
 
 
-def select(given: Ballots, rows: NDArray[Any]) -> Ballots:
+def select_ballots(given: Ballots, rows: NDArray[Any]) -> Ballots:
     """The same table with some of its ballots, by mask or by position; the names keep their codes."""
     columns = {name: getattr(given, name) for name in ("judge", "instruction", "repeat", "rank", "weight")}
     return replace(given, **{name: column[rows] for name, column in columns.items() if column is not None})
@@ -127,7 +127,7 @@ def truncated(given: Ballots, best: int) -> Ballots:
 def without_own(given: Ballots, peers: Mapping[str, str]) -> Ballots:
     """The same ballots without what a judge said of itself; `peers` is from judges to models, beside equal names."""
     itself = own_models(given.judges, given.models, peers)[given.judge]
-    return replace(given, rank=_competition(np.where(itself, np.nan, given.rank)))
+    return replace(given, rank=_competition_ranks(np.where(itself, np.nan, given.rank)))
 
 
 def ballot_votes(given: Ballots) -> Votes:
@@ -135,7 +135,7 @@ def ballot_votes(given: Ballots) -> Votes:
 
     A ballot that ranks nothing says nothing.
     """
-    said, size = select(given, _says(given)), len(given.models)
+    said, size = select_ballots(given, _ranks_any(given)), len(given.models)
     weight = np.zeros(size * size)
     for rows, a, b, sign, _ in _pairs(said):
         share = 0.5 + 0.5 * sign
@@ -145,14 +145,14 @@ def ballot_votes(given: Ballots) -> Votes:
     return Votes(given.models, weight.reshape(size, size))
 
 
-def paired(given: Ballots, status: NDArray[np.int8] | None = None) -> Battles:
+def to_battles(given: Ballots, status: NDArray[np.int8] | None = None) -> Battles:
     """Ballots as verdicts, a row for each two models of a ballot of which one is ranked at least.
 
     `status` (ballots,) says why a ballot ranks nothing, unreadable unless told: all its pairs are then such verdicts.
     Rows of one instruction share their noise, and rows of one ballot where no instruction is known. The order shown is
     not known. What ballots there are to read stay with the battles.
     """
-    says = _says(given)
+    says = _ranks_any(given)
     unread = np.full(len(given), Status.UNREADABLE, dtype=np.int8) if status is None else status
     parts: list[tuple[NDArray[Any], ...]] = [
         tuple(np.zeros(0, dtype=kind) for kind in (np.int32, np.int32, np.int32, np.int8))
@@ -181,7 +181,7 @@ def paired(given: Ballots, status: NDArray[np.int8] | None = None) -> Battles:
         weight=None if given.weight is None else given.weight[ballot],
         cluster=None if named else ballot,
         clusters=() if named else _titles(given),
-        ballots=select(given, says),
+        ballots=select_ballots(given, says),
     )
 
 
@@ -191,7 +191,7 @@ def _titles(given: Ballots) -> tuple[str, ...]:
     return tuple(f"{judge}, repeat {time}" for judge, time in zip(judges, given.repeat.tolist(), strict=True))
 
 
-def _says(given: Ballots) -> NDArray[np.bool_]:
+def _ranks_any(given: Ballots) -> NDArray[np.bool_]:
     """Which ballots rank a model."""
     return np.asarray(np.isfinite(given.rank).any(axis=1))
 
@@ -215,11 +215,11 @@ def _pairs(
             yield np.repeat(rows.astype(np.int32), len(i)), models[:, i].ravel(), models[:, j].ravel(), sign, unranked
 
 
-def ballots_of(judgments: Judgments) -> Ballots:
+def ballots_from_judgments(judgments: Judgments) -> Ballots:
     """Judgments of pairs as ballots: models by the points that a judge gave them on an instruction, in one repeat.
 
-    Only where the judge judged all pairs of the models that it met there; `incomplete` counts the others. Equal points
-    are a tie. Raises `InputError` where no ballot is complete.
+    Only where the judge judged all pairs of the models that it met there; `count_incomplete` counts the others. Equal
+    points are a tie. Raises `InputError` where no ballot is complete.
     """
     first, group, table, complete = _groups(judgments)
     if not complete.any():
@@ -229,7 +229,7 @@ def ballots_of(judgments: Judgments) -> Ballots:
         )
     there = ~np.isnan(table)
     # Sums of shares that print alike are equal points: their last bits must not decide.
-    places = _competition(np.where(there, -np.round(table, 9), np.nan))
+    places = _competition_ranks(np.where(there, -np.round(table, 9), np.nan))
     weight = None
     if judgments.weight is not None:
         weight = np.bincount(group, judgments.weight) / np.bincount(group)
@@ -243,11 +243,11 @@ def ballots_of(judgments: Judgments) -> Ballots:
         rank=places,
         weight=weight,
     )
-    return select(found, complete)
+    return select_ballots(found, complete)
 
 
-def incomplete(judgments: Judgments) -> int:
-    """How many (judge, instruction, repeat) lack a pair of their models, so that `ballots_of` leaves them out."""
+def count_incomplete(judgments: Judgments) -> int:
+    """How many (judge, instruction, repeat) lack a pair of their models, and so make no ballot."""
     return int(np.count_nonzero(~_groups(judgments)[3]))
 
 
@@ -259,7 +259,7 @@ def _groups(
     Points (groups, models) are NaN for models that a group does not have; a pair judged twice counts its mean.
     """
     size = len(judgments.models)
-    key = combine(judgments.judge, judgments.instruction + 1, judgments.repeat)
+    key = combine_keys(judgments.judge, judgments.instruction + 1, judgments.repeat)
     found, group = code_integers(key)
     first = np.empty(len(found), dtype=np.intp)
     first[group[::-1]] = np.arange(len(group))[::-1]  # of several rows the first one, written last, stays
@@ -278,7 +278,7 @@ def _groups(
     return first, group, np.where(met, points.reshape(len(first), size), np.nan), np.asarray(complete)
 
 
-def _competition(table: NDArray[np.float64]) -> NDArray[np.float64]:
+def _competition_ranks(table: NDArray[np.float64]) -> NDArray[np.float64]:
     """Numbers (ballots, models), smaller is better, as ranks 1, 2, 2, 4; infinite and NaN stay."""
     order = np.argsort(table, axis=1, kind="stable")
     ascending = np.take_along_axis(table, order, axis=1)
@@ -299,7 +299,7 @@ def _refuse_twice(cell: NDArray[np.int64], models: tuple[str, ...], model: NDArr
         raise InputError(f"model, row {row}: {models[model[row]]!r} stands on this ballot in row {before} already")
 
 
-def names_of(argument: str, values: Any, rows: int | None = None) -> tuple[tuple[str, ...], NDArray[np.int32]]:
+def _names_of(argument: str, values: Any, rows: int | None = None) -> tuple[tuple[str, ...], NDArray[np.int32]]:
     """The names sorted, and each row's code. Raises `InputError` for what is no name, and another number of rows."""
     given = column(argument, values)
     encoded = isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], np.ndarray)
@@ -318,7 +318,7 @@ def names_of(argument: str, values: Any, rows: int | None = None) -> tuple[tuple
     return ordered, np.array([place[name] for name in names], dtype=np.int32)[codes]
 
 
-def ranks_of(rank: ArrayLike, rows: int) -> NDArray[np.float64]:
+def _ranks_of(rank: ArrayLike, rows: int) -> NDArray[np.float64]:
     """Ranks (rows,) as given, infinite where a model was shown and not ranked. Raises `InputError` for a bad one."""
     places = _numbers("rank", rank, rows)
     wrong = places <= 0
@@ -331,7 +331,7 @@ def ranks_of(rank: ArrayLike, rows: int) -> NDArray[np.float64]:
     return np.where(np.isnan(places), np.inf, places)
 
 
-def repeats_of(repeat: ArrayLike | None, rows: int) -> NDArray[np.int32]:
+def _repeats_of(repeat: ArrayLike | None, rows: int) -> NDArray[np.int32]:
     """Repeats (rows,), 1 where none are given. Raises `InputError` for one that is no whole number from 1 on."""
     if repeat is None:
         return np.ones(rows, dtype=np.int32)
@@ -343,7 +343,7 @@ def repeats_of(repeat: ArrayLike | None, rows: int) -> NDArray[np.int32]:
     return times.astype(np.int32)
 
 
-def weights_of(
+def _weights_of(
     weight: ArrayLike | None, rows: int, ballot: NDArray[np.intp], first: NDArray[np.intp]
 ) -> NDArray[np.float64] | None:
     """The weight of each ballot; `ballot` (rows,) is each row's, `first` (ballots,) the first row of each.
@@ -397,7 +397,7 @@ _NEEDED = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Counted:
+class PairedBallots:
     """Ballots with their pairs: `data`, a row a pair, and `ballot` (rows,), the ballot that each row is of.
 
     The instruction of a ballot is what its errors are clustered by; there is none where each ballot is its own unit.
@@ -408,37 +408,37 @@ class Counted:
     ballot: NDArray[np.intp]
     notes: tuple[str, ...] = ()
 
-    def among(self, models: Sequence[str]) -> Counted:
+    def among(self, models: Sequence[str]) -> PairedBallots:
         """The ballots as they rank some models, and the rows between these."""
         codes = [self.data.models.index(name) for name in models]
         inside = np.isin(self.data.a, codes) & np.isin(self.data.b, codes)
         ballots = replace(self.ballots, models=tuple(models), rank=self.ballots.rank[:, codes])
-        return Counted(ballots, self.data.select(inside), self.ballot[inside])
+        return PairedBallots(ballots, self.data.select(inside), self.ballot[inside])
 
     def drawn(self, rows: NDArray[np.intp]) -> Ballots:
         """The ballots of drawn rows, by position, each as often as the first of its rows was drawn."""
         found, first = np.unique(self.ballot, return_index=True)
         times = np.bincount(rows, minlength=len(self.ballot))[first]
-        return select(self.ballots, np.repeat(found, times))
+        return select_ballots(self.ballots, np.repeat(found, times))
 
 
 def missing_ballots(battles: Battles, judgments: Judgments) -> str | None:
     """What is not there to make ballots of, in words; None where there are ballots, or judgments that make some."""
-    return None if battles.ballots is not None or _made(judgments) is not None else _NEEDED
+    return None if battles.ballots is not None or _complete_ballots(judgments) is not None else _NEEDED
 
 
-def _made(judgments: Judgments) -> Ballots | None:
+def _complete_ballots(judgments: Judgments) -> Ballots | None:
     """Ballots of judges that judged all pairs on an instruction; None where there is none of three models or more."""
     if not judgments.instructions:
         return None
     try:
-        found = ballots_of(judgments)
+        found = ballots_from_judgments(judgments)
     except InputError:
         return None
     return found if ((~np.isnan(found.rank)).sum(axis=1) > 2).any() else None
 
 
-def counted(battles: Battles, judgments: Judgments) -> Counted:
+def paired_ballots(battles: Battles, judgments: Judgments) -> PairedBallots:
     """The ballots behind judgments, or made of them, with the models and the clusters that these have.
 
     Raises `InputError` where there are no ballots to be had.
@@ -446,26 +446,26 @@ def counted(battles: Battles, judgments: Judgments) -> Counted:
     given, pairs = battles.ballots, judgments
     notes: tuple[str, ...] = ()
     if given is None:
-        given = _made(judgments)
+        given = _complete_ballots(judgments)
         if given is None:
             raise InputError(f"there are no ballots: give {_NEEDED}")
-        notes, pairs = (_said(len(given), incomplete(judgments)),), merge_orders(paired(given))
+        notes, pairs = (_conversion_note(len(given), count_incomplete(judgments)),), merge_orders(to_battles(given))
     listed = [given.models.index(name) for name in judgments.models]
     ballots = replace(given, models=judgments.models, rank=given.rank[:, listed])
     row = _ballot_of(pairs, ballots)
     kept = np.unique(row)
-    ballots, row = select(ballots, kept), np.searchsorted(kept, row)
+    ballots, row = select_ballots(ballots, kept), np.searchsorted(kept, row)
     source, first = judgments.comparisons(), np.unique(_ballot_of(judgments, ballots), return_index=True)[1]
     cluster, names = source.cluster, source.clusters
     if cluster is None:
         ballots = replace(ballots, instruction=np.full(len(ballots), -1, dtype=np.int32), instructions=())
-        return Counted(ballots, replace(pairs.comparisons(), cluster=row.astype(np.int32)), row, notes)
+        return PairedBallots(ballots, replace(pairs.comparisons(), cluster=row.astype(np.int32)), row, notes)
     shared = cluster[first[-len(ballots) :]]
     ballots = replace(ballots, instruction=shared, instructions=names)
-    return Counted(ballots, replace(pairs.comparisons(), cluster=shared[row], clusters=names), row, notes)
+    return PairedBallots(ballots, replace(pairs.comparisons(), cluster=shared[row], clusters=names), row, notes)
 
 
-def _said(made: int, incomplete: int) -> str:
+def _conversion_note(made: int, incomplete: int) -> str:
     lost = f"; {incomplete} of a judge on an instruction lack a pair and are left out" if incomplete else ""
     return f"{made} ballots are made of judgments of all pairs{lost}"
 
@@ -476,7 +476,7 @@ def _ballot_of(rows: Judgments, ballots: Ballots) -> NDArray[np.intp]:
     asked = {name: code for code, name in enumerate(ballots.instructions)}
     judges = np.array([judge.get(name, len(judge)) for name in rows.judges], dtype=np.int64)
     instructions = np.array([*(asked.get(name, len(asked)) for name in rows.instructions), -1], dtype=np.int64)
-    key = combine(
+    key = combine_keys(
         np.concatenate([ballots.judge, judges[rows.judge]]),
         np.concatenate([ballots.instruction, instructions[rows.instruction]]) + 1,
         np.concatenate([ballots.repeat, rows.repeat]),

@@ -12,13 +12,13 @@ from scipy.sparse import coo_array
 from venire.arena.errors import InputError
 from venire.ratings.data.statistics import student
 
-__all__ = ["Mean", "clustered_gap", "clustered_mean", "grouped", "products"]
+__all__ = ["ClusteredMean", "cluster_codes", "clustered_difference", "clustered_mean", "outer_products_by_cluster"]
 
 Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Mean:
+class ClusteredMean:
     """A mean, or a difference of two, of `n` rows in `clusters` clusters; None where there are no rows.
 
     `se` is its standard error by clusters, None with fewer than two.
@@ -44,7 +44,9 @@ class Mean:
         return apart / self.se if self.se > 1e-12 else (float("inf") if apart > 1e-9 else 0.0)
 
 
-def clustered_mean(value: ArrayLike, cluster: ArrayLike | None = None, weight: ArrayLike | None = None) -> Mean:
+def clustered_mean(
+    value: ArrayLike, cluster: ArrayLike | None = None, weight: ArrayLike | None = None
+) -> ClusteredMean:
     """Mean of `value` (rows,), each counting `weight` (rows,), and its error by `cluster` (rows,), else by rows.
 
     Raises `InputError` for columns of different lengths.
@@ -53,14 +55,14 @@ def clustered_mean(value: ArrayLike, cluster: ArrayLike | None = None, weight: A
     return _of(*_parts(rows, heavy), names)
 
 
-def clustered_gap(
+def clustered_difference(
     value: ArrayLike,
     other: ArrayLike,
     cluster: ArrayLike | None = None,
     other_cluster: ArrayLike | None = None,
     weight: ArrayLike | None = None,
     other_weight: ArrayLike | None = None,
-) -> Mean:
+) -> ClusteredMean:
     """Mean of `value` less mean of `other`, rows of either in the same clusters where these have one name.
 
     Raises `InputError` for columns of different lengths.
@@ -72,7 +74,7 @@ def clustered_gap(
     first, told = _parts(rows, heavy)
     second, other_told = _parts(others, other_heavy)
     if first is None or second is None:
-        return Mean(None, None, len(rows) + len(others), 0)
+        return ClusteredMean(None, None, len(rows) + len(others), 0)
     return _of(first - second, np.concatenate([told, -other_told]), np.concatenate([names, other_names]))
 
 
@@ -96,21 +98,21 @@ def _parts(rows: Vector, weight: Vector) -> tuple[float | None, Vector]:
     return mean, weight * (rows - mean) / total
 
 
-def _of(value: float | None, told: Vector, names: NDArray[Any]) -> Mean:
+def _of(value: float | None, told: Vector, names: NDArray[Any]) -> ClusteredMean:
     if value is None:
-        return Mean(None, None, len(told), 0)
+        return ClusteredMean(None, None, len(told), 0)
     found, code = np.unique(names, return_inverse=True)
     count = len(found)
     if count < 2:
-        return Mean(value, None, len(told), count)
+        return ClusteredMean(value, None, len(told), count)
     sums = np.bincount(code, told, count)
-    return Mean(value, float(np.sqrt(sums @ sums * count / (count - 1))), len(told), count)
+    return ClusteredMean(value, float(np.sqrt(sums @ sums * count / (count - 1))), len(told), count)
 
 
 _DENSE = 20_000_000  # sums by cluster and model are kept in full up to so many numbers (160 MB)
 
 
-def grouped(cluster: NDArray[np.int32] | None, rows: int) -> tuple[NDArray[np.int32], int]:
+def cluster_codes(cluster: NDArray[np.int32] | None, rows: int) -> tuple[NDArray[np.int32], int]:
     """Each row's cluster (rows,), numbered without gaps, and how many there are; None: each row is its own."""
     if cluster is None:
         return np.arange(rows, dtype=np.int32), rows
@@ -118,7 +120,7 @@ def grouped(cluster: NDArray[np.int32] | None, rows: int) -> tuple[NDArray[np.in
     return (np.cumsum(present, dtype=np.int32) - np.int32(1))[cluster], int(present.sum())
 
 
-def products(
+def outer_products_by_cluster(
     group: NDArray[np.int32],
     count: int,
     a: NDArray[np.int32],

@@ -13,7 +13,7 @@ from scipy.special import expit
 from venire.arena.errors import InputError
 from venire.ratings.data.validation import code_integers, code_labels, column
 
-__all__ = ["Comparisons", "comparisons", "hard", "soft"]
+__all__ = ["Comparisons", "comparisons", "hard_targets", "soft_targets"]
 
 _PART = 1 << 16
 """Rows checked at a time: they stay in the processor's cache."""
@@ -201,7 +201,7 @@ def _no_weight(weight: NDArray[np.float64]) -> NDArray[np.bool_] | None:
     return None if weight.min() >= 0.0 and weight.max() < np.inf else ~((weight >= 0.0) & np.isfinite(weight))
 
 
-def hard(labels: ArrayLike) -> NDArray[np.float64]:
+def hard_targets(labels: ArrayLike) -> NDArray[np.float64]:
     """1, 0.5 and 0 for labels (rows,) of 1 (A won), 0 (a tie) and -1 (B won); raises `InputError` for others."""
     values = np.asarray(labels)
     wrong = ~((values == 1) | (values == 0) | (values == -1))
@@ -211,7 +211,7 @@ def hard(labels: ArrayLike) -> NDArray[np.float64]:
     return 0.5 + 0.5 * values.astype(np.float64)
 
 
-def soft(score: ArrayLike, beta: float) -> NDArray[np.float64]:
+def soft_targets(score: ArrayLike, beta: float) -> NDArray[np.float64]:
     """`sigma(beta score)` for scores (rows,) of A less B; beta is 0 or more. Raises `InputError`."""
     if not (beta >= 0.0 and np.isfinite(beta)):
         raise InputError(f"beta is {beta}; give a finite number, 0 or more")

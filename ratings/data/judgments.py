@@ -14,7 +14,7 @@ from venire.arena.errors import InputError
 from venire.arena.records import Status
 from venire.ratings.data.comparisons import Comparisons
 
-__all__ = ["Cluster", "Flips", "Judgments", "Merge", "canonical", "combine", "merge_orders", "select"]
+__all__ = ["Cluster", "Flips", "Judgments", "Merge", "canonical", "combine_keys", "merge_orders", "select_battles"]
 
 Merge = Literal["mean", "strict", "none"]
 Cluster = Literal["auto", "instruction", "none"]
@@ -149,7 +149,7 @@ _COLUMNS = ("model_a", "model_b", "judge", "instruction", "repeat", "swapped", "
 _OPTIONAL = ("outcome", "weight", "score", "human", "cluster")
 
 
-def combine(*columns: NDArray[Any]) -> NDArray[np.int64]:
+def combine_keys(*columns: NDArray[Any]) -> NDArray[np.int64]:
     """One int64 key a row that sorts as the columns of non-negative codes do, the first being most significant."""
     key = np.zeros(len(columns[0]), dtype=np.int64)
     span = 1
@@ -163,7 +163,7 @@ def combine(*columns: NDArray[Any]) -> NDArray[np.int64]:
     return key
 
 
-def select(battles: Battles, rows: NDArray[Any]) -> Battles:
+def select_battles(battles: Battles, rows: NDArray[Any]) -> Battles:
     """The same table with some of its rows, by mask or by position."""
     there = [name for name in (*_COLUMNS, *_OPTIONAL) if getattr(battles, name) is not None]
     features = {name: column[rows] for name, column in battles.features.items()}
@@ -225,7 +225,7 @@ def merge_orders(battles: Battles, merge: Merge = "mean", *, flips: Flips = "tie
         raise InputError('flips are found by merging the two orders: with merge "none" there are none to drop')
     rows = canonical(battles)
     readable = rows.status == Status.OK
-    kept = rows if readable.all() else select(rows, readable)
+    kept = rows if readable.all() else select_battles(rows, readable)
     merged = kept.ordered and bool(kept.instructions) and merge != "none"
     found = _judgments(kept, *_grouped(kept, merged), merge, merged, len(readable) - len(kept.status))
     if flips == "drop" and found.flips:
@@ -236,7 +236,7 @@ def merge_orders(battles: Battles, merge: Merge = "mean", *, flips: Flips = "tie
 def _grouped(kept: Battles, merged: bool) -> tuple[NDArray[np.intp] | slice, NDArray[np.intp]]:
     """The order in which rows of one judgment stand together, and where each judgment starts in it."""
     parts = [kept.model_a, kept.model_b, kept.instruction + 1, kept.judge, kept.repeat]
-    key = combine(*parts, *([] if merged else [kept.label + 1]), *([kept.swapped] if kept.ordered else []))
+    key = combine_keys(*parts, *([] if merged else [kept.label + 1]), *([kept.swapped] if kept.ordered else []))
     # Rows that are alike in all this may differ in what else they say; no estimate may depend on which comes first.
     more = [] if merged else [getattr(kept, name) for name in _OPTIONAL if getattr(kept, name) is not None]
     more += [] if merged else list(kept.features.values())

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
 
-__all__ = ["STYLE_NAMES", "Style", "relative", "same_family", "style", "style_covariates", "unit_scale"]
+__all__ = ["STYLE_NAMES", "Style", "relative_difference", "same_family", "style", "style_covariates", "unit_scale"]
 
 STYLE_NAMES = ("length", "headers", "bold", "lists")
 
@@ -64,7 +64,7 @@ def style(text: str) -> Style:
     return Style(len(text), len(text.split()), headers, bold, lists)
 
 
-def relative(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
+def relative_difference(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
     """(a - b) / (a + b) elementwise for counts of any one shape, within [-1, 1]; 0 where both are 0.
 
     Raises `InputError` for a count that is negative, infinite or unknown (NaN).
@@ -112,7 +112,7 @@ def style_covariates(
         ).reshape(len(side), len(STYLE_NAMES))
         for side in (a, b)
     ]
-    difference = relative(*sides)
+    difference = relative_difference(*sides)
     return unit_scale(difference)[0] if len(difference) else difference
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
 
-__all__ = ["check_draws", "check_level", "check_seed", "code_integers", "code_labels", "column", "finite"]
+__all__ = ["check_draws", "check_level", "check_seed", "code_integers", "code_labels", "column", "finite_or_none"]
 
 _ROWS = 1 << 14
 """Rows looked up at a time: their words stay in the processor's cache."""
@@ -241,6 +241,6 @@ def check_seed(seed: int) -> None:
         raise InputError(f"seed is {seed}; give a number that is not negative")
 
 
-def finite(value: float) -> float | None:
+def finite_or_none(value: float) -> float | None:
     """A figure as results and JSON have it: None for one that is not finite."""
     return float(value) if math.isfinite(value) else None

@@ -12,7 +12,7 @@ from venire.ratings.data.comparisons import Comparisons
 
 __all__ = ["Order", "Votes", "contradicted", "pair_bound", "votes"]
 
-_LEAST = 1e-300
+_MIN_WEIGHT = 1e-300
 """Below it numbers lose digits, and votes so light are none."""
 
 
@@ -26,7 +26,7 @@ class Votes:
     @property
     def tolerance(self) -> float:
         """Sums of votes that differ by less are equal: last bits decide nothing, whatever a vote weighs."""
-        return max(1e-9 * float(self.weight.sum()), _LEAST)
+        return max(1e-9 * float(self.weight.sum()), _MIN_WEIGHT)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

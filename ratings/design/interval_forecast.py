@@ -19,7 +19,7 @@ from scipy.special import expit
 
 from venire.arena.errors import InputError
 from venire.arena.scale import POINTS_PER_LOGIT
-from venire.ratings.data.judgments import Judgments, combine
+from venire.ratings.data.judgments import Judgments, combine_keys
 from venire.ratings.data.statistics import student
 from venire.ratings.data.validation import check_level
 from venire.ratings.pairwise.covariance import inverse_laplacian
@@ -29,9 +29,9 @@ __all__ = [
     "DEFAULT_EFFECT_ONE_ORDER",
     "DEFAULT_SPREAD",
     "DesignEffect",
-    "ExpectedWidths",
+    "IntervalForecast",
     "design_effect",
-    "expected_widths",
+    "forecast_intervals",
 ]
 
 Codes = NDArray[np.int64]
@@ -83,16 +83,16 @@ def design_effect(data: Judgments, logits: Vector, default: DesignEffect = DEFAU
     # Ratings that were fitted to the same rows took some of the scatter.
     free = len(rows) - (len(np.unique([rows.model_a, rows.model_b])) - 1)
     grown = len(rows) / free if free > 0 else 1.0
-    scatter = _drawn(grown * float(residual @ residual), float(size @ size), len(rows), default.scatter)
+    scatter = _shrunken(grown * float(residual @ residual), float(size @ size), len(rows), default.scatter)
     sides = [column.astype(np.int64) for column in (rows.instruction, rows.model_a, rows.model_b)]
-    battle = combine(*sides)
-    asked = combine(battle, rows.judge.astype(np.int64))
-    again, any_judge = _within(asked, residual, size), _within(battle, residual, size)
+    battle = combine_keys(*sides)
+    asked = combine_keys(battle, rows.judge.astype(np.int64))
+    again, any_judge = _with_same_key(asked, residual, size), _with_same_key(battle, residual, size)
     others = _Sums(*(whole - part for whole, part in zip(any_judge, again, strict=True)))
     return DesignEffect(
         scatter,
         judges=_correlation(others, scatter, default.judges),
-        completions=_correlation(_sharing(sides, battle, residual, size), scatter, default.completions),
+        completions=_correlation(_with_shared_completion(sides, battle, residual, size), scatter, default.completions),
         repeats=_correlation(again, scatter, default.repeats),
         judgments=len(rows),
         ties=float(np.mean((rows.y == 0.5) & ~rows.flipped)),
@@ -108,7 +108,7 @@ class _Sums(NamedTuple):
     pairs: float
 
 
-def _within(key: Codes, residual: Vector, size: Vector) -> _Sums:
+def _with_same_key(key: Codes, residual: Vector, size: Vector) -> _Sums:
     """Over all pairs of rows with one key."""
     group = np.unique(key, return_inverse=True)[1]
 
@@ -118,17 +118,17 @@ def _within(key: Codes, residual: Vector, size: Vector) -> _Sums:
     return _Sums(over_pairs(residual), over_pairs(size), over_pairs(np.ones(len(key))))
 
 
-def _sharing(sides: list[Codes], battle: Codes, residual: Vector, size: Vector) -> _Sums:
+def _with_shared_completion(sides: list[Codes], battle: Codes, residual: Vector, size: Vector) -> _Sums:
     """Over all pairs of rows that show one completion in common: the other sign where it stands on the other side."""
     first, group = np.unique(battle, return_index=True, return_inverse=True)[1:]
     instruction, a, b = (side[first] for side in sides)
     told, sizes, number = (np.bincount(group, values) for values in (residual, size, np.ones(len(group))))
-    completion = combine(np.tile(instruction, 2), np.concatenate([a, b]))
-    found = _within(completion, np.concatenate([told, -told]), np.tile(sizes, 2))
-    return found._replace(pairs=_within(completion, np.tile(number, 2), np.tile(number, 2)).products)
+    completion = combine_keys(np.tile(instruction, 2), np.concatenate([a, b]))
+    found = _with_same_key(completion, np.concatenate([told, -told]), np.tile(sizes, 2))
+    return found._replace(pairs=_with_same_key(completion, np.tile(number, 2), np.tile(number, 2)).products)
 
 
-def _drawn(above: float, below: float, pairs: float, default: float) -> float:
+def _shrunken(above: float, below: float, pairs: float, default: float) -> float:
     """A ratio of sums over so many pairs, drawn to a default as to some more."""
     found = above / below if below > 0.0 else default
     return (pairs * found + _PRIOR_PAIRS * default) / (pairs + _PRIOR_PAIRS)
@@ -136,13 +136,13 @@ def _drawn(above: float, below: float, pairs: float, default: float) -> float:
 
 def _correlation(found: _Sums, scatter: float, default: float) -> float:
     """Less than 0 is taken for chance: a plan should not count on it."""
-    return min(1.0, max(0.0, _drawn(found.products, scatter * found.sizes, found.pairs, default)))
+    return min(1.0, max(0.0, _shrunken(found.products, scatter * found.sizes, found.pairs, default)))
 
 
 DEFAULT_SPREAD = 1.0
 """Standard deviation of the ratings of models nobody has judged, in the logits of a judge."""
 
-_MOST = 2.0**40
+_MAX_SCALE = 2.0**40
 _HALVINGS = 80
 
 Vector = NDArray[np.float64]
@@ -151,7 +151,7 @@ Battles = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ExpectedWidths:
+class IntervalForecast:
     """The expected errors of a design, and of the same design grown: `half`, `floor` and `needed` read it.
 
     `bread` (n, n) is the inverse information of the design in logits, `alone` (n, n) the scatter of its scores from
@@ -209,7 +209,7 @@ class ExpectedWidths:
         """
         if not half > 0.0:
             raise InputError(f"half is {half}; give Elo points, more than 0")
-        low, high = 1.0 / _MOST, _MOST
+        low, high = 1.0 / _MAX_SCALE, _MAX_SCALE
         if float(np.median(self.half(high))) > half:
             return None
         for _ in range(_HALVINGS):
@@ -218,7 +218,7 @@ class ExpectedWidths:
         return high
 
 
-def expected_widths(
+def forecast_intervals(
     models: Sequence[str],
     battles: Battles,
     logits: Vector,
@@ -230,7 +230,7 @@ def expected_widths(
     spread: float = DEFAULT_SPREAD,
     level: float = 0.95,
     weight: Vector | None = None,
-) -> ExpectedWidths:
+) -> IntervalForecast:
     """The errors to expect of a design: `battles` (battles, 3) are codes of two models and of an instruction.
 
     `logits` (models,) are the ratings believed, on the scale of the judges' own log odds; where one is NaN a battle
@@ -263,7 +263,7 @@ def expected_widths(
     merit = min(effect.completions, 0.5 * again / each)
     shared = effect.scatter * merit * each**2 * (met - itself)
     count = len(np.unique(battles[:, 2][often > 0.0]))
-    return ExpectedWidths(tuple(models), bread, alone, shared, count, grows, level)
+    return IntervalForecast(tuple(models), bread, alone, shared, count, grows, level)
 
 
 def _variance(gap: Vector, spread: float) -> Vector:

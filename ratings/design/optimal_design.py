@@ -22,9 +22,9 @@ from venire.arena.planning import JudgeHabit
 from venire.ratings.pairwise.covariance import inverse_laplacian
 from venire.ratings.pairwise.solvers import NotConvergedError
 
-__all__ = ["OptimalDesign", "Purpose", "optimal_design", "pair_information"]
+__all__ = ["OptimalDesign", "_Purpose", "optimal_design", "pair_information"]
 
-Purpose = Literal["mean", "boundary", "place"]
+_Purpose = Literal["mean", "boundary", "place"]
 """All ratings about their mean; the best `top` against as many next; one model among others that are known."""
 
 _STEPS = 20_000
@@ -95,7 +95,7 @@ def optimal_design(
     logits: Sequence[float] | Matrix,
     *,
     judges: Sequence[JudgeHabit] = (),
-    purpose: Purpose = "mean",
+    purpose: _Purpose = "mean",
     top: int = 3,
     place: int | None = None,
     tolerance: float = 1e-3,

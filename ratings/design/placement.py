@@ -19,7 +19,7 @@ from scipy.special import expit
 
 from venire.arena.errors import InputError
 from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
-from venire.ratings.data.clustered import grouped, products
+from venire.ratings.data.clustered import cluster_codes, outer_products_by_cluster
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.statistics import student
@@ -29,11 +29,11 @@ from venire.ratings.inference.contrasts import difference
 from venire.ratings.inference.ranking import RankInterval, rank_interval
 from venire.ratings.pairwise.bradley_terry import SeparatedError, bradley_terry
 from venire.ratings.pairwise.covariance import model_covariance, rated_rows
-from venire.ratings.soft_elo.soft_elo import place
+from venire.ratings.soft_elo.soft_elo import place_against_anchors
 
-__all__ = ["PRIOR_SD", "Neighbour", "PlacedElo", "Placement", "fit_board", "place_among", "place_model"]
+__all__ = ["_PRIOR_SD", "Neighbour", "PlacedElo", "Placement", "fit_board", "place_among", "place_model"]
 
-PRIOR_SD = 1.0
+_PRIOR_SD = 1.0
 """Logits: how far a model is expected from the board's mean where its verdicts alone give no finite rating."""
 
 _FINEST = 1e-10
@@ -94,7 +94,7 @@ class Placement:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Own:
+class _NewModelBattles:
     """The new model's own rows against rated opponents: `against` (rows,) are codes of the board's models."""
 
     against: NDArray[np.intp]
@@ -160,7 +160,7 @@ def _code(data: Comparisons, model: str) -> int:
     return data.models.index(model)
 
 
-def _own(data: Comparisons, model: str, board: Ratings) -> _Own:
+def _own(data: Comparisons, model: str, board: Ratings) -> _NewModelBattles:
     code = _code(data, model)
     mine = data.select((data.a == code) | (data.b == code))
     first = mine.a == code
@@ -170,11 +170,11 @@ def _own(data: Comparisons, model: str, board: Ratings) -> _Own:
     if not keep.any():
         raise InputError(f"{model} has no verdict against a model that the board rates: nothing places it")
     y = np.where(first, mine.y, 1.0 - mine.y)[keep]
-    group, clusters = grouped(None if mine.cluster is None else mine.cluster[keep], int(keep.sum()))
-    return _Own(against[keep], y, weight[keep], group, clusters)
+    group, clusters = cluster_codes(None if mine.cluster is None else mine.cluster[keep], int(keep.sum()))
+    return _NewModelBattles(against[keep], y, weight[keep], group, clusters)
 
 
-def _rating(own: _Own, logits: Vector) -> tuple[float, Literal["won", "lost"] | None]:
+def _rating(own: _NewModelBattles, logits: Vector) -> tuple[float, Literal["won", "lost"] | None]:
     """The rating that its own rows make likeliest; pulled to the board's mean where they are all won or all lost."""
     opponents, at = np.unique(own.against, return_inverse=True)
     won = np.bincount(at, own.weight * own.y, len(opponents)).astype(np.float64)[:, None]
@@ -182,11 +182,11 @@ def _rating(own: _Own, logits: Vector) -> tuple[float, Literal["won", "lost"] | 
     lopsided: Literal["won", "lost"] | None = None
     if not (won.sum() > 0.0 and lost.sum() > 0.0):
         lopsided = "lost" if lost.sum() > 0.0 else "won"
-    ridge = 1.0 / PRIOR_SD**2 if lopsided else 1e-12 * float(own.weight.sum())
-    return float(place(logits[opponents], won, lost, ridge)[0]), lopsided
+    ridge = 1.0 / _PRIOR_SD**2 if lopsided else 1e-12 * float(own.weight.sum())
+    return float(place_against_anchors(logits[opponents], won, lost, ridge)[0]), lopsided
 
 
-def _held_se(own: _Own, logits: Vector, logit: float) -> float:
+def _held_se(own: _NewModelBattles, logits: Vector, logit: float) -> float:
     """The error against an exact board: by clusters, and at least what the model itself says."""
     share = expit(logit - logits[own.against])
     bread = 1.0 / float((own.weight * share * (1.0 - share)).sum())
@@ -197,7 +197,9 @@ def _held_se(own: _Own, logits: Vector, logit: float) -> float:
     return math.sqrt(max(scatter, bread))
 
 
-def _extended(data: Comparisons, model: str, board: Ratings, own: _Own, logit: float, held_se: float) -> Ratings:
+def _extended(
+    data: Comparisons, model: str, board: Ratings, own: _NewModelBattles, logit: float, held_se: float
+) -> Ratings:
     """The board and the new model with the covariance of both: what moves the board moves what is placed on it.
 
     The rating follows its opponents: dR / dR_j = information against j over all of it. Scores are summed by cluster
@@ -214,8 +216,8 @@ def _extended(data: Comparisons, model: str, board: Ratings, own: _Own, logit: f
     weight = np.ones(len(rows)) if rows.weight is None else rows.weight
     told = weight * (rows.y - expit(at[rows.a] - at[rows.b]))
     of_new = (rows.a == new) | (rows.b == new)
-    group, count = grouped(rows.cluster, len(rows))
-    meat = products(
+    group, count = cluster_codes(rows.cluster, len(rows))
+    meat = outer_products_by_cluster(
         group, count, rows.a, np.where(of_new & (rows.a != new), 0.0, told),
         rows.b, np.where(of_new & (rows.b != new), 0.0, -told), len(rated),
     )  # fmt: skip
@@ -239,7 +241,9 @@ def _own_part(meat: NDArray[np.float64], bread: NDArray[np.float64], new: int, c
     return float(bread[new, new] ** 2 * meat[new, new]) * count / (count - 1)
 
 
-def _stacked_bread(rest: Comparisons, board: Ratings, own: _Own, code: int, logit: float) -> NDArray[np.float64]:
+def _stacked_bread(
+    rest: Comparisons, board: Ratings, own: _NewModelBattles, code: int, logit: float
+) -> NDArray[np.float64]:
     """The inverse of both estimating equations' slopes: of the board alone, and of the new model given the board."""
     rated = np.flatnonzero(np.isfinite(board.logits) | (np.arange(len(board.logits)) == code))
     inner = model_covariance(rest, board.logits)
@@ -285,7 +289,7 @@ def _points(logit: float, se: float, degrees: float, level: float) -> PlacedElo:
     )  # fmt: skip
 
 
-def _end(own: _Own, logits: Vector, logit: float, lopsided: str, level: float) -> float:
+def _end(own: _NewModelBattles, logits: Vector, logit: float, lopsided: str, level: float) -> float:
     """The one bound in logits of a model that only won, or only lost: beyond it that was too unlikely to happen.
 
     Rows of one instruction count as one together, since what they share may be what decided them.
@@ -328,7 +332,7 @@ def _neighbours(ratings: Ratings, model: str, near: int) -> tuple[Neighbour, ...
     )
 
 
-def _warnings(model: str, own: _Own, lopsided: str | None, board: Ratings) -> tuple[str, ...]:
+def _warnings(model: str, own: _NewModelBattles, lopsided: str | None, board: Ratings) -> tuple[str, ...]:
     said = []
     if lopsided is not None:
         end = "upper" if lopsided == "won" else "lower"

@@ -14,7 +14,7 @@ from venire.arena.scale import to_logits
 from venire.ratings.data.judgments import Judgments
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 
-__all__ = ["SLOPE", "SLOPE_SD", "Belief", "belief"]
+__all__ = ["SLOPE", "SLOPE_SD", "PriorRatings", "prior_ratings"]
 
 SLOPE, SLOPE_SD = 1.8, 0.7
 """A judge's log odds over people's, for a reference in Elo points: of twelve recorded judges, 0.5 to 2.6."""
@@ -31,7 +31,7 @@ Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Belief:
+class PriorRatings:
     """Ratings (models,) in logits, NaN where nothing is known, and where they come from.
 
     "verdicts": of those so far. "reference": known ratings times `slope`, which `judgments` were fitted to, if any.
@@ -44,9 +44,9 @@ class Belief:
     slope: float | None = None
 
 
-def belief(
+def prior_ratings(
     models: Sequence[str], data: Judgments | None = None, reference: Mapping[str, float] | None = None
-) -> Belief:
+) -> PriorRatings:
     """What to believe of `models` by judgments so far and by `reference` ratings in Elo points.
 
     Many judgments are believed; of few only how steeply they follow the reference, where there is one.
@@ -59,13 +59,13 @@ def belief(
     if rows is not None and number and (number >= ENOUGH * len(models) or not referenced):
         fit = bradley_terry(rows.comparisons(), ridge=PRIOR, errors="none")
         rated = dict(zip(fit.models, fit.logits.tolist(), strict=True))
-        return Belief(np.array([rated.get(name, np.nan) for name in models]), "verdicts", number)
+        return PriorRatings(np.array([rated.get(name, np.nan) for name in models]), "verdicts", number)
     if not referenced:
-        return Belief(np.full(len(models), np.nan), "nothing")
+        return PriorRatings(np.full(len(models), np.nan), "nothing")
     logits = np.full(len(models), np.nan)
     logits[there] = to_logits(known[there])
     slope = SLOPE if rows is None else _slope(rows, dict(zip(models, logits.tolist(), strict=True)))
-    return Belief(slope * logits, "reference", number, slope)
+    return PriorRatings(slope * logits, "reference", number, slope)
 
 
 def _slope(rows: Judgments, logits: Mapping[str, float]) -> float:

@@ -23,21 +23,21 @@ from venire.arena.errors import InputError
 from venire.arena.planning import InterimAnalysis, InterimRating
 from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.data.judgments import Judgments, combine, merge_orders
+from venire.ratings.data.judgments import Judgments, combine_keys, merge_orders
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.statistics import student
 from venire.ratings.data.validation import check_level
 from venire.ratings.inference.any_time import MIN_CLUSTERS, PAIR_SCALE, any_time_interval, stopping_half_width
-from venire.ratings.inference.contrasts import spread
-from venire.ratings.pairwise.balanced_pairs import even_pairs
+from venire.ratings.inference.contrasts import joint_errors
+from venire.ratings.pairwise.balanced_pairs import balanced_pairs
 from venire.ratings.pairwise.bradley_terry import NotConvergedError, bradley_terry, bradley_terry_wins
-from venire.ratings.pairwise.components import among, groups_of
+from venire.ratings.pairwise.components import restrict_models, strong_components_of
 from venire.ratings.pairwise.covariance import covariance_and_floor, model_covariance
 from venire.ratings.pairwise.wins import WinCounts, win_counts
 
-__all__ = ["LEAST_BATTLES", "PRIOR", "Evidence", "check_stop", "evidence", "interim_analysis"]
+__all__ = ["MIN_BATTLES", "PRIOR", "Evidence", "check_stop", "evidence", "interim_analysis"]
 
-LEAST_BATTLES = 5
+MIN_BATTLES = 5
 """A model with fewer judged battles is starved: its rating is hardly more than where it was first put."""
 
 PRIOR = 1.0
@@ -70,7 +70,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Standing:
+class _CurrentRatings:
     """The models rated together: logits (n,), NaN for the others, and both errors, the clustered and the larger.
 
     `differences` (n, n) are the larger errors of differences. `clusters` is what they rest on, `reason` why not.
@@ -130,7 +130,7 @@ def interim_analysis(
     """
     seen = evidence(battles, models)
     check_stop(stop, seen.models)
-    now, main = _standing(seen.data, even)
+    now, main = _current_ratings(seen.data, even)
     rows = _interim_ratings(seen, now, stop.level)
     widest = _half_width(now, stop.level)
     undecided = _undecided(seen, now, main, stop)
@@ -152,40 +152,40 @@ def _battles(data: Comparisons, judgments: Judgments) -> tuple[NDArray[np.int32]
     """Both models and the instruction of every battle once, whoever judged it and how often."""
     if not judgments.instructions:
         return data.a, data.b, judgments.instruction
-    key = combine(data.a, data.b, judgments.instruction)
+    key = combine_keys(data.a, data.b, judgments.instruction)
     _, first = np.unique(key, return_index=True)
     return data.a[first], data.b[first], judgments.instruction[first]
 
 
-def _standing(data: Comparisons, even: bool) -> tuple[_Standing, NDArray[np.bool_]]:
+def _current_ratings(data: Comparisons, even: bool) -> tuple[_CurrentRatings, NDArray[np.bool_]]:
     """The largest set of models that can be rated together, rated, and which models (n,) it is."""
     size = len(data.models)
     nothing, main = np.full(size, np.nan), np.zeros(size, dtype=np.bool_)
-    blank = _Standing(nothing, nothing, nothing, np.full((size, size), np.nan), 0)
+    blank = _CurrentRatings(nothing, nothing, nothing, np.full((size, size), np.nan), 0)
     counts = win_counts(data)
-    codes = max(groups_of(counts) if len(data) else [], key=len, default=np.zeros(0, dtype=np.intp))
+    codes = max(strong_components_of(counts) if len(data) else [], key=len, default=np.zeros(0, dtype=np.intp))
     if len(codes) < 2:
         return blank, main
     main[codes] = True
-    part = data if len(codes) == size else among(data, codes)
+    part = data if len(codes) == size else restrict_models(data, codes)
     try:
         ratings, own = _rated(part, even)
     except (NotConvergedError, InputError) as error:  # ratings further apart than double precision can tell
         return replace(blank, reason=str(error)), np.zeros_like(main)
-    joint = spread(ratings, draws=0)
+    joint = joint_errors(ratings, draws=0)
     clustered = np.full((len(codes), len(codes)), np.nan)
     clustered[np.ix_(joint.known, joint.known)] = joint.differences
     logits, se, larger, differences = nothing.copy(), nothing.copy(), nothing.copy(), blank.differences.copy()
     logits[codes], se[codes] = ratings.logits, ratings.se
     larger[codes] = np.maximum(ratings.se, np.sqrt(np.diagonal(own)))
     differences[np.ix_(codes, codes)] = np.maximum(clustered, _differences(own))
-    return _Standing(logits, se, larger, differences, ratings.diagnostics["clusters"]), main
+    return _CurrentRatings(logits, se, larger, differences, ratings.diagnostics["clusters"]), main
 
 
 def _rated(data: Comparisons, even: bool) -> tuple[Ratings, Matrix]:
     """Ratings with their clustered covariance, and the covariance (n, n) that is the model's own."""
     if even:
-        found = even_pairs(data)
+        found = balanced_pairs(data)
         return found.ratings, found.floor
     plain = bradley_terry_wins(win_counts(data))
     clustered, own = covariance_and_floor(data, plain.logits)
@@ -199,7 +199,7 @@ def _differences(covariance: Matrix) -> Matrix:
     return np.asarray(np.sqrt(np.maximum(variance[:, None] + variance[None, :] - 2.0 * covariance, 0.0)))
 
 
-def _interim_ratings(seen: Evidence, now: _Standing, level: float) -> tuple[InterimRating, ...]:
+def _interim_ratings(seen: Evidence, now: _CurrentRatings, level: float) -> tuple[InterimRating, ...]:
     """Every model with its intervals in Elo points, sorted by name."""
     known = np.isfinite(now.logits)
     quantile = float(student.ppf(0.5 + level / 2.0, now.clusters - 1)) if now.clusters > 1 else np.nan
@@ -212,7 +212,7 @@ def _interim_ratings(seen: Evidence, now: _Standing, level: float) -> tuple[Inte
         ELO_MEAN + POINTS_PER_LOGIT * low_any,
         ELO_MEAN + POINTS_PER_LOGIT * high_any,
     )
-    starved = (seen.battles < LEAST_BATTLES) | ~known
+    starved = (seen.battles < MIN_BATTLES) | ~known
     rows = zip(
         seen.models,
         *([value if np.isfinite(value) else None for value in column.tolist()] for column in columns),
@@ -223,14 +223,14 @@ def _interim_ratings(seen: Evidence, now: _Standing, level: float) -> tuple[Inte
     return tuple(InterimRating(*row) for row in rows)
 
 
-def _half_width(now: _Standing, level: float) -> float | None:
+def _half_width(now: _CurrentRatings, level: float) -> float | None:
     """Half the widest interval in Elo points; None while a model has none, or on fewer than 20 instructions."""
     half = stopping_half_width(now.larger, now.larger, now.clusters, level=level).max(initial=-np.inf)
     return float(POINTS_PER_LOGIT * half) if np.isfinite(half) else None
 
 
 def _undecided(
-    seen: Evidence, now: _Standing, main: NDArray[np.bool_], stop: StopSettings
+    seen: Evidence, now: _CurrentRatings, main: NDArray[np.bool_], stop: StopSettings
 ) -> dict[str, tuple[int, tuple[str, ...]]]:
     """By rule that asks for an order: how many pairs are not decided yet, and the models it is about, best first."""
     if stop.top is None and not stop.ranks:
@@ -260,7 +260,7 @@ def _open(gap: Vector, se: Vector, stop: StopSettings) -> int:
     return int(np.count_nonzero(~(lo * POINTS_PER_LOGIT > -stop.indifference)))
 
 
-def _gaps(data: Comparisons, now: _Standing, main: NDArray[np.bool_]) -> tuple[Vector, Matrix, Matrix]:
+def _gaps(data: Comparisons, now: _CurrentRatings, main: NDArray[np.bool_]) -> tuple[Vector, Matrix, Matrix]:
     """Ratings (n,) to order by, and the difference of every pair (n, n) with its error, in logits; NaN: not known.
 
     A model that has won or lost everything has no rating, and need not hold up an order for ever: in its pairs it
@@ -272,7 +272,7 @@ def _gaps(data: Comparisons, now: _Standing, main: NDArray[np.bool_]) -> tuple[V
     gap, se = logits[:, None] - logits[None, :], now.differences
     if main.all() or not len(data) or now.reason is not None:
         return logits, gap, se
-    data = _battles_alike(data)
+    data = _equal_battles(data)
     counts = win_counts(data)
     drawn = bradley_terry(data, ridge=PRIOR, errors="none").logits
     own = _differences(model_covariance(data, drawn, ridge=PRIOR))
@@ -283,11 +283,11 @@ def _gaps(data: Comparisons, now: _Standing, main: NDArray[np.bool_]) -> tuple[V
     return drawn, gap, np.where(judged, own, se)
 
 
-def _battles_alike(data: Comparisons) -> Comparisons:
+def _equal_battles(data: Comparisons) -> Comparisons:
     """The same rows, all those of one battle together weighing as much as one."""
     if data.cluster is None:
         return data
-    _, battle, times = np.unique(combine(data.a, data.b, data.cluster), return_inverse=True, return_counts=True)
+    _, battle, times = np.unique(combine_keys(data.a, data.b, data.cluster), return_inverse=True, return_counts=True)
     return replace(data, weight=1.0 / times[battle])
 
 
@@ -318,18 +318,18 @@ def _reason(
     return None
 
 
-def _warnings(seen: Evidence, now: _Standing) -> tuple[str, ...]:
+def _warnings(seen: Evidence, now: _CurrentRatings) -> tuple[str, ...]:
     """What keeps a look from saying all that it is asked."""
     if not seen.judged:
         return ("no verdict could be read yet",)
     if now.reason is not None:
         return (now.reason,)
-    known, met, few = np.isfinite(now.logits), seen.battles > 0, seen.battles < LEAST_BATTLES
+    known, met, few = np.isfinite(now.logits), seen.battles > 0, seen.battles < MIN_BATTLES
     many = ~few & (now.clusters >= MIN_CLUSTERS)
     said = (
         ("not judged yet", ~met),
         ("no rating yet, as no chain of wins joins them with the others both ways", met & ~known),
-        (f"judged in fewer than {LEAST_BATTLES} battles", known & few),
+        (f"judged in fewer than {MIN_BATTLES} battles", known & few),
         ("no error can be told, as what was judged does not scatter", known & ~np.isfinite(now.larger) & many),
     )
     told = [

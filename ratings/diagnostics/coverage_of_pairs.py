@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.pairwise.components import groups_of
+from venire.ratings.pairwise.components import strong_components_of
 from venire.ratings.pairwise.wins import WinCounts, win_counts
 
 __all__ = ["PairCoverage", "pair_coverage"]
@@ -60,7 +60,7 @@ def pair_coverage(data: Comparisons) -> PairCoverage:
     poorest, pair = int(np.argmin(counts.played)), int(np.argmin(weight))
     return PairCoverage(
         models=size,
-        groups=tuple(tuple(names[code] for code in group.tolist()) for group in groups_of(counts)),
+        groups=tuple(tuple(names[code] for code in group.tolist()) for group in strong_components_of(counts)),
         islands=islands,
         seen=len(weight),
         possible=size * (size - 1) // 2,

@@ -18,12 +18,12 @@ from scipy.special import expit
 
 from venire.arena.errors import InputError
 from venire.arena.scale import POINTS_PER_LOGIT
-from venire.ratings.data.clustered import grouped
+from venire.ratings.data.clustered import cluster_codes
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.statistics import student
 from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
-from venire.ratings.pairwise.components import among, groups_of
+from venire.ratings.pairwise.components import restrict_models, strong_components_of
 from venire.ratings.pairwise.covariance import inverse_information
 from venire.ratings.pairwise.leave_out import LeftOut, without_each_cluster, without_each_judge, without_each_model
 from venire.ratings.pairwise.wins import win_counts
@@ -119,10 +119,10 @@ class Influence:
 
 def rated_together(data: Comparisons) -> Comparisons:
     """The comparisons among the largest group of models that wins join both ways; of equals, the strongest."""
-    groups = groups_of(win_counts(data)) if len(data.models) else []
+    groups = strong_components_of(win_counts(data)) if len(data.models) else []
     if len(groups) <= 1:
         return data
-    return among(data, max(groups, key=len))
+    return restrict_models(data, max(groups, key=len))
 
 
 def effects(data: Comparisons, *, ridge: float = 0.0) -> Effects:
@@ -131,7 +131,7 @@ def effects(data: Comparisons, *, ridge: float = 0.0) -> Effects:
     Models without a comparison are left out of `data`.
     """
     played = data.played > 0.0
-    rows = data if played.all() else among(data, np.flatnonzero(played))
+    rows = data if played.all() else restrict_models(data, np.flatnonzero(played))
     ratings = bradley_terry_wins(win_counts(rows), ridge=ridge)
     size, logits = len(rows.models), ratings.logits
     weight = np.ones(len(rows)) if rows.weight is None else rows.weight
@@ -180,7 +180,7 @@ def influence(data: Comparisons, unit: Unit, *, ridge: float = 0.0, top: int = 3
         without=tuple(sorted(made, key=lambda one: (-one.change, one.name))),
         separated=tuple(sorted([*left.separated, *alone])),
         left_out=tuple(name for name in data.models if name not in set(rows.models)),
-        clusters=grouped(rows.cluster, len(rows))[1],
+        clusters=cluster_codes(rows.cluster, len(rows))[1],
     )
 
 
@@ -280,7 +280,7 @@ def _contrast(models: tuple[str, ...], shares: Mapping[str, float]) -> Vector:
 
 
 def _scatter(data: Comparisons, told: Vector) -> float:
-    group, count = grouped(data.cluster, len(told))
+    group, count = cluster_codes(data.cluster, len(told))
     if count < 2:
         return float("nan")
     sums = np.bincount(group, told, count)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from venire.ratings.data.clustered import grouped
+from venire.ratings.data.clustered import cluster_codes
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.pairwise.covariance import rated_rows
 
@@ -77,7 +77,7 @@ def pair_noise(data: Comparisons, logits: Vector) -> PairNoise:
     keys, pair = np.unique(low.astype(np.int64) * size + high, return_inverse=True)
     first, second = (np.asarray(part, dtype=np.intp) for part in np.divmod(keys, max(size, 1)))
     expected = expit(at[first] - at[second])
-    unit, units = grouped(None if rows.cluster is None else rows.cluster[order], len(y))
+    unit, units = cluster_codes(None if rows.cluster is None else rows.cluster[order], len(y))
     unit, units = by_lot(unit, units)
 
     def by_unit(values: Vector) -> csr_array:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
 from venire.arena.records import Status
-from venire.ratings.data.clustered import grouped
+from venire.ratings.data.clustered import cluster_codes
 from venire.ratings.data.statistics import chi2, norm
 from venire.ratings.diagnostics.pair_noise import by_lot
 
@@ -101,7 +101,7 @@ def _distances(
     variance = (met * (1.0 - own)) @ (by_judge * (1.0 - by_judge))
     sums = np.bincount(battles.model_a, left, size) + np.bincount(battles.model_b, left, size)
     if battles.instructions:
-        unit, units = by_lot(*grouped(battles.instruction, len(left)))
+        unit, units = by_lot(*cluster_codes(battles.instruction, len(left)))
         wide = unit.astype(np.int64) * size
         parts = np.bincount(wide + battles.model_a, left, units * size)
         parts += np.bincount(wide + battles.model_b, left, units * size)

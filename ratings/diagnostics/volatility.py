@@ -17,7 +17,7 @@ from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.inference.bootstrap import Replicates, bootstrap_battles, bootstrap_clusters
 from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
-from venire.ratings.pairwise.components import groups_of
+from venire.ratings.pairwise.components import strong_components_of
 from venire.ratings.pairwise.wins import win_counts
 
 __all__ = ["RatingPath", "Volatility", "rating_path", "volatility"]
@@ -114,7 +114,7 @@ def rating_path(tables: Sequence[Comparisons]) -> RatingPath:
     for table in tables:
         counts = win_counts(table)
         row = np.full(len(table.models), np.nan)
-        if len(groups_of(counts)) == 1:
+        if len(strong_components_of(counts)) == 1:
             row = bradley_terry_wins(counts).elo
         leaders.append(None if np.isnan(row).any() else table.models[int(np.argmax(np.round(row, 9)))])
         elo.append(row)

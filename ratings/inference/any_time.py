@@ -18,7 +18,7 @@ from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.statistics import student
 from venire.ratings.data.validation import check_level
-from venire.ratings.inference.contrasts import difference, spread
+from venire.ratings.inference.contrasts import difference, joint_errors
 
 __all__ = [
     "MIN_CLUSTERS",
@@ -29,7 +29,7 @@ __all__ = [
     "any_time_radius",
     "decide_pair",
     "decide_top_k",
-    "looks_radius",
+    "interim_radius",
     "stopping_half_width",
 ]
 
@@ -41,7 +41,7 @@ PAIR_SCALE = SCALE * 2.0**0.5
 MIN_CLUSTERS = 20
 """With fewer instructions the clustered error itself is too uncertain to stop by."""
 
-MOST_LOOKS = 10
+_MAX_LOOKS = 10
 
 Vector = NDArray[np.float64]
 Answer = Literal["above", "below", "open"]
@@ -96,14 +96,14 @@ def any_time_radius(se: ArrayLike, *, alpha: float = 0.05, tau: float = SCALE) -
     return found
 
 
-def looks_radius(looks: int, *, alpha: float = 0.05, degrees: float = np.inf) -> float:
+def interim_radius(looks: int, *, alpha: float = 0.05, degrees: float = np.inf) -> float:
     """How many standard errors an interval reaches that holds at up to ten looks, declared before the first.
 
     The cheaper way where each look has half as many data again as the one before: alpha / looks at each (Bonferroni),
     two-sided, by Student's t with `degrees` of freedom. Raises `InputError` for a number of looks or an alpha.
     """
-    if not 1 <= looks <= MOST_LOOKS:
-        raise InputError(f"looks is {looks}; declare 1 to {MOST_LOOKS}, or use any_time_radius")
+    if not 1 <= looks <= _MAX_LOOKS:
+        raise InputError(f"looks is {looks}; declare 1 to {_MAX_LOOKS}, or use any_time_radius")
     if not 0.0 < alpha < 1.0:
         raise InputError(f"alpha is {alpha}; give a chance between 0 and 1")
     return float(student.ppf(1.0 - alpha / looks / 2.0, degrees))
@@ -152,7 +152,7 @@ def decide_top_k(
     check_level(level)
     if not indifference >= 0.0:
         raise InputError(f"indifference is {indifference}; give Elo points, 0 or more")
-    found = spread(ratings, draws=0, level=level)
+    found = joint_errors(ratings, draws=0, level=level)
     count = len(found.known)
     if not 1 <= k < count:
         raise InputError(f"k is {k}; give a number from 1 to {count - 1}: {count} models have an estimate and an error")
@@ -186,7 +186,7 @@ def _bounds(
     if looks is None:
         lo, hi = any_time_interval(gap, se, level=level, tau=PAIR_SCALE, among=among)
     else:
-        reach = looks_radius(looks, alpha=(1.0 - level) / among, degrees=degrees)
+        reach = interim_radius(looks, alpha=(1.0 - level) / among, degrees=degrees)
         lo, hi = gap - reach * se, gap + reach * se
     lo, hi = np.where(np.isnan(se), -np.inf, lo), np.where(np.isnan(se), np.inf, hi)
     return np.where(se == 0.0, gap, lo), np.where(se == 0.0, gap, hi)

@@ -23,7 +23,7 @@ from venire.ratings.data.validation import check_draws, check_level
 from venire.ratings.inference.refitting import Refits, refits
 from venire.ratings.pairwise.covariance import rated_rows
 
-__all__ = ["PoissonCounts", "Replicates", "bootstrap_battles", "bootstrap_clusters", "poisson_counts"]
+__all__ = ["Replicates", "_PoissonCounts", "bootstrap_battles", "bootstrap_clusters", "poisson_counts"]
 
 BLOCK = 64
 """Replicates drawn from one stream; part of what a seed means."""
@@ -307,7 +307,7 @@ _CHUNK = 1 << 15
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PoissonCounts:
+class _PoissonCounts:
     """Draws of Poisson(count) for `counts` (cells,), through alias tables where `pick` is not empty.
 
     A cell's table starts at `base` and has 2 ** `bits` columns; the low bits of a random word name the column, the
@@ -341,7 +341,7 @@ class PoissonCounts:
         return drawn
 
 
-def poisson_counts(counts: NDArray[np.int64]) -> PoissonCounts:
+def poisson_counts(counts: NDArray[np.int64]) -> _PoissonCounts:
     """Make ready to draw around counts (cells,), each a whole number of at least 1."""
     distinct, place = np.unique(counts, return_inverse=True)
     reach = 8.0 * np.sqrt(distinct)
@@ -352,7 +352,7 @@ def poisson_counts(counts: NDArray[np.int64]) -> PoissonCounts:
     sizes = np.int64(1) << bits.astype(np.int64)
     if not len(counts) or int(sizes.sum()) > _TABLES_PAY * len(counts):
         nothing = np.zeros(0, dtype=np.uint32)
-        return PoissonCounts(counts, nothing.astype(np.int64), nothing, nothing, np.zeros(0))
+        return _PoissonCounts(counts, nothing.astype(np.int64), nothing, nothing, np.zeros(0))
     base = np.cumsum(sizes) - sizes
     threshold, pick = np.zeros(int(sizes.sum()), dtype=np.uint32), np.zeros(2 * int(sizes.sum()))
     for bit in np.unique(bits).tolist():
@@ -360,7 +360,7 @@ def poisson_counts(counts: NDArray[np.int64]) -> PoissonCounts:
         at = base[same][:, None] + np.arange(1 << bit)
         threshold[at], values, aliases = _alias_tables(distinct[same], low[same], bit)
         pick[2 * at], pick[2 * at + 1] = values, aliases
-    return PoissonCounts(counts, base[place], bits[place], threshold, pick)
+    return _PoissonCounts(counts, base[place], bits[place], threshold, pick)
 
 
 def _alias_tables(

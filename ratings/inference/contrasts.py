@@ -20,15 +20,15 @@ from venire.ratings.inference.bootstrap import Replicates
 __all__ = [
     "BattlesNeeded",
     "Contrast",
+    "JointErrors",
     "Simultaneous",
-    "Spread",
     "battles_needed",
     "contrast",
     "difference",
-    "largest",
+    "joint_errors",
+    "max_t_quantile",
     "simultaneous",
     "simultaneous_differences",
-    "spread",
 ]
 
 _NO_ERROR = 1e-12
@@ -78,7 +78,7 @@ def contrast(ratings: Ratings, coefficients: Mapping[str, float], level: float =
     has no estimate, for ratings without a covariance, and for a level.
     """
     ratings.quantile(level)
-    found = spread(ratings, draws=0, level=level)
+    found = joint_errors(ratings, draws=0, level=level)
     return _contrast(ratings, found, coefficients, level, found.quantile(level))
 
 
@@ -105,7 +105,7 @@ def simultaneous(
 
     Each contrast is as in `contrast`; errors are drawn as in `ranking`. Raises `InputError` as these two do.
     """
-    found = spread(ratings, replicates=replicates, draws=draws, seed=seed, level=level)
+    found = joint_errors(ratings, replicates=replicates, draws=draws, seed=seed, level=level)
     single = found.quantile(level)
     each = [_contrast(ratings, found, chosen, level, single) for chosen in contrasts]
     se = np.array([one.se / POINTS_PER_LOGIT for one in each])
@@ -127,8 +127,8 @@ def simultaneous_differences(
     replicates: Replicates | None = None,
 ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
     """All differences of two models at once: the critical value and bounds (n, n) of row less column in Elo points."""
-    found = spread(ratings, replicates=replicates, draws=draws, seed=seed, level=level)
-    critical = largest(found, level)
+    found = joint_errors(ratings, replicates=replicates, draws=draws, seed=seed, level=level)
+    critical = max_t_quantile(found, level)
     size = len(ratings.models)
     lo, hi = np.full((size, size), np.nan), np.full((size, size), np.nan)
     gap, half = found.logits[:, None] - found.logits[None, :], critical * found.differences
@@ -172,7 +172,7 @@ def battles_needed(
     return BattlesNeeded(float(math.ceil(between)), float(math.ceil(total * ((se / wanted) ** 2 - 1.0))))
 
 
-def _weights(ratings: Ratings, found: Spread, coefficients: Mapping[str, float]) -> NDArray[np.float64]:
+def _weights(ratings: Ratings, found: JointErrors, coefficients: Mapping[str, float]) -> NDArray[np.float64]:
     """Coefficients (m,) by the places of the models that have an estimate and an error."""
     place = {ratings.models[code]: row for row, code in enumerate(found.known.tolist())}
     weights = np.zeros(len(place))
@@ -188,7 +188,7 @@ def _weights(ratings: Ratings, found: Spread, coefficients: Mapping[str, float])
 
 
 def _contrast(
-    ratings: Ratings, found: Spread, coefficients: Mapping[str, float], level: float, reach: float
+    ratings: Ratings, found: JointErrors, coefficients: Mapping[str, float], level: float, reach: float
 ) -> Contrast:
     weights = _weights(ratings, found, coefficients)
     estimate = float(weights @ found.logits)
@@ -213,7 +213,7 @@ Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Spread:
+class JointErrors:
     """Of the models that have an estimate and an error, whose places among all are `known` (m,).
 
     `logits` (m,), their `covariance` (m, m) with its `degrees` of freedom, and `errors` (draws, m): how far off the
@@ -245,9 +245,9 @@ class Spread:
         return float(student.ppf(0.5 + level / 2.0, self.degrees))
 
 
-def spread(
+def joint_errors(
     ratings: Ratings, *, replicates: Replicates | None = None, draws: int = 10_000, seed: int = 0, level: float = 0.95
-) -> Spread:
+) -> JointErrors:
     """The spread of `ratings` from their covariance, or from `replicates` of the same models where they are given.
 
     Errors drawn from a covariance are normal, or Student's where it has finite degrees. Raises `InputError` for ratings
@@ -272,10 +272,10 @@ def spread(
         errors = rng.standard_normal((draws, len(known))) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
     if np.isfinite(ratings.degrees):
         errors /= np.sqrt(rng.chisquare(ratings.degrees, (len(errors), 1)) / ratings.degrees)
-    return Spread(known, ratings.logits[known], covariance, ratings.degrees, errors)
+    return JointErrors(known, ratings.logits[known], covariance, ratings.degrees, errors)
 
 
-def largest(joint: Spread, level: float, against: int | None = None) -> float:
+def max_t_quantile(joint: JointErrors, level: float, against: int | None = None) -> float:
     """The level quantile of the largest |difference| over its standard error, over all pairs or those of one model.
 
     `against` is that model's place in `known`. Infinite where nothing can be told, and never less than for one pair.
@@ -288,13 +288,13 @@ def largest(joint: Spread, level: float, against: int | None = None) -> float:
     if against is not None:
         found = (np.abs(joint.errors - joint.errors[:, against, None]) * inverse[against]).max(axis=1)
     else:
-        found, sure = _largest_of_extremes(joint, inverse)
+        found, sure = _max_t_of_extremes(joint, inverse)
         if not sure.all():
-            found[~sure] = _largest_of_all(joint.errors[~sure], inverse)
+            found[~sure] = _max_t_of_all(joint.errors[~sure], inverse)
     return max(float(np.quantile(found, level)), joint.quantile(level))
 
 
-def _largest_of_all(errors: Matrix, inverse: Matrix) -> Vector:
+def _max_t_of_all(errors: Matrix, inverse: Matrix) -> Vector:
     """The largest ratio (draws,) over every pair."""
     draws, size = errors.shape
     found = np.zeros(draws)
@@ -309,7 +309,7 @@ def _largest_of_all(errors: Matrix, inverse: Matrix) -> Vector:
     return found
 
 
-def _largest_of_extremes(joint: Spread, inverse: Matrix) -> tuple[Vector, NDArray[np.bool_]]:
+def _max_t_of_extremes(joint: JointErrors, inverse: Matrix) -> tuple[Vector, NDArray[np.bool_]]:
     """The largest ratio (draws,) over pairs of the models that are furthest off, and whether no other pair can beat it.
 
     With q = error^2 / variance of a model and se^2 at least s times the sum of both variances, the squared ratio of a
@@ -340,10 +340,10 @@ def _largest_of_extremes(joint: Spread, inverse: Matrix) -> tuple[Vector, NDArra
     return found, sure
 
 
-def _from_replicates(ratings: Ratings, replicates: Replicates) -> Spread:
+def _from_replicates(ratings: Ratings, replicates: Replicates) -> JointErrors:
     if replicates.models != ratings.models:
         raise InputError("replicates are of other models than these ratings, or in another order")
     covariance = replicates.covariance
     known = np.flatnonzero(np.isfinite(ratings.logits) & np.isfinite(np.diagonal(covariance)))
     errors = replicates.found[:, known] - ratings.logits[known]
-    return Spread(known, ratings.logits[known], covariance[np.ix_(known, known)], np.inf, errors)
+    return JointErrors(known, ratings.logits[known], covariance[np.ix_(known, known)], np.inf, errors)

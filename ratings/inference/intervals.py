@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from venire.arena.errors import InputError, VenireError
 from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
-from venire.ratings.data.clustered import grouped
+from venire.ratings.data.clustered import cluster_codes
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.inference.bootstrap import Replicates, bootstrap_battles, bootstrap_clusters
@@ -21,25 +21,25 @@ from venire.ratings.pairwise.components import Rated
 from venire.ratings.pairwise.covariance import Errors
 
 __all__ = [
-    "MOST_MODELS",
-    "Draws",
+    "_MAX_MODELS_WITH_ERRORS",
     "Refit",
+    "RowDraws",
     "anchor_shift",
+    "bootstrap_refits",
+    "draw_rows",
     "errors_for",
-    "finished",
-    "of_draws",
-    "redrawn",
-    "row_draws",
+    "evaluate_draws",
+    "with_intervals",
 ]
 
-MOST_MODELS = 2_000
+_MAX_MODELS_WITH_ERRORS = 2_000
 """Above it errors and ranks of all models at once are tables that take minutes: they are made where asked for."""
 
 Refit = Callable[[NDArray[np.intp]], Ratings]
 """The ratings of some rows of the table, by position; a row may be there several times."""
 
 
-def finished(
+def with_intervals(
     ratings: Ratings,
     data: Comparisons,
     options: Options,
@@ -68,7 +68,7 @@ def finished(
         errors = f"bootstrap over {drawn.units} {unit}"
         ratings = replace(ratings, covariance=drawn.covariance, errors=errors, degrees=np.inf)
     rated = np.isfinite(ratings.logits)
-    known = ratings.covariance is not None and (len(rated) <= MOST_MODELS or options.errors is not None)
+    known = ratings.covariance is not None and (len(rated) <= _MAX_MODELS_WITH_ERRORS or options.errors is not None)
     ranks = ranking(ratings, level=options.level, seed=options.seed, replicates=drawn) if known else None
     return Rated(
         ratings=ratings,
@@ -88,7 +88,7 @@ def finished(
 
 def errors_for(data: Comparisons, options: Options) -> Errors | None:
     """The errors to fit with: none where replicates give them, or where a board is too large to have them unasked."""
-    if options.replicates or (options.errors is None and len(data.models) > MOST_MODELS):
+    if options.replicates or (options.errors is None and len(data.models) > _MAX_MODELS_WITH_ERRORS):
         return "none"
     return options.errors
 
@@ -101,15 +101,15 @@ def anchor_shift(ratings: Ratings, anchors: Mapping[str, float]) -> float:
     return float(anchors[there[0]] - ratings.elo[ratings.models.index(there[0])])
 
 
-def redrawn(data: Comparisons, refit: Refit, point: Ratings, *, replicates: int, seed: int) -> Replicates:
+def bootstrap_refits(data: Comparisons, refit: Refit, point: Ratings, *, replicates: int, seed: int) -> Replicates:
     """Draw rows again, whole clusters where there are any, and fit each draw by `refit`; the slow way, for any method.
 
     A draw that cannot be fitted has NaN; a model that a draw leaves out makes it one that has no estimate.
     """
-    drawn = row_draws(data, replicates=replicates, seed=seed)
+    drawn = draw_rows(data, replicates=replicates, seed=seed)
     return Replicates(
         models=point.models,
-        logits=of_draws(drawn, lambda rows: refit(rows).logits, point.logits, replicates),
+        logits=evaluate_draws(drawn, lambda rows: refit(rows).logits, point.logits, replicates),
         point=point.logits,
         unit=drawn.unit,
         units=drawn.units,
@@ -118,7 +118,7 @@ def redrawn(data: Comparisons, refit: Refit, point: Ratings, *, replicates: int,
 
 
 @dataclass(frozen=True, slots=True)
-class Draws:
+class RowDraws:
     """Tables drawn again: the `rows` of each, by position; `unit` is what was drawn, `units` how many there are."""
 
     rows: Iterator[NDArray[np.intp]]
@@ -126,19 +126,19 @@ class Draws:
     units: int
 
 
-def row_draws(data: Comparisons, *, replicates: int, seed: int) -> Draws:
+def draw_rows(data: Comparisons, *, replicates: int, seed: int) -> RowDraws:
     """As many rows or, where there are any, whole clusters as the table has, drawn with replacement; none of none."""
     rng = np.random.default_rng(seed)
-    unit, size = grouped(data.cluster, len(data))
+    unit, size = cluster_codes(data.cluster, len(data))
     parts = np.split(np.argsort(unit, kind="stable"), np.cumsum(np.bincount(unit, minlength=size))[:-1])
     rows = (
         np.concatenate([parts[one] for one in rng.integers(0, size, size)]) for _ in range(replicates if size else 0)
     )
-    return Draws(rows, "battle" if data.cluster is None else "cluster", size)
+    return RowDraws(rows, "battle" if data.cluster is None else "cluster", size)
 
 
-def of_draws(
-    drawn: Draws,
+def evaluate_draws(
+    drawn: RowDraws,
     figures: Callable[[NDArray[np.intp]], NDArray[np.float64]],
     point: NDArray[np.float64],
     replicates: int,
@@ -162,10 +162,10 @@ def _without_errors(ratings: Ratings, options: Options, drawn: Replicates | None
         return {"errors_reason": "no errors: all judgments are of one cluster, so nothing can be drawn again"}
     if ratings.covariance is not None:
         return {}
-    if options.errors is None and len(ratings.models) > MOST_MODELS:
+    if options.errors is None and len(ratings.models) > _MAX_MODELS_WITH_ERRORS:
         return {
-            "errors_reason": f"no errors: for more than {MOST_MODELS} models at once they take minutes; ask for them "
-            "with --errors or --bootstrap"
+            "errors_reason": f"no errors: for more than {_MAX_MODELS_WITH_ERRORS} models at once they take minutes; "
+            "ask for them with --errors or --bootstrap"
         }
     return {"errors_reason": f"no errors: {ratings.method} has none by formula here; --bootstrap 200 draws them"}
 
@@ -222,7 +222,7 @@ def _moved(drawn: Replicates, ratings: Ratings, anchor: tuple[int, float] | None
 
 def _replicates(ratings: Ratings, data: Comparisons, options: Options, ridge: float, refit: Refit | None) -> Replicates:
     if refit is not None:
-        return redrawn(data, refit, ratings, replicates=options.replicates, seed=options.seed)
+        return bootstrap_refits(data, refit, ratings, replicates=options.replicates, seed=options.seed)
     held = np.isin(ratings.models, list(options.anchors))
     bootstrap = bootstrap_battles if data.cluster is None else bootstrap_clusters
     return bootstrap(data, ratings.logits, replicates=options.replicates, seed=options.seed, ridge=ridge, fixed=held)

@@ -11,12 +11,12 @@ from venire.ratings.data.judgments import Flips, Merge
 from venire.ratings.data.validation import check_draws, check_level
 from venire.ratings.pairwise.covariance import PairErrors
 
-__all__ = ["MOST_REPLICATES", "MOST_RESTARTS", "Habit", "Options", "OwnVotes", "Ties", "spoken"]
+__all__ = ["_MAX_REPLICATES", "_MAX_RESTARTS", "Habit", "Options", "OwnVotes", "Ties", "option_names"]
 
-MOST_REPLICATES = 100_000
+_MAX_REPLICATES = 100_000
 """More would take memory and hours, and move no bound that is printed."""
 
-MOST_RESTARTS = 1_000
+_MAX_RESTARTS = 1_000
 """More starts would take minutes and meet the same optima."""
 
 Ties = Literal["half", "drop", "rao-kupper", "davidson"]
@@ -65,9 +65,9 @@ class Options:
                 raise InputError(f"{name} is {given!r}; choose one of {', '.join(get_args(choices))}")
         if self.ridge is not None and not 0.0 <= self.ridge < float("inf"):
             raise InputError(f"ridge is {self.ridge}; give 0 for none, or a number such as 0.01")
-        if self.replicates == 1 or self.replicates > MOST_REPLICATES:
+        if self.replicates == 1 or self.replicates > _MAX_REPLICATES:
             raise InputError(
-                f"replicates is {self.replicates}; give 0 for no bootstrap, or 2 to {MOST_REPLICATES}, such as 1000"
+                f"replicates is {self.replicates}; give 0 for no bootstrap, or 2 to {_MAX_REPLICATES}, such as 1000"
             )
         check_draws(self.replicates, self.seed)
         check_level(self.level)
@@ -81,8 +81,8 @@ class Options:
                 raise InputError(f"the weight of judge {name!r} is {weight}; give a number, 0 or more")
         if strange := [name for name in self.habits if name not in get_args(Habit)]:
             raise InputError(f"habit is {strange[0]!r}; choose of {', '.join(get_args(Habit))}")
-        if not 0 <= self.restarts <= MOST_RESTARTS:
-            raise InputError(f"restarts is {self.restarts}; give 0 to {MOST_RESTARTS}")
+        if not 0 <= self.restarts <= _MAX_RESTARTS:
+            raise InputError(f"restarts is {self.restarts}; give 0 to {_MAX_RESTARTS}")
         if not 0.0 <= self.ability_ridge < float("inf"):
             raise InputError(f"ability_ridge is {self.ability_ridge}; give 0 for none, or a number such as 1")
         if self.least_verdicts < 1:
@@ -109,7 +109,7 @@ _FLAGS = {
 """Options that the command takes by another word, most of them one at a time."""
 
 
-def spoken(names: Iterable[str]) -> str:
+def option_names(names: Iterable[str]) -> str:
     """Names of options for a sentence, each with the flag of the command where that is spelt otherwise."""
     flags = {name: _FLAGS.get(name, "--" + name.replace("_", "-")) for name in names}
     return ", ".join(name if flag == f"--{name}" else f"{name} ({flag})" for name, flag in flags.items())

@@ -15,7 +15,7 @@ from venire.arena.errors import InputError
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.statistics import student
 from venire.ratings.inference.bootstrap import Replicates
-from venire.ratings.inference.contrasts import Spread, largest, spread
+from venire.ratings.inference.contrasts import JointErrors, joint_errors, max_t_quantile
 
 __all__ = ["RankInterval", "Ranking", "rank_interval", "ranking"]
 
@@ -77,8 +77,8 @@ def ranking(
     Errors are drawn from the covariance, or are those of `replicates` where they are given. Raises `InputError` for
     ratings without a covariance, replicates of other models, and impossible numbers.
     """
-    found = spread(ratings, replicates=replicates, draws=draws, seed=seed, level=level)
-    critical = largest(found, level)
+    found = joint_errors(ratings, replicates=replicates, draws=draws, seed=seed, level=level)
+    critical = max_t_quantile(found, level)
     gap, se = found.logits[:, None] - found.logits[None, :], found.differences
     separated = _separated(gap, se, critical)
     count, size, known = len(found.known), len(ratings.models), found.known
@@ -108,12 +108,12 @@ def rank_interval(
 
     Ranks count from 1. Raises `InputError` as `ranking` does, and for a model that is unknown or has no estimate.
     """
-    found = spread(ratings, replicates=replicates, draws=draws, seed=seed, level=level)
+    found = joint_errors(ratings, replicates=replicates, draws=draws, seed=seed, level=level)
     code = _place(ratings.models, model)
     if code not in found.known:
         raise InputError(f"{model} has no estimate or no error, and so no rank: see what `diagnostics` say of it")
     place = int(np.searchsorted(found.known, code))
-    critical = largest(found, level, against=place)
+    critical = max_t_quantile(found, level, against=place)
     gap, se = found.logits[place] - found.logits, found.differences[place]
     ahead, behind = int(_separated(-gap, se, critical).sum()), int(_separated(gap, se, critical).sum())
     return RankInterval(model, 1 + int((gap < 0.0).sum()), 1 + ahead, len(found.known) - behind, critical, level)
@@ -144,7 +144,7 @@ def _tiers(logits: NDArray[np.float64], separated: NDArray[np.bool_]) -> NDArray
     return tier
 
 
-def _above(found: Spread, gap: Matrix, se: Matrix, drawn: bool) -> Matrix:
+def _above(found: JointErrors, gap: Matrix, se: Matrix, drawn: bool) -> Matrix:
     """Chances (m, m) that the row's true rating is above the column's: from replicates, or in closed form."""
     if not drawn:
         ratio = np.full_like(gap, np.nan)
@@ -159,7 +159,7 @@ def _above(found: Spread, gap: Matrix, se: Matrix, drawn: bool) -> Matrix:
     return chance
 
 
-def _best(found: Spread) -> NDArray[np.float64]:
+def _best(found: JointErrors) -> NDArray[np.float64]:
     if not len(found.errors) or not len(found.known):
         return np.full(len(found.known), np.nan)
     ratings = found.errors + found.logits

@@ -18,7 +18,7 @@ from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Status
 from venire.ratings.data.judgments import canonical
-from venire.ratings.data.validation import check_level, finite
+from venire.ratings.data.validation import check_level, finite_or_none
 from venire.ratings.judges.consistency_forms import Drawn, Draws, Interval, Unit, draw_matchups, draw_units, scores
 from venire.ratings.judges.discrimination import Discrimination, alone, fit_discrimination, gap_rows
 from venire.ratings.judges.judge_habits import Habits, habits, own_family_rows
@@ -243,7 +243,11 @@ def _figures(name: str, found: Draws | None, code: int, level: float) -> dict[st
     bounds = np.array([found.centre[code] - high, found.centre[code] - low])
     if name != "corrected":
         bounds = np.clip(bounds, 0.0, 1.0)
-    return {name: finite(point), f"{name}_lo": finite(bounds[0]), f"{name}_hi": finite(bounds[1])}
+    return {
+        name: finite_or_none(point),
+        f"{name}_lo": finite_or_none(bounds[0]),
+        f"{name}_hi": finite_or_none(bounds[1]),
+    }
 
 
 def _assemble(
@@ -255,7 +259,7 @@ def _assemble(
         for score in SCORES:
             figures |= _figures(score, forms.get(score), code, level)
         for key, values in _of_slopes(slopes).items():
-            figures[key] = None if values is None else finite(values[code])
+            figures[key] = None if values is None else finite_or_none(values[code])
         made.append(
             JudgeConsistency(
                 judge=name,

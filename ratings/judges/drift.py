@@ -17,13 +17,13 @@ from venire.arena.battles import Battles
 from venire.arena.errors import InputError, VenireError
 from venire.arena.records import Status
 from venire.arena.scale import POINTS_PER_LOGIT
-from venire.ratings.data.clustered import Mean
+from venire.ratings.data.clustered import ClusteredMean
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.data.judgments import canonical, combine, merge_orders, select
+from venire.ratings.data.judgments import canonical, combine_keys, merge_orders, select_battles
 from venire.ratings.diagnostics.influence import Effects, effects, rated_together
 from venire.ratings.judges.matchup_shares import outcomes
 from venire.ratings.pairwise.bradley_terry import bradley_terry
-from venire.ratings.pairwise.components import among
+from venire.ratings.pairwise.components import restrict_models
 
 __all__ = ["CUTS", "HABITS", "LEAST", "Drift", "RatingDrift", "drift", "rating_drift"]
 
@@ -55,7 +55,7 @@ class Drift:
     cut: float
     early: float
     late: float
-    change: Mean
+    change: ClusteredMean
     matched: bool
 
 
@@ -81,7 +81,7 @@ def drift(battles: Battles, seconds: ArrayLike | None = None, *, cuts: tuple[flo
     compare. Raises `InputError` for another number of times, and as `canonical` does.
     """
     rows, when = _timed(battles, seconds)
-    shown = np.unique(combine(*_shown(rows), rows.instruction + 1), return_inverse=True)[1]
+    shown = np.unique(combine_keys(*_shown(rows), rows.instruction + 1), return_inverse=True)[1]
     places = [(judge, np.flatnonzero(rows.judge == code)) for code, judge in enumerate(rows.judges)]
     found = []
     for habit, value in _habits(rows).items():
@@ -115,7 +115,7 @@ def rating_drift(battles: Battles, seconds: ArrayLike | None = None) -> RatingDr
     data = judgments.comparisons()
     halves = [data.select(side) for side in (~late, late)]
     common = _common(halves)
-    found = _compared([effects(among(half, common)) for half in halves])
+    found = _compared([effects(restrict_models(half, common)) for half in halves])
     if found.clusters < max(LEAST, found.models + 1):
         raise InputError(
             f"{found.clusters} instructions for {found.models} models: too few to tell a change of ratings from chance"
@@ -129,7 +129,7 @@ def _timed(battles: Battles, seconds: ArrayLike | None) -> tuple[Battles, Vector
     if when.shape != (len(rows.status),):
         raise InputError(f"seconds has shape {when.shape}; give a time for each of {len(rows.status)} verdicts")
     known = np.isfinite(when)
-    return (rows, when) if known.all() else (select(rows, known), when[known])
+    return (rows, when) if known.all() else (select_battles(rows, known), when[known])
 
 
 def _rank(when: Vector) -> NDArray[np.intp]:
@@ -145,7 +145,7 @@ def _habits(rows: Battles) -> dict[str, Vector]:
     first = np.where(decided, (y > 0.5) ^ rows.swapped, np.nan)
     agrees = np.full(len(y), np.nan)
     try:
-        rated = bradley_terry(_comparisons(select(rows, read)), ridge=1.0, errors="none")
+        rated = bradley_terry(_comparisons(select_battles(rows, read)), ridge=1.0, errors="none")
     except VenireError:
         rated = None
     if rated is not None:
@@ -173,11 +173,11 @@ def _beside_others(value: Vector, shown: NDArray[np.intp], mine: NDArray[np.intp
     return np.where(seen, value[mine] - sums[own] / np.maximum(count[own], 1), np.nan), True
 
 
-def _change(rows: Battles, mine: NDArray[np.intp], value: Vector, late: NDArray[np.bool_]) -> Mean | None:
+def _change(rows: Battles, mine: NDArray[np.intp], value: Vector, late: NDArray[np.bool_]) -> ClusteredMean | None:
     """The change within pairs of models and orders; None where too little can be told."""
     if not late.any() or late.all() or np.ptp(value) == 0.0:
         return None
-    cell = np.unique(combine(*(column[mine] for column in _shown(rows))), return_inverse=True)[1]
+    cell = np.unique(combine_keys(*(column[mine] for column in _shown(rows))), return_inverse=True)[1]
     count = np.bincount(cell)
     side, habit = (column - (np.bincount(cell, column) / count)[cell] for column in (late.astype(np.float64), value))
     # A cell that is early or late throughout compares nothing.
@@ -192,7 +192,7 @@ def _change(rows: Battles, mine: NDArray[np.intp], value: Vector, late: NDArray[
     full = np.sqrt(count / np.maximum(count - 1, 1))[cell]
     sums = np.bincount(code, (full * side * (habit - slope * side))[used] / weight)
     error = float(np.sqrt(sums @ sums * clusters / (clusters - 1)))
-    return Mean(slope, error, int(np.count_nonzero(used)), clusters)
+    return ClusteredMean(slope, error, int(np.count_nonzero(used)), clusters)
 
 
 def _comparisons(rows: Battles) -> Comparisons:
@@ -207,7 +207,7 @@ def _common(halves: list[Comparisons]) -> list[int]:
     names = set(halves[0].models)
     while True:
         codes = [code for code, name in enumerate(halves[0].models) if name in names]
-        inside = [set(rated_together(among(half, codes)).models) for half in halves]
+        inside = [set(rated_together(restrict_models(half, codes)).models) for half in halves]
         both = inside[0] & inside[1]
         if both == names:
             break

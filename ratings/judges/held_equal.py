@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from venire.arena.errors import InputError
-from venire.ratings.data.clustered import grouped
+from venire.ratings.data.clustered import cluster_codes
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.style import unit_scale
-from venire.ratings.pairwise.components import among, groups_of
+from venire.ratings.pairwise.components import restrict_models, strong_components_of
 from venire.ratings.pairwise.covariates import covariates
 from venire.ratings.pairwise.wins import win_counts
 
@@ -59,12 +59,12 @@ def held_equal(data: Comparisons, x: ArrayLike, name: str, *, scaled: bool = Tru
         raise InputError(f"{name} has shape {column.shape}; give one number for each of {len(data)} comparisons")
     known = np.isfinite(column)
     rows, column = data.select(known), column[known]
-    groups = groups_of(win_counts(rows)) if len(rows) else []
+    groups = strong_components_of(win_counts(rows)) if len(rows) else []
     largest = max(groups, key=len, default=np.zeros(0, dtype=np.intp))
     if len(largest) < 2:
         raise InputError(f"no two models are joined by wins both ways: {name} cannot be told from strength")
     column = column[np.isin(rows.a, largest) & np.isin(rows.b, largest)]
-    rows = among(rows, largest)
+    rows = restrict_models(rows, largest)
     if not column.any():
         raise InputError(f"{name} is the same on both sides of every comparison: nothing shows what it does")
     table = unit_scale(column[:, None])[0] if scaled else column[:, None]
@@ -81,5 +81,5 @@ def held_equal(data: Comparisons, x: ArrayLike, name: str, *, scaled: bool = Tru
         kendall=found.kendall,
         own_information=float(found.ratings.diagnostics["own_information"][name]),
         rows=len(rows),
-        clusters=grouped(rows.cluster, len(rows))[1],
+        clusters=cluster_codes(rows.cluster, len(rows))[1],
     )

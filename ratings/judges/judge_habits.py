@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
-from venire.ratings.data.judgments import merge_orders, select
+from venire.ratings.data.judgments import merge_orders, select_battles
 from venire.ratings.judges.matchup_shares import Coded, Tally
 
 __all__ = ["Habits", "habits", "own_family_rows"]
@@ -85,7 +85,7 @@ def _flips(
         both = counted.judge[counted.count.min(axis=1) > 0]
     else:
         # Repeats have to be told apart, and two verdicts on one showing refused: judgments do both.
-        judgments = merge_orders(select(rows, ~kin))
+        judgments = merge_orders(select_battles(rows, ~kin))
         codes = judgments.judge.astype(np.intp)
         opposite, both = codes[judgments.flipped], codes[judgments.readable == 2]
     return np.bincount(opposite, minlength=judges), np.bincount(both, minlength=judges)

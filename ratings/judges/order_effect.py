@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError, VenireError
 from venire.arena.records import Status
-from venire.ratings.data.clustered import Mean, clustered_gap, clustered_mean
+from venire.ratings.data.clustered import ClusteredMean, clustered_difference, clustered_mean
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.data.judgments import canonical, merge_orders, select
+from venire.ratings.data.judgments import canonical, merge_orders, select_battles
 from venire.ratings.judges.held_equal import HeldEqual, held_equal
 from venire.ratings.judges.matchup_shares import dense_codes, outcomes
 
@@ -42,12 +42,12 @@ class OrderEffect:
     """
 
     judge: str
-    first: Mean
+    first: ClusteredMean
     fitted: bool
     counted: float | None
-    flips: Mean
-    again: Mean
-    excess: Mean
+    flips: ClusteredMean
+    again: ClusteredMean
+    excess: ClusteredMean
     to_first: int
     to_second: int
     reason: str | None = None
@@ -61,10 +61,10 @@ def order_effects(battles: Battles) -> tuple[OrderEffect, ...]:
     if not battles.ordered:
         raise InputError("nothing says which answer was shown first: there is no order to look at")
     rows = canonical(battles)
-    rows = select(rows, rows.status == Status.OK)
+    rows = select_battles(rows, rows.status == Status.OK)
     y = outcomes(rows.label, rows.outcome)
     return tuple(
-        _of_judge(name, select(rows, rows.judge == code), y[rows.judge == code])
+        _of_judge(name, select_battles(rows, rows.judge == code), y[rows.judge == code])
         for code, name in enumerate(rows.judges)
     )
 
@@ -92,7 +92,7 @@ def _of_judge(name: str, rows: Battles, y: NDArray[np.float64]) -> OrderEffect:
     parts = (opposite[both] / across[both], changed[tried] / twice[tried], of_battle[both], of_battle[tried])
     flips = clustered_mean(parts[0], parts[2], across[both])
     again = clustered_mean(parts[1], parts[3], twice[tried])
-    excess = clustered_gap(*parts, across[both], twice[tried])
+    excess = clustered_difference(*parts, across[both], twice[tried])
     decided = y != 0.5
     counted = clustered_mean((y > 0.5)[decided] ^ rows.swapped[decided], unit[decided])
     alone = float(np.abs(asked[:, 0] - asked[:, 1]).sum())
@@ -115,7 +115,9 @@ def _tables(
     return cells.astype(np.float64).reshape(-1, 2, 3), np.asarray(found % units)
 
 
-def _fitted(rows: Battles, y: NDArray[np.float64], unit: NDArray[np.intp], counted: Mean) -> tuple[Mean, str | None]:
+def _fitted(
+    rows: Battles, y: NDArray[np.float64], unit: NDArray[np.intp], counted: ClusteredMean
+) -> tuple[ClusteredMean, str | None]:
     """The share that the first place has between equals, or why it cannot be fitted."""
     decided = y != 0.5
     place = np.where(rows.swapped, -1.0, 1.0)[decided]
@@ -124,9 +126,9 @@ def _fitted(rows: Battles, y: NDArray[np.float64], unit: NDArray[np.intp], count
     try:
         found = held_equal(data, place, "position", scaled=False)
     except VenireError as error:
-        return Mean(None, None, counted.n, counted.clusters), str(error)
+        return ClusteredMean(None, None, counted.n, counted.clusters), str(error)
     if found.rows < _ROWS_A_MODEL * len(found.plain.models):
         few = f"{found.rows} verdicts on {len(found.plain.models)} models, shown in one order, are too few for a fit"
-        return Mean(None, None, counted.n, counted.clusters), few
+        return ClusteredMean(None, None, counted.n, counted.clusters), few
     share = 1.0 / (1.0 + float(np.exp(-found.coefficient)))
-    return Mean(share, found.se * share * (1.0 - share), counted.n, counted.clusters), None
+    return ClusteredMean(share, found.se * share * (1.0 - share), counted.n, counted.clusters), None

@@ -15,7 +15,7 @@ from scipy.special import expit
 from venire.arena.battles import Battles
 from venire.arena.planning import JudgeHabit
 from venire.arena.records import Status
-from venire.ratings.data.judgments import canonical, combine, select
+from venire.ratings.data.judgments import canonical, combine_keys, select_battles
 from venire.ratings.judges.slopes import GapRows, fit_slopes
 
 __all__ = ["planning_habits"]
@@ -48,7 +48,7 @@ def planning_habits(battles: Battles, models: Sequence[str], logits: Vector) -> 
     rating = np.array([logits[place[name]] if name in place else np.nan for name in table.models], dtype=np.float64)
     gap = rating[table.model_a] - rating[table.model_b]
     kept = (table.status == Status.OK) & np.isfinite(gap)
-    rows, gap = select(table, kept), np.round(gap[kept], 12)
+    rows, gap = select_battles(table, kept), np.round(gap[kept], 12)
     if not len(gap):
         return {}
     y = 0.5 + 0.5 * rows.label if rows.outcome is None else rows.outcome
@@ -80,7 +80,7 @@ def _fitted(
     size: int, judge: NDArray[np.intp], lead: Vector, first: Vector, ordered: bool, mean: float
 ) -> tuple[Vector, Vector]:
     gaps, value = np.unique(lead, return_inverse=True)
-    key = combine(judge, value.astype(np.int64))
+    key = combine_keys(judge, value.astype(np.int64))
     _, start, cell = np.unique(key, return_index=True, return_inverse=True)
     count, won = np.bincount(cell).astype(np.float64), np.bincount(cell, first)
     none = np.zeros(0, dtype=np.intp)
@@ -103,11 +103,11 @@ def _fitted(
 
 def _rho(size: int, rows: Battles, surprise: Vector) -> Vector:
     """Correlation (judges,) of what both orders of a battle say beyond the ratings."""
-    key = combine(rows.model_a, rows.model_b, rows.instruction + 1, rows.judge, rows.repeat, rows.swapped)
+    key = combine_keys(rows.model_a, rows.model_b, rows.instruction + 1, rows.judge, rows.repeat, rows.swapped)
     order = np.argsort(key, kind="stable")
     shown = rows.swapped[order]
-    battle = combine(*(column[order] for column in (rows.model_a, rows.model_b)), rows.instruction[order] + 1)
-    battle = combine(battle, rows.judge[order], rows.repeat[order])
+    battle = combine_keys(*(column[order] for column in (rows.model_a, rows.model_b)), rows.instruction[order] + 1)
+    battle = combine_keys(battle, rows.judge[order], rows.repeat[order])
     pair = (battle[1:] == battle[:-1]) & ~shown[:-1] & shown[1:]
     one, other = surprise[order[:-1][pair]], surprise[order[1:][pair]]
     judge = rows.judge[order[:-1][pair]]

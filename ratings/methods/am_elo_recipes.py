@@ -16,7 +16,7 @@ from venire.ratings.am_elo.stable_arena import NobodyLeftError, StableArena, sta
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.judgments import Judgments, merge_orders
 from venire.ratings.data.result import Ratings
-from venire.ratings.inference.intervals import Refit, errors_for, finished
+from venire.ratings.inference.intervals import Refit, errors_for, with_intervals
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import ABILITY_OPTIONS, Method
 from venire.ratings.pairwise.components import Rated, unrated
@@ -103,7 +103,7 @@ def with_abilities(
     facts = dict(found.ratings.diagnostics)
     told = {name: facts.pop(name) for name in ("restarts", "sign", "separated", "no_ability")}
     ratings = replace(found.ratings, diagnostics=facts)
-    rated = finished(ratings, data, options, refit=refit, more={"loglik": found.loglik, **told, **(more or {})})
+    rated = with_intervals(ratings, data, options, refit=refit, more={"loglik": found.loglik, **told, **(more or {})})
     figures = {"ability": found.ability, "ability_se": found.ability_se}
     for name, values in (("position", found.position), ("ties", found.ties)):
         errors = found.position_se if name == "position" else found.ties_se
@@ -122,15 +122,15 @@ def by_stable_arena(battles: Battles, judgments: Judgments, options: Options) ->
     # Errors are found even where replicates will take their place: they tell whether the sign is decided.
     kind = errors_for(data, replace(options, replicates=0))
     try:
-        found = _stable(data, first, options, kind)
+        found = _fit_stable(data, first, options, kind)
     except (NobodyLeftError, NotConvergedError) as error:
         return unrated(data, dict.fromkeys(data.models, str(error)))
     once = replace(options, restarts=0)
 
     def refit(rows: NDArray[np.intp]) -> Ratings:
-        return _stable(data.select(rows), None if first is None else first[rows], once, "none").fit.ratings
+        return _fit_stable(data.select(rows), None if first is None else first[rows], once, "none").fit.ratings
 
-    rated = with_abilities(found.fit, data, options, refit=refit, more={**more, **_said(found)})
+    rated = with_abilities(found.fit, data, options, refit=refit, more={**more, **_dropped_judges(found)})
     if not rated.judges:
         return rated
     assert data.judge is not None, "am-ELO has seen to it"
@@ -145,7 +145,7 @@ def by_stable_arena(battles: Battles, judgments: Judgments, options: Options) ->
     )
 
 
-def _stable(
+def _fit_stable(
     data: Comparisons, first: NDArray[np.float64] | None, options: Options, errors: Errors | None
 ) -> StableArena:
     return stable_arena(
@@ -163,7 +163,7 @@ def _stable(
     )
 
 
-def _said(found: StableArena) -> dict[str, Any]:
+def _dropped_judges(found: StableArena) -> dict[str, Any]:
     """Who was left out and why, those with an ability first: a crowd has many judges of few verdicts."""
     dropped = [
         {

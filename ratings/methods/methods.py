@@ -12,10 +12,10 @@ from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.registry import Registry
 from venire.ratings.data.ballots import missing_ballots, without_own
-from venire.ratings.data.ballots import select as select_ballots
-from venire.ratings.data.judgments import Judgments, merge_orders, select
+from venire.ratings.data.ballots import select_ballots as select_ballots
+from venire.ratings.data.judgments import Judgments, merge_orders, select_battles
 from venire.ratings.data.models import model_of_judge
-from venire.ratings.inference.options import Options, spoken
+from venire.ratings.inference.options import Options, option_names
 from venire.ratings.pairwise.components import Rated
 
 __all__ = [
@@ -23,21 +23,21 @@ __all__ = [
     "JUDGE_OPTIONS",
     "METHODS",
     "Method",
-    "merged",
-    "missing",
+    "ignored_options",
+    "merge_selected",
+    "missing_data",
     "rate",
     "select_verdicts",
-    "untaken",
 ]
 
-_MOST = frozenset({"merge", "flips", "seed", "level", "replicates", "anchors", "own_votes", "judge_weights"})
+_COMMON_OPTIONS = frozenset({"merge", "flips", "seed", "level", "replicates", "anchors", "own_votes", "judge_weights"})
 _COLUMNS = {
     "score": "the judge's score difference (a column score_difference, or a protocol that scores)",
     "human": "what people said (a column human_winner)",
 }
 
 
-def merged(battles: Battles, options: Options) -> Judgments:
+def merge_selected(battles: Battles, options: Options) -> Judgments:
     """The judgments that an option's merge and treatment of flips make of the selected verdicts.
 
     Raises as `select_verdicts` and `merge_orders` do.
@@ -53,7 +53,7 @@ def select_verdicts(battles: Battles, options: Options) -> Battles:
     """
     if options.own_votes == "exclude":
         battles = _without_own(battles)
-    return _weighed(battles, options.judge_weights) if options.judge_weights else battles
+    return _weighted(battles, options.judge_weights) if options.judge_weights else battles
 
 
 def _without_own(battles: Battles) -> Battles:
@@ -64,15 +64,15 @@ def _without_own(battles: Battles) -> Battles:
             f"{', '.join(battles.judges[:10])}; models: {', '.join(battles.models[:10])}"
         )
     mine = own[battles.judge]
-    kept = select(battles, (battles.model_a != mine) & (battles.model_b != mine))
+    kept = select_battles(battles, (battles.model_a != mine) & (battles.model_b != mine))
     return kept if kept.ballots is None else replace(kept, ballots=without_own(kept.ballots, battles.peers))
 
 
-def _weighed(battles: Battles, weights: Mapping[str, float]) -> Battles:
+def _weighted(battles: Battles, weights: Mapping[str, float]) -> Battles:
     if strange := sorted(set(weights) - set(battles.judges)):
         raise InputError(f"there is no judge {strange[0]!r} to weigh; there are: {', '.join(battles.judges[:20])}")
     factor = np.array([weights.get(name, 1.0) for name in battles.judges])
-    kept = select(battles, factor[battles.judge] > 0.0)
+    kept = select_battles(battles, factor[battles.judge] > 0.0)
     weight = factor[kept.judge] * (1.0 if kept.weight is None else kept.weight)
     votes = kept.ballots
     if votes is not None:
@@ -81,21 +81,21 @@ def _weighed(battles: Battles, weights: Mapping[str, float]) -> Battles:
     return replace(kept, weight=weight, ballots=votes)
 
 
-def missing(battles: Battles, method: str, options: Options | None = None) -> str | None:
+def missing_data(battles: Battles, method: str, options: Options | None = None) -> str | None:
     """What a table or the options lack for a method, in words; None where nothing."""
     if method == "covariates" and options is not None and not options.covariates:
         return "names: --covariate NAME, for columns of the table, or position"
     needs = METHODS[method].needs
     if "ballots" in needs and battles.ballots is None:
-        return missing_ballots(battles, merged(battles, options or Options()))
+        return missing_ballots(battles, merge_selected(battles, options or Options()))
     lacking = [name for name in needs if getattr(battles, name) is None]
     return "; ".join(_COLUMNS[name] for name in lacking) or None
 
 
-def untaken(method: str, options: Options) -> tuple[str, ...]:
+def ignored_options(method: str, options: Options) -> tuple[str, ...]:
     """Options that were changed and mean nothing to a method."""
     chosen = METHODS[method]
-    accepted = (chosen.takes | _MOST) - chosen.ignores
+    accepted = (chosen.options | _COMMON_OPTIONS) - chosen.ignores
     return tuple(name for name in options.changed() if name not in accepted)
 
 
@@ -107,9 +107,9 @@ def rate(battles: Battles, method: str, options: Options) -> Rated:
     if method not in METHODS:
         raise InputError(f"method is {method!r}; choose one of {', '.join(METHODS)}")
     chosen = METHODS[method]
-    if unknown := untaken(method, options):
-        raise InputError(f"{method} does not take {spoken(unknown)}: leave it out, or choose another method")
-    if lacking := missing(battles, method, options):
+    if unknown := ignored_options(method, options):
+        raise InputError(f"{method} does not take {option_names(unknown)}: leave it out, or choose another method")
+    if lacking := missing_data(battles, method, options):
         raise InputError(f"{method} needs {lacking}")
     if strange := sorted(set(options.anchors) - set(battles.models)):
         raise InputError(f"there is no model {strange[0]!r} to anchor; there are: {', '.join(battles.models[:20])}")
@@ -132,14 +132,14 @@ class Method:
     """A rating method, an entry of `registry.METHODS`.
 
     `run` rates the models of a table: from the verdicts, the judgments that they come to and the options. `purpose` is
-    a line for `venire rate --help`. `takes` names options beyond those that most take, `ignores` those of these that
+    a line for `venire rate --help`. `options` names those beyond what most take, `ignores` those of these that
     mean nothing to it. `needs` are columns that a table must have. `rates` says whether models are rated; else judges
     alone are measured. `orders` says that models get places in an order, and no ratings.
     """
 
     run: Callable[[Battles, Judgments, Options], Rated]
     purpose: str
-    takes: frozenset[str] = frozenset()
+    options: frozenset[str] = frozenset()
     needs: tuple[str, ...] = ()
     ignores: frozenset[str] = frozenset()
     rates: bool = True

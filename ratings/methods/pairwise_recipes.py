@@ -14,13 +14,13 @@ from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.judgments import Judgments, merge_orders
 from venire.ratings.data.result import Ratings
-from venire.ratings.data.validation import finite
-from venire.ratings.inference.intervals import anchor_shift, errors_for, finished
+from venire.ratings.data.validation import finite_or_none
+from venire.ratings.inference.intervals import anchor_shift, errors_for, with_intervals
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import JUDGE_OPTIONS, Method
-from venire.ratings.pairwise.balanced_pairs import even_pairs
+from venire.ratings.pairwise.balanced_pairs import balanced_pairs
 from venire.ratings.pairwise.bradley_terry import NotConvergedError, bradley_terry, m_elo
-from venire.ratings.pairwise.components import Rated, groups_of, joined, unrated, weak_components
+from venire.ratings.pairwise.components import Rated, rate_groups, strong_components_of, unrated, weak_components
 from venire.ratings.pairwise.covariates import covariates
 from venire.ratings.pairwise.online import online_elo, trueskill
 from venire.ratings.pairwise.ties import NoTieParameterError, davidson, rao_kupper
@@ -28,25 +28,25 @@ from venire.ratings.pairwise.win_rate import WinRates, win_rate, win_rate_balanc
 from venire.ratings.pairwise.wins import win_counts
 
 __all__ = [
+    "BALANCED_PAIRS",
     "BRADLEY_TERRY",
     "CONSISTENCY",
     "COVARIATES",
     "ELO",
-    "EVEN_PAIRS",
     "M_ELO",
     "TRUESKILL",
     "WIN_RATE",
     "WIN_RATE_BALANCED",
+    "by_balanced_pairs",
     "by_bradley_terry",
     "by_consistency",
+    "by_covariates",
     "by_elo",
-    "by_even_pairs",
     "by_m_elo",
     "by_trueskill",
     "by_win_rate",
     "by_win_rate_balanced",
-    "rated_apart",
-    "with_covariates",
+    "rate_by_component",
 ]
 
 _FEW_SHUFFLES = 10
@@ -62,7 +62,7 @@ def by_bradley_terry(battles: Battles, judgments: Judgments, options: Options) -
     data = judgments.comparisons()
     if options.ties == "drop":
         data = data.select(data.y != 0.5)
-    return rated_apart(data, options, _bradley_terry_of)
+    return rate_by_component(data, options, _bradley_terry_of)
 
 
 def _bradley_terry_of(data: Comparisons, options: Options) -> Rated:
@@ -76,7 +76,7 @@ def _bradley_terry_of(data: Comparisons, options: Options) -> Rated:
         fit = rao_kupper if options.ties == "rao-kupper" else davidson
         found = fit(data, ridge=ridge, anchors=anchors)
         more = {"tie": found.tie, "tie_se": found.tie_se}
-        return finished(
+        return with_intervals(
             found.ratings,
             data,
             options,
@@ -84,14 +84,16 @@ def _bradley_terry_of(data: Comparisons, options: Options) -> Rated:
             more=more,
         )
     ratings = bradley_terry(data, ridge=ridge, anchors=anchors, errors=errors_for(data, options))
-    return finished(ratings, data, options, ridge=ridge)
+    return with_intervals(ratings, data, options, ridge=ridge)
 
 
-def rated_apart(data: Comparisons, options: Options, rate_group: Callable[[Comparisons, Options], Rated]) -> Rated:
+def rate_by_component(
+    data: Comparisons, options: Options, rate_group: Callable[[Comparisons, Options], Rated]
+) -> Rated:
     """Models that no chain of wins joins are rated apart, each group by `rate_group`, unless a ridge joins them."""
     counts = win_counts(data)
     held = np.isin(data.models, list(options.anchors))
-    groups = groups_of(counts, held)
+    groups = strong_components_of(counts, held)
 
     def rate_one(part: Comparisons) -> Rated:
         try:
@@ -106,12 +108,14 @@ def rated_apart(data: Comparisons, options: Options, rate_group: Callable[[Compa
         wins = np.bincount(counts.first, counts.won, len(data.models))
         wins += np.bincount(counts.second, counts.lost, len(data.models))
         played = counts.played
-        found = joined(data, groups, rate_one, lambda code: _alone(float(wins[code]), float(played[code])))
+        found = rate_groups(
+            data, groups, rate_one, lambda code: _unrated_reason(float(wins[code]), float(played[code]))
+        )
         facts["between_groups"] = len(data) - sum(int(fit["judgments"]) for fit in found.fits)
     return replace(found, diagnostics={**found.diagnostics, **facts})
 
 
-def _alone(won: float, played: float) -> str:
+def _unrated_reason(won: float, played: float) -> str:
     """Why a model that shares its group with no other has no finite rating."""
     if played == 0.0:
         return "took part in no readable judgment"
@@ -122,33 +126,33 @@ def _alone(won: float, played: float) -> str:
     return "no chain of wins leads both to it and back from it: no finite rating exists"
 
 
-def by_even_pairs(battles: Battles, judgments: Judgments, options: Options) -> Rated:
+def by_balanced_pairs(battles: Battles, judgments: Judgments, options: Options) -> Rated:
     """Bradley-Terry ratings as if all pairs had been asked alike, by a curve that has room for another judge than that.
 
     Models that no chain of wins joins are rated apart.
     """
 
     def rate_group(part: Comparisons, told: Options) -> Rated:
-        found = even_pairs(part)
+        found = balanced_pairs(part)
 
         def refit(rows: NDArray[np.intp]) -> Ratings:
-            return even_pairs(part.select(rows)).ratings
+            return balanced_pairs(part.select(rows)).ratings
 
-        return finished(found.ratings, part, told, refit=refit, more={"lapse": found.lapse})
+        return with_intervals(found.ratings, part, told, refit=refit, more={"lapse": found.lapse})
 
-    return rated_apart(judgments.comparisons(), options, rate_group)
+    return rate_by_component(judgments.comparisons(), options, rate_group)
 
 
 def by_m_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated:
     """m-ELO: Bradley-Terry on halved ties, without ridge."""
 
     def rate_group(part: Comparisons, told: Options) -> Rated:
-        return finished(m_elo(part, errors=errors_for(part, told)), part, told)
+        return with_intervals(m_elo(part, errors=errors_for(part, told)), part, told)
 
-    return rated_apart(judgments.comparisons(), options, rate_group)
+    return rate_by_component(judgments.comparisons(), options, rate_group)
 
 
-def with_covariates(battles: Battles, judgments: Judgments, options: Options) -> Rated:
+def by_covariates(battles: Battles, judgments: Judgments, options: Options) -> Rated:
     """One row a verdict, so that position can be a covariate; flips stay as the two verdicts that they are.
 
     Raises `InputError` for a covariate that is not there, and as `covariates` does.
@@ -161,14 +165,14 @@ def with_covariates(battles: Battles, judgments: Judgments, options: Options) ->
     figures = (found.coefficients, found.se, lo, hi, found.p_values)
     told: dict[str, Any] = {
         "covariates": [
-            dict(zip(("name", "coefficient", "se", "lo", "hi", "p"), (name, *map(finite, row)), strict=True))
+            dict(zip(("name", "coefficient", "se", "lo", "hi", "p"), (name, *map(finite_or_none, row)), strict=True))
             for name, row in zip(found.names, zip(*(one.tolist() for one in figures), strict=True), strict=True)
         ],
         "kendall_without": found.kendall,
         "log_likelihood_without": found.plain_log_likelihood,
         "flips_as": "two verdicts",
     }
-    return finished(
+    return with_intervals(
         found.ratings,
         data,
         options,
@@ -192,7 +196,7 @@ def by_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated:
     """Online Elo over shuffled orders; `shuffle_sd` is how much a single order owes to chance."""
     data, seed = judgments.comparisons(), options.seed
     found = online_elo(data, seed=seed)
-    return finished(
+    return with_intervals(
         found.ratings,
         data,
         options,
@@ -205,7 +209,7 @@ def by_trueskill(battles: Battles, judgments: Judgments, options: Options) -> Ra
     """TrueSkill over shuffled orders; ties are left out and counted."""
     data, seed = judgments.comparisons(), options.seed
     found = trueskill(data, seed=seed)
-    return finished(
+    return with_intervals(
         found.ratings,
         data,
         options,
@@ -229,7 +233,7 @@ def _rates(rates: Callable[[Comparisons], WinRates], judgments: Judgments, optio
     data = judgments.comparisons()
     found, parts = rates(data), weak_components(win_counts(data))
     apart = f"the models fall into {parts} parts that never met: rates of different parts do not compare"
-    return finished(
+    return with_intervals(
         found.ratings,
         data,
         options,
@@ -247,9 +251,9 @@ def by_consistency(battles: Battles, judgments: Judgments, options: Options) -> 
 BRADLEY_TERRY = Method(
     by_bradley_terry, "maximum likelihood of P = sigma(R_A - R_B)", frozenset({"ridge", "errors", "ties"})
 )
-EVEN_PAIRS = Method(by_even_pairs, "the same as if every pair had been asked alike, whatever a policy asked")
+BALANCED_PAIRS = Method(by_balanced_pairs, "the same as if every pair had been asked alike, whatever a policy asked")
 COVARIATES = Method(
-    with_covariates,
+    by_covariates,
     "the same, with length, style or position accounted for",
     frozenset({"ridge", "errors", "covariates"}),
     ignores=frozenset({"merge", "flips"}),

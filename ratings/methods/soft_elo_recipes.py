@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
 from venire.ratings.data.judgments import Judgments
-from venire.ratings.inference.intervals import anchor_shift, errors_for, finished
+from venire.ratings.inference.intervals import anchor_shift, errors_for, with_intervals
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import JUDGE_OPTIONS, Method
 from venire.ratings.pairwise.components import Rated
@@ -34,7 +34,7 @@ _ALPHA = 0.1
 def by_human_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated:
     """Bradley-Terry with a slight ridge on what people said."""
     data, human, ridge = judgments.comparisons(), _known(judgments.human), _ridge(options)
-    return finished(
+    return with_intervals(
         human_elo(data, human, ridge=ridge, errors=errors_for(data, options)),
         data,
         options,
@@ -46,7 +46,7 @@ def by_hard_elo(battles: Battles, judgments: Judgments, options: Options) -> Rat
     """Bradley-Terry with a slight ridge on a judge's verdicts."""
     data, ridge = judgments.comparisons(), _ridge(options)
     found = hard_elo(data, ridge=ridge, errors=errors_for(data, options))
-    return finished(found, data, options, ridge=ridge)
+    return with_intervals(found, data, options, ridge=ridge)
 
 
 def by_soft_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated:
@@ -60,7 +60,7 @@ def by_soft_elo(battles: Battles, judgments: Judgments, options: Options) -> Rat
     figures, said = _against_people(held)
     shift = anchor_shift(found.ratings, options.anchors)
     figures = {name: column + shift for name, column in figures.items()}
-    return finished(
+    return with_intervals(
         found.ratings,
         data,
         options,

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
-from venire.ratings.data.ballots import ballot_votes, counted
+from venire.ratings.data.ballots import ballot_votes, paired_ballots
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.votes import Order, Votes, votes
-from venire.ratings.inference.intervals import errors_for, finished
+from venire.ratings.inference.intervals import errors_for, with_intervals
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import Method
-from venire.ratings.methods.pairwise_recipes import rated_apart
+from venire.ratings.methods.pairwise_recipes import rate_by_component
 from venire.ratings.pairwise.components import Rated, weak_components
 from venire.ratings.pairwise.plackett_luce import plackett_luce
 from venire.ratings.pairwise.wins import win_counts
@@ -47,11 +47,11 @@ __all__ = [
     "by_plackett_luce",
     "by_votes",
     "order_facts",
-    "ordered",
+    "with_rank_intervals",
 ]
 
 _NO_VOTES = "took part in no readable judgment"
-_MOST_COUNTED = 2**53
+_MAX_COUNTED = 2**53
 """Numbers of orders up to here are told as they are: JSON's readers hold no larger whole numbers."""
 
 
@@ -65,7 +65,7 @@ def by_kemeny(battles: Battles, judgments: Judgments, options: Options) -> Rated
         return found
 
     order = kemeny_young(whole, seconds=options.seconds)
-    found = ordered(order, data, options, refit=refit, notes=_kemeny_notes(order, options.seconds))
+    found = with_rank_intervals(order, data, options, refit=refit, notes=_kemeny_notes(order, options.seconds))
     if not any(unproved):
         return found
     late = f"the orders of {sum(unproved)} of {len(unproved)} draws are not proved: intervals of ranks may be too wide"
@@ -75,7 +75,7 @@ def by_kemeny(battles: Battles, judgments: Judgments, options: Options) -> Rated
 def by_votes(method: Callable[[Votes], Order], battles: Battles, judgments: Judgments, options: Options) -> Rated:
     """Any method that takes pairwise votes alone."""
     data, whole, drawn = _votes(battles, judgments)
-    return ordered(method(whole), data, options, refit=lambda rows: method(drawn(rows)))
+    return with_rank_intervals(method(whole), data, options, refit=lambda rows: method(drawn(rows)))
 
 
 def _votes(battles: Battles, judgments: Judgments) -> tuple[Comparisons, Votes, Callable[[NDArray[np.intp]], Votes]]:
@@ -87,11 +87,11 @@ def _votes(battles: Battles, judgments: Judgments) -> tuple[Comparisons, Votes, 
     if battles.ballots is None:
         data = judgments.comparisons()
         return data, votes(data), lambda rows: votes(data.select(rows))
-    found = counted(battles, judgments)
+    found = paired_ballots(battles, judgments)
     return found.data, ballot_votes(found.ballots), lambda rows: ballot_votes(found.drawn(rows))
 
 
-def ordered(
+def with_rank_intervals(
     order: Order,
     data: Comparisons,
     options: Options,
@@ -137,9 +137,11 @@ def ordered(
         groups=(tuple(name for name, there in zip(order.models, known.tolist(), strict=True) if there),),
         reasons={name: _NO_VOTES for name, there in zip(order.models, known.tolist(), strict=True) if not there},
         figures=figures,
-        fits=({"group": 1, "models": int(known.sum()), "judgments": len(data), **_unsure(order, options, drawn)},),
+        fits=(
+            {"group": 1, "models": int(known.sum()), "judgments": len(data), **_errors_reason(order, options, drawn)},
+        ),
         without_estimate=0 if drawn is None else drawn.without_estimate,
-        diagnostics=order_facts(order, [*_apart(data, known), *notes]),
+        diagnostics=order_facts(order, [*_component_notes(data, known), *notes]),
         position=order.position,
     )
 
@@ -157,13 +159,13 @@ def _kemeny_notes(order: Order, seconds: float) -> list[str]:
     return []
 
 
-def _apart(data: Comparisons, known: NDArray[np.bool_]) -> list[str]:
+def _component_notes(data: Comparisons, known: NDArray[np.bool_]) -> list[str]:
     parts = weak_components(win_counts(data)) - int(np.count_nonzero(~known))
     apart = f"the models fall into {parts} parts that never met: the order between models of two parts means nothing"
     return [apart] if parts > 1 else []
 
 
-def _unsure(order: Order, options: Options, drawn: OrderDraws | None) -> dict[str, str]:
+def _errors_reason(order: Order, options: Options, drawn: OrderDraws | None) -> dict[str, str]:
     """Why ranks have no intervals, where they have none."""
     if drawn is None:
         return {"errors_reason": f"no rank intervals: {order.method} has none by formula; --bootstrap 200 draws them"}
@@ -180,7 +182,7 @@ def order_facts(order: Order, notes: list[str]) -> dict[str, Any]:
         "cost": order.cost,
         "lower_bound": order.lower_bound,
         "proved": order.proved,
-        "optimal_orders": count if count is None or count <= _MOST_COUNTED else None,
+        "optimal_orders": count if count is None or count <= _MAX_COUNTED else None,
         "notes": notes,
     }
 
@@ -196,27 +198,27 @@ KEMENY = Method(
 )
 
 
-def _of_votes(order: Callable[[Votes], Order], purpose: str) -> Method:
+def _voting_method(order: Callable[[Votes], Order], purpose: str) -> Method:
     """A method that takes pairwise votes and nothing else."""
     return Method(partial(by_votes, order), purpose, ignores=_NO_ANCHORS, orders=True)
 
 
-BORDA = _of_votes(borda, "an order by the share of votes that prefer a model")
-COPELAND = _of_votes(copeland, "an order by the share of opponents that a majority puts below")
-MINIMAX = _of_votes(minimax, "an order by the worst defeat")
-RANKED_PAIRS = _of_votes(ranked_pairs, "an order by majorities, the largest first, that close no cycle")
-SCHULZE = _of_votes(schulze, "an order by the strongest paths of majorities")
-MARKOV = _of_votes(markov, "an order by where a walk that follows votes spends its time")
+BORDA = _voting_method(borda, "an order by the share of votes that prefer a model")
+COPELAND = _voting_method(copeland, "an order by the share of opponents that a majority puts below")
+MINIMAX = _voting_method(minimax, "an order by the worst defeat")
+RANKED_PAIRS = _voting_method(ranked_pairs, "an order by majorities, the largest first, that close no cycle")
+SCHULZE = _voting_method(schulze, "an order by the strongest paths of majorities")
+MARKOV = _voting_method(markov, "an order by where a walk that follows votes spends its time")
 
 
 def by_median_rank(battles: Battles, judgments: Judgments, options: Options) -> Rated:
     """An order by the median place of each model; raises `InputError` where there are no ballots to be had."""
-    found = counted(battles, judgments)
+    found = paired_ballots(battles, judgments)
 
     def refit(rows: NDArray[np.intp]) -> Order:
         return median_rank(found.drawn(rows))
 
-    return ordered(median_rank(found.ballots), found.data, options, refit=refit, notes=found.notes)
+    return with_rank_intervals(median_rank(found.ballots), found.data, options, refit=refit, notes=found.notes)
 
 
 def by_plackett_luce(battles: Battles, judgments: Judgments, options: Options) -> Rated:
@@ -226,7 +228,7 @@ def by_plackett_luce(battles: Battles, judgments: Judgments, options: Options) -
 
     Raises `InputError` where there are no ballots to be had.
     """
-    found, ridge = counted(battles, judgments), options.ridge or 0.0
+    found, ridge = paired_ballots(battles, judgments), options.ridge or 0.0
 
     def rate_group(part: Comparisons, told: Options) -> Rated:
         inside = found.among(part.models)
@@ -236,9 +238,9 @@ def by_plackett_luce(battles: Battles, judgments: Judgments, options: Options) -
             return plackett_luce(inside.drawn(rows), ridge=ridge, anchors=anchors, errors="none")
 
         ratings = plackett_luce(inside.ballots, ridge=ridge, anchors=anchors, errors=errors_for(part, told))
-        return finished(ratings, part, told, refit=refit)
+        return with_intervals(ratings, part, told, refit=refit)
 
-    rated = rated_apart(found.data, options, rate_group)
+    rated = rate_by_component(found.data, options, rate_group)
     facts = {**rated.diagnostics, "notes": list(found.notes)}
     if len(rated.groups) == 1:
         order = by_score("plackett-luce", ballot_votes(found.ballots), rated.ratings.logits, "logit")

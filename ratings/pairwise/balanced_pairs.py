@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import ndtr
 
-from venire.ratings.data.clustered import grouped, products
+from venire.ratings.data.clustered import cluster_codes, outer_products_by_cluster
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.pairwise.bradley_terry import NotConvergedError, bradley_terry_wins
 from venire.ratings.pairwise.covariance import blank_without_scatter, few_clusters, inverse_laplacian, largest_score
 from venire.ratings.pairwise.wins import WinCounts, win_counts
 
-__all__ = ["EvenPairs", "even_pairs"]
+__all__ = ["BalancedPairs", "balanced_pairs"]
 
 SCALE = 1.702
 """Logits in one deviation of the normal curve that is nearest to the logistic one."""
@@ -39,14 +39,14 @@ PRIOR_SD = 10.0
 """Logits: holds ratings that have no end, of who lost by lapses alone; what pairs are expected to say hardly moves."""
 
 _BEGIN = 0.02
-_MOST = 0.9
+_MAX_LAPSE = 0.9
 _STEPS = 300
 _HALVINGS = 40
 _CLOSE = 1e-16
 """Twice what a step could still add to the log-likelihood: ratings are then within 1e-8 of their errors."""
 _ROUNDING = 1e-12
 """A step that adds a smaller share of the log-likelihood is taken unseen: the sum would not show it."""
-_LEAST = 1e-12
+_MIN_SHARE = 1e-12
 """The least probability that is told from none."""
 
 Vector = NDArray[np.float64]
@@ -54,7 +54,7 @@ Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EvenPairs:
+class BalancedPairs:
     """`ratings` with their clustered covariance; `floor` (n, n) is what the fitted curve alone makes of it.
 
     `lapse` is the share of verdicts that do not hang on the gap, `curve` (n,) the ratings on the curve that was fitted.
@@ -77,7 +77,7 @@ class _Fit:
     steps: int
 
 
-def even_pairs(data: Comparisons) -> EvenPairs:
+def balanced_pairs(data: Comparisons) -> BalancedPairs:
     """Rate the models of `data`, which chains of wins must join both ways; docs/design/stopping.md.
 
     Errors are clustered where the data has clusters, else by row, with the lapse's own counted in. Raises
@@ -106,7 +106,7 @@ def even_pairs(data: Comparisons) -> EvenPairs:
         degrees=degrees,
         diagnostics={**_kept(plain), "log_likelihood": fit.value, "iterations": fit.steps, "lapse": fit.lapse, **notes},
     )
-    return EvenPairs(ratings, floor, fit.lapse, curve)
+    return BalancedPairs(ratings, floor, fit.lapse, curve)
 
 
 def _kept(plain: Ratings) -> dict[str, object]:
@@ -119,7 +119,7 @@ def _curve(gap: Vector | Matrix, lapse: float) -> tuple[Matrix, Matrix, Matrix]:
     share = ndtr(gap / SCALE)
     density = np.exp(-0.5 * (gap / SCALE) ** 2) / (np.sqrt(2.0 * np.pi) * SCALE)
     return (
-        np.clip(0.5 * lapse + (1.0 - lapse) * share, _LEAST, 1.0 - _LEAST),
+        np.clip(0.5 * lapse + (1.0 - lapse) * share, _MIN_SHARE, 1.0 - _MIN_SHARE),
         np.asarray((1.0 - lapse) * density),
         np.asarray(0.5 - share),
     )
@@ -149,7 +149,7 @@ def _fitted(counts: WinCounts, start: Vector) -> _Fit:
             return _Fit(logits, lapse, expected, value, number)
         for scale in 0.5 ** np.arange(_HALVINGS):
             there = logits + scale * step[:-1]
-            at = min(max(lapse + float(scale * step[-1]), 0.0), _MOST)
+            at = min(max(lapse + float(scale * step[-1]), 0.0), _MAX_LAPSE)
             reached = _value(counts, there, at)
             if reached > value or ahead < _ROUNDING * abs(value):
                 break
@@ -243,13 +243,13 @@ def _covariance(
     weight = np.ones(len(rows)) if rows.weight is None else rows.weight
     share, slope, fall = _curve(fit.logits[a] - fit.logits[b], fit.lapse)
     told = weight * (rows.y - share) / (share * (1.0 - share))
-    unit, units = grouped(rows.cluster, len(rows))
+    unit, units = cluster_codes(rows.cluster, len(rows))
     names = tuple(name for name, there in zip(data.models, known.tolist(), strict=True) if there)
     matrix, errors = np.full((len(known), len(known)), np.nan), "sandwich" if rows.cluster is None else "cluster"
     if units < 2:
         return matrix, np.nan, {"clusters": units, "errors_reason": "errors cannot be told from one unit"}
     lapses = np.bincount(unit, told * fall, units).astype(np.float64)[:, None]
-    meat = products(unit, units, a, told * slope, b, -told * slope, len(names), columns=lapses)
+    meat = outer_products_by_cluster(unit, units, a, told * slope, b, -told * slope, len(names), columns=lapses)
     inner = bread @ meat @ bread.T * (units / (units - 1))
     largest = largest_score(weight * (rows.y - share), rows.y, rows.weight)
     reason = blank_without_scatter(names, inner, np.diagonal(floor) * largest)

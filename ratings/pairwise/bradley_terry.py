@@ -18,7 +18,7 @@ from venire.arena.errors import InputError
 from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
-from venire.ratings.pairwise.components import SeparatedError, groups_of, weak_components
+from venire.ratings.pairwise.components import SeparatedError, strong_components_of, weak_components
 from venire.ratings.pairwise.covariance import Errors, bradley_terry_covariance
 from venire.ratings.pairwise.solvers import Maximum, NotConvergedError, climb, curve_of
 from venire.ratings.pairwise.wins import WinCounts, count_matrix, win_counts
@@ -93,7 +93,7 @@ def _rate(
     inside = counts if known.all() else counts.only(known)
     held = np.isfinite(anchored[known])
     several = np.count_nonzero(held) > 1
-    groups = groups_of(inside, held if several else None)
+    groups = strong_components_of(inside, held if several else None)
     if ridge == 0.0 and len(groups) > 1:
         raise SeparatedError(_named(inside.models, groups))
     begin = inside.guess() if start is None else np.nan_to_num(start[known])

@@ -24,11 +24,11 @@ from venire.ratings.pairwise.wins import WinCounts
 __all__ = [
     "Rated",
     "SeparatedError",
-    "among",
-    "groups_of",
-    "joined",
-    "largest",
-    "strong_groups",
+    "largest_group",
+    "rate_groups",
+    "restrict_models",
+    "strong_components",
+    "strong_components_of",
     "tie_parameter_exists",
     "unrated",
     "weak_components",
@@ -47,7 +47,7 @@ class SeparatedError(VenireError):
         self.groups = groups
 
 
-def strong_groups(wins: NDArray[np.float64]) -> list[NDArray[np.intp]]:
+def strong_components(wins: NDArray[np.float64]) -> list[NDArray[np.intp]]:
     """Sets of models that can be rated together (strong components of the beat graph), from pair counts (n, n).
 
     Each holds ascending positions. A group that only ever beats another comes before it; where wins say nothing,
@@ -57,7 +57,7 @@ def strong_groups(wins: NDArray[np.float64]) -> list[NDArray[np.intp]]:
     return _ordered_groups(len(wins), winner, loser)
 
 
-def groups_of(counts: WinCounts, fixed: NDArray[np.bool_] | None = None) -> list[NDArray[np.intp]]:
+def strong_components_of(counts: WinCounts, fixed: NDArray[np.bool_] | None = None) -> list[NDArray[np.intp]]:
     """The same from `WinCounts`; the models marked in `fixed` (n,) are held and so belong to one group."""
     up, down = counts.won > 0.0, counts.lost > 0.0
     if _plainly_joined(counts, up & down):
@@ -188,7 +188,7 @@ class Rated:
     judge_figures: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
 
 
-def among(data: Comparisons, codes: Sequence[int] | NDArray[np.intp]) -> Comparisons:
+def restrict_models(data: Comparisons, codes: Sequence[int] | NDArray[np.intp]) -> Comparisons:
     """The comparisons between some models, given by codes in the order wanted; clusters and judges keep their codes."""
     place = np.full(len(data.models), -1, dtype=np.int32)
     place[codes] = np.arange(len(codes), dtype=np.int32)
@@ -196,7 +196,7 @@ def among(data: Comparisons, codes: Sequence[int] | NDArray[np.intp]) -> Compari
     return replace(rows, models=tuple(data.models[code] for code in codes), a=place[rows.a], b=place[rows.b])
 
 
-def joined(
+def rate_groups(
     data: Comparisons,
     groups: Sequence[NDArray[np.intp]],
     rate: Callable[[Comparisons], Rated],
@@ -206,7 +206,9 @@ def joined(
 
     Raises what `rate` raises.
     """
-    found = {number: rate(among(data, codes)) for number, codes in enumerate(groups, start=1) if len(codes) > 1}
+    found = {
+        number: rate(restrict_models(data, codes)) for number, codes in enumerate(groups, start=1) if len(codes) > 1
+    }
     blank, size = unrated(data, {}), len(data.models)
     logits = np.full(size, np.nan)
     figures: dict[str, NDArray[np.float64]] = {}
@@ -249,7 +251,7 @@ def _gauge(found: Mapping[int, Rated]) -> str:
     return f"{_MEAN} in each group{''.join(held)}"
 
 
-def largest(rated: Rated) -> int | None:
+def largest_group(rated: Rated) -> int | None:
     """Number of the group with the most models rated or in an order; of equals, the first. None where there is none."""
     there = np.isfinite(rated.ratings.logits if rated.position is None else rated.position)
     sizes = np.bincount(rated.group[there], minlength=1)

@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 
 from venire.arena.errors import InputError
-from venire.ratings.data.clustered import grouped, products
+from venire.ratings.data.clustered import cluster_codes, outer_products_by_cluster
 from venire.ratings.data.comparisons import Comparisons
 
 __all__ = [
@@ -229,9 +229,9 @@ def _scatter(rows: Comparisons, residuals: Vector, clustered: bool) -> tuple[Mat
         square = np.bincount(key, residuals * residuals, size * size).reshape(size, size)
         square = square + square.T
         return np.diag(square.sum(axis=1)) - square, len(rows.y[counted])
-    group, count = grouped(rows.cluster[counted], len(residuals))
+    group, count = cluster_codes(rows.cluster[counted], len(residuals))
     told = residuals[counted]
-    return products(group, count, rows.a[counted], told, rows.b[counted], -told, size), count
+    return outer_products_by_cluster(group, count, rows.a[counted], told, rows.b[counted], -told, size), count
 
 
 def largest_score(residuals: Vector, y: Vector, weight: Vector | None) -> float:

@@ -16,15 +16,24 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csc_array
 
 from venire.arena.errors import InputError
-from venire.ratings.data.clustered import grouped, products
+from venire.ratings.data.clustered import cluster_codes, outer_products_by_cluster
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.statistics import kendall, student
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.ratings.pairwise.covariance import Errors, blank_without_scatter, largest_score
-from venire.ratings.pairwise.regression import Design, design, gauge, largest, maximise, outer, residuals, totals
+from venire.ratings.pairwise.regression import (
+    RegressionRows,
+    gauge,
+    largest_magnitudes,
+    maximise,
+    outer_products,
+    regression_rows,
+    residuals,
+    score_totals,
+)
 
-__all__ = ["CovariateRatings", "covariates", "position"]
+__all__ = ["CovariateRatings", "covariates", "position_covariate"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +74,7 @@ class CovariateRatings:
         return np.asarray(2.0 * student.sf(np.abs(self.coefficients) / self.se, self.ratings.degrees))
 
 
-def position(swapped: ArrayLike) -> NDArray[np.float64]:
+def position_covariate(swapped: ArrayLike) -> NDArray[np.float64]:
     """The covariate for the order shown, (rows,): +1 where A stood first, -1 where B did (`swapped`)."""
     return np.where(np.asarray(swapped, dtype=np.bool_), -1.0, 1.0)
 
@@ -88,7 +97,7 @@ def covariates(
     if not used.all():
         data, table = data.select(used), table[used]
     kind = _kind(errors, data)
-    kept = np.flatnonzero(largest(table))
+    kept = np.flatnonzero(largest_magnitudes(table))
     if len(kept) < len(labels):
         table = table[:, kept]
     plain = bradley_terry(data, ridge=ridge, errors=kind)
@@ -130,11 +139,11 @@ def _fit(data: Comparisons, x: NDArray[np.float64], names: tuple[str, ...], ridg
     if not size:
         raise InputError("there is no comparison with a weight above 0: nothing can be rated")
     codes = (np.cumsum(played) - 1).astype(np.int32)
-    rows = design(size, codes[data.a], codes[data.b], np.ascontiguousarray(x), data.y, data.weight)
+    rows = regression_rows(size, codes[data.a], codes[data.b], np.ascontiguousarray(x), data.y, data.weight)
     penalty = np.concatenate([np.full(size, ridge), np.zeros(k)])
     point, information, iterations = maximise(rows, names, penalty)
     surprise, likelihood = residuals(rows, point)
-    slope = totals(rows, surprise) - penalty * point
+    slope = score_totals(rows, surprise) - penalty * point
     fixed = gauge(information, size)
     fixed[np.diag_indices_from(fixed)] += penalty
     inverse = cho_solve(cho_factor(fixed, lower=True), np.eye(len(fixed)))
@@ -159,7 +168,7 @@ def _fit(data: Comparisons, x: NDArray[np.float64], names: tuple[str, ...], ridg
 
 
 def _covariance(
-    rows: Design,
+    rows: RegressionRows,
     data: Comparisons,
     labels: Sequence[str],
     inverse: NDArray[np.float64],
@@ -174,7 +183,7 @@ def _covariance(
         common = inverse[:, : rows.size].mean(axis=1)[:, None]
         return inverse - np.where(np.arange(len(inverse)) < rows.size, common, 0.0), np.inf, None
     if kind == "sandwich" or data.cluster is None:
-        count, middle = len(data), outer(rows, surprise * surprise)
+        count, middle = len(data), outer_products(rows, surprise * surprise)
     else:
         count, middle = _cluster_middle(rows, data.cluster, surprise)
     if count < 2:
@@ -187,15 +196,15 @@ def _covariance(
 
 
 def _cluster_middle(
-    rows: Design, cluster: NDArray[np.int32], surprise: NDArray[np.float64]
+    rows: RegressionRows, cluster: NDArray[np.int32], surprise: NDArray[np.float64]
 ) -> tuple[int, NDArray[np.float64]]:
     """How many clusters have rows, and the sum over them of the outer product of their summed scores."""
-    group, count = grouped(cluster, len(surprise))
+    group, count = cluster_codes(cluster, len(surprise))
     columns = np.zeros((count, rows.x.shape[1]))
     for block in rows.blocks() if columns.size else ():
         sums = csc_array((surprise[block], group[block], np.arange(len(group[block]) + 1)), (count, len(group[block])))
         columns += np.asarray(sums @ rows.x[block])
-    return count, products(group, count, rows.a, surprise, rows.b, -surprise, rows.size, columns)
+    return count, outer_products_by_cluster(group, count, rows.a, surprise, rows.b, -surprise, rows.size, columns)
 
 
 def _ratings(data: Comparisons, fit: _Fit, kind: Errors, left_out: dict[str, str]) -> Ratings:
@@ -228,7 +237,7 @@ def _table(x: ArrayLike, names: Sequence[str], rows: int) -> NDArray[np.float64]
         raise InputError(f"x has shape {table.shape}; give {rows} rows and one column for each of {len(names)} names")
     if len(set(names)) != len(names):
         raise InputError("names: a covariate is listed twice; give every column its own name")
-    if not np.isfinite(largest(table)).all():
+    if not np.isfinite(largest_magnitudes(table)).all():
         wrong = ~np.isfinite(table)
         row, column = (int(place[0]) for place in np.nonzero(wrong))
         raise InputError(f"covariate {names[column]}, row {row}: {table[row, column]} is not possible: give a number")

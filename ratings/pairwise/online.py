@@ -28,16 +28,16 @@ __all__ = [
     "SIGMA",
     "TAU",
     "OnlineElo",
-    "Order",
     "TrueSkill",
-    "by_name",
+    "_OrderOfBattles",
+    "_sorted_by_name",
+    "_unweighted",
     "online_elo",
-    "orders",
-    "single_battles",
+    "random_orders",
     "trueskill",
 ]
 
-Order = Literal["shuffled", "given"]
+_OrderOfBattles = Literal["shuffled", "given"]
 
 _FEW = 24  # from so many orders on, side by side costs less than one after the other
 
@@ -52,12 +52,12 @@ class OnlineElo:
 
     ratings: Ratings
     sd: NDArray[np.float64]
-    order: Order
+    order: _OrderOfBattles
     shuffles: int
 
 
 def online_elo(
-    data: Comparisons, *, k: float = 4.0, order: Order = "shuffled", shuffles: int = 100, seed: int = 0
+    data: Comparisons, *, k: float = 4.0, order: _OrderOfBattles = "shuffled", shuffles: int = 100, seed: int = 0
 ) -> OnlineElo:
     """Elo from 1000, each battle moving both ratings by k points times outcome less expectation; the am-ELO paper.
 
@@ -66,16 +66,16 @@ def online_elo(
     """
     if not 0.0 < k <= 10_000.0:
         raise InputError(f"k is {k}; give Elo points above 0 and up to 10000")
-    if order not in get_args(Order):
-        raise InputError(f"order is {order!r}; choose one of {', '.join(get_args(Order))}")
-    played, size = single_battles(data, "online Elo"), len(data.models)
+    if order not in get_args(_OrderOfBattles):
+        raise InputError(f"order is {order!r}; choose one of {', '.join(get_args(_OrderOfBattles))}")
+    played, size = _unweighted(data, "online Elo"), len(data.models)
     if order == "given":
         runs = _update_in_turn(played, k / POINTS_PER_LOGIT, np.arange(len(played), dtype=np.int32))[:, None]
     else:
-        rows, origin = by_name(played)
+        rows, origin = _sorted_by_name(played)
         runs = np.empty((size, shuffles))
         runs[origin] = np.hstack(
-            [_passes(rows, k / POINTS_PER_LOGIT, group) for group in orders(len(rows), shuffles, seed)]
+            [_passes(rows, k / POINTS_PER_LOGIT, group) for group in random_orders(len(rows), shuffles, seed)]
         )
     battles = np.bincount(played.a, minlength=size) + np.bincount(played.b, minlength=size)
     runs[battles == 0] = np.nan
@@ -140,7 +140,7 @@ def _update_ratings(rows: Comparisons, k: float, order: NDArray[np.int32]) -> ND
 _CELLS = 10_000_000  # positions of all orders held at once: 40 MB
 
 
-def single_battles(data: Comparisons, method: str) -> Comparisons:
+def _unweighted(data: Comparisons, method: str) -> Comparisons:
     """The rows that count; raises `InputError` where one has a weight that is neither 0 nor 1."""
     if data.weight is None:
         return data
@@ -154,7 +154,7 @@ def single_battles(data: Comparisons, method: str) -> Comparisons:
     return replace(data.select(data.weight == 1.0), weight=None)
 
 
-def by_name(data: Comparisons) -> tuple[Comparisons, NDArray[np.intp]]:
+def _sorted_by_name(data: Comparisons) -> tuple[Comparisons, NDArray[np.intp]]:
     """The same battles sorted by the models' names and outcome, with names sorted and A before B.
 
     Draws made on them do not depend on how a table happens to be sorted. The second array gives, for each model of the
@@ -171,7 +171,7 @@ def by_name(data: Comparisons) -> tuple[Comparisons, NDArray[np.intp]]:
     return Comparisons(models=names, a=a[rows], b=b[rows], y=y[rows]), origin
 
 
-def orders(rows: int, shuffles: int, seed: int) -> Iterator[NDArray[np.int32]]:
+def random_orders(rows: int, shuffles: int, seed: int) -> Iterator[NDArray[np.int32]]:
     """Random orders of `rows` battles, several side by side: arrays (rows, group) that hold `shuffles` in all.
 
     Each has a stream of its own, so that neither the size of a group nor the number of shuffles changes it. Raises
@@ -214,13 +214,13 @@ def trueskill(data: Comparisons, *, shuffles: int = 100, seed: int = 0) -> TrueS
     Any other outcome is a win for the side that has more than half. Elo points come from P = Phi(d / (sqrt 2 beta))
     read as a logistic. Raises `InputError` for fewer than one shuffle, and for weights other than 0 and 1.
     """
-    played, size = single_battles(data, "TrueSkill"), len(data.models)
-    rows, origin = by_name(played)
+    played, size = _unweighted(data, "TrueSkill"), len(data.models)
+    rows, origin = _sorted_by_name(played)
     decisive = rows.y != 0.5
     first = rows.y[decisive] > 0.5
     a, b = rows.a[decisive], rows.b[decisive]
     winner, loser = np.where(first, a, b), np.where(first, b, a)
-    skills = [_update_skills(winner, loser, size, group) for group in orders(len(winner), shuffles, seed)]
+    skills = [_update_skills(winner, loser, size, group) for group in random_orders(len(winner), shuffles, seed)]
     mu, variance = np.empty((size, shuffles)), np.empty((size, shuffles))
     mu[origin] = np.hstack([skill[0] for skill in skills])
     variance[origin] = np.hstack([skill[1] for skill in skills])

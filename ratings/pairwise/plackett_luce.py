@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Ballots
 from venire.arena.errors import InputError
-from venire.ratings.data.clustered import grouped
+from venire.ratings.data.clustered import cluster_codes
 from venire.ratings.data.result import Ratings
 from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
 from venire.ratings.pairwise.covariance import Errors, inverse_laplacian, sandwiched
 from venire.ratings.pairwise.solvers import Local, Maximum, NotConvergedError, climb
 
-__all__ = ["Choices", "Places", "places", "plackett_luce"]
+__all__ = ["ChoiceLikelihood", "RankedPlaces", "plackett_luce", "ranked_places"]
 
 Vector = NDArray[np.float64]
 
@@ -44,8 +44,8 @@ def plackett_luce(
     kind = errors or ("cluster" if ballots.instructions else "sandwich")
     _check(ballots, kind)
     weight = np.ones(len(ballots)) if ballots.weight is None else ballots.weight
-    field = places(ballots.rank)
-    pairs = Choices(field, weight, len(ballots.models)).wins()
+    field = ranked_places(ballots.rank)
+    pairs = ChoiceLikelihood(field, weight, len(ballots.models)).wins()
     begin = bradley_terry_wins(pairs, ballots.models, ridge=ridge, anchors=anchors)
     known = np.flatnonzero(begin.battles > 0.0)
     counted = np.flatnonzero((weight > 0.0) & (field.shown > 1) & (field.ranked > 0))
@@ -62,7 +62,7 @@ def plackett_luce(
     if kind == "none":
         return rated
     unit = ballots.instruction[counted] if kind == "cluster" else None
-    return _with_errors(rated, likelihood, known, ~held[known], ridge, kind, grouped(unit, len(counted)))
+    return _with_errors(rated, likelihood, known, ~held[known], ridge, kind, cluster_codes(unit, len(counted)))
 
 
 def _check(ballots: Ballots, kind: str) -> None:
@@ -72,14 +72,14 @@ def _check(ballots: Ballots, kind: str) -> None:
         raise InputError("errors='cluster' needs ballots that name their instruction; use errors='sandwich'")
 
 
-def _likelihood(field: Places, weight: Vector, known: NDArray[np.intp], size: int) -> Choices:
+def _likelihood(field: RankedPlaces, weight: Vector, known: NDArray[np.intp], size: int) -> ChoiceLikelihood:
     """The likelihood with models coded among those `known`: the others met nobody."""
     place = np.zeros(size, dtype=np.intp)
     place[known] = np.arange(len(known))
-    return Choices(replace(field, model=place[field.model]), weight, len(known))
+    return ChoiceLikelihood(replace(field, model=place[field.model]), weight, len(known))
 
 
-def _climb(likelihood: Choices, begin: Vector, held: NDArray[np.bool_], ridge: float) -> Maximum:
+def _climb(likelihood: ChoiceLikelihood, begin: Vector, held: NDArray[np.bool_], ridge: float) -> Maximum:
     """From the ratings of the pairs, or from equal ones where that leads nowhere; several anchors are held."""
     fixed = held if np.count_nonzero(held) > 1 else None
     plain = np.zeros(len(begin)) if fixed is None else np.where(held, begin, begin[held].mean())
@@ -89,7 +89,7 @@ def _climb(likelihood: Choices, begin: Vector, held: NDArray[np.bool_], ridge: f
         return climb(likelihood, plain, ridge=ridge, fixed=fixed)
 
 
-def _notes(begin: Ratings, likelihood: Choices, found: Maximum, weight: Vector) -> dict[str, Any]:
+def _notes(begin: Ratings, likelihood: ChoiceLikelihood, found: Maximum, weight: Vector) -> dict[str, Any]:
     total = float(weight.sum())
     kept = ("components", "groups", "no_estimate")
     return {
@@ -103,7 +103,7 @@ def _notes(begin: Ratings, likelihood: Choices, found: Maximum, weight: Vector) 
 
 def _with_errors(
     rated: Ratings,
-    likelihood: Choices,
+    likelihood: ChoiceLikelihood,
     known: NDArray[np.intp],
     free: NDArray[np.bool_],
     ridge: float,
@@ -137,7 +137,7 @@ Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Places:
+class RankedPlaces:
     """Ballots place by place, best first: all arrays but the last two are (places, ballots).
 
     `model` are codes, `start` and `end` bound the group of tied models that a place is in, `there` says whether the
@@ -151,13 +151,13 @@ class Places:
     ranked: NDArray[np.intp]
     shown: NDArray[np.intp]
 
-    def part(self, rows: NDArray[np.intp]) -> Places:
+    def part(self, rows: NDArray[np.intp]) -> RankedPlaces:
         """The same of some ballots, by position."""
         inside = (self.model[:, rows], self.start[:, rows], self.end[:, rows], self.there[:, rows])
-        return Places(*inside, self.ranked[rows], self.shown[rows])
+        return RankedPlaces(*inside, self.ranked[rows], self.shown[rows])
 
 
-def places(rank: Matrix) -> Places:
+def ranked_places(rank: Matrix) -> RankedPlaces:
     """Sort each ballot of ranks (ballots, models), as in `Ballots`."""
     ranked, shown = np.isfinite(rank).sum(axis=1), (~np.isnan(rank)).sum(axis=1)
     most = int(shown.max(initial=0))
@@ -171,7 +171,7 @@ def places(rank: Matrix) -> Places:
     last[:, -1:] = True
     end = np.minimum.accumulate(np.where(last, index + 1, most)[:, ::-1], axis=1)[:, ::-1]
     model, start, end = (np.ascontiguousarray(column.T) for column in (model, start, end))
-    return Places(model, start, end, index[:, None] < shown, ranked, shown)
+    return RankedPlaces(model, start, end, index[:, None] < shown, ranked, shown)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,10 +188,10 @@ class _Terms:
     within: Matrix | None
 
 
-class Choices:
+class ChoiceLikelihood:
     """The log-likelihood of ballots, for `solvers.climb`; `weight` (ballots,) is what each counts."""
 
-    def __init__(self, ballots: Places, weight: Vector, size: int) -> None:
+    def __init__(self, ballots: RankedPlaces, weight: Vector, size: int) -> None:
         self.size = size
         tied = ((ballots.end - ballots.start > 1) & (ballots.start < ballots.ranked)).any(axis=0)
         self.ties = bool(tied.any())
@@ -283,30 +283,30 @@ def _tail(inside: Matrix) -> Matrix:
     return _before(inside[::-1])[::-1]
 
 
-def _stages(part: Places, weight: Vector) -> Matrix:
+def _stages(part: RankedPlaces, weight: Vector) -> Matrix:
     """The weight of the choice made at each place: none where one model is left, nor at unranked ones."""
     made = np.arange(len(part.model))[:, None] < np.minimum(part.ranked, part.shown - 1)
     return np.asarray(weight * made)
 
 
-def _share(part: Places) -> Matrix:
+def _share(part: RankedPlaces) -> Matrix:
     """How much of its group's sum counts at each place: all of it at first, one m-th at last."""
     return np.asarray((part.end - np.arange(len(part.model))[:, None]) / (part.end - part.start))
 
 
-def _left(part: Places, tail: Matrix) -> Matrix:
+def _left(part: RankedPlaces, tail: Matrix) -> Matrix:
     """The sum D of those that a choice was made among; a weighted mean, so that no digits are lost."""
     share = _share(part)
     behind = np.take_along_axis(tail, part.end, axis=0)
     return share * np.take_along_axis(tail, part.start, axis=0) + (1.0 - share) * behind
 
 
-def _won(part: Places, stage: Matrix) -> Matrix:
+def _won(part: RankedPlaces, stage: Matrix) -> Matrix:
     """The choices that fall to each place: those of its group, shared."""
     return _within(part, stage) / (part.end - part.start)
 
 
-def _within(part: Places, values: Matrix) -> Matrix:
+def _within(part: RankedPlaces, values: Matrix) -> Matrix:
     """Sums over each place's own group."""
     sums = _before(values)
     return np.take_along_axis(sums, part.end, axis=0) - np.take_along_axis(sums, part.start, axis=0)
@@ -320,7 +320,7 @@ def _before(values: Matrix) -> Matrix:
     return sums
 
 
-def _strict(part: Places, weight: Vector, inside: Matrix) -> _Terms:
+def _strict(part: RankedPlaces, weight: Vector, inside: Matrix) -> _Terms:
     """Ballots whose ranked models are all apart: each place is a choice of its own."""
     tail, stage = _tail(inside), _stages(part, weight)
     once = np.divide(stage, tail[:-1], out=np.zeros_like(stage), where=stage > 0.0)
@@ -329,7 +329,7 @@ def _strict(part: Places, weight: Vector, inside: Matrix) -> _Terms:
     return _Terms(once * tail[1:], inside * _before(once)[:-1], _before(twice)[1:], None)
 
 
-def _tied(part: Places, weight: Vector, inside: Matrix) -> _Terms:
+def _tied(part: RankedPlaces, weight: Vector, inside: Matrix) -> _Terms:
     tail, stage = _tail(inside), _stages(part, weight)
     left, share = _left(part, tail), _share(part)
     once = np.divide(stage, left, out=np.zeros_like(left), where=stage > 0.0)

@@ -20,15 +20,15 @@ from venire.ratings.pairwise.solvers import NotConvergedError
 
 __all__ = [
     "CovariateSeparatedError",
-    "Design",
+    "RegressionRows",
     "derivatives",
-    "design",
     "gauge",
-    "largest",
+    "largest_magnitudes",
     "maximise",
-    "outer",
+    "outer_products",
+    "regression_rows",
     "residuals",
-    "totals",
+    "score_totals",
 ]
 
 _BLOCK = 1 << 14
@@ -54,7 +54,7 @@ class CovariateSeparatedError(VenireError):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Design:
+class RegressionRows:
     """Rows of a regression on `size` ratings and the columns of `x` (rows, k); `pair` is a * size + b."""
 
     size: int
@@ -68,12 +68,12 @@ class Design:
     @property
     def reach(self) -> NDArray[np.float64]:
         """The largest magnitude in each column (k,)."""
-        return largest(self.x)
+        return largest_magnitudes(self.x)
 
-    def every(self, stride: int) -> Design:
+    def every(self, stride: int) -> RegressionRows:
         """Every so many rows, copied side by side."""
         x, weight = np.ascontiguousarray(self.x[::stride]), None if self.weight is None else self.weight[::stride]
-        return design(self.size, self.a[::stride], self.b[::stride], x, self.y[::stride], weight)
+        return regression_rows(self.size, self.a[::stride], self.b[::stride], x, self.y[::stride], weight)
 
     def blocks(self) -> Iterator[slice]:
         """Slices of rows that fit in the cache."""
@@ -87,19 +87,19 @@ class Design:
         return shift
 
 
-def design(
+def regression_rows(
     size: int,
     a: NDArray[np.int32],
     b: NDArray[np.int32],
     x: NDArray[np.float64],
     y: NDArray[np.float64],
     weight: NDArray[np.float64] | None = None,
-) -> Design:
+) -> RegressionRows:
     """Rows of A's and B's code, covariates, outcome for A and weight (None: 1 each), ready for passes."""
-    return Design(size, a, b, a.astype(np.int64) * size + b, x, y, weight)
+    return RegressionRows(size, a, b, a.astype(np.int64) * size + b, x, y, weight)
 
 
-def largest(x: NDArray[np.float64]) -> NDArray[np.float64]:
+def largest_magnitudes(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """The largest magnitude in each column (k,) of x (rows, k), NaN where one is NaN."""
     rows, k = x.shape
     if not k:
@@ -112,12 +112,12 @@ def largest(x: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(stacked.max(axis=0, initial=0.0))
 
 
-def derivatives(design: Design, point: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def derivatives(design: RegressionRows, point: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Gradient (size + k,) of the log-likelihood at ratings and coefficients, and minus its Hessian."""
     return _gather(design, lambda rows: _terms(design, rows, design.shift(rows, point)))
 
 
-def outer(design: Design, spread: NDArray[np.float64]) -> NDArray[np.float64]:
+def outer_products(design: RegressionRows, spread: NDArray[np.float64]) -> NDArray[np.float64]:
     """Sum over rows of spread (rows,) times the outer product of the row with itself, (size + k, size + k).
 
     A row is +1 at A, -1 at B and its covariates. With p (1 - p) for the spread this is the information, with squared
@@ -126,14 +126,14 @@ def outer(design: Design, spread: NDArray[np.float64]) -> NDArray[np.float64]:
     return _gather(design, lambda rows: (spread[rows], spread[rows]))[1]
 
 
-def totals(design: Design, surprise: NDArray[np.float64]) -> NDArray[np.float64]:
+def score_totals(design: RegressionRows, surprise: NDArray[np.float64]) -> NDArray[np.float64]:
     """The sum (size + k,) of rows' scores: each row's surprise (rows,) times what the row is about."""
     models = np.bincount(design.a, surprise, design.size) - np.bincount(design.b, surprise, design.size)
     return np.concatenate([models, surprise @ design.x])
 
 
 def _gather(
-    design: Design, terms: Callable[[slice], tuple[NDArray[np.float64], NDArray[np.float64]]]
+    design: RegressionRows, terms: Callable[[slice], tuple[NDArray[np.float64], NDArray[np.float64]]]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """`totals` of the surprise and `outer` of the spread that `terms` gives for some rows, in one pass."""
     size, k = design.size, design.x.shape[1]
@@ -158,7 +158,7 @@ def _gather(
     return slopes, matrix
 
 
-def residuals(design: Design, point: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+def residuals(design: RegressionRows, point: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
     """Each row's weighted outcome less its expectation (rows,), and the log-likelihood."""
     surprise, total = np.empty(len(design.y)), 0.0
     for rows in design.blocks():
@@ -177,7 +177,7 @@ def gauge(information: NDArray[np.float64], size: int) -> NDArray[np.float64]:
 
 
 def maximise(
-    design: Design, names: Sequence[str], penalty: NDArray[np.float64]
+    design: RegressionRows, names: Sequence[str], penalty: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
     """Ratings (mean 0) and coefficients at the maximum (size + k,), information without penalty there, steps.
 
@@ -210,7 +210,7 @@ class _Climb:
 
     def __init__(
         self,
-        design: Design,
+        design: RegressionRows,
         names: Sequence[str],
         penalty: NDArray[np.float64],
         reach: NDArray[np.float64],
@@ -270,7 +270,9 @@ class _Climb:
             raise CovariateSeparatedError({self.names[j]: float(self.step[size + j] / largest) for j in kept})
 
 
-def _terms(design: Design, rows: slice, shift: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _terms(
+    design: RegressionRows, rows: slice, shift: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Weighted surprise and spread of some rows; 1 - p is computed as itself, so that rare losses keep their digits."""
     y = design.y[rows]
     rare = np.exp(-np.abs(shift))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
-from venire.ratings.data.clustered import grouped, products
+from venire.ratings.data.clustered import cluster_codes, outer_products_by_cluster
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 
@@ -116,7 +116,7 @@ def mean_and_error(
     used = size > 0.0
     data, size = data[used], size[used]
     mean = float(data @ size) / total
-    group, count = grouped(None if cluster is None else cluster[used], len(data))
+    group, count = cluster_codes(None if cluster is None else cluster[used], len(data))
     if count < 2:
         return mean, float("nan")
     lean = np.bincount(group, size * (data - mean), count)
@@ -132,8 +132,10 @@ def _rates(data: Comparisons, method: str, share_a: NDArray[np.float64], share_b
     counted = _by_model(a, for_a, b, for_b, size)
     rate = np.where(counted > 0.0, _by_model(a, for_a * y, b, for_b * (1.0 - y), size), np.nan)
     centre_a, centre_b = _centres(data, method, rate, used)
-    group, count = grouped(None if data.cluster is None else data.cluster[used], len(y))
-    covariance = products(group, count, a, for_a * (y - centre_a), b, for_b * (1.0 - y - centre_b), size)
+    group, count = cluster_codes(None if data.cluster is None else data.cluster[used], len(y))
+    covariance = outer_products_by_cluster(
+        group, count, a, for_a * (y - centre_a), b, for_b * (1.0 - y - centre_b), size
+    )
     units = _units(group, count, a, b, size)
     # Each model by the number of its own clusters, so that one which met few is not held to be known too well.
     factor = np.sqrt(np.where(units > 1, units / np.maximum(units - 1.0, 1.0), np.nan))

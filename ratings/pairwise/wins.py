@@ -27,7 +27,7 @@ _CELLS = 1 << 22
 _CACHED = 1 << 15
 """The largest table whose wins, ties and losses are counted side by side: three whole numbers a cell stay in cache."""
 
-_MOST = 1 << 26
+_MAX_PACKED_ROWS = 1 << 26
 """Rows below which a count and twice as many half wins, shifted above it, are one exact number of double precision."""
 
 _LITTLE = 0.01
@@ -145,7 +145,7 @@ def _count_cells(data: Comparisons, size: int) -> tuple[NDArray[np.float64], NDA
     won: NDArray[np.float64] | None = None
     lost: NDArray[np.float64] | None = None
     whole: NDArray[Any] | None = None
-    count = _count_packed if cells > _CACHED and len(data) < _MOST else _count_outcomes
+    count = _count_packed if cells > _CACHED and len(data) < _MAX_PACKED_ROWS else _count_outcomes
     block = max(_CHUNK, 4 * cells)
     keys = np.empty(min(block, len(data)), dtype=np.int64)
     for rows in _chunks(0, len(data), block):
@@ -197,15 +197,15 @@ def _count_packed(data: Comparisons, rows: slice, size: int, keys: NDArray[np.in
         doubled = np.add(data.y[part], data.y[part], out=packed[place])
         if not bool((np.rint(doubled) == doubled).all()):
             return None
-        doubled *= _MOST
+        doubled *= _MAX_PACKED_ROWS
         doubled += 1.0
         keys[place] = _cell(data, part, size, narrow)
     return _sums(keys, packed, size * size)
 
 
 def _unpacked(packed: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    won = np.floor(packed * (1.0 / _MOST))
-    lost = packed - _MOST * won
+    won = np.floor(packed * (1.0 / _MAX_PACKED_ROWS))
+    lost = packed - _MAX_PACKED_ROWS * won
     won *= 0.5
     lost -= won
     return won, lost

@@ -23,7 +23,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse import csr_array
 from scipy.special import expit, log_expit
 
-from venire.ratings.data.clustered import grouped
+from venire.ratings.data.clustered import cluster_codes
 from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.statistics import student
 from venire.ratings.data.validation import code_integers
@@ -308,7 +308,7 @@ def _errors(given: Judgments, rows: Rows, cells: Rows, point: NDArray[np.float64
     alone = 1.0 / (np.diagonal(inverse[first:]) * np.diagonal(table)[first:])
     if alone.min() < _COLLINEAR:
         raise NotConvergedError(_UNTOLD)
-    group, units = grouped(given.instruction if given.instructions else None, len(given))
+    group, units = cluster_codes(given.instruction if given.instructions else None, len(given))
     influence = _influences(rows, point, inverse, group, units)
     return np.sqrt((influence**2).sum(axis=0) * units / max(units - 1, 1)).tolist(), units
 

@@ -15,7 +15,7 @@ from venire.arena.battles import Ballots
 from venire.ratings.agreement.agreement import Agreement, agreement
 from venire.ratings.agreement.coefficient import Coefficient, coefficient_of, resample
 from venire.ratings.agreement.micro_macro import MicroMacro, medians, micro_macro
-from venire.ratings.data.ballots import ballots_of, truncated
+from venire.ratings.data.ballots import ballots_from_judgments, truncated
 from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.votes import Order
 from venire.ratings.peers.micro_orders import Aggregate, by_judge, order_by, orders_by_instruction
@@ -119,7 +119,7 @@ def truncation(
     Judgments of pairs become ballots first. Raises `InputError` where there are none, for a number below 1, and as
     `micro_macro` does.
     """
-    whole = ballots_of(given) if isinstance(given, Judgments) else given
+    whole = ballots_from_judgments(given) if isinstance(given, Judgments) else given
 
     def held(ballots: Ballots) -> MicroMacro:
         positions = orders_by_instruction(aggregate, ballots)

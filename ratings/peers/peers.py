@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Ballots
 from venire.arena.errors import InputError
-from venire.ratings.data.ballots import ballots_of, paired
-from venire.ratings.data.judgments import Judgments, combine, merge_orders
+from venire.ratings.data.ballots import ballots_from_judgments, to_battles
+from venire.ratings.data.judgments import Judgments, combine_keys, merge_orders
 from venire.ratings.data.models import model_of_judge, own_models
 from venire.ratings.data.statistics import student
-from venire.ratings.data.validation import check_level, finite
+from venire.ratings.data.validation import check_level, finite_or_none
 from venire.ratings.data.votes import Order
 from venire.ratings.peers.micro_orders import (
     Aggregate,
@@ -125,7 +125,7 @@ def self_preference(
     free = self_free(given, peers or {})
     inclusive, without = order_by(aggregate, given), order_by(aggregate, free)
     single = _apart(orders_by_instruction(aggregate, given), orders_by_instruction(aggregate, free)) if micro else None
-    pairs = merge_orders(paired(given)) if isinstance(given, Ballots) else given
+    pairs = merge_orders(to_battles(given)) if isinstance(given, Ballots) else given
     odds = _odds(pairs, peers or {}, level)
     rows = []
     for code, said in differences.items():
@@ -175,9 +175,9 @@ def _row(
         peer_evaluation=peer_mean,
         gap=_gap(each, level),
         odds=odds,
-        sie=finite(inclusive.position[code]),
-        sfe=finite(free.position[code]),
-        moved=finite(_apart(inclusive.position, free.position)[code]),
+        sie=finite_or_none(inclusive.position[code]),
+        sfe=finite_or_none(free.position[code]),
+        moved=finite_or_none(_apart(inclusive.position, free.position)[code]),
         moved_micro=moved_micro,
     )
 
@@ -194,7 +194,7 @@ def _differences(
         whole, without, groups = complete(given)
         if unit == "share of points lost" or (unit is None and 2 * without > groups):
             return "share of points lost", {code: _by_points(given, own, code) for code in models}, 0
-        said = whole if whole is not None else ballots_of(given)  # which says why there are none
+        said = whole if whole is not None else ballots_from_judgments(given)  # which says why there are none
     seen, left_out = _alike(placings(said))
     return "positions", {code: _by_positions(seen, own, code) for code in models}, without + left_out
 
@@ -223,7 +223,9 @@ def _by_points(given: Judgments, own: NDArray[np.int64], code: int) -> _Differen
     opponent = np.where(first, given.model_b[rows], given.model_a[rows])
     weight = np.ones(len(rows)) if given.weight is None else given.weight[rows]
     itself = own[given.judge[rows]] == code
-    _, where, cell = np.unique(combine(given.instruction[rows] + 1, opponent), return_index=True, return_inverse=True)
+    _, where, cell = np.unique(
+        combine_keys(given.instruction[rows] + 1, opponent), return_index=True, return_inverse=True
+    )
     mine, others = (_means(cell[part], lost[part], weight[part], len(where)) for part in (itself, ~itself))
     both = np.isfinite(mine) & np.isfinite(others)
     group = given.instruction[rows][where][both] + 1

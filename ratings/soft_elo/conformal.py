@@ -19,25 +19,25 @@ from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.validation import check_seed
 from venire.ratings.soft_elo.beta import HumanTies
-from venire.ratings.soft_elo.cross_validation import Field, field_of
-from venire.ratings.soft_elo.soft_elo import RIDGE, place
+from venire.ratings.soft_elo.cross_validation import HoldOut, hold_out
+from venire.ratings.soft_elo.soft_elo import RIDGE, place_against_anchors
 
 __all__ = [
-    "FEW",
-    "Calibrated",
+    "_FEW",
     "Conformal",
     "Coverage",
     "LeaveTwoOut",
     "Scale",
+    "_CalibrationSet",
+    "_extrapolation_warnings",
+    "_size_warnings",
+    "_trend_warnings",
     "conformal_rank",
-    "drift",
     "jackknife_plus",
     "leave_one_out_conformal",
     "leave_two_out",
-    "shortage",
     "split_conformal",
     "split_coverage",
-    "strangers",
 ]
 
 Scale = Literal["total", "se", "none"]
@@ -107,7 +107,7 @@ def split_conformal(
     than the calibration models, "none" by 1. `calibration_elo`, `family` and `calibration_family` are for warnings
     alone. Raises `InputError`.
     """
-    known = Calibrated.of(residual, se, human_se, scale)
+    known = _CalibrationSet.of(residual, se, human_se, scale)
     points = np.atleast_1d(np.asarray(elo, dtype=np.float64))
     errors, people = _column("elo_se", elo_se, points), _column("elo_human_se", elo_human_se, points)
     if calibration_elo is not None:
@@ -117,9 +117,9 @@ def split_conformal(
     width = known.width(errors, people, tau)
     quantile = _smallest(known.scores(tau), rank)
     said = (
-        *shortage(known.n, rank, alpha),
-        *strangers(points, calibration_elo, family, calibration_family),
-        *drift(known.residual, calibration_elo),
+        *_size_warnings(known.n, rank, alpha),
+        *_extrapolation_warnings(points, calibration_elo, family, calibration_family),
+        *_trend_warnings(known.residual, calibration_elo),
     )
     return _intervals(
         points, np.full(len(points), quantile), width, np.full(len(points), tau), known.n, rank, alpha, said
@@ -141,7 +141,7 @@ def leave_one_out_conformal(
     n - 1 calibration models, on average over models; the intervals of two models share their calibration and are not
     independent, so the observed share scatters more than a binomial. Raises `InputError`.
     """
-    known = Calibrated.of(residual, se, human_se, scale)
+    known = _CalibrationSet.of(residual, se, human_se, scale)
     points = _column("elo", elo, known.residual)
     count = known.n
     rank = conformal_rank(count - 1, alpha)
@@ -151,12 +151,12 @@ def leave_one_out_conformal(
         tau[code] = others.tau()
         quantile[code] = _smallest(others.scores(float(tau[code])), rank)
         width[code] = known.width(known.se[code], known.human_se[code], float(tau[code]))
-    said = (*shortage(count - 1, rank, alpha), *drift(known.residual, points))
+    said = (*_size_warnings(count - 1, rank, alpha), *_trend_warnings(known.residual, points))
     return _intervals(points, quantile, width, tau, count - 1, rank, alpha, said, "leave-one-out")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Calibrated:
+class _CalibrationSet:
     """Checked figures of calibration models (n,)."""
 
     residual: NDArray[np.float64]
@@ -165,7 +165,7 @@ class Calibrated:
     scale: Scale
 
     @classmethod
-    def of(cls, residual: ArrayLike, se: ArrayLike, human_se: ArrayLike, scale: Scale) -> Calibrated:
+    def of(cls, residual: ArrayLike, se: ArrayLike, human_se: ArrayLike, scale: Scale) -> _CalibrationSet:
         """Check the columns; a single number stands for all models. Raises `InputError`."""
         if scale not in get_args(Scale):
             raise InputError(f"scale is {scale!r}; give one of {', '.join(get_args(Scale))}")
@@ -184,10 +184,10 @@ class Calibrated:
         """How many calibration models there are."""
         return len(self.residual)
 
-    def without(self, code: int) -> Calibrated:
+    def without(self, code: int) -> _CalibrationSet:
         """All but one of them."""
         keep = np.arange(self.n) != code
-        return Calibrated(self.residual[keep], self.se[keep], self.human_se[keep], self.scale)
+        return _CalibrationSet(self.residual[keep], self.se[keep], self.human_se[keep], self.scale)
 
     def tau(self) -> float:
         """The spread of residuals (Elo points) that errors of measurement leave unexplained; 0 without models."""
@@ -269,7 +269,7 @@ def leave_two_out(
     """
     if signal not in ("hard", "soft"):
         raise InputError(f"signal is {signal!r}; give 'hard' or 'soft'")
-    field = field_of(data, score, human, {}, ridge=ridge, ties=ties, parity=parity)
+    field = hold_out(data, score, human, {}, ridge=ridge, ties=ties, parity=parity)
     if np.count_nonzero(field.anchor) < 4:
         raise InputError("leaving two models out needs at least 4 that people and judge both rated")
     count = len(data.models)
@@ -282,7 +282,7 @@ def leave_two_out(
     return LeaveTwoOut(data.models, people, judge, field.anchor)
 
 
-def _pair(field: Field, one: int, two: int, signal: str) -> list[tuple[float, float]]:
+def _pair(field: HoldOut, one: int, two: int, signal: str) -> list[tuple[float, float]]:
     """Elo of `one` and of `two` by people, then by the judge, where both are left out."""
     out, found = (one, two), []
     for name in ("human", signal):
@@ -293,7 +293,7 @@ def _pair(field: Field, one: int, two: int, signal: str) -> list[tuple[float, fl
         placed = []
         for code in out:
             won, lost = table[code, rest, None], table[rest, code, None]
-            logit = place(anchors[rest], won, lost, field.ridge, float(near[code]))[0]
+            logit = place_against_anchors(anchors[rest], won, lost, field.ridge, float(near[code]))[0]
             placed.append(ELO_MEAN + POINTS_PER_LOGIT * float(logit))
         found.append((placed[0], placed[1]))
     return found
@@ -322,7 +322,7 @@ def jackknife_plus(
     for code in range(count):
         others = np.flatnonzero(ratings.anchor & (np.arange(count) != code))
         residual = ratings.human[others, code] - ratings.judge[others, code]
-        known = Calibrated.of(residual, own[others], people[others], scale)
+        known = _CalibrationSet.of(residual, own[others], people[others], scale)
         tau[code] = known.tau()
         width[code] = known.width(own[code], people[code], float(tau[code]))
         reach = known.scores(float(tau[code])) * width[code]
@@ -332,7 +332,7 @@ def jackknife_plus(
             high[code] = np.partition(seen + reach, rank - 1)[rank - 1]
     rank = conformal_rank(fewest, alpha)
     expected = None if rank > fewest else rank / (fewest + 1)
-    said = shortage(fewest, rank, alpha)
+    said = _size_warnings(fewest, rank, alpha)
     blank, elo = np.full(count, math.nan), np.diagonal(ratings.judge).copy()
     return Conformal(elo, low, high, blank, width, tau, fewest, rank, alpha, expected, "jackknife+", said)
 
@@ -344,23 +344,23 @@ def _errors(argument: str, values: ArrayLike, count: int) -> NDArray[np.float64]
     return np.broadcast_to(array, (count,))
 
 
-FEW = 9
+_FEW = 9
 """Calibration models below which intervals at 90 % are infinite, and at other levels hang on single models."""
 
 
-def shortage(n: int, rank: int, alpha: float) -> tuple[str, ...]:
+def _size_warnings(n: int, rank: int, alpha: float) -> tuple[str, ...]:
     """A sentence where `n` calibration models are too few for this alpha, or few at all; none is an empty tuple."""
     if rank > n:
         least = math.ceil((1.0 - alpha) / alpha - 1e-12)
         return (
             f"{n} calibration models are too few for alpha {alpha:g}: the intervals are infinite; {least} would do",
         )
-    if n < FEW:
+    if n < _FEW:
         return (f"only {n} calibration models: one of them more or less moves every interval",)
     return ()
 
 
-def strangers(
+def _extrapolation_warnings(
     elo: NDArray[np.float64],
     calibration_elo: ArrayLike | None,
     family: Sequence[str] | None,
@@ -386,7 +386,7 @@ def strangers(
     return tuple(said)
 
 
-def drift(residual: NDArray[np.float64], rating: ArrayLike | None) -> tuple[str, ...]:
+def _trend_warnings(residual: NDArray[np.float64], rating: ArrayLike | None) -> tuple[str, ...]:
     """A sentence where residuals (n,) hang on the rating (n,): correlation beyond 2 / sqrt(n).
 
     Raises `InputError` for columns of two lengths.
@@ -436,7 +436,7 @@ def split_coverage(
     Arguments are as in `split_conformal`, of models that people rated; all in Elo points. Splits of the same models
     overlap, so `sd` is no standard error. Raises `InputError`.
     """
-    known = Calibrated.of(residual, se, human_se, scale)
+    known = _CalibrationSet.of(residual, se, human_se, scale)
     points = np.asarray(elo, dtype=np.float64)
     if splits < 1 or known.n < 2 or points.shape != known.residual.shape:
         raise InputError("give 2 models or more, each with its elo and residual, and 1 split or more")

@@ -18,24 +18,32 @@ from venire.ratings.pairwise.components import weak_components
 from venire.ratings.pairwise.solvers import climb, curve_of
 from venire.ratings.pairwise.wins import WinCounts, win_counts
 from venire.ratings.soft_elo.beta import HumanTies, ScoreGrid, beta_of, label_column, score_column, score_grid
-from venire.ratings.soft_elo.soft_elo import RIDGE, clipped, hard_elo, human_elo, place, soft_elo, with_targets
+from venire.ratings.soft_elo.soft_elo import (
+    RIDGE,
+    clip_targets,
+    hard_elo,
+    human_elo,
+    place_against_anchors,
+    soft_elo,
+    with_targets,
+)
 
 __all__ = [
     "CONFIDENCES",
-    "MINIMUM_ANCHORS",
+    "_MIN_ANCHORS",
     "Accuracy",
     "Baselines",
-    "Field",
+    "HoldOut",
     "LeaveOneOut",
-    "Own",
-    "Placed",
+    "ModelBattles",
+    "PlacedRatings",
+    "_component_warnings",
     "accuracy",
     "baselines",
-    "field_of",
-    "islands",
+    "hold_out",
+    "least_squares_scale",
     "leave_one_out",
-    "smoothed",
-    "stretch",
+    "smooth_labels",
 ]
 
 Unit = Literal["battle", "instruction"]
@@ -57,7 +65,7 @@ class Accuracy:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Placed:
+class PlacedRatings:
     """Each model's rating `elo` (n,) among the others, and its standard error `se` (n,), both in Elo points."""
 
     elo: NDArray[np.float64]
@@ -74,8 +82,8 @@ class LeaveOneOut:
     """
 
     models: tuple[str, ...]
-    human: Placed
-    judge: Mapping[str, Placed]
+    human: PlacedRatings
+    judge: Mapping[str, PlacedRatings]
     beta: NDArray[np.float64]
     anchor: NDArray[np.bool_]
     battles: NDArray[np.float64]
@@ -145,7 +153,7 @@ def leave_one_out(
     if replicates < 0 or replicates == 1:
         raise InputError(f"replicates is {replicates}; give 2 or more, or 0 for no errors")
     check_seed(seed)
-    field = field_of(data, score, human, others or {}, ridge=ridge, ties=ties, parity=parity)
+    field = hold_out(data, score, human, others or {}, ridge=ridge, ties=ties, parity=parity)
     count = len(data.models)
     logits = {name: np.full((count, replicates + 1), np.nan) for name in (*field.targets, "soft", "scaled-hard")}
     beta = np.full(count, np.nan)
@@ -158,7 +166,7 @@ def leave_one_out(
     placed = {name: _placed(columns) for name, columns in logits.items()}
     battles = field.wins["hard"].played
     human_elo = placed.pop("human")
-    said = (*islands(field), *_silent(beta))
+    said = (*_component_warnings(field), *_beta_warnings(beta))
     return LeaveOneOut(data.models, human_elo, placed, beta, field.anchor, battles, ridge, replicates, cluster, said)
 
 
@@ -166,12 +174,12 @@ def leave_one_out(
 class _Draws:
     """Battles of one model, what is drawn together, and how often: (units, columns), the first column once each."""
 
-    own: Own
+    own: ModelBattles
     unit: NDArray[np.intp]
     counts: NDArray[np.float64]
 
 
-def _draws(field: Field, code: int, cluster: Unit, replicates: int, rng: np.random.Generator) -> _Draws:
+def _draws(field: HoldOut, code: int, cluster: Unit, replicates: int, rng: np.random.Generator) -> _Draws:
     own = field.own(code)
     if cluster == "instruction" and field.data.cluster is not None:
         names, unit = np.unique(field.data.cluster[own.rows], return_inverse=True)
@@ -186,7 +194,7 @@ def _draws(field: Field, code: int, cluster: Unit, replicates: int, rng: np.rand
     return _Draws(own, unit, counts)
 
 
-def _one(field: Field, code: int, draws: _Draws) -> tuple[float, dict[str, NDArray[np.float64]]]:
+def _one(field: HoldOut, code: int, draws: _Draws) -> tuple[float, dict[str, NDArray[np.float64]]]:
     """Beta without this model's labels, and its rating in logits (columns,) in every signal."""
     beta = field.beta(code)
     soft = field.soft(beta)
@@ -197,12 +205,12 @@ def _one(field: Field, code: int, draws: _Draws) -> tuple[float, dict[str, NDArr
         anchors[name] = field.rate(wins, (code,), near)
         guess = float(near[code])
         found[name] = field.place(draws.own, targets, anchors[name], draws.unit, draws.counts, guess)
-    scale = stretch(anchors["human"], anchors["hard"])
+    scale = least_squares_scale(anchors["human"], anchors["hard"])
     found["scaled-hard"] = scale * found["hard"]
     return beta, found
 
 
-def stretch(human: NDArray[np.float64], judge: NDArray[np.float64]) -> float:
+def least_squares_scale(human: NDArray[np.float64], judge: NDArray[np.float64]) -> float:
     """The constant that best turns centred ratings of a judge (n,) into those of people, by least squares.
 
     NaN is left out; 1 where the judge rates all alike.
@@ -212,17 +220,17 @@ def stretch(human: NDArray[np.float64], judge: NDArray[np.float64]) -> float:
     return float(human[both] @ judge[both]) / across if across > 0.0 else 1.0
 
 
-def _placed(columns: NDArray[np.float64]) -> Placed:
+def _placed(columns: NDArray[np.float64]) -> PlacedRatings:
     """The first column (n,) as Elo points, the spread of the others as its error."""
     resampled = columns[:, 1:]
     known = np.isfinite(resampled).sum(axis=1)
     error = np.full(len(columns), np.nan)
     for code in np.flatnonzero(known > 1):
         error[code] = POINTS_PER_LOGIT * float(np.nanstd(resampled[code], ddof=1))
-    return Placed(ELO_MEAN + POINTS_PER_LOGIT * columns[:, 0], error)
+    return PlacedRatings(ELO_MEAN + POINTS_PER_LOGIT * columns[:, 0], error)
 
 
-def _silent(beta: NDArray[np.float64]) -> tuple[str, ...]:
+def _beta_warnings(beta: NDArray[np.float64]) -> tuple[str, ...]:
     said = []
     if np.isnan(beta).any():
         said.append(f"beta could not be found without {np.isnan(beta).sum()} of {len(beta)} models: no soft rating")
@@ -233,11 +241,11 @@ def _silent(beta: NDArray[np.float64]) -> tuple[str, ...]:
     return tuple(said)
 
 
-MINIMUM_ANCHORS = 3
+_MIN_ANCHORS = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Own:
+class ModelBattles:
     """The battles of one model against anchors: their rows, the opponent in each, and which side the model stood on."""
 
     rows: NDArray[np.intp]
@@ -246,7 +254,7 @@ class Own:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Field:
+class HoldOut:
     """Checked rows with their targets for A by signal, NaN where a signal does not speak; soft targets are made anew.
 
     `wins` are the pair counts of each fixed signal, `start` its ratings with nobody left out.
@@ -292,20 +300,20 @@ class Field:
 
     def wins_of(self, targets: NDArray[np.float64]) -> WinCounts:
         """Pair counts of targets (rows,)."""
-        return win_counts(with_targets(self.data, clipped(targets, self.parity)))
+        return win_counts(with_targets(self.data, clip_targets(targets, self.parity)))
 
-    def own(self, code: int, *out: int) -> Own:
+    def own(self, code: int, *out: int) -> ModelBattles:
         """The battles of model `code` against the anchors that are not in `out`."""
         opponents = self.anchor.copy()
         opponents[[code, *out]] = False
         first = (self.data.a == code) & opponents[self.data.b]
         rows = np.flatnonzero(first | ((self.data.b == code) & opponents[self.data.a]))
         side = first[rows]
-        return Own(rows, np.where(side, self.data.b[rows], self.data.a[rows]), side)
+        return ModelBattles(rows, np.where(side, self.data.b[rows], self.data.a[rows]), side)
 
     def place(
         self,
-        own: Own,
+        own: ModelBattles,
         targets: NDArray[np.float64],
         anchors: NDArray[np.float64],
         unit: NDArray[np.intp],
@@ -316,7 +324,7 @@ class Field:
 
         `unit` (own rows,) says what is drawn together, `counts` (units, columns) how often each was drawn.
         """
-        told = clipped(targets[own.rows], self.parity)
+        told = clip_targets(targets[own.rows], self.parity)
         outcome = np.where(own.first, told, 1.0 - told)
         order = np.argsort(own.opponent, kind="stable")
         order = order[~np.isnan(outcome[order])]
@@ -328,10 +336,10 @@ class Field:
             drawn *= self.data.weight[own.rows[order], None]
         won = np.add.reduceat(drawn * outcome[:, None], starts, axis=0)
         lost = np.add.reduceat(drawn * (1.0 - outcome)[:, None], starts, axis=0)
-        return place(anchors[present], won, lost, self.ridge, start)
+        return place_against_anchors(anchors[present], won, lost, self.ridge, start)
 
 
-def field_of(
+def hold_out(
     data: Comparisons,
     score: ArrayLike,
     human: ArrayLike,
@@ -340,7 +348,7 @@ def field_of(
     ridge: float,
     ties: HumanTies,
     parity: bool,
-) -> Field:
+) -> HoldOut:
     """Check the columns, count the pairs, and find who can be an anchor: models with battles in every signal.
 
     Raises `InputError` where fewer than three models can.
@@ -352,20 +360,20 @@ def field_of(
             raise InputError(f"others: {name!r} is a signal already; choose another name")
         targets[name] = label_column(column, len(data))
     scored = ~np.isnan(scores)
-    wins = {name: win_counts(with_targets(data, clipped(column, parity))) for name, column in targets.items()}
+    wins = {name: win_counts(with_targets(data, clip_targets(column, parity))) for name, column in targets.items()}
     seen = win_counts(with_targets(data, np.where(scored, 0.5, np.nan)))
     anchor = np.logical_and.reduce([table.played > 0.0 for table in (*wins.values(), seen)])
-    if np.count_nonzero(anchor) < MINIMUM_ANCHORS:
+    if np.count_nonzero(anchor) < _MIN_ANCHORS:
         raise InputError(
             f"{np.count_nonzero(anchor)} models have battles with labels of people, verdicts and scores; "
-            f"leaving one out needs at least {MINIMUM_ANCHORS}"
+            f"leaving one out needs at least {_MIN_ANCHORS}"
         )
     start = {name: climb(curve_of(table), np.zeros(size), ridge=ridge).logits for name, table in wins.items()}
     grid = score_grid(np.where(scored, scores, 0.0))
-    return Field(data, targets, grid, scored, ridge, ties, parity, wins, start, anchor)
+    return HoldOut(data, targets, grid, scored, ridge, ties, parity, wins, start, anchor)
 
 
-def islands(field: Field) -> tuple[str, ...]:
+def _component_warnings(field: HoldOut) -> tuple[str, ...]:
     """A sentence for each signal whose anchors were never all compared: the ridge alone places the parts."""
     parts = {name: weak_components(wins.only(field.anchor)) for name, wins in field.wins.items()}
     return tuple(
@@ -392,7 +400,7 @@ class Baselines:
     held_out: bool
 
 
-def smoothed(y: ArrayLike, confidence: float) -> NDArray[np.float64]:
+def smooth_labels(y: ArrayLike, confidence: float) -> NDArray[np.float64]:
     """Outcomes (rows,) with wins at `confidence`, losses at 1 less it, ties at 0.5, and shares in proportion.
 
     Raises `InputError` for a confidence that is not within [0.5, 1].
@@ -422,7 +430,7 @@ def baselines(
     if not confidences:
         raise InputError("confidences is empty; give at least one, such as 0.8")
     confidences = tuple(dict.fromkeys(confidences))
-    targets = {f"smoothed {confidence}": smoothed(data.y, confidence) for confidence in confidences}
+    targets = {f"smoothed {confidence}": smooth_labels(data.y, confidence) for confidence in confidences}
     if held_out:
         found = leave_one_out(data, score, human, ridge=ridge, ties=ties, replicates=0, others=targets)
         people, elo = found.human.elo, {name: placed.elo for name, placed in found.judge.items()}
@@ -431,11 +439,11 @@ def baselines(
         hard = hard_elo(data, ridge=ridge, errors="none").elo
         elo = {
             "hard": hard,
-            "scaled-hard": ELO_MEAN + stretch(people - ELO_MEAN, hard - ELO_MEAN) * (hard - ELO_MEAN),
+            "scaled-hard": ELO_MEAN + least_squares_scale(people - ELO_MEAN, hard - ELO_MEAN) * (hard - ELO_MEAN),
             "soft": soft_elo(data, score, human, ridge=ridge, ties=ties, errors="none").ratings.elo,
         }
         for confidence in confidences:
-            name, share = f"smoothed {confidence}", smoothed(data.y, confidence)
+            name, share = f"smoothed {confidence}", smooth_labels(data.y, confidence)
             elo[name] = human_elo(data, share, ridge=ridge, errors="none").elo
     judged = {name: accuracy(people, points) for name, points in elo.items()}
     sweep = {confidence: judged.pop(f"smoothed {confidence}") for confidence in confidences}

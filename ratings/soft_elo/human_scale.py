@@ -16,14 +16,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
 from venire.ratings.soft_elo.conformal import Conformal, split_conformal
-from venire.ratings.soft_elo.cross_validation import stretch
+from venire.ratings.soft_elo.cross_validation import least_squares_scale
 
-__all__ = ["HumanScale", "Rule", "human_scale"]
+__all__ = ["HumanScale", "_Rule", "human_scale"]
 
-Rule = Literal["offset", "line"]
+_Rule = Literal["offset", "line"]
 """Offset: people's points are the judge's, shifted. Line: stretched by one constant about the anchors' mean as well."""
 
-_LEAST_FOR_A_LINE = 4
+_MIN_FOR_A_LINE = 4
 
 Vector = NDArray[np.float64]
 
@@ -40,7 +40,7 @@ class HumanScale:
     elo: float
     low: float
     high: float
-    rule: Rule
+    rule: _Rule
     slope: float
     errors: Mapping[str, float]
     residual: Vector
@@ -56,7 +56,7 @@ def human_scale(
     elo_se: float,
     *,
     alpha: float = 0.1,
-    rule: Rule | None = None,
+    rule: _Rule | None = None,
     family: str | None = None,
     families: Sequence[str] | None = None,
 ) -> HumanScale:
@@ -74,10 +74,10 @@ def human_scale(
         raise InputError("judge, human and elo: give finite numbers; leave out anchors that are not rated by both")
     tried = _tried(x, y)
     missed: dict[str, float] = {name: float(np.abs(left).mean()) for name, left in tried.items() if len(left)}
-    chosen: Rule = rule or ("line" if missed.get("line", np.inf) < missed.get("offset", np.inf) else "offset")
+    chosen: _Rule = rule or ("line" if missed.get("line", np.inf) < missed.get("offset", np.inf) else "offset")
     if chosen not in tried:
         raise InputError(
-            f"rule is {chosen!r}; choose one of {', '.join(tried)}: a line takes {_LEAST_FOR_A_LINE} anchors"
+            f"rule is {chosen!r}; choose one of {', '.join(tried)}: a line takes {_MIN_FOR_A_LINE} anchors"
         )
     residual = tried[chosen]
     slope = _slope(x, y, chosen)
@@ -106,15 +106,15 @@ def human_scale(
     )  # fmt: skip
 
 
-def _tried(x: Vector, y: Vector) -> dict[Rule, Vector]:
+def _tried(x: Vector, y: Vector) -> dict[_Rule, Vector]:
     """By rule, human less judge (anchors,) of each anchor by what the others say; empty where there is no other."""
     if len(x) < 2:
         return {"offset": np.empty(0)}
-    rules = get_args(Rule) if len(x) >= _LEAST_FOR_A_LINE else ("offset",)
+    rules = get_args(_Rule) if len(x) >= _MIN_FOR_A_LINE else ("offset",)
     return {rule: _left_out(x, y, rule) for rule in rules}
 
 
-def _left_out(x: Vector, y: Vector, rule: Rule) -> Vector:
+def _left_out(x: Vector, y: Vector, rule: _Rule) -> Vector:
     found = np.empty(len(x))
     for code in range(len(x)):
         keep = np.arange(len(x)) != code
@@ -123,5 +123,5 @@ def _left_out(x: Vector, y: Vector, rule: Rule) -> Vector:
     return found
 
 
-def _slope(x: Vector, y: Vector, rule: Rule) -> float:
-    return stretch(y - y.mean(), x - x.mean()) if rule == "line" else 1.0
+def _slope(x: Vector, y: Vector, rule: _Rule) -> float:
+    return least_squares_scale(y - y.mean(), x - x.mean()) if rule == "line" else 1.0

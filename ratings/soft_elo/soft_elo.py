@@ -17,7 +17,16 @@ from venire.ratings.pairwise.solvers import NotConvergedError
 from venire.ratings.soft_elo.beta import Beta, HumanTies, ScoreGrid, beta_of, label_column, score_column, score_grid
 from venire.ratings.soft_elo.reliability import Reliability, reliability_of
 
-__all__ = ["RIDGE", "SoftElo", "clipped", "hard_elo", "human_elo", "place", "soft_elo", "with_targets"]
+__all__ = [
+    "RIDGE",
+    "SoftElo",
+    "clip_targets",
+    "hard_elo",
+    "human_elo",
+    "place_against_anchors",
+    "soft_elo",
+    "with_targets",
+]
 
 RIDGE = 0.01
 
@@ -145,7 +154,7 @@ def _rated(
 ) -> Ratings:
     if not (ridge > 0.0 and np.isfinite(ridge)):
         raise InputError(f"ridge is {ridge}; give a number above 0, such as {RIDGE}, or use bradley_terry")
-    known = with_targets(data, clipped(targets, parity))
+    known = with_targets(data, clip_targets(targets, parity))
     found = bradley_terry(known, ridge=ridge, anchors=anchors, errors=errors if len(known) else "none")
     return replace(found, method=method, diagnostics={**found.diagnostics, "ridge": ridge, "parity": parity})
 
@@ -157,7 +166,7 @@ _SPAN = 700.0
 """Logits within which an exponential is a number of double precision."""
 
 
-def clipped(targets: NDArray[np.float64], parity: bool) -> NDArray[np.float64]:
+def clip_targets(targets: NDArray[np.float64], parity: bool) -> NDArray[np.float64]:
     """Targets as they are; with `parity` kept 1e-6 away from 0 and 1, as the authors of Soft-Elo do."""
     return np.asarray(np.clip(targets, _CLIP, 1.0 - _CLIP)) if parity else targets
 
@@ -170,7 +179,7 @@ def with_targets(data: Comparisons, targets: NDArray[np.float64]) -> Comparisons
     return replace(data, y=targets).select(known)
 
 
-def place(
+def place_against_anchors(
     anchors: NDArray[np.float64],
     won: NDArray[np.float64],
     lost: NDArray[np.float64],

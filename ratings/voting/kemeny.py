@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
 from venire.ratings.data.votes import Order, Votes, contradicted, pair_bound
-from venire.ratings.pairwise.components import strong_groups
+from venire.ratings.pairwise.components import strong_components
 from venire.ratings.voting.kemeny_blocks import Excess, blocks, excess
 from venire.ratings.voting.kemeny_program import Known, least_order
 from venire.ratings.voting.kemeny_subsets import LARGEST, optima
@@ -111,7 +111,7 @@ def _joined(block: Excess, left: Callable[[], float]) -> Known:
     """One best order of a large block: sets that majorities lead out of and never back into need not be mixed."""
     order: list[int] = []
     cost = bound = 0.0
-    for codes in strong_groups(block.table):
+    for codes in strong_components(block.table):
         part = block.among(codes)
         if len(codes) <= LARGEST:
             exact = optima(part)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from venire.arena.battles import Ballots
 from venire.ratings.data.ballots import ballot_votes
 from venire.ratings.data.votes import Order
-from venire.ratings.pairwise.plackett_luce import places
+from venire.ratings.pairwise.plackett_luce import ranked_places
 from venire.ratings.voting.majorities import by_score
 
 __all__ = ["median_rank", "weighted_median"]
@@ -24,7 +24,7 @@ def median_rank(ballots: Ballots) -> Order:
     middle stays the middle: `1/2 + models (place - 1/2) / shown`. Medians that are equal stay so: there are few values
     for them, and many ties. Ballots that rank nothing, or show one model, say nothing.
     """
-    field = places(ballots.rank)
+    field = ranked_places(ballots.rank)
     says = (field.ranked > 0) & (field.shown > 1)
     size = len(ballots.models)
     middle = (field.start + field.end) / 2.0

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.votes import Order
-from venire.ratings.inference.intervals import of_draws, row_draws
+from venire.ratings.inference.intervals import draw_rows, evaluate_draws
 
 __all__ = ["OrderDraws", "OrderRefit", "Places", "redrawn_positions"]
 
@@ -71,8 +71,8 @@ class OrderDraws:
 
 def redrawn_positions(data: Comparisons, refit: OrderRefit, order: Order, *, replicates: int, seed: int) -> OrderDraws:
     """Draw rows again and put the models in order by each draw, as `intervals.redrawn` does for ratings."""
-    drawn = row_draws(data, replicates=replicates, seed=seed)
-    position = of_draws(drawn, lambda rows: refit(rows).position, order.position, replicates)
+    drawn = draw_rows(data, replicates=replicates, seed=seed)
+    position = evaluate_draws(drawn, lambda rows: refit(rows).position, order.position, replicates)
     return OrderDraws(order.position, position, drawn.unit, drawn.units)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from venire.arena.errors import VenireError
-from venire.ratings.data.clustered import Mean
+from venire.ratings.data.clustered import ClusteredMean
 from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.models import own_models
 from venire.ratings.diagnostics.influence import clear_beyond, effects, rated_together
@@ -164,7 +164,7 @@ def _own_says(most: _Own, worry: bool | None) -> str:
     return says + (": it favours its own" if worry else ": no judge clearly favours its own by much")
 
 
-def _clear(mean: Mean, middle: float, looks: int) -> bool:
+def _clear(mean: ClusteredMean, middle: float, looks: int) -> bool:
     return mean.beyond(middle) > clear_beyond(looks, mean.clusters, _LEVEL)
 
 

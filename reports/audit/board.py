@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from venire.arena.errors import InputError
 from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.data.judgments import merge_orders, select
+from venire.ratings.data.judgments import merge_orders, select_battles
 from venire.ratings.data.result import Ratings
 from venire.ratings.diagnostics.coverage_of_pairs import PairCoverage, pair_coverage
 from venire.ratings.diagnostics.tie_sensitivity import TieRule, tie_sensitivity
 from venire.ratings.diagnostics.volatility import rating_path, volatility
 from venire.ratings.inference.ranking import ranking
 from venire.ratings.pairwise.bradley_terry import bradley_terry
-from venire.ratings.pairwise.components import among, groups_of
+from venire.ratings.pairwise.components import restrict_models, strong_components_of
 from venire.ratings.pairwise.covariance import FEW_CLUSTERS
 from venire.ratings.pairwise.wins import win_counts
 from venire.reports.audit.finding import Case, Finding
@@ -56,11 +56,11 @@ def largest_group(case: Case) -> tuple[Comparisons, Ratings]:
     Raises `InputError` where no two models can be rated together.
     """
     data = case.judgments.comparisons()
-    groups = groups_of(win_counts(data))
+    groups = strong_components_of(win_counts(data))
     group = max(groups, key=len, default=np.zeros(0, dtype=np.intp))
     if len(group) < 2:
         raise InputError("no two models beat one another, by any chain: there are no ratings to look at")
-    inside = data if len(group) == len(data.models) else among(data, group)
+    inside = data if len(group) == len(data.models) else restrict_models(data, group)
     return inside, bradley_terry(inside, errors="none" if len(group) > _MOST else None)
 
 
@@ -206,7 +206,9 @@ def _path(case: Case) -> list[dict[str, Any]]:
     known = np.sort(case.seconds[np.isfinite(case.seconds)])
     ends = known[np.maximum(np.arange(1, 11) * len(known) // 10, 1) - 1]
     rows: list[NDArray[np.bool_]] = [case.seconds <= end for end in ends]
-    merged = (merge_orders(select(case.battles, some), case.options.merge, flips=case.options.flips) for some in rows)
+    merged = (
+        merge_orders(select_battles(case.battles, some), case.options.merge, flips=case.options.flips) for some in rows
+    )
     path = rating_path([one.comparisons() for one in merged])
     return [
         {"judgments": number, "leader": leader, "elo": None if leader is None else round(float(np.max(elo)), 1)}
@@ -220,7 +222,7 @@ def check_ties(case: Case) -> Finding:
     data, _ = largest_group(case)
     kept = np.isin(battles.models, data.models)
     inside = kept[battles.model_a] & kept[battles.model_b]
-    battles = battles if inside.all() else select(battles, inside)
+    battles = battles if inside.all() else select_battles(battles, inside)
     found = tie_sensitivity(battles, merge=options.merge, flips=options.flips, level=options.level)
     there = [rule for rule in found.rules if rule.reason is None]
     details = {

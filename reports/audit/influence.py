@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from venire.arena.errors import InputError
-from venire.ratings.data.validation import finite
+from venire.ratings.data.validation import finite_or_none
 from venire.ratings.diagnostics.influence import Influence, Left, Unit, clear_beyond, influence, outlying_beyond
 from venire.ratings.diagnostics.removal import Removal, RemovalUnit, smallest_removal
 from venire.reports.audit.finding import Case, Finding
@@ -130,7 +130,7 @@ def _single(case: Case, unit: Unit, points: float) -> Finding:
     details = {
         "units": found.units,
         "leader": found.leader,
-        "unusual_beyond": finite(beyond if unit == "instruction" else quantile),
+        "unusual_beyond": finite_or_none(beyond if unit == "instruction" else quantile),
         "strongest": [_told(one) for one in found.without[:_SHOWN]],
         "turning": [_told(one) for one in found.without if one.leader != _leader_but(found, one, unit)][:_SHOWN],
         "separated_without": list(found.separated[:_SHOWN]),

@@ -9,7 +9,7 @@ import pytest
 
 from venire.arena.battles import Battles
 from venire.ratings.agreement.agreement import agreement
-from venire.ratings.data.judgments import Judgments, merge_orders, select
+from venire.ratings.data.judgments import Judgments, merge_orders, select_battles
 from venire.ratings.judges.consistency import consistency
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.storage.transfer.formats.battles import read_battles
@@ -26,7 +26,7 @@ def peers(shared_data: Path) -> Battles:
 
 
 def of_judge(battles: Battles, judge: str) -> Battles:
-    return select(battles, battles.judge == battles.judges.index(judge))
+    return select_battles(battles, battles.judge == battles.judges.index(judge))
 
 
 def test_peers_rated_by_gpt_4(peers: Battles) -> None:

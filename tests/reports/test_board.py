@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Origin
-from venire.ratings.data.judgments import select
+from venire.ratings.data.judgments import select_battles
 from venire.ratings.inference.options import Options
 from venire.reports.board import build
 
@@ -222,7 +222,7 @@ def test_recorded_peers_come_out_as_published(shared_data: Path, table: Table) -
     with duckdb.connect() as connection:
         recorded = connection.execute(query, [str(shared_data / "vicuna80_peers" / "judgments.parquet")]).fetchall()
     battles = table(recorded)
-    by_gpt_4 = select(battles, battles.judge == battles.judges.index("gpt-4"))
+    by_gpt_4 = select_battles(battles, battles.judge == battles.judges.index("gpt-4"))
     found = build(by_gpt_4, origins=[Origin.RECORDED]).to_json()
     assert [row["model"] for row in found["models"]] == ["gpt-4", "claude-v1", "vicuna-13b", "gpt-3.5-turbo", "bard"]
     assert [row["elo"] for row in found["models"]] == pytest.approx(

@@ -12,7 +12,7 @@ import pytest
 
 from venire.arena.battles import Battles
 from venire.arena.records import Origin
-from venire.ratings.data.ballots import ballots, paired
+from venire.ratings.data.ballots import ballots, to_battles
 from venire.ratings.inference.options import Options
 from venire.reports.board import build
 
@@ -76,7 +76,7 @@ def test_rankings_say_it_by_their_positions() -> None:
         for place, model in enumerate(order, 1)
     ]
     judge, asked, model, place = (list(column) for column in zip(*rows, strict=True))
-    found = peers(paired(ballots(judge, asked, model, place)))
+    found = peers(to_battles(ballots(judge, asked, model, place)))
     rows_by = {row["model"]: row for row in found["models"]}
     assert rows_by["c"]["self_evaluation"] == 2.0
     assert rows_by["c"]["peer_evaluation"] == 3.0
@@ -87,7 +87,7 @@ def test_ballots_of_the_best_alone_have_positions_and_no_missing_pairs() -> None
     rows = [(judge, f"q{item}", model, 1) for item in range(4) for judge, model in (("a", "a"), ("b", "b"), ("c", "a"))]
     rows += [("c", f"q{item}", "c", float("nan")) for item in range(4)]
     judge, asked, model, place = (list(column) for column in zip(*rows, strict=True))
-    found = peers(paired(ballots(judge, asked, model, place)))
+    found = peers(to_battles(ballots(judge, asked, model, place)))
     assert (found["unit"], found["left_out"]) == ("positions", 0)
     assert [row["self_evaluation"] for row in found["models"]] == [1.0, 1.0, 2.5]
 

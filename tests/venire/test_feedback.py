@@ -11,7 +11,7 @@ from venire.arena.campaigns import StopSettings
 from venire.arena.errors import InputError
 from venire.arena.planning import Steering
 from venire.feedback import RatingFeedback
-from venire.ratings.data.judgments import select
+from venire.ratings.data.judgments import select_battles
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import rate
 
@@ -36,7 +36,7 @@ def test_estimates_are_finite_for_every_model_with_a_verdict() -> None:
 
 def test_before_the_first_verdict_nothing_is_known() -> None:
     table = campaign(2)
-    found = steerer(table).estimate(select(table, np.zeros(0, dtype=np.intp)))
+    found = steerer(table).estimate(select_battles(table, np.zeros(0, dtype=np.intp)))
     assert found.models == table.models
     assert np.isnan(found.logits).all()
     assert np.isnan(found.se).all()

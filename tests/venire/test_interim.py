@@ -19,7 +19,7 @@ from venire.arena.planning import InterimAnalysis
 from venire.configs.loading import load_campaign
 from venire.feedback import RatingFeedback
 from venire.live.client import Owner
-from venire.ratings.data.judgments import select
+from venire.ratings.data.judgments import select_battles
 from venire.render.interim import format_interim, show_interim
 from venire.render.status import show_run
 from venire.session import Session
@@ -32,7 +32,7 @@ def analyses(count: int) -> list[tuple[int, InterimAnalysis]]:
     """So many looks at growing parts of one campaign, and one model that is never judged."""
     table = campaign(1, instructions=60)
     steerer = RatingFeedback((*table.models, "never[b]\x1b"), StopSettings(top=2))
-    parts = [select(table, table.instruction < 60 * (number + 1) // count) for number in range(count)]
+    parts = [select_battles(table, table.instruction < 60 * (number + 1) // count) for number in range(count)]
     return [(number, steerer.analyse(part, 2_500_000 * number)) for number, part in enumerate(parts, start=1)]
 
 

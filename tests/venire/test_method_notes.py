@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from venire.arena.records import Origin
-from venire.ratings.data.ballots import ballots, paired
+from venire.ratings.data.ballots import ballots, to_battles
 from venire.ratings.inference.options import Options
 from venire.render.board import show_board, show_comparison, show_method_notes
 from venire.reports.board import build
@@ -52,7 +52,7 @@ def test_five_judges_left_out_are_named_and_the_others_counted() -> None:
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_a_board_of_places_fits_its_screen_and_says_neither_elo_nor_flips(width: int) -> None:
-    battles = paired(ballots(["x"] * 3 + ["y"] * 3, None, ["maple", "oak", "cedar"] * 2, [1, 2, 3, 1, 3, 2]))
+    battles = to_battles(ballots(["x"] * 3 + ["y"] * 3, None, ["maple", "oak", "cedar"] * 2, [1, 2, 3, 1, 3, 2]))
     out = io.StringIO()
     board = build(battles, origins=[Origin.RECORDED], method="kemeny", options=Options())
     show_board(Console(file=out, width=width), board)
@@ -67,7 +67,7 @@ def test_a_board_of_places_fits_its_screen_and_says_neither_elo_nor_flips(width:
 
 @pytest.mark.parametrize("names", [("maple", "oak", "cedar"), ("m" * 70, "oak", "cedar")])
 def test_methods_that_do_not_fit_beside_each_other_stand_below(names: tuple[str, str, str]) -> None:
-    battles = paired(ballots(["x"] * 3 + ["y"] * 3, None, [*names] * 2, [1, 2, 3, 1, 3, 2]))
+    battles = to_battles(ballots(["x"] * 3 + ["y"] * 3, None, [*names] * 2, [1, 2, 3, 1, 3, 2]))
     chosen = ["kemeny", "win-rate", "win-rate-balanced", "elo", "bradley-terry", "m-elo"]
     out = io.StringIO()
     show_comparison(Console(file=out, width=60), compare(battles, chosen, Options()))

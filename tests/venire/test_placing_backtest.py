@@ -15,7 +15,7 @@ from venire.orchestrator.policies import POLICIES
 from venire.placement.backtest import joined, place_anchors, place_anew
 from venire.placement.board import PlacementBoard
 from venire.placement.run import PlacementFeedback
-from venire.ratings.data.judgments import Judgments, merge_orders, select
+from venire.ratings.data.judgments import Judgments, merge_orders, select_battles
 from venire.ratings.design.placement import place_model
 
 MODELS = tuple(f"m{n}" for n in range(8))
@@ -129,7 +129,12 @@ def test_an_anchor_that_holds_the_board_together_is_skipped_with_the_reason() ->
     apart = ((table.model_a < 4) & (table.model_b < 4)) | (table.model_a >= 4) | (table.model_a == 3)
     bridge = (table.model_a < 3) & (table.model_b >= 4)
     found = place_anchors(
-        merge_orders(select(table, apart & ~bridge)), ("m2", "m3"), POLICIES["balanced"].choose, PLACE, 20, seed=1
+        merge_orders(select_battles(table, apart & ~bridge)),
+        ("m2", "m3"),
+        POLICIES["balanced"].choose,
+        PLACE,
+        20,
+        seed=1,
     )
     assert found.models == ("m2",)
     assert "groups" in found.skipped["m3"]
@@ -137,8 +142,8 @@ def test_an_anchor_that_holds_the_board_together_is_skipped_with_the_reason() ->
 
 def test_two_tables_are_joined_by_name_and_nothing_counts_twice() -> None:
     table = verdicts()
-    half = select(table, table.instruction < 20)
-    rest = select(table, table.instruction >= 10)
+    half = select_battles(table, table.instruction < 20)
+    rest = select_battles(table, table.instruction >= 10)
     order = np.array([3, 1, 0, 2, 7, 6, 5, 4])
     place = np.argsort(order).astype(np.int32)
     renamed = replace(
@@ -154,13 +159,15 @@ def test_two_tables_are_joined_by_name_and_nothing_counts_twice() -> None:
 def steerer(stop: StopSettings) -> tuple[PlacementFeedback, Battles]:
     table = verdicts()
     mine = (table.model_a == 5) | (table.model_b == 5)
-    return PlacementFeedback(PlacementBoard("b", select(table, ~mine), {}, {}, ()), "m5", stop), select(table, mine)
+    return PlacementFeedback(PlacementBoard("b", select_battles(table, ~mine), {}, {}, ()), "m5", stop), select_battles(
+        table, mine
+    )
 
 
 def test_a_look_rates_the_new_model_alone_and_holds_the_others() -> None:
     one, mine = steerer(StopSettings())
-    nothing = one.estimate(select(mine, np.zeros(len(mine.label), dtype=np.bool_)))
-    some = one.estimate(select(mine, mine.instruction < 25))
+    nothing = one.estimate(select_battles(mine, np.zeros(len(mine.label), dtype=np.bool_)))
+    some = one.estimate(select_battles(mine, mine.instruction < 25))
     code = some.models.index("m5")
     assert np.isnan(nothing.logits[nothing.models.index("m5")])
     assert some.se[code] > 0.0
@@ -171,7 +178,7 @@ def test_a_look_rates_the_new_model_alone_and_holds_the_others() -> None:
 
 def test_a_placement_stops_when_its_interval_is_narrow_or_its_battles_are_judged() -> None:
     one, mine = steerer(StopSettings(half_width=60.0))
-    few, many = select(mine, mine.instruction < 15), mine
+    few, many = select_battles(mine, mine.instruction < 15), mine
     analysis = one.analyse(few, 7)
     assert (analysis.half_width, analysis.stop, analysis.nano) == (
         None,
@@ -200,6 +207,6 @@ def test_instructions_against_models_that_nobody_rated_are_none_to_stop_by() -> 
     strange = (mine.instruction >= 15) & (mine.model_a == 0)
     rest = mine.instruction < 15
     table = replace(mine, models=(*MODELS, "m9"), model_a=np.where(strange, 8, mine.model_a).astype(np.int32))
-    analysis = one.analyse(select(table, rest | strange), 0)
+    analysis = one.analyse(select_battles(table, rest | strange), 0)
     assert analysis.battles == 15 * 7 + 15
     assert (analysis.instructions, analysis.half_width, analysis.stop) == (15, None, None)

@@ -291,7 +291,7 @@ def test_a_ladder_of_thousands_of_models_is_rated(venire: Venire, tmp_path: Path
 def test_boards_of_thousands_have_errors_where_asked_and_say_so(
     venire: Venire, scored: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("venire.ratings.inference.intervals.MOST_MODELS", 4)
+    monkeypatch.setattr("venire.ratings.inference.intervals._MAX_MODELS_WITH_ERRORS", 4)
     plain = venire("rate", scored, "--json").json()
     assert {row["se"] for row in plain["models"]} == {None}
     assert "more than 4 models" in plain["diagnostics"]["fits"][0]["errors_reason"]

@@ -12,8 +12,8 @@ from venire.arena.errors import InputError
 from venire.arena.records import Origin
 from venire.boards.rate import Source, Verdicts, choose_campaign, is_store, read
 from venire.ratings.data.judgments import canonical
-from venire.ratings.inference.options import Options, spoken
-from venire.ratings.methods.methods import merged
+from venire.ratings.inference.options import Options, option_names
+from venire.ratings.methods.methods import merge_selected
 from venire.reports.audit.audit import CHECKS, Audit
 from venire.reports.audit.audit import audit as audit_case
 from venire.reports.audit.finding import Case
@@ -80,7 +80,7 @@ def case_of(source: Source, verdicts: Verdicts, options: Options) -> Case:
     battles = canonical(battles)
     return Case(
         battles=battles,
-        judgments=merged(battles, options),
+        judgments=merge_selected(battles, options),
         options=options,
         families=verdicts.families,
         judge_families=verdicts.judge_families,
@@ -94,4 +94,4 @@ _HEARD = frozenset({"merge", "flips", "level", "seed", "replicates", "covariates
 
 def _refuse(options: Options) -> None:
     if unheard := [name for name in options.changed() if name not in _HEARD]:
-        raise InputError(f"an audit does not take {spoken(unheard)}: leave it out")
+        raise InputError(f"an audit does not take {option_names(unheard)}: leave it out")

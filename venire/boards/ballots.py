@@ -8,7 +8,7 @@ from pathlib import Path
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import GENERATE
-from venire.ratings.data.ballots import Unranked, paired
+from venire.ratings.data.ballots import Unranked, to_battles
 from venire.storage.read import frames
 from venire.storage.store.store import Store
 from venire.storage.transfer.formats.ballots import has_ballots, read_ballots
@@ -41,12 +41,12 @@ def file_ballots(
         raise InputError(f"{paths[1]}: a table of ballots is rated by itself; put the tables together into one")
     if said := [name for name, value in given.items() if value]:
         raise InputError(f"{paths[0]} is a table of ballots: leave {', '.join(said)} out")
-    return paired(read_ballots(paths[0], mapping, where=where, below=unranked == "below"))
+    return to_battles(read_ballots(paths[0], mapping, where=where, below=unranked == "below"))
 
 
 def campaign_ballots(store: Store, campaign: frames.CampaignRow) -> Battles:
     """The ballots of a campaign as pairs; pairs of a ballot that was not read have its status."""
-    return paired(*frames.ballots(store, campaign.id))
+    return to_battles(*frames.ballots(store, campaign.id))
 
 
 def left_out(judges: Collection[frames.JudgeRow]) -> str:

@@ -17,7 +17,7 @@ from venire.judges import PROTOCOLS
 from venire.orchestrator.policies import POLICIES
 from venire.ratings.data.ballots import Unranked
 from venire.ratings.inference.options import Options
-from venire.ratings.methods.methods import METHODS, untaken
+from venire.ratings.methods.methods import METHODS, ignored_options
 from venire.reports import comparison
 from venire.reports.board import Board, build
 from venire.reports.comparison import Comparison
@@ -98,7 +98,7 @@ class Verdicts:
         None: by that of these verdicts, or by Bradley-Terry where it does not take an option that was given.
         """
         options, chosen = options or Options(seed=self.seed), method is None
-        method = method or (DEFAULT_METHOD if untaken(self.method, options) else self.method)
+        method = method or (DEFAULT_METHOD if ignored_options(self.method, options) else self.method)
         needed = self.ballots is not None and method in METHODS and "ballots" in METHODS[method].needs
         board = build(
             self.ballots if self.ballots is not None and needed else self.battles,

@@ -19,11 +19,11 @@ from venire.ratings.design.interval_forecast import (
     DEFAULT_EFFECT,
     DEFAULT_EFFECT_ONE_ORDER,
     DesignEffect,
-    ExpectedWidths,
+    IntervalForecast,
     design_effect,
-    expected_widths,
+    forecast_intervals,
 )
-from venire.ratings.design.priors import Belief, belief
+from venire.ratings.design.priors import PriorRatings, prior_ratings
 from venire.session import Session
 from venire.storage.plans.trial_states import PlannedBattles, planned_battles
 from venire.storage.read import frames
@@ -39,14 +39,14 @@ class PlanWidths:
     `each`. `covered` is the share of the plan that the campaign's budget pays for (1: all).
     """
 
-    widths: ExpectedWidths
+    widths: IntervalForecast
     battles: int
     trials: int
     done: int
     paid: int
     each: float
     covered: float
-    belief: Belief
+    belief: PriorRatings
     effect: DesignEffect
     counts: NDArray[np.float64]
     """How often each pair (models, models) of `widths.models` is put to a judge, in one place of the two."""
@@ -81,15 +81,15 @@ def plan_widths(session: Session) -> PlanWidths | str | None:
     done = standing.planned - standing.missing
     a_trial = _each(session, rows)
     a_battle = standing.planned / len(planned.battles)
-    so_far = _estimates(session, belief(planned.models, judged, elo))
+    so_far = _estimates(session, prior_ratings(planned.models, judged, elo))
     more = ahead(session, so_far, _affordable(session, a_trial, done, standing.planned, a_battle))
     models, battles, often = _whole(planned, more, session.planned.design.models)
-    found, effect = belief(models, judged, elo), default
+    found, effect = prior_ratings(models, judged, elo), default
     if judged is not None:
         known = dict(zip(models, found.logits.tolist(), strict=True))
         effect = design_effect(judged, np.array([known.get(name, np.nan) for name in judged.models]), default)
     try:
-        widths = expected_widths(
+        widths = forecast_intervals(
             models,
             battles,
             found.logits,
@@ -157,7 +157,7 @@ def _covered(session: Session, each: _Trial, done: int, trials: int) -> float:
     return min(1.0, (done + _payable(session, each)) / max(1, trials))
 
 
-def _estimates(session: Session, found: Belief) -> Estimates | None:
+def _estimates(session: Session, found: PriorRatings) -> Estimates | None:
     """What adaptive policies are told of verdicts: nothing, where there are none or a reference says more."""
     if found.source != "verdicts":
         return None

@@ -20,7 +20,7 @@ from venire.arena.errors import VenireError
 from venire.arena.planning import Choose, JudgeHabit, Pick, PlanState
 from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.data.judgments import Judgments, select
+from venire.ratings.data.judgments import Judgments, select_battles
 from venire.ratings.data.result import Ratings
 from venire.ratings.design.placement import fit_board, place_among
 from venire.ratings.pairwise.bradley_terry import bradley_terry
@@ -97,7 +97,7 @@ def joined(one: Battles, other: Battles) -> Battles:
     )
     shown = np.column_stack([found.model_a, found.model_b, found.judge, found.instruction, found.repeat, found.swapped])
     first = np.unique(shown, axis=0, return_index=True)[1] if len(shown) else np.zeros(0, dtype=np.intp)
-    return found if len(first) == len(shown) else select(found, np.sort(first))
+    return found if len(first) == len(shown) else select_battles(found, np.sort(first))
 
 
 def place_anew(

@@ -25,7 +25,7 @@ from venire.arena.records import Origin, Shape
 from venire.boards.rate import PLACING, choose_campaign
 from venire.configs.loading import campaign_of
 from venire.orchestrator.policies import POLICIES
-from venire.ratings.data.judgments import Judgments, merge_orders, select
+from venire.ratings.data.judgments import Judgments, merge_orders, select_battles
 from venire.ratings.data.validation import check_level
 from venire.ratings.design.placement import fit_board
 from venire.ratings.soft_elo.conformal import conformal_rank
@@ -144,7 +144,7 @@ def _judged_by(settings: PlaceSettings, base: CampaignSettings, name: str) -> Ca
 def _board(store: Store, row: frames.CampaignRow, judges: tuple[str, ...]) -> PlacementBoard:
     battles = frames.battles(store, row.id)
     chosen = [code for code, name in enumerate(battles.judges) if name in judges]
-    battles = select(battles, np.isin(battles.judge, chosen))
+    battles = select_battles(battles, np.isin(battles.judge, chosen))
     if not len(battles.label):
         raise InputError(
             f"campaign {row.name!r} has no verdicts by {', '.join(judges)} yet: judge the board first (`venire run`)"

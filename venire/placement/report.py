@@ -11,7 +11,7 @@ from venire.orchestrator.policies import POLICIES
 from venire.placement.backtest import Anchors, place_anchors
 from venire.placement.board import PlacementBoard, PlaceSettings
 from venire.placement.run import PlacementFeedback, others_of, place_phase
-from venire.ratings.data.validation import finite
+from venire.ratings.data.validation import finite_or_none
 from venire.ratings.design.placement import PlacedElo, Placement, place_model
 from venire.ratings.judges.planning_habits import planning_habits
 from venire.ratings.soft_elo.human_scale import HumanScale, human_scale
@@ -64,7 +64,7 @@ class PlacementReport:
             "rank": None
             if one.rank is None
             else {name: value for name, value in asdict(one.rank).items() if name != "model"},
-            "neighbours": [{"model": n.model, "elo": n.elo, "above": finite(n.above)} for n in one.neighbours],
+            "neighbours": [{"model": n.model, "elo": n.elo, "above": finite_or_none(n.above)} for n in one.neighbours],
             "people": _people(self),
             "battles": self.battles,
             "judgments": one.judgments,
@@ -150,7 +150,7 @@ def _few_to_choose(anchors: Anchors | None, battles: int) -> list[str]:
 
 
 def _figures(one: PlacedElo) -> dict[str, float | None]:
-    return {name: finite(value) for name, value in asdict(one).items()}
+    return {name: finite_or_none(value) for name, value in asdict(one).items()}
 
 
 def _people(found: PlacementReport) -> dict[str, Any] | None:
@@ -159,8 +159,8 @@ def _people(found: PlacementReport) -> dict[str, Any] | None:
         return None
     return {
         "elo": people.elo,
-        "low": finite(people.low),
-        "high": finite(people.high),
+        "low": finite_or_none(people.low),
+        "high": finite_or_none(people.high),
         "level": 1.0 - people.interval.alpha,
         "expected_coverage": people.interval.expected,
         "calibrated_on": len(found.anchors.models),

@@ -18,7 +18,7 @@ from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.orchestrator.policies import POLICIES
 from venire.placement.backtest import joined, place_anchors
 from venire.placement.board import PlacementBoard, PlaceSettings, PreparedPlacement, with_model
-from venire.ratings.data.judgments import Judgments, merge_orders, select
+from venire.ratings.data.judgments import Judgments, merge_orders, select_battles
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.statistics import student
 from venire.ratings.design.placement import fit_board, place_among
@@ -169,7 +169,9 @@ class PlacementFeedback:
 
     def before(self) -> Estimates:
         """What is known before the first round: the board."""
-        return self.estimate(select(self.board.battles, np.zeros(len(self.board.battles.label), dtype=np.bool_)))
+        return self.estimate(
+            select_battles(self.board.battles, np.zeros(len(self.board.battles.label), dtype=np.bool_))
+        )
 
     def analyse(self, battles: Battles, nano: int) -> InterimAnalysis:
         """Where the model stands by now, with both intervals, and whether its interval is narrow enough."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.battles import Ballots, Battles
-from venire.ratings.data.judgments import select
+from venire.ratings.data.judgments import select_battles
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import METHODS, rate
 
@@ -44,14 +44,16 @@ def check_method(name: str) -> None:
     rng = np.random.default_rng(3)
     shuffled = _values(name, _shuffled(battles, rng), options)
     turned = _values(name, _turned(battles), options)
-    close = _CLOSE if method.orders or "ridge" in method.takes else 5.0  # one battle after another depends on the order
+    close = (
+        _CLOSE if method.orders or "ridge" in method.options else 5.0
+    )  # one battle after another depends on the order
     for what, other in (("the order of rows", shuffled), ("which side is called A", turned)):
         worst = max(abs(values[model] - other[model]) for model in _MODELS)
         assert worst <= close * max(1.0, *map(abs, values.values())), f"{name}: {what} changes a value by {worst:g}"
 
 
 def _options(name: str) -> Options:
-    known = METHODS[name].takes
+    known = METHODS[name].options
     return _OPTIONS if "covariates" in known else replace(_OPTIONS, covariates=())
 
 
@@ -103,7 +105,7 @@ def _ballots(names: tuple[str, ...], strength: NDArray[np.float64], rng: np.rand
 
 def _shuffled(battles: Battles, rng: np.random.Generator) -> Battles:
     rows = rng.permutation(len(battles.label))
-    return select(battles, rows) if battles.ballots is None else battles
+    return select_battles(battles, rows) if battles.ballots is None else battles
 
 
 def _turned(battles: Battles) -> Battles:

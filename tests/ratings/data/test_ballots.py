@@ -17,10 +17,10 @@ from venire.arena.records import Status
 from venire.ratings.data.ballots import (
     ballot_votes,
     ballots,
-    ballots_of,
-    incomplete,
-    paired,
-    select,
+    ballots_from_judgments,
+    count_incomplete,
+    select_ballots,
+    to_battles,
     truncated,
     without_own,
 )
@@ -74,7 +74,7 @@ def test_what_a_ballot_leaves_out_is_below_where_others_show_it_and_never_the_ju
 def test_without_instructions_each_judge_has_one_ballot_and_its_rows_share_their_noise() -> None:
     found = ballots(["x", "x", "y", "y"], None, ["a", "b", "a", "b"], [1, 2, 2, 1])
     assert (len(found), found.instructions, found.instruction.tolist()) == (2, (), [-1, -1])
-    pairs = merge_orders(paired(found)).comparisons()
+    pairs = merge_orders(to_battles(found)).comparisons()
     assert pairs.clusters == ("x, repeat 1", "y, repeat 1")
     assert pairs.cluster is not None
     assert sorted(pairs.cluster.tolist()) == [0, 1]
@@ -110,7 +110,7 @@ def test_what_cannot_be_meant_is_refused_by_argument_and_row(columns: dict[str, 
 def test_unranked_models_are_tied_in_votes_and_unsaid_in_pairs() -> None:
     found = one(1, math.nan, math.nan)
     assert ballot_votes(found).weight.tolist() == [[0, 1, 1], [0, 0, 0.5], [0, 0.5, 0]]
-    pairs = paired(found)
+    pairs = to_battles(found)
     assert list(zip(pairs.model_a.tolist(), pairs.model_b.tolist(), pairs.label.tolist(), strict=True)) == [
         (0, 1, 1),
         (0, 2, 1),
@@ -119,9 +119,9 @@ def test_unranked_models_are_tied_in_votes_and_unsaid_in_pairs() -> None:
 
 def test_a_ballot_that_ranks_nothing_is_unreadable_in_all_its_pairs_and_says_nothing() -> None:
     both = ballots(["x", "x", "y", "y"], None, ["a", "b", "a", "b"], [1, 2, math.nan, math.nan])
-    pairs = paired(both)
+    pairs = to_battles(both)
     assert pairs.status.tolist() == [Status.OK, Status.UNREADABLE]
-    assert paired(both, np.array([0, Status.REFUSED], dtype=np.int8)).status.tolist() == [Status.OK, Status.REFUSED]
+    assert to_battles(both, np.array([0, Status.REFUSED], dtype=np.int8)).status.tolist() == [Status.OK, Status.REFUSED]
     assert ballot_votes(both).weight.tolist() == [[0, 1], [0, 0]]
     assert pairs.ballots is not None
     assert len(pairs.ballots) == 1
@@ -163,9 +163,9 @@ def test_votes_are_the_sum_over_ballots_and_pairs(found: Ballots) -> None:
 @given(some_ballots())
 def test_pairs_give_the_votes_of_ballots_save_ties_of_two_unranked(found: Ballots) -> None:
     whole = replace_unranked(found)
-    data = merge_orders(paired(whole)).comparisons()
+    data = merge_orders(to_battles(whole)).comparisons()
     np.testing.assert_allclose(votes(data).weight, ballot_votes(whole).weight, rtol=1e-12)
-    margins = votes(merge_orders(paired(found)).comparisons()).weight
+    margins = votes(merge_orders(to_battles(found)).comparisons()).weight
     tied = ballot_votes(found).weight
     np.testing.assert_allclose(margins - margins.T, tied - tied.T, rtol=1e-9, atol=1e-9 * max(1.0, tied.sum()))
 
@@ -220,7 +220,7 @@ def test_what_judges_say_of_themselves_is_taken_off_and_places_close_up() -> Non
 
 def test_selected_ballots_keep_their_names() -> None:
     found = ballots(["x", "x", "y"], None, ["a", "b", "a"], [1, 2, 1], weight=[2, 2, 3])
-    kept = select(found, np.array([False, True]))
+    kept = select_ballots(found, np.array([False, True]))
     assert (kept.judges, kept.judge.tolist(), len(kept)) == (("x", "y"), [1], 1)
     assert kept.weight is not None
     assert kept.weight.tolist() == [3]
@@ -234,10 +234,10 @@ def test_judgments_of_all_pairs_become_a_ballot_and_others_are_counted(table: Ta
         ("b", "a", "first", "y", "2"),
     ]
     judgments = merge_orders(table(rows))
-    assert ranks(ballots_of(judgments)) == [{"a": 1, "b": 2, "c": 3}, {"a": 2, "b": 1}]
-    assert incomplete(judgments) == 1
+    assert ranks(ballots_from_judgments(judgments)) == [{"a": 1, "b": 2, "c": 3}, {"a": 2, "b": 1}]
+    assert count_incomplete(judgments) == 1
     with pytest.raises(InputError, match="no ballot can be made of these judgments"):
-        ballots_of(merge_orders(table(rows[6:8])))
+        ballots_from_judgments(merge_orders(table(rows[6:8])))
 
 
 @settings(deadline=None, max_examples=30)
@@ -250,7 +250,7 @@ def test_ballots_survive_the_way_to_pairs_and_back(orders: list[list[str]]) -> N
         [name for order in orders for name in order],
         [1, 2, 3, 4] * count,
     )
-    back = ballots_of(merge_orders(paired(found)))
+    back = ballots_from_judgments(merge_orders(to_battles(found)))
     np.testing.assert_array_equal(back.rank, found.rank)
 
 
@@ -264,8 +264,8 @@ def test_ratings_of_best_two_ballots_are_those_of_the_truth() -> None:
         [f"m{code}" for code in order.ravel()],
         np.tile(np.arange(1, 11), 4000),
     )
-    found = bradley_terry(merge_orders(paired(truncated(full, 2))).comparisons())
+    found = bradley_terry(merge_orders(to_battles(truncated(full, 2))).comparisons())
     assert np.abs(found.logits - truth).max() < 0.12
     assert np.all(np.abs(found.logits - truth) < 5 * found.se)
-    tied = votes(merge_orders(paired(full)).comparisons())
+    tied = votes(merge_orders(to_battles(full)).comparisons())
     np.testing.assert_array_equal(tied.weight, ballot_votes(full).weight)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from venire.arena.errors import InputError
-from venire.ratings.data.clustered import clustered_gap, clustered_mean
+from venire.ratings.data.clustered import clustered_difference, clustered_mean
 
 
 def test_rows_of_their_own_have_the_textbook_error() -> None:
@@ -28,10 +28,10 @@ def test_copies_within_clusters_change_nothing() -> None:
 def test_a_gap_within_clusters_has_the_error_of_paired_differences() -> None:
     first, second = np.array([0.2, 0.9, 0.4, 0.6]), np.array([0.1, 0.5, 0.5, 0.3])
     names = np.arange(4)
-    found = clustered_gap(first, second, names, names)
+    found = clustered_difference(first, second, names, names)
     assert found.value == pytest.approx(float((first - second).mean()))
     assert found.se == pytest.approx(float((first - second).std(ddof=1) / 2.0))
-    apart = clustered_gap(first, second)
+    apart = clustered_difference(first, second)
     assert apart.clusters == 8
 
 
@@ -49,7 +49,7 @@ def test_intervals_of_few_clusters_hold_as_often_as_they_say() -> None:
 
 def test_nothing_and_one_cluster_say_so() -> None:
     assert clustered_mean([]).value is None
-    assert clustered_gap([1.0], []).value is None
+    assert clustered_difference([1.0], []).value is None
     lone = clustered_mean([1.0, 0.0], [3, 3])
     assert (lone.value, lone.se, lone.beyond(0.2)) == (0.5, None, 0.0)
     assert clustered_mean([1.0, 1.0, 1.0]).beyond(0.5) == float("inf")

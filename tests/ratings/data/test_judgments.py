@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.ratings.data.judgments import Judgments, canonical, merge_orders, select
+from venire.ratings.data.judgments import Judgments, canonical, merge_orders, select_battles
 
 Table = Callable[..., Battles]
 
@@ -193,7 +193,7 @@ def test_rows_and_sides_may_come_in_any_order(
     rows = np.array(data.draw(st.permutations(range(len(found)))))
     sides = np.array(data.draw(st.lists(st.booleans(), min_size=len(found), max_size=len(found))))
     one = merge_orders(battles, merge)
-    assert_same(one, merge_orders(select(battles, rows), merge))
+    assert_same(one, merge_orders(select_battles(battles, rows), merge))
     assert_same(one, merge_orders(turned(battles, sides), merge))
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.ratings.data.judgments import Judgments, canonical, combine, merge_orders, select
+from venire.ratings.data.judgments import Judgments, canonical, combine_keys, merge_orders, select_battles
 
 Table = Callable[..., Battles]
 
@@ -167,12 +167,12 @@ def test_every_readable_verdict_counts_once(table: Table, rows: list[tuple[Any, 
 @given(rows=st.lists(st.tuples(*[st.integers(0, 3)] * 4), min_size=2, max_size=20), big=st.booleans())
 def test_combined_keys_sort_as_their_columns_even_beyond_64_bits(rows: list[tuple[int, ...]], big: bool) -> None:
     scaled = [tuple(value * (2**30 if big else 1) for value in row) for row in rows]
-    keys = combine(*(np.array(column) for column in zip(*scaled, strict=True))).tolist()
+    keys = combine_keys(*(np.array(column) for column in zip(*scaled, strict=True))).tolist()
     assert [scaled.index(row) for row in sorted(scaled)] == [keys.index(key) for key in sorted(keys)]
 
 
 def test_select_keeps_names_and_takes_rows(table: Table) -> None:
     battles = table([("a", "b", "first"), ("c", "b", "tie")])
-    kept = select(battles, np.array([False, True]))
+    kept = select_battles(battles, np.array([False, True]))
     assert kept.models == battles.models
     assert kept.label.tolist() == [0]

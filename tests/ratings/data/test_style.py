@@ -17,7 +17,15 @@ from scipy.stats import spearmanr
 
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import comparisons
-from venire.ratings.data.style import STYLE_NAMES, Style, relative, same_family, style, style_covariates, unit_scale
+from venire.ratings.data.style import (
+    STYLE_NAMES,
+    Style,
+    relative_difference,
+    same_family,
+    style,
+    style_covariates,
+    unit_scale,
+)
 from venire.ratings.pairwise.covariates import covariates
 
 BASELINE = "gpt4_1106_preview"
@@ -62,11 +70,11 @@ def test_a_long_text_of_openings_takes_no_longer_than_any_other(part: str) -> No
 
 
 def test_relative_differences() -> None:
-    assert relative([3, 0, 0, 5], [1, 0, 2, 5]).tolist() == [0.5, 0.0, -1.0, 0.0]
-    assert relative([[2.0]], [[6.0]]).tolist() == [[-0.5]]
+    assert relative_difference([3, 0, 0, 5], [1, 0, 2, 5]).tolist() == [0.5, 0.0, -1.0, 0.0]
+    assert relative_difference([[2.0]], [[6.0]]).tolist() == [[-0.5]]
     for count, shown in ((-1, "-1.0"), (float("nan"), "nan"), (float("inf"), "inf")):
         with pytest.raises(InputError, match=f"b, row 1: {shown} is not possible"):
-            relative([1, 1], [2, count])
+            relative_difference([1, 1], [2, count])
 
 
 def test_columns_have_unit_deviation_about_zero_and_turn_sign_with_the_sides() -> None:

@@ -75,7 +75,7 @@ def test_the_forty_closest_and_widest_pairs_need_many_times_the_balanced_verdict
 
 @pytest.mark.parametrize("purpose", ["mean", "boundary"])
 @pytest.mark.parametrize("seed", range(3))
-def test_no_other_design_is_below_the_bound(purpose: module.Purpose, seed: int) -> None:
+def test_no_other_design_is_below_the_bound(purpose: module._Purpose, seed: int) -> None:
     rng = np.random.default_rng(seed)
     judges = (JudgeHabit(float(rng.uniform(0.5, 3.0)), float(rng.normal()), 0.1, 0.3),)
     found = optimal_design(rng.normal(0.0, 1.0, 6), judges=judges, purpose=purpose, top=2)

@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from venire.arena.scale import to_logits
 from venire.ratings.data.judgments import Judgments
-from venire.ratings.design.priors import SLOPE, belief
+from venire.ratings.design.priors import SLOPE, prior_ratings
 
 NAMES = ("ash", "birch", "cedar", "dogwood")
 ELO = {"ash": 900.0, "birch": 1000.0, "cedar": 1050.0, "dogwood": 1150.0}
@@ -43,24 +43,24 @@ def judged(number: int, slope: float, seed: int = 1) -> Judgments:
 
 
 def test_without_anything_nothing_is_believed() -> None:
-    found = belief(NAMES)
+    found = prior_ratings(NAMES)
     assert found.source == "nothing"
     assert np.isnan(found.logits).all()
 
 
 def test_a_reference_is_believed_as_steeply_as_usual_judges_see_it() -> None:
-    found = belief(NAMES, None, ELO)
+    found = prior_ratings(NAMES, None, ELO)
     assert (found.source, found.slope, found.judgments) == ("reference", SLOPE, 0)
     np.testing.assert_allclose(found.logits, SLOPE * to_logits(np.array(list(ELO.values()))))
 
 
 def test_few_verdicts_say_how_steeply_and_many_are_believed() -> None:
-    steep, flat = (belief(NAMES, judged(39, slope), ELO) for slope in (6.0, 0.0))
+    steep, flat = (prior_ratings(NAMES, judged(39, slope), ELO) for slope in (6.0, 0.0))
     assert steep.source == flat.source == "reference"
     assert steep.slope is not None
     assert flat.slope is not None
     assert steep.slope > 2.2 > SLOPE > 1.2 > flat.slope
-    many = belief(NAMES, judged(4000, 3.0), ELO)
+    many = prior_ratings(NAMES, judged(4000, 3.0), ELO)
     assert (many.source, many.judgments, many.slope) == ("verdicts", 4000, None)
     np.testing.assert_allclose(many.logits, 3.0 * to_logits(np.array(list(ELO.values()))), atol=0.25)
 
@@ -68,7 +68,7 @@ def test_few_verdicts_say_how_steeply_and_many_are_believed() -> None:
 def test_the_slope_is_the_likeliest_one() -> None:
     """The derivative of the log posterior is 0 there."""
     data = judged(30, 2.5)
-    slope = belief(NAMES, data, ELO).slope
+    slope = prior_ratings(NAMES, data, ELO).slope
     assert slope is not None
     logits = to_logits(np.array(list(ELO.values())))
     gap = logits[data.model_a] - logits[data.model_b]
@@ -76,13 +76,13 @@ def test_the_slope_is_the_likeliest_one() -> None:
 
 
 def test_verdicts_without_a_reference_are_believed_however_few() -> None:
-    found = belief((*NAMES, "elm"), judged(6, 1.0), {"ash": 1000.0})
+    found = prior_ratings((*NAMES, "elm"), judged(6, 1.0), {"ash": 1000.0})
     assert found.source == "verdicts"
     assert np.isnan(found.logits[4])
     assert np.isfinite(found.logits[:4]).all()
 
 
 def test_a_model_without_a_reference_stays_unknown_beside_those_that_have_one() -> None:
-    found = belief((*NAMES, "elm"), None, ELO)
+    found = prior_ratings((*NAMES, "elm"), None, ELO)
     assert np.isnan(found.logits[4])
     assert np.isfinite(found.logits[:4]).all()

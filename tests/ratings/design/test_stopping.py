@@ -15,9 +15,9 @@ from venire.arena.campaigns import StopSettings
 from venire.arena.errors import InputError
 from venire.arena.planning import InterimAnalysis
 from venire.arena.scale import POINTS_PER_LOGIT
-from venire.ratings.data.judgments import merge_orders, select
+from venire.ratings.data.judgments import merge_orders, select_battles
 from venire.ratings.data.statistics import student
-from venire.ratings.design.stopping import LEAST_BATTLES, evidence, interim_analysis
+from venire.ratings.design.stopping import MIN_BATTLES, evidence, interim_analysis
 from venire.ratings.inference.any_time import PAIR_SCALE, any_time_interval, decide_top_k, stopping_half_width
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import rate
@@ -82,7 +82,7 @@ def test_unreadable_verdicts_are_no_battles() -> None:
     status[: len(status) // 2] = 1
     now = analyse(replace(table, status=status))
     assert now.verdicts == len(status) - len(status) // 2
-    assert now.battles == evidence(select(table, status == 0)).judged < analyse(table).battles
+    assert now.battles == evidence(select_battles(table, status == 0)).judged < analyse(table).battles
     assert now.instructions < 60
 
 
@@ -101,7 +101,7 @@ def test_models_without_a_verdict_are_there_and_starved() -> None:
 
 def test_a_look_at_nothing_says_so_and_does_not_stop(table: Table) -> None:
     rules = StopSettings(half_width=1e6, top=1, ranks=True, indifference=1e6)
-    empty = select(campaign(8), np.zeros(0, dtype=np.intp))
+    empty = select_battles(campaign(8), np.zeros(0, dtype=np.intp))
     for nothing in (empty, table([("a", "b", None)])):
         now = interim_analysis(nothing, ("a", "b", "c"), rules)
         assert now.stop is None
@@ -205,7 +205,7 @@ def test_more_pairs_share_one_chance_of_a_miss() -> None:
 
 def test_a_look_depends_on_neither_rows_nor_names_order() -> None:
     table = campaign(14)
-    turned = select(table, np.random.default_rng(1).permutation(len(table.label)))
+    turned = select_battles(table, np.random.default_rng(1).permutation(len(table.label)))
     assert analyse(turned, top=2, ranks=True) == analyse(table, top=2, ranks=True)
     swapped = replace(
         turned, model_a=turned.model_b, model_b=turned.model_a, label=-turned.label, swapped=~turned.swapped
@@ -219,11 +219,11 @@ def test_a_starved_model_is_one_with_few_battles() -> None:
     keep = np.ones(len(table.label), dtype=np.bool_)
     keep[last] = False
     names = {(int(table.instruction[row]), int(table.model_a[row] + table.model_b[row])) for row in last}
-    chosen = sorted(names)[: LEAST_BATTLES - 1]
+    chosen = sorted(names)[: MIN_BATTLES - 1]
     for row in last.tolist():
         keep[row] = (int(table.instruction[row]), int(table.model_a[row] + table.model_b[row])) in chosen
-    hungry = analyse(select(table, keep)).models[5]
-    assert hungry.battles == LEAST_BATTLES - 1
+    hungry = analyse(select_battles(table, keep)).models[5]
+    assert hungry.battles == MIN_BATTLES - 1
     assert hungry.starved
     assert not analyse(table).models[5].starved
 

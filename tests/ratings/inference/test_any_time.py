@@ -19,7 +19,7 @@ from venire.ratings.inference.any_time import (
     any_time_radius,
     decide_pair,
     decide_top_k,
-    looks_radius,
+    interim_radius,
     stopping_half_width,
 )
 from venire.ratings.pairwise.covariance import bradley_terry_covariance, model_covariance
@@ -63,7 +63,7 @@ def test_declared_looks_miss_no_more_than_promised() -> None:
     """10 looks from 20 instructions on, each half as many again. Seen: 3.5 %, and 25 % with 1.96 errors."""
     sizes = np.floor(20 * 1.5 ** np.arange(10)).astype(int)
     estimate, se = (figures[:, sizes - 1] for figures in runs(2, int(sizes[-1]), 1.0, count=1000))
-    missed = (np.abs(estimate) > looks_radius(10) * se).any(axis=1).mean()
+    missed = (np.abs(estimate) > interim_radius(10) * se).any(axis=1).mean()
     assert missed <= 0.05
 
 
@@ -88,8 +88,8 @@ def test_more_pairs_and_higher_levels_are_wider() -> None:
     width = [float(any_time_interval(0.0, 0.1, level=level, among=among)[1]) for level, among in choices]
     assert width == sorted(width)
     assert width[2] == pytest.approx(float(any_time_interval(0.0, 0.1, level=1 - 0.05 / 9)[1]))
-    assert looks_radius(1) == pytest.approx(1.959964)
-    assert looks_radius(5, degrees=20.0) > looks_radius(5) > looks_radius(2)
+    assert interim_radius(1) == pytest.approx(1.959964)
+    assert interim_radius(5, degrees=20.0) > interim_radius(5) > interim_radius(2)
 
 
 def test_a_pair_is_decided_when_its_interval_leaves_nothing_open() -> None:
@@ -193,8 +193,8 @@ def test_stopping_at_a_width_keeps_the_coverage(careful: bool, points: float, le
         (lambda: any_time_radius(0.1, tau=0.0), "tau 0.0"),
         (lambda: any_time_interval(0.0, 0.1, among=0), "among is 0"),
         (lambda: any_time_interval(0.0, 0.1, level=95), "level is 95"),
-        (lambda: looks_radius(11), "looks is 11; declare 1 to 10"),
-        (lambda: looks_radius(2, alpha=2.0), "alpha is 2.0"),
+        (lambda: interim_radius(11), "looks is 11; declare 1 to 10"),
+        (lambda: interim_radius(2, alpha=2.0), "alpha is 2.0"),
         (lambda: decide_top_k(rated([0.0, 1.0], 0.1), 2), "k is 2; give a number from 1 to 1"),
         (lambda: decide_top_k(rated([0.0, 1.0], 0.1), 1, indifference=-1.0), "indifference is -1.0"),
         (lambda: stopping_half_width(0.1, 0.1, 30, level=0.0), "level is 0.0"),

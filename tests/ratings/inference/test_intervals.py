@@ -10,10 +10,10 @@ from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings.data.comparisons import Comparisons, comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.inference.bootstrap import bootstrap_clusters
-from venire.ratings.inference.intervals import finished, redrawn
+from venire.ratings.inference.intervals import bootstrap_refits, with_intervals
 from venire.ratings.inference.options import Options
 from venire.ratings.pairwise.bradley_terry import bradley_terry
-from venire.ratings.pairwise.components import among, joined
+from venire.ratings.pairwise.components import rate_groups, restrict_models
 from venire.ratings.pairwise.win_rate import win_rate
 
 
@@ -29,7 +29,9 @@ def simulated(seed: int = 0, rows: int = 1200, models: int = 4) -> Comparisons:
 def test_drawing_again_by_refits_has_the_errors_of_the_fast_way() -> None:
     data = simulated()
     point = bradley_terry(data, errors="none")
-    slow = redrawn(data, lambda rows: bradley_terry(data.select(rows), errors="none"), point, replicates=400, seed=1)
+    slow = bootstrap_refits(
+        data, lambda rows: bradley_terry(data.select(rows), errors="none"), point, replicates=400, seed=1
+    )
     fast = bootstrap_clusters(data, point.logits, replicates=2000, seed=2)
     assert (slow.unit, slow.units) == ("cluster", 30)
     assert slow.se == pytest.approx(fast.se, rel=0.15)
@@ -43,7 +45,7 @@ def test_drawing_again_takes_whole_clusters_and_only_those_there_are() -> None:
         seen.append(rows)
         return win_rate(data.select(rows)).ratings
 
-    redrawn(data, refit, win_rate(data).ratings, replicates=5, seed=0)
+    bootstrap_refits(data, refit, win_rate(data).ratings, replicates=5, seed=0)
     assert data.cluster is not None
     size = np.bincount(data.cluster)
     for rows in seen:
@@ -58,7 +60,7 @@ def test_a_draw_that_cannot_be_fitted_is_counted_and_left_out() -> None:
     def refit(rows: np.ndarray) -> Ratings:
         return bradley_terry(data.select(rows), errors="none")
 
-    found = redrawn(data, refit, refit(np.arange(3)), replicates=200, seed=0)
+    found = bootstrap_refits(data, refit, refit(np.arange(3)), replicates=200, seed=0)
     # Only draws of x alone or of y alone have no estimate: 2 of 27.
     assert found.without_estimate / 200 == pytest.approx(2 / 27, abs=0.05)
 
@@ -66,7 +68,7 @@ def test_a_draw_that_cannot_be_fitted_is_counted_and_left_out() -> None:
 def test_an_anchor_has_no_error_and_the_others_those_of_their_difference_to_it() -> None:
     data = simulated()
     free = bradley_terry(data)
-    shown = finished(free, data, Options(anchors={"1": 1100.0}))
+    shown = with_intervals(free, data, Options(anchors={"1": 1100.0}))
     assert shown.ratings.gauge == "anchored: 1 = 1100"
     assert shown.ratings.elo[1] == pytest.approx(1100.0)
     assert shown.se[1] == pytest.approx(0.0, abs=1e-6)
@@ -76,7 +78,7 @@ def test_an_anchor_has_no_error_and_the_others_those_of_their_difference_to_it()
     assert shown.se[0] == pytest.approx(POINTS_PER_LOGIT * np.sqrt(difference))
     held = bradley_terry(data, anchors={"1": 1100.0})
     assert shown.se == pytest.approx(POINTS_PER_LOGIT * held.se, abs=1e-6)
-    drawn = finished(free, data, Options(anchors={"1": 1100.0}, replicates=400))
+    drawn = with_intervals(free, data, Options(anchors={"1": 1100.0}, replicates=400))
     assert (drawn.lo[1], drawn.hi[1]) == (pytest.approx(1100.0), pytest.approx(1100.0))
     assert drawn.se == pytest.approx(shown.se, rel=0.25, abs=1e-6)
 
@@ -85,17 +87,17 @@ def test_an_anchor_without_a_rating_and_several_of_them_are_refused() -> None:
     data = simulated()
     rated = win_rate(data).ratings
     with pytest.raises(InputError, match="one anchor"):
-        finished(rated, data, Options(anchors={"0": 1.0, "1": 2.0}))
+        with_intervals(rated, data, Options(anchors={"0": 1.0, "1": 2.0}))
     unknown = Ratings("m", ("a", "b"), np.array([np.nan, 0.0]), np.ones(2))
     with pytest.raises(InputError, match="anchor a has no rating"):
-        finished(unknown, data, Options(anchors={"a": 1000.0}))
+        with_intervals(unknown, data, Options(anchors={"a": 1000.0}))
 
 
 def test_groups_are_rated_with_their_own_rows_and_put_where_they_belong() -> None:
     data = comparisons(["a", "c", "b", "d", "d", "e"], ["b", "d", "a", "c", "c", "a"], [1.0, 1.0, 1.0, 1.0, 1.0, 0.0])
     groups = [np.array([0, 1]), np.array([2, 3]), np.array([4])]
-    found = joined(
-        data, groups, lambda part: finished(bradley_terry(part), part, Options()), lambda code: f"{code} is alone"
+    found = rate_groups(
+        data, groups, lambda part: with_intervals(bradley_terry(part), part, Options()), lambda code: f"{code} is alone"
     )
     assert found.reasons == {"e": "4 is alone"}
     assert found.group.tolist() == [1, 1, 2, 2, 3]
@@ -106,7 +108,7 @@ def test_groups_are_rated_with_their_own_rows_and_put_where_they_belong() -> Non
     assert [fit["judgments"] for fit in found.fits] == [2, 3]
     assert found.ratings.gauge == "mean 1000 in each group"
     held = Options(anchors={"c": 1200.0})
-    found = joined(data, groups, lambda part: finished(bradley_terry(part), part, held), lambda code: "")
+    found = rate_groups(data, groups, lambda part: with_intervals(bradley_terry(part), part, held), lambda code: "")
     assert found.ratings.gauge == "mean 1000 in each group; group 2 anchored: c = 1200"
 
 
@@ -114,7 +116,7 @@ def test_rows_among_some_models_keep_their_clusters_and_weights() -> None:
     data = comparisons(
         ["a", "b", "c"], ["b", "c", "a"], [1.0, 0.5, 0.0], weight=[1.0, 2.0, 3.0], cluster=["x", "y", "z"]
     )
-    found = among(data, [2, 0])
+    found = restrict_models(data, [2, 0])
     assert (found.models, found.a.tolist(), found.b.tolist()) == (("c", "a"), [0], [1])
     assert found.weight is not None
     assert found.cluster is not None

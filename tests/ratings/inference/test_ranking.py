@@ -162,23 +162,23 @@ def test_the_largest_ratio_is_the_largest_over_all_pairs() -> None:
     rng = np.random.default_rng(2)
     root = rng.normal(size=(6, 6))
     ratings = rated(rng.normal(size=6), root @ root.T)
-    joint = module.spread(ratings, draws=500)
+    joint = module.joint_errors(ratings, draws=500)
     pairs = list(combinations(range(6), 2))
     ratio = np.array([np.abs(joint.errors[:, i] - joint.errors[:, j]) / joint.differences[i, j] for i, j in pairs])
-    assert module.largest(joint, 0.9) == pytest.approx(np.quantile(ratio.max(axis=0), 0.9))
+    assert module.max_t_quantile(joint, 0.9) == pytest.approx(np.quantile(ratio.max(axis=0), 0.9))
     of_two = [row for row, pair in enumerate(pairs) if 2 in pair]
-    assert module.largest(joint, 0.9, against=2) == pytest.approx(np.quantile(ratio[of_two].max(axis=0), 0.9))
+    assert module.max_t_quantile(joint, 0.9, against=2) == pytest.approx(np.quantile(ratio[of_two].max(axis=0), 0.9))
 
 
 @pytest.mark.parametrize("anchored", [False, True])
 def test_looking_at_the_extremes_alone_misses_no_pair(anchored: bool) -> None:
     rng = np.random.default_rng(6)
     covariance = np.diag(rng.uniform(0.005, 0.05, 120)) + (0.1 if anchored else 0.0)
-    joint = module.spread(rated(rng.normal(size=120), covariance), draws=600)
+    joint = module.joint_errors(rated(rng.normal(size=120), covariance), draws=600)
     inverse = np.where(joint.differences > 0.0, 1.0 / np.where(joint.differences > 0.0, joint.differences, 1.0), 0.0)
-    found, sure = module._largest_of_extremes(joint, inverse)
+    found, sure = module._max_t_of_extremes(joint, inverse)
     assert sure.mean() > 0.9
-    assert found[sure] == pytest.approx(module._largest_of_all(joint.errors, inverse)[sure], rel=1e-12)
+    assert found[sure] == pytest.approx(module._max_t_of_all(joint.errors, inverse)[sure], rel=1e-12)
 
 
 def test_a_pair_whose_errors_hang_together_is_not_missed_among_many() -> None:
@@ -188,10 +188,10 @@ def test_a_pair_whose_errors_hang_together_is_not_missed_among_many() -> None:
     for code in range(0, 100, 2):
         root[code + 1] = root[code]
         root[code + 1, code + 1] = 0.001
-    joint = module.spread(rated(rng.normal(size=100), root @ root.T), draws=400)
+    joint = module.joint_errors(rated(rng.normal(size=100), root @ root.T), draws=400)
     pairs = np.triu_indices(100, 1)
     ratio = np.abs(joint.errors[:, pairs[0]] - joint.errors[:, pairs[1]]) / joint.differences[pairs]
-    assert module.largest(joint, 0.5) == pytest.approx(np.quantile(ratio.max(axis=1), 0.5), rel=1e-12)
+    assert module.max_t_quantile(joint, 0.5) == pytest.approx(np.quantile(ratio.max(axis=1), 0.5), rel=1e-12)
 
 
 def test_what_replicates_lean_by_counts_as_error() -> None:

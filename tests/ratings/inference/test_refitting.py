@@ -13,7 +13,7 @@ from venire.arena.errors import InputError
 from venire.ratings.inference import refitting
 from venire.ratings.inference.refitting import Refits, refits
 from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
-from venire.ratings.pairwise.components import strong_groups
+from venire.ratings.pairwise.components import strong_components
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -48,7 +48,7 @@ def test_every_column_is_the_plain_refit_or_has_no_estimate(seed: int, size: int
     found = system.solve(weights)
     for column in range(10):
         wins = matrix(system, weights[:, column])
-        if len(strong_groups(wins)) == 1:
+        if len(strong_components(wins)) == 1:
             assert found[column] - found[column].mean() == pytest.approx(plain(wins), abs=1e-6)
         else:
             assert np.isnan(found[column]).all()

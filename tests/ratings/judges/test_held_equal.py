@@ -11,7 +11,7 @@ import pytest
 
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons, comparisons
-from venire.ratings.data.style import relative
+from venire.ratings.data.style import relative_difference
 from venire.ratings.judges.held_equal import held_equal
 
 
@@ -83,6 +83,6 @@ def test_the_recorded_length_effect(shared_data: Path) -> None:
         ).fetchall()
     model, y, ours, theirs, unit = zip(*rows, strict=True)
     data = comparisons(list(model), ["gpt4_1106_preview"] * len(y), list(y), cluster=list(unit))
-    found = held_equal(data, relative(ours, theirs), "length")
+    found = held_equal(data, relative_difference(ours, theirs), "length")
     assert 0.3 < found.coefficient < 1.5
     assert found.clear > 5.0

@@ -10,7 +10,7 @@ import pytest
 from tests.ratings.simulated import campaign
 from venire.arena.battles import Battles
 from venire.arena.planning import JudgeHabit
-from venire.ratings.data.judgments import select
+from venire.ratings.data.judgments import select_battles
 from venire.ratings.judges.planning_habits import planning_habits
 
 STRENGTH = np.linspace(-1.5, 1.5, 6)
@@ -40,7 +40,7 @@ def test_slopes_of_judges_are_found_relative_to_their_mean() -> None:
     found = habits(table)
     assert found["judge 0"].slope == pytest.approx(0.5, abs=0.06)
     assert found["judge 1"].slope == pytest.approx(1.5, abs=0.06)
-    few = habits(select(table, np.arange(len(table.label)) < 8))
+    few = habits(select_battles(table, np.arange(len(table.label)) < 8))
     assert all(abs(one.slope - 1.0) < 0.3 for one in few.values())
 
 
@@ -49,7 +49,7 @@ def test_the_pull_to_the_first_place_is_found_with_its_sign() -> None:
     found = habits(table)
     assert found["judge 0"].bias == pytest.approx(0.8, abs=0.1)
     assert found["judge 1"].bias == pytest.approx(-0.4, abs=0.1)
-    few = habits(select(table, np.arange(len(table.label)) < 8))
+    few = habits(select_battles(table, np.arange(len(table.label)) < 8))
     assert all(abs(one.bias) < 0.3 for one in few.values())
 
 
@@ -57,7 +57,7 @@ def test_ties_are_counted_and_drawn_towards_none() -> None:
     table = campaign(6, judges=1, ties=0.3, instructions=500)
     assert habits(table)["judge 0"].ties == pytest.approx(0.3, abs=0.03)
     share = float(np.mean(table.label[:10] == 0))
-    assert habits(select(table, np.arange(10)))["judge 0"].ties == pytest.approx(share * 10 / 30)
+    assert habits(select_battles(table, np.arange(10)))["judge 0"].ties == pytest.approx(share * 10 / 30)
 
 
 def test_what_both_orders_share_beyond_the_ratings_is_found() -> None:
@@ -74,7 +74,7 @@ def test_what_both_orders_share_beyond_the_ratings_is_found() -> None:
 
 def test_what_is_not_there_is_not_told_of() -> None:
     table = campaign(8, judges=2)
-    assert habits(select(table, table.judge == 1)).keys() == {"judge 1"}
+    assert habits(select_battles(table, table.judge == 1)).keys() == {"judge 1"}
     unreadable = replace(table, status=np.ones_like(table.status))
     assert habits(unreadable) == {}
     assert planning_habits(table, table.models, np.full(6, np.nan)) == {}
@@ -83,7 +83,7 @@ def test_what_is_not_there_is_not_told_of() -> None:
 
 def test_habits_depend_on_neither_rows_nor_names_order() -> None:
     table = campaign(9, first=(0.5, 0.0, -0.5))
-    turned = select(table, np.random.default_rng(1).permutation(len(table.label)))
+    turned = select_battles(table, np.random.default_rng(1).permutation(len(table.label)))
     turned = replace(
         turned, model_a=turned.model_b, model_b=turned.model_a, label=-turned.label, swapped=~turned.swapped
     )

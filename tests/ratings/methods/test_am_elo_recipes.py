@@ -113,7 +113,8 @@ def test_nobody_is_rated_where_no_judge_sets_a_scale(table: Table) -> None:
 def test_am_elo_takes_its_options_and_refuses_others(table: Table) -> None:
     battles = verdicts(table)
     assert (
-        METHODS["am-elo"].takes == {"ridge", "errors", "restarts", "habits", "ability_ridge"} | METHODS["am-elo"].takes
+        METHODS["am-elo"].options
+        == {"ridge", "errors", "restarts", "habits", "ability_ridge"} | METHODS["am-elo"].options
     )
     assert rate(battles, "am-elo", Options(restarts=2)).diagnostics["restarts"]["starts"] == 3
     with pytest.raises(InputError, match="am-elo does not take ties"):

@@ -13,10 +13,10 @@ from tests.ratings.elections import ballot_table
 from tests.ratings.pairwise.test_plackett_luce import drawn
 from venire.arena.battles import Ballots, Battles
 from venire.arena.errors import InputError
-from venire.ratings.data.ballots import ballot_votes, paired
+from venire.ratings.data.ballots import ballot_votes, to_battles
 from venire.ratings.data.votes import contradicted
 from venire.ratings.inference.options import Options
-from venire.ratings.methods.methods import METHODS, missing, rate
+from venire.ratings.methods.methods import METHODS, missing_data, rate
 from venire.ratings.pairwise.plackett_luce import plackett_luce
 from venire.ratings.voting.median_rank import median_rank
 
@@ -43,20 +43,20 @@ def judged(rank: Any, instruction: Any) -> list[tuple[Any, ...]]:
 
 def test_ballots_are_rated_as_they_are() -> None:
     given = peers()
-    found, known = rate(paired(given), "plackett-luce", Options()), plackett_luce(given)
+    found, known = rate(to_battles(given), "plackett-luce", Options()), plackett_luce(given)
     assert found.ratings.logits == pytest.approx(known.logits)
     assert found.ratings.covariance == pytest.approx(known.covariance)
     assert found.ratings.errors == "cluster"
     assert found.fits[0]["ballots"] == 40
-    order = rate(paired(given), "median-rank", Options())
+    order = rate(to_battles(given), "median-rank", Options())
     assert order.position is not None
     assert order.position.tolist() == median_rank(given).position.tolist()
 
 
 def test_an_order_by_plackett_luce_says_what_it_contradicts_as_other_orders_do() -> None:
     given = peers()
-    found = rate(paired(given), "plackett-luce", Options())
-    facts, best = found.diagnostics, rate(paired(given), "kemeny", Options()).diagnostics
+    found = rate(to_battles(given), "plackett-luce", Options())
+    facts, best = found.diagnostics, rate(to_battles(given), "kemeny", Options()).diagnostics
     falling = np.argsort(-found.ratings.logits)
     assert facts["order"] == [given.models[code] for code in falling]
     assert facts["cost"] == contradicted(ballot_votes(given).weight, falling) >= best["cost"]
@@ -70,7 +70,7 @@ def test_judgments_of_all_pairs_make_the_same_ballots(table: Table, method: str)
     single = replace(
         given, instruction=np.arange(20, dtype=np.int32), instructions=tuple(f"i{k:02}" for k in range(20))
     )
-    known = rate(paired(single), method, Options())
+    known = rate(to_battles(single), method, Options())
     found = rate(table(judged(given.rank, range(20))), method, Options())
     assert found.ratings.logits == pytest.approx(known.ratings.logits, nan_ok=True)
     assert found.se == pytest.approx(known.se, nan_ok=True)
@@ -90,29 +90,29 @@ def test_a_judge_that_lacks_a_pair_is_left_out_and_counted(table: Table) -> None
 def test_without_ballots_the_reason_is_said(table: Table, method: str) -> None:
     pair = [("a", "b", "first", "j", "x"), ("b", "a", "first", "j", "x")]
     for battles in (table(pair), table(judged(drawn(3, 0), range(3)), named=False), table([])):
-        assert missing(battles, method) is not None
+        assert missing_data(battles, method) is not None
         with pytest.raises(InputError, match=f"{method} needs ballots .columns judge, instruction_id, model, rank"):
             rate(battles, method, Options())
-    assert missing(paired(peers(2)), method) is None
-    assert missing(table(judged(drawn(1, 0), [0])), method) is None
+    assert missing_data(to_battles(peers(2)), method) is None
+    assert missing_data(table(judged(drawn(1, 0), [0])), method) is None
 
 
 @pytest.mark.parametrize("method", NEEDY)
 def test_names_in_any_order_are_the_same_election(method: str) -> None:
     given, place = peers(), np.array([3, 0, 4, 1, 2])
     turned = replace(given, models=tuple(given.models[code] for code in place), rank=given.rank[:, place])
-    found, known = rate(paired(turned), method, Options()), rate(paired(given), method, Options())
+    found, known = rate(to_battles(turned), method, Options()), rate(to_battles(given), method, Options())
     assert found.ratings.models == known.ratings.models
     assert found.ratings.logits == pytest.approx(known.ratings.logits, nan_ok=True)
     assert found.figures.get("position", np.zeros(5)).tolist() == known.figures.get("position", np.zeros(5)).tolist()
 
 
 def test_errors_are_over_instructions_ballots_or_what_a_table_names() -> None:
-    given = paired(peers())
+    given = to_battles(peers())
     assert rate(given, "plackett-luce", Options()).fits[0]["clusters"] == 20
     alone = rate(replace(given, clustered=False), "plackett-luce", Options())
     assert (alone.fits[0]["clusters"], alone.ratings.errors) == (40, "sandwich")
-    unnamed = rate(paired(ballot_table(drawn(40, 0))), "plackett-luce", Options())
+    unnamed = rate(to_battles(ballot_table(drawn(40, 0))), "plackett-luce", Options())
     assert unnamed.ratings.se == pytest.approx(alone.ratings.se)
     half = replace(given, cluster=(given.instruction % 5).astype(np.int32), clusters=tuple("abcde"))
     assert rate(half, "plackett-luce", Options()).fits[0]["clusters"] == 5
@@ -135,7 +135,7 @@ def test_ballots_keep_their_clusters_beside_judges_that_lack_a_pair(table: Table
 
 @pytest.mark.parametrize("method", NEEDY)
 def test_whole_instructions_are_drawn_again(method: str) -> None:
-    found = rate(paired(peers()), method, Options(replicates=30))
+    found = rate(to_battles(peers()), method, Options(replicates=30))
     assert found.ratings.errors == "bootstrap over 20 instructions"
     assert found.rank_lo.min() == 1
     assert np.all(found.rank_lo <= found.rank_hi)
@@ -143,23 +143,25 @@ def test_whole_instructions_are_drawn_again(method: str) -> None:
 
 
 def test_drawn_errors_are_those_by_formula() -> None:
-    battles = paired(peers(200))
+    battles = to_battles(peers(200))
     formula, drawn_again = (rate(battles, "plackett-luce", Options(replicates=count)) for count in (0, 150))
     assert drawn_again.se == pytest.approx(formula.se, rel=0.25)
 
 
 def test_models_that_no_chain_joins_are_rated_apart_each_by_its_own_ballots() -> None:
     rank = np.array([[1, 2, 3, 4], [2, 1, 3, 4], [1, 2, 4, 3], [2, 1, 3, 4]], dtype=float)
-    found = rate(paired(ballot_table(rank, instruction=[0, 1, 2, 3])), "plackett-luce", Options())
+    found = rate(to_battles(ballot_table(rank, instruction=[0, 1, 2, 3])), "plackett-luce", Options())
     assert found.groups == (("m0", "m1"), ("m2", "m3"))
     above, below = plackett_luce(ballot_table(rank[:, :2])), plackett_luce(ballot_table(rank[:, 2:]))
     assert found.ratings.logits == pytest.approx([*above.logits, *below.logits], abs=1e-12)
     assert below.logits[0] > above.logits[0] + 0.1
-    assert rate(paired(ballot_table(rank)), "plackett-luce", Options(ridge=0.1)).groups == (("m0", "m1", "m2", "m3"),)
+    assert rate(to_battles(ballot_table(rank)), "plackett-luce", Options(ridge=0.1)).groups == (
+        ("m0", "m1", "m2", "m3"),
+    )
 
 
 def test_anchors_hold() -> None:
-    found = rate(paired(peers()), "plackett-luce", Options(anchors={"m2": 1300.0}))
+    found = rate(to_battles(peers()), "plackett-luce", Options(anchors={"m2": 1300.0}))
     assert found.ratings.elo[2] == pytest.approx(1300.0)
     assert found.ratings.gauge == "anchored: m2 = 1300"
     assert found.lo[2] == found.hi[2] == pytest.approx(1300.0)

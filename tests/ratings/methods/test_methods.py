@@ -11,10 +11,10 @@ import pytest
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.ratings.data.ballots import ballots, paired
-from venire.ratings.data.judgments import select
+from venire.ratings.data.ballots import ballots, to_battles
+from venire.ratings.data.judgments import select_battles
 from venire.ratings.inference.options import Options
-from venire.ratings.methods.methods import METHODS, merged, rate, select_verdicts, untaken
+from venire.ratings.methods.methods import METHODS, ignored_options, merge_selected, rate, select_verdicts
 
 Table = Callable[..., Battles]
 
@@ -38,14 +38,14 @@ def voices() -> Callable[..., Battles]:
             human=np.where(rng.random(size) < 0.7, (found.label + 1) / 2, 0.5),
             features={"length": rng.normal(size=size)},
         )
-        return select(found, np.repeat(np.arange(size), np.where(found.judge == 1, times, 1)))
+        return select_battles(found, np.repeat(np.arange(size), np.where(found.judge == 1, times, 1)))
 
     return make
 
 
 def told(method: str, **options: Any) -> Options:
     covariates = ("length",) if method == "covariates" else ()
-    least = {"least_verdicts": 1} if "least_verdicts" in METHODS[method].takes else {}  # verdicts count, not weights
+    least = {"least_verdicts": 1} if "least_verdicts" in METHODS[method].options else {}  # verdicts count, not weights
     return Options(covariates=covariates, **least, **options)
 
 
@@ -55,7 +55,7 @@ def test_a_judge_of_weight_three_says_everything_three_times_or_its_weight_is_re
 ) -> None:
     once = voices(table)
     options = told(method, judge_weights={"j1": 3.0})
-    if "judge_weights" in untaken(method, options):
+    if "judge_weights" in ignored_options(method, options):
         with pytest.raises(InputError, match="does not take judge_weights"):
             rate(once, method, options)
         return
@@ -84,7 +84,7 @@ def test_ballots_of_a_judge_of_weight_three_are_three_of_them(method: str) -> No
             for model, rank in enumerate(ranks.tolist())
         ]
         *columns, repeat = map(list, zip(*rows, strict=True))
-        return paired(ballots(*columns, repeat=repeat))
+        return to_battles(ballots(*columns, repeat=repeat))
 
     weighed = rate(make(1), method, Options(judge_weights={"j1": 3.0}))
     thrice, plain = rate(make(3), method, Options()), rate(make(1), method, Options())
@@ -99,7 +99,7 @@ def test_ballots_of_a_judge_of_weight_three_are_three_of_them(method: str) -> No
 
 def test_weights_multiply_those_of_rows_and_ballots_and_nought_is_silence() -> None:
     columns = (["x", "x", "y", "y"], ["i"] * 4, ["a", "b", "a", "b"], [1, 2, 2, 1])
-    battles = paired(ballots(*columns, weight=[2.0, 2.0, 5.0, 5.0]))
+    battles = to_battles(ballots(*columns, weight=[2.0, 2.0, 5.0, 5.0]))
     found = select_verdicts(battles, Options(judge_weights={"x": 3.0}))
     assert found.weight is not None
     assert found.weight.tolist() == [6, 5]
@@ -119,11 +119,11 @@ def test_judges_are_not_heard_on_themselves_under_either_name(table: Table) -> N
     assert len(select_verdicts(battles, Options()).label) == 4
     assert len(select_verdicts(battles, exclude).label) == 3
     assert len(select_verdicts(replace(battles, peers={"z": "b"}), exclude).label) == 2
-    assert len(merged(battles, exclude)) == 3
+    assert len(merge_selected(battles, exclude)) == 3
 
 
 def test_the_ballots_of_judges_lose_what_they_say_of_themselves() -> None:
-    battles = paired(ballots(["a", "a", "a", "z", "z", "z"], None, ["a", "b", "c"] * 2, [1, 2, 3, 3, 2, 1]))
+    battles = to_battles(ballots(["a", "a", "a", "z", "z", "z"], None, ["a", "b", "c"] * 2, [1, 2, 3, 3, 2, 1]))
     found = select_verdicts(battles, Options(own_votes="exclude"))
     assert found.ballots is not None
     np.testing.assert_array_equal(found.ballots.rank, [[np.nan, 1, 2], [3, 2, 1]])

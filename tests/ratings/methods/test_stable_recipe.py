@@ -14,7 +14,7 @@ from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.ratings.am_elo.am_elo import am_elo
 from venire.ratings.inference.options import Options
-from venire.ratings.methods.methods import merged, rate
+from venire.ratings.methods.methods import merge_selected, rate
 from venire.ratings.pairwise.components import Rated
 from venire.reports.comparison import compare
 
@@ -73,7 +73,7 @@ def test_who_is_left_out_is_told_those_with_an_ability_first(table: Table) -> No
     assert (found.diagnostics["passes"], found.diagnostics["sign"]) == (1, "as the majority")
     assert found.diagnostics["no_ability"] == found.fits[0]["no_ability"] == {}
     json.dumps([dict(found.diagnostics), *found.fits], allow_nan=False)
-    data = merged(battles, Options()).comparisons()
+    data = merge_selected(battles, Options()).comparisons()
     assert data.judge is not None
     alone = am_elo(data.select(np.isin(data.judge, [data.judges.index(name) for name in ("ann", "bob", "cal", "dot")])))
     assert found.ratings.logits == pytest.approx(alone.ratings.logits, abs=1e-9)

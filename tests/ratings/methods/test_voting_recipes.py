@@ -12,11 +12,11 @@ import pytest
 
 from venire.arena.battles import Ballots, Battles
 from venire.arena.errors import InputError
-from venire.ratings.data.ballots import ballot_votes, ballots, paired
+from venire.ratings.data.ballots import ballot_votes, ballots, to_battles
 from venire.ratings.data.votes import Order, Votes, contradicted, pair_bound, votes
 from venire.ratings.inference.options import Options
 from venire.ratings.methods import voting_recipes as vote_recipes
-from venire.ratings.methods.methods import METHODS, merged, rate
+from venire.ratings.methods.methods import METHODS, merge_selected, rate
 from venire.ratings.pairwise.components import Rated
 from venire.ratings.voting.kemeny import kemeny_young
 
@@ -150,7 +150,7 @@ def test_a_method_with_a_score_shows_it_under_its_unit(table: Table) -> None:
         return Order("by name", votes.models, votes.models, places, 6.0, 0.0, False, score=9.0 - places, unit="points")
 
     battles = table(chain(2))
-    found = vote_recipes.by_votes(by_name, battles, merged(battles, Options()), Options(replicates=5))
+    found = vote_recipes.by_votes(by_name, battles, merge_selected(battles, Options()), Options(replicates=5))
     assert found.figures["points"].tolist() == [8.0, 7.0, 6.0, 5.0]
     assert (found.ratings.unit, found.diagnostics["proved"]) == ("points", False)
     assert found.rank_hi.tolist() == [1, 2, 3, 4]
@@ -165,8 +165,8 @@ def test_verdicts_made_from_ballots_put_models_in_the_order_of_the_ballots(ranke
     rank = np.argsort(rng.random((18, 5)), axis=1).ravel() + 1.0
     told = ballots(judge, instruction, model, np.where(rank <= ranked, rank, np.nan))
     whole = ballot_votes(told)
-    battles = paired(told)
-    made = votes(merged(battles, Options()).comparisons())
+    battles = to_battles(told)
+    made = votes(merge_selected(battles, Options()).comparisons())
     assert made.models == whole.models
     assert made.weight - made.weight.T == pytest.approx(whole.weight - whole.weight.T)
     assert (made.weight == pytest.approx(whole.weight)) == (ranked == 5)
@@ -199,7 +199,7 @@ def test_every_order_of_short_ballots_is_by_all_their_votes(method: str) -> None
     """A share among the pairs with a ranked model flatters whoever is rarely ranked."""
     told = short_ballots()
     whole = ballot_votes(told)
-    found = rate(paired(told), method, Options())
+    found = rate(to_battles(told), method, Options())
     codes = [whole.models.index(name) for name in found.diagnostics["order"]]
     assert found.diagnostics["cost"] == pytest.approx(contradicted(whole.weight, codes))
     if method in VOTING:
@@ -219,8 +219,8 @@ def test_a_draw_of_ballots_takes_them_whole_with_their_weights() -> None:
         seen.append(votes)
         return vote_recipes.borda(votes)
 
-    battles = paired(told)
-    found = vote_recipes.by_votes(borda, battles, merged(battles, Options()), Options(replicates=3))
+    battles = to_battles(told)
+    found = vote_recipes.by_votes(borda, battles, merge_selected(battles, Options()), Options(replicates=3))
     assert found.ratings.errors == "bootstrap over 25 instructions"
     assert len(seen) == 4
     assert seen[0].weight == pytest.approx(ballot_votes(told).weight)

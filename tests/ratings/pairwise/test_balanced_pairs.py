@@ -15,7 +15,7 @@ from venire.ratings.data.comparisons import Comparisons, comparisons
 from venire.ratings.data.judgments import merge_orders
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import rate
-from venire.ratings.pairwise.balanced_pairs import even_pairs
+from venire.ratings.pairwise.balanced_pairs import balanced_pairs
 from venire.ratings.pairwise.bradley_terry import SeparatedError, bradley_terry
 
 Matrix = NDArray[np.float64]
@@ -40,7 +40,7 @@ def told(share: Matrix, asked: Matrix) -> Comparisons:
 @pytest.mark.parametrize(("lapse", "moved"), [(0.0, 20.0), (0.05, 10.0), (0.15, 40.0)])
 def test_the_pairs_that_were_asked_do_not_move_ratings(lapse: float, moved: float) -> None:
     share = normal(lapse)
-    asked, evenly = (even_pairs(told(share, weight)) for weight in (NEAR, EVEN))
+    asked, evenly = (balanced_pairs(told(share, weight)) for weight in (NEAR, EVEN))
     plain, plainly = (bradley_terry(told(share, weight), errors="none") for weight in (NEAR, EVEN))
     assert np.abs(asked.ratings.elo - evenly.ratings.elo).max() < 1.0
     assert np.abs(plain.elo - plainly.elo).max() > moved
@@ -49,14 +49,14 @@ def test_the_pairs_that_were_asked_do_not_move_ratings(lapse: float, moved: floa
 
 def test_pairs_asked_evenly_are_rated_as_bradley_terry_rates_them() -> None:
     data = told(normal(0.08), EVEN)
-    assert np.abs(even_pairs(data).ratings.elo - bradley_terry(data, errors="none").elo).max() < 0.5
+    assert np.abs(balanced_pairs(data).ratings.elo - bradley_terry(data, errors="none").elo).max() < 0.5
 
 
 def test_a_judge_of_another_curve_is_followed_better_than_by_bradley_terry_if_it_lapses() -> None:
     share = 0.05 + 0.9 * expit(GAP)
     off, plainly_off = (
         np.abs(fit(told(share, NEAR)) - bradley_terry(told(share, EVEN), errors="none").elo).max()
-        for fit in (lambda data: even_pairs(data).ratings.elo, lambda data: bradley_terry(data, errors="none").elo)
+        for fit in (lambda data: balanced_pairs(data).ratings.elo, lambda data: bradley_terry(data, errors="none").elo)
     )
     assert off < 0.5 * plainly_off
 
@@ -74,7 +74,7 @@ def drawn(seed: int) -> Comparisons:
 
 
 def test_errors_are_as_large_as_ratings_scatter() -> None:
-    found = [even_pairs(drawn(seed)) for seed in range(80)]
+    found = [balanced_pairs(drawn(seed)) for seed in range(80)]
     scatter = np.std([one.ratings.elo for one in found], axis=0, ddof=1)
     errors = np.mean([POINTS_PER_LOGIT * one.ratings.se for one in found], axis=0)
     floor = np.mean([POINTS_PER_LOGIT * np.sqrt(np.diagonal(one.floor)) for one in found], axis=0)
@@ -84,19 +84,19 @@ def test_errors_are_as_large_as_ratings_scatter() -> None:
 
 
 def test_an_uncertain_lapse_widens_the_errors_of_the_ends() -> None:
-    found = even_pairs(drawn(1))
+    found = balanced_pairs(drawn(1))
     wide = POINTS_PER_LOGIT * found.ratings.se
     assert wide[[0, -1]].min() > 1.5 * wide[2:6].max()
 
 
 def test_neither_order_nor_names_nor_sides_move_anything() -> None:
     data, rng = drawn(2), np.random.default_rng(1)
-    point = even_pairs(data).ratings
-    shuffled = even_pairs(data.select(rng.permutation(len(data)))).ratings
-    turned = even_pairs(replace(data, a=data.b, b=data.a, y=1.0 - data.y)).ratings
-    lost = even_pairs(replace(data, y=1.0 - data.y)).ratings
+    point = balanced_pairs(data).ratings
+    shuffled = balanced_pairs(data.select(rng.permutation(len(data)))).ratings
+    turned = balanced_pairs(replace(data, a=data.b, b=data.a, y=1.0 - data.y)).ratings
+    lost = balanced_pairs(replace(data, y=1.0 - data.y)).ratings
     back = np.arange(8)[::-1].astype(np.int32)
-    renamed = even_pairs(replace(data, a=back[data.a], b=back[data.b])).ratings
+    renamed = balanced_pairs(replace(data, a=back[data.a], b=back[data.b])).ratings
     for other, sign, order in (
         (shuffled, 1, slice(None)),
         (turned, 1, slice(None)),
@@ -109,8 +109,8 @@ def test_neither_order_nor_names_nor_sides_move_anything() -> None:
 
 def test_a_weight_of_three_is_three_rows_but_for_their_errors() -> None:
     data = drawn(3)
-    thrice = even_pairs(data.select(np.repeat(np.arange(len(data)), 3))).ratings
-    weighed = even_pairs(replace(data, weight=np.full(len(data), 3.0))).ratings
+    thrice = balanced_pairs(data.select(np.repeat(np.arange(len(data)), 3))).ratings
+    weighed = balanced_pairs(replace(data, weight=np.full(len(data), 3.0))).ratings
     assert np.allclose(thrice.logits, weighed.logits, rtol=0.0, atol=1e-8)
     assert np.allclose(thrice.se, weighed.se, rtol=1e-7, atol=0.0)
 
@@ -124,9 +124,9 @@ def test_few_verdicts_on_a_wide_field_still_have_a_maximum() -> None:
             bradley_terry(data, errors="none")
         except SeparatedError:
             with pytest.raises(SeparatedError):
-                even_pairs(data)
+                balanced_pairs(data)
             continue
-        found, rated = even_pairs(data), rated + 1
+        found, rated = balanced_pairs(data), rated + 1
         assert np.isfinite(found.ratings.elo).all()
         assert abs(found.ratings.logits.sum()) < 1e-9
         assert np.isfinite(found.floor).all()
@@ -136,24 +136,24 @@ def test_few_verdicts_on_a_wide_field_still_have_a_maximum() -> None:
 
 def test_two_models_have_one_pair_which_is_always_even() -> None:
     data = comparisons(["a"] * 50, ["b"] * 50, [1.0] * 35 + [0.0] * 15, cluster=range(50))
-    found, plain = even_pairs(data), bradley_terry(data)
+    found, plain = balanced_pairs(data), bradley_terry(data)
     assert np.allclose(found.ratings.elo, plain.elo, rtol=0.0, atol=1.0)
     assert np.allclose(found.ratings.se, plain.se, rtol=0.03, atol=0.0)
 
 
 def test_a_model_without_a_comparison_has_no_rating() -> None:
     data = drawn(4)
-    found = even_pairs(replace(data, models=(*data.models, "zz")))
+    found = balanced_pairs(replace(data, models=(*data.models, "zz")))
     assert np.isnan(found.ratings.logits[-1])
     assert np.isnan(found.floor[-1]).all()
-    assert np.allclose(found.ratings.logits[:-1], even_pairs(data).ratings.logits)
+    assert np.allclose(found.ratings.logits[:-1], balanced_pairs(data).ratings.logits)
     assert found.ratings.diagnostics["no_estimate"] == {"zz": "no comparison"}
 
 
 def test_venire_rate_gives_them_by_name_with_the_lapse() -> None:
     table = campaign(5, instructions=100)
     board = rate(table, "even-pairs", Options())
-    found = even_pairs(merge_orders(table).comparisons())
+    found = balanced_pairs(merge_orders(table).comparisons())
     assert np.allclose(board.ratings.elo, found.ratings.elo)
     assert np.allclose(board.se, POINTS_PER_LOGIT * found.ratings.se)
     assert board.diagnostics["lapse"] == found.lapse

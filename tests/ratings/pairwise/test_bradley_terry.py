@@ -27,7 +27,7 @@ from venire.ratings.pairwise.bradley_terry import (
     bradley_terry_wins,
     counts_log_likelihood,
 )
-from venire.ratings.pairwise.components import groups_of, strong_groups, weak_components
+from venire.ratings.pairwise.components import strong_components, strong_components_of, weak_components
 from venire.ratings.pairwise.solvers import curve_of
 from venire.ratings.pairwise.wins import WinCounts, count_matrix, win_counts
 
@@ -172,7 +172,7 @@ def test_a_model_without_a_win_and_one_without_a_loss_are_named(table: Table) ->
     with pytest.raises(SeparatedError, match=r"3 groups.*top; a, b; bottom") as caught:
         bradley_terry(data)
     assert caught.value.groups == (("top",), ("a", "b"), ("bottom",))
-    found = [tuple(data.models[code] for code in group) for group in groups_of(win_counts(data))]
+    found = [tuple(data.models[code] for code in group) for group in strong_components_of(win_counts(data))]
     assert tuple(found) == caught.value.groups
     assert bradley_terry(merge_orders(table(rows)).comparisons(["a", "b"])).logits.tolist() == [0.0, 0.0]
 
@@ -203,7 +203,7 @@ def test_many_groups_are_not_all_spelt_out() -> None:
 def test_groups_are_exactly_what_can_be_rated_together(beats: list[bool]) -> None:
     wins = np.array(beats, dtype=np.float64).reshape(6, 6)
     np.fill_diagonal(wins, 0.0)
-    groups = [group.tolist() for group in strong_groups(wins)]
+    groups = [group.tolist() for group in strong_components(wins)]
     reach = np.linalg.matrix_power(wins + np.eye(6), 6) > 0
     assert sorted(code for group in groups for code in group) == list(range(6))
     where = {code: place for place, group in enumerate(groups) for code in group}

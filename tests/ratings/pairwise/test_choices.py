@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from venire.ratings.pairwise.plackett_luce import Choices, places
+from venire.ratings.pairwise.plackett_luce import ChoiceLikelihood, ranked_places
 from venire.ratings.pairwise.solvers import NotConvergedError
 
 INF, NAN = np.inf, np.nan
@@ -33,8 +33,8 @@ EXAMPLES = np.array(
 )
 
 
-def likelihood(rank: NDArray[np.float64], weight: NDArray[np.float64] | None = None) -> Choices:
-    return Choices(places(rank), np.ones(len(rank)) if weight is None else weight, rank.shape[1])
+def likelihood(rank: NDArray[np.float64], weight: NDArray[np.float64] | None = None) -> ChoiceLikelihood:
+    return ChoiceLikelihood(ranked_places(rank), np.ones(len(rank)) if weight is None else weight, rank.shape[1])
 
 
 def by_hand(rank: NDArray[np.float64], logits: NDArray[np.float64]) -> float:
@@ -50,7 +50,7 @@ def by_hand(rank: NDArray[np.float64], logits: NDArray[np.float64]) -> float:
 
 
 def test_places_of_ties_unranked_and_absent_models() -> None:
-    found = places(np.array([[2, 1, 2, INF, INF], [NAN, 1, INF, NAN, 2]], dtype=np.float64))
+    found = ranked_places(np.array([[2, 1, 2, INF, INF], [NAN, 1, INF, NAN, 2]], dtype=np.float64))
     assert found.model[:, 0].tolist() == [1, 0, 2, 3, 4]
     assert found.start[:, 0].tolist() == [0, 1, 1, 3, 3]
     assert found.end[:, 0].tolist() == [1, 3, 3, 5, 5]

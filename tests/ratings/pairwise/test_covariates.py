@@ -17,8 +17,8 @@ from venire.ratings.data.comparisons import Comparisons, comparisons
 from venire.ratings.pairwise import regression
 from venire.ratings.pairwise.bradley_terry import SeparatedError
 from venire.ratings.pairwise.covariance import Errors
-from venire.ratings.pairwise.covariates import covariates, position
-from venire.ratings.pairwise.regression import CovariateSeparatedError, derivatives, design, residuals
+from venire.ratings.pairwise.covariates import covariates, position_covariate
+from venire.ratings.pairwise.regression import CovariateSeparatedError, derivatives, regression_rows, residuals
 
 Floats = NDArray[np.float64]
 
@@ -87,7 +87,7 @@ def test_a_second_algorithm_finds_the_same_maximum(ridge: float) -> None:
 
 def test_gradient_and_information_are_the_derivatives_of_the_log_likelihood() -> None:
     data, x, _, _ = simulated(300)
-    rows = design(6, data.a, data.b, x, data.y, np.linspace(0.1, 2.0, 300))
+    rows = regression_rows(6, data.a, data.b, x, data.y, np.linspace(0.1, 2.0, 300))
     rng, step = np.random.default_rng(1), 1e-5
     point = rng.normal(0.0, 0.5, 9)
     gradient, information = derivatives(rows, point)
@@ -108,7 +108,7 @@ def test_many_rows_start_from_a_sample_and_end_at_the_same_maximum() -> None:
     assert found.ratings.logits == pytest.approx(whole.ratings.logits, abs=1e-11)
     assert found.ratings.diagnostics["iterations"] < whole.ratings.diagnostics["iterations"]
     surprise = residuals(
-        design(6, data.a, data.b, x, data.y), np.concatenate([found.ratings.logits, found.coefficients])
+        regression_rows(6, data.a, data.b, x, data.y), np.concatenate([found.ratings.logits, found.coefficients])
     )
     assert np.abs(surprise[0] @ x).max() < 1e-9
     assert found.ratings.diagnostics["iterations"] <= 4
@@ -186,7 +186,7 @@ def test_position_is_a_column_of_its_own() -> None:
     a, b = np.zeros(4000, dtype=int), np.ones(4000, dtype=int)
     z = 0.5 + 0.8 * np.where(swapped, -1.0, 1.0)
     y = (rng.random(4000) < 1 / (1 + np.exp(-z))).astype(float)
-    found = covariates(comparisons(a, b, y), position(swapped)[:, None], ["position"])
+    found = covariates(comparisons(a, b, y), position_covariate(swapped)[:, None], ["position"])
     assert found.coefficients[0] == pytest.approx(0.8, abs=4 * found.se[0])
     assert np.diff(found.ratings.logits)[0] == pytest.approx(-0.5, abs=0.2)
     assert found.p_values[0] < 1e-6

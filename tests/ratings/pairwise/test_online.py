@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons, comparisons
-from venire.ratings.pairwise.online import online_elo, orders
+from venire.ratings.pairwise.online import online_elo, random_orders
 
 # The package exports functions under the names of their modules.
 module: Any = sys.modules["venire.ratings.pairwise.online"]
@@ -48,7 +48,7 @@ def test_the_given_order_matters_and_shuffled_ones_do_not_see_it() -> None:
 
 def test_side_by_side_and_one_by_one_are_the_same_update() -> None:
     data = battles()
-    order = next(orders(len(data), 30, 7))
+    order = next(random_orders(len(data), 30, 7))
     together = module._update_ratings(data, 0.02, order)
     apart = np.column_stack([module._update_in_turn(data, 0.02, column) for column in order.T])
     assert np.abs(together - apart).max() < 1e-13

@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from venire.ratings.data.ballots import ballot_votes, ballots, ballots_of, paired, select, truncated
+from venire.ratings.data.ballots import (
+    ballot_votes,
+    ballots,
+    ballots_from_judgments,
+    select_ballots,
+    to_battles,
+    truncated,
+)
 from venire.ratings.data.judgments import merge_orders
 from venire.ratings.data.votes import votes
 from venire.ratings.peers.micro_orders import by_judge, complete, order_by, orders_by_instruction, placings, self_free
@@ -42,9 +49,9 @@ def test_each_instruction_has_the_order_of_its_own_votes(peer_battles: Make, by_
     for code in range(7):
         alone = judgments.select(judgments.instruction == code)
         assert found[code] == pytest.approx(by_points(votes(alone.comparisons())).position)
-    cast = ballots_of(judgments)
+    cast = ballots_from_judgments(judgments)
     for code, row in enumerate(orders_by_instruction(by_points, cast)):
-        assert row == pytest.approx(by_points(ballot_votes(select(cast, cast.instruction == code))).position)
+        assert row == pytest.approx(by_points(ballot_votes(select_ballots(cast, cast.instruction == code))).position)
 
 
 def test_ballots_and_their_pairs_give_the_same_orders(by_points: Any) -> None:
@@ -52,7 +59,7 @@ def test_ballots_and_their_pairs_give_the_same_orders(by_points: Any) -> None:
     ranks = np.concatenate([rng.permutation(4) + 1 for _ in range(15)])
     judge, asked = np.repeat(np.tile(list("xyz"), 5), 4), np.repeat(np.repeat(list("12345"), 3), 4)
     given = ballots(judge, asked, np.tile(list("abcd"), 15), ranks)
-    pairs = merge_orders(paired(given))
+    pairs = merge_orders(to_battles(given))
     assert orders_by_instruction(by_points, given) == pytest.approx(orders_by_instruction(by_points, pairs))
     assert order_by(by_points, given).position == pytest.approx(order_by(by_points, pairs).position)
     assert complete(pairs)[1:] == (0, 15)
@@ -93,7 +100,7 @@ def test_without_own_verdicts_nobody_speaks_of_itself(peer_battles: Make) -> Non
     assert len(free) == 6
     assert not np.any((free.judge == free.model_a) | (free.judge == free.model_b))
     assert len(self_free(replace(judgments, judges=("x", "y", "z")), {"x": "m0"})) == 14
-    cast = self_free(ballots_of(judgments), {})
+    cast = self_free(ballots_from_judgments(judgments), {})
     assert np.isnan(cast.rank[np.arange(6), cast.judge]).all()
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from venire.arena.errors import InputError
 from venire.ratings.agreement.micro_macro import micro_macro
-from venire.ratings.data.ballots import ballots_of
+from venire.ratings.data.ballots import ballots_from_judgments
 from venire.ratings.data.judgments import merge_orders
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.ratings.peers.micro_orders import by_judge, orders_by_instruction
@@ -70,7 +70,7 @@ def test_whole_ballots_lose_nothing_and_short_ones_more(judgments: Any, by_point
     )
     means = [float(np.nanmean(cut.agreement.pearson)) for cut in (one, two, whole)]
     assert means[0] < means[2]
-    again = truncation(ballots_of(fair), RATING, [1], by_points, replicates=50)
+    again = truncation(ballots_from_judgments(fair), RATING, [1], by_points, replicates=50)
     assert again[0].micro_loss == one.micro_loss
 
 

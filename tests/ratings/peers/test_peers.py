@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.stats import t as student
 
 from venire.arena.errors import InputError
-from venire.ratings.data.ballots import ballots, ballots_of, paired
+from venire.ratings.data.ballots import ballots, ballots_from_judgments, to_battles
 from venire.ratings.data.judgments import merge_orders
 from venire.ratings.peers.peers import PeerRow, SelfPreference, self_preference
 from venire.storage.transfer.formats.battles import read_battles
@@ -87,7 +87,7 @@ def test_more_than_half_a_position_is_a_warning_with_its_direction(by_points: An
 
 def test_pairs_and_the_ballots_made_of_them_have_the_same_gaps(peer_battles: Make, by_points: Any) -> None:
     judgments = merge_orders(peer_battles((0.8, 0.0, -0.8), favour=0.7, instructions=30, seed=1))
-    pairs, cast = (self_preference(given, by_points) for given in (judgments, ballots_of(judgments)))
+    pairs, cast = (self_preference(given, by_points) for given in (judgments, ballots_from_judgments(judgments)))
     for one, other in zip(pairs.models, cast.models, strict=True):
         assert one.gap == other.gap
 
@@ -224,4 +224,4 @@ def test_recorded_peers_do_not_favour_themselves_beyond_their_sharpness(shared_d
     # Sharper than the others, and the best: the plain gap is large, the odds are not.
     assert (gpt.gap.value, gpt.gap.se) == (pytest.approx(-0.4578, abs=1e-4), pytest.approx(0.0738, abs=1e-4))
     assert (gpt.odds.value, gpt.odds.se) == (pytest.approx(0.2212, abs=1e-4), pytest.approx(0.1312, abs=1e-4))
-    assert paired(ballots_of(judgments)).ballots is not None
+    assert to_battles(ballots_from_judgments(judgments)).ballots is not None

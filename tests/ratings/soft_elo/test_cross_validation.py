@@ -13,7 +13,7 @@ from scipy.special import expit, log_expit
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons, comparisons
 from venire.ratings.soft_elo.beta import fit_beta
-from venire.ratings.soft_elo.cross_validation import LeaveOneOut, accuracy, leave_one_out, stretch
+from venire.ratings.soft_elo.cross_validation import LeaveOneOut, accuracy, least_squares_scale, leave_one_out
 
 POINTS = 400 / np.log(10)
 
@@ -173,8 +173,8 @@ def test_accuracy_of_a_stretched_scale() -> None:
     assert (found.models, len(found.quartiles)) == (5, 4)
     few = accuracy(human[:2], human[:2])
     assert (few.spearman, few.slope, few.quartiles) == (None, None, ())
-    assert stretch((human - 1000) / 2, human - 1000) == pytest.approx(0.5)
-    assert stretch(human - 1000, np.zeros(6)) == 1.0
+    assert least_squares_scale((human - 1000) / 2, human - 1000) == pytest.approx(0.5)
+    assert least_squares_scale(human - 1000, np.zeros(6)) == 1.0
 
 
 def test_bad_input_is_named() -> None:

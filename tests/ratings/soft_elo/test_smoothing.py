@@ -9,7 +9,7 @@ import pytest
 
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import comparisons
-from venire.ratings.soft_elo.cross_validation import CONFIDENCES, baselines, smoothed
+from venire.ratings.soft_elo.cross_validation import CONFIDENCES, baselines, smooth_labels
 
 
 def test_the_sweep_is_from_55_to_95_in_steps_of_5() -> None:
@@ -32,13 +32,13 @@ def test_soft_ratings_also_lead_where_every_model_is_left_out(arena_sample: dict
 
 
 def test_smoothed_verdicts_keep_ties_and_shares_in_proportion() -> None:
-    assert smoothed([1.0, 0.5, 0.0, 0.75], 0.8) == pytest.approx([0.8, 0.5, 0.2, 0.65])
-    assert np.array_equal(smoothed([1.0, 0.0], 1.0), [1.0, 0.0])
+    assert smooth_labels([1.0, 0.5, 0.0, 0.75], 0.8) == pytest.approx([0.8, 0.5, 0.2, 0.65])
+    assert np.array_equal(smooth_labels([1.0, 0.0], 1.0), [1.0, 0.0])
 
 
 def test_bad_confidences_are_refused(arena_sample: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=r"confidence is 0\.4"):
-        smoothed([1.0], 0.4)
+        smooth_labels([1.0], 0.4)
     with pytest.raises(InputError, match="confidences is empty"):
         baselines(arena_sample["data"], arena_sample["score"], arena_sample["human"], confidences=())
 

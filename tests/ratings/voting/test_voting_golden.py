@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from venire.ratings.data.ballots import ballot_votes, ballots_of, truncated
+from venire.ratings.data.ballots import ballot_votes, ballots_from_judgments, truncated
 from venire.ratings.data.judgments import Judgments, merge_orders
 from venire.ratings.data.votes import Order, Votes, votes
 from venire.ratings.pairwise.plackett_luce import plackett_luce
@@ -45,7 +45,7 @@ def test_peers_agree_on_an_order_that_contradicts_the_least(
     assert found.score is not None
     assert [found.score[found.models.index(name)] for name in AGREED] == pytest.approx(scores, abs=1e-4)
     assert (found.cost, found.lower_bound, found.proved) == (1240.75, 1240.75, True)
-    assert method(ballot_votes(ballots_of(peers))).order == AGREED
+    assert method(ballot_votes(ballots_from_judgments(peers))).order == AGREED
 
 
 def test_minimax_looks_at_the_worst_defeat_alone(peers: Judgments) -> None:
@@ -57,7 +57,7 @@ def test_minimax_looks_at_the_worst_defeat_alone(peers: Judgments) -> None:
 
 
 def test_ballots_of_peers(peers: Judgments) -> None:
-    ballots = ballots_of(peers)
+    ballots = ballots_from_judgments(peers)
     assert len(ballots) == 400
     middle = median_rank(ballots)
     assert middle.score is not None

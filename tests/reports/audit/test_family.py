@@ -13,7 +13,7 @@ import pytest
 from tests.ratings.simulated import campaign
 from venire.arena.battles import Battles
 from venire.arena.records import Status
-from venire.ratings.data.judgments import merge_orders, select
+from venire.ratings.data.judgments import merge_orders, select_battles
 from venire.reports.audit.bias import check_own_family
 from venire.reports.audit.finding import Case, Finding
 
@@ -126,7 +126,7 @@ def test_battles_within_the_family_tell_nothing_of_favour() -> None:
 def test_rows_in_another_order_are_the_same_to_it() -> None:
     looked = judged(5, instructions=20)
     mixed = np.random.default_rng(6).permutation(len(looked.battles.label))
-    assert check_own_family(case(select(looked.battles, mixed))).says == check_own_family(looked).says
+    assert check_own_family(case(select_battles(looked.battles, mixed))).says == check_own_family(looked).says
 
 
 def test_a_judge_that_gives_its_own_everything_favours_it_where_others_give_half() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.ratings.simulated import campaign
 from venire.arena.battles import Battles
-from venire.ratings.data.judgments import merge_orders, select
+from venire.ratings.data.judgments import merge_orders, select_battles
 from venire.reports.audit.finding import Case, Finding
 from venire.reports.audit.influence import check_instructions, check_judges, check_models, check_removal
 
@@ -80,7 +80,7 @@ def test_a_clear_lead_that_a_few_misread_verdicts_make_is_told() -> None:
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_what_cannot_be_looked_at_is_none_with_a_reason(check: Check) -> None:
-    nothing = check(case(select(campaign(1), np.zeros(0, dtype=np.intp))))
+    nothing = check(case(select_battles(campaign(1), np.zeros(0, dtype=np.intp))))
     assert nothing.worry is None
     assert nothing.says
 
@@ -117,7 +117,7 @@ def test_planted_faults_are_found_nearly_always() -> None:
     found = dict.fromkeys(("instruction", "judge", "removal"), 0)
     for seed in range(20):
         battles = campaign(4000 + seed, repeats=10)
-        battles = select(battles, (battles.repeat == 1) | (battles.instruction == 7))
+        battles = select_battles(battles, (battles.repeat == 1) | (battles.instruction == 7))
         heavy = battles.instruction == 7
         model = int(np.random.default_rng(seed).choice(battles.model_a[heavy]))
         found["instruction"] += check_instructions(case(favoured(battles, heavy, model))).worry is True

@@ -15,7 +15,7 @@ from tests.ratings.agreement.test_judge_agreement import spoiled
 from tests.ratings.judges.test_own_family import favoured
 from tests.ratings.simulated import campaign
 from venire.arena.battles import Battles
-from venire.ratings.data.judgments import merge_orders, select
+from venire.ratings.data.judgments import merge_orders, select_battles
 from venire.reports.audit.bias import check_length, check_order, check_own_family
 from venire.reports.audit.finding import Case, Finding
 from venire.reports.audit.judges import check_agreement, check_alike, check_drift
@@ -114,7 +114,7 @@ def test_a_judge_that_changes_halfway_is_named() -> None:
 def test_a_file_that_is_sorted_is_no_drift() -> None:
     """Rows sorted by verdict change from the first to the last; without times nobody knows that they did in time."""
     battles = campaign(4, instructions=120)
-    by_verdict = select(battles, np.argsort(battles.label, kind="stable"))
+    by_verdict = select_battles(battles, np.argsort(battles.label, kind="stable"))
     found = check_drift(Case(by_verdict, merge_orders(by_verdict)))
     assert found.worry is None
     assert found.says.startswith("no times are known, and rows may be sorted; after")
@@ -150,7 +150,7 @@ def test_two_judges_that_copy_one_another_are_named() -> None:
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_what_cannot_be_looked_at_is_none_with_a_reason(check: Check) -> None:
-    empty = select(campaign(1), np.zeros(0, dtype=np.intp))
+    empty = select_battles(campaign(1), np.zeros(0, dtype=np.intp))
     ones: list[Case] = [Case(empty, merge_orders(empty))]
     alone = replace(campaign(1, judges=1, instructions=5), instructions=(), ordered=False)
     alone = replace(alone, instruction=np.full(len(alone.label), -1, dtype=np.int32))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from venire.ratings.data.result import Ratings
-from venire.ratings.inference.intervals import finished
+from venire.ratings.inference.intervals import with_intervals
 from venire.ratings.methods.methods import Method
 
 _Q = np.log(10) / 400
@@ -33,7 +33,7 @@ def glicko(data):
 def by_glicko(battles, judgments, options):
     """The ratings as a leaderboard shows them; intervals are from the deviations, or by bootstrap."""
     data = judgments.comparisons()
-    return finished(_rated(data), data, options, refit=lambda rows: _rated(data.select(rows)))
+    return with_intervals(_rated(data), data, options, refit=lambda rows: _rated(data.select(rows)))
 
 
 def _rated(data):

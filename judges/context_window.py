@@ -26,16 +26,16 @@ from venire.arena.records import (
 )
 from venire.judges.conversation import resume
 from venire.judges.providers.token_counting import counter
-from venire.judges.safety.sanitize import neutralise
+from venire.judges.safety.sanitize import sanitize
 
-__all__ = ["CUTS", "before_cut", "count", "fits", "fitted", "room", "size"]
+__all__ = ["TRUNCATIONS", "count_tokens", "fit_to_context", "fits", "parse_cut", "request_tokens", "tokens_left"]
 
 _OF_A_REQUEST = 16
 _OF_A_MESSAGE = 8
 """Tokens that vendors put around a request and around each of its messages; OpenAI's chat format takes 3 and 4."""
 
 _BYTES_OF_A_CHARACTER = 4
-_LEAST = 32
+_MIN_TOKENS = 32
 """Tokens below which a completion is not cut: a judge of so little would judge something else."""
 
 _OF_A_STEP = 128
@@ -46,7 +46,7 @@ _COUNTED = 64
 """Texts of which the count is remembered: a step shows again what the step before it showed."""
 
 
-def room(request: Request, context: int) -> int:
+def tokens_left(request: Request, context: int) -> int:
     """Tokens that the texts of a request may have, so that they and its reply fit into the context."""
     return context - request.max_tokens - _OF_A_REQUEST - _OF_A_MESSAGE * len(request.messages)
 
@@ -57,18 +57,18 @@ def fits(request: Request, context: int, vocabulary: str) -> bool:
     A byte has one token at most, and a character four bytes: nearly all requests are told by their length alone, in a
     microsecond, and texts are counted only near the limit.
     """
-    left = room(request, context)
+    left = tokens_left(request, context)
     texts = _texts(request)
     if _BYTES_OF_A_CHARACTER * sum(map(len, texts)) <= left:
         return True
     if left < 0:
         return False
-    return sum(map(_bytes, texts)) <= left or size(request, vocabulary) <= left
+    return sum(map(_bytes, texts)) <= left or request_tokens(request, vocabulary) <= left
 
 
-def size(request: Request, vocabulary: str) -> int:
+def request_tokens(request: Request, vocabulary: str) -> int:
     """How many tokens the texts of a request have together, not too low; a schema is one of them."""
-    return sum(count(text, vocabulary) for text in _texts(request))
+    return sum(count_tokens(text, vocabulary) for text in _texts(request))
 
 
 def _texts(request: Request) -> list[str]:
@@ -81,7 +81,7 @@ def _bytes(text: str) -> int:
 
 
 @lru_cache(maxsize=_COUNTED)
-def count(text: str, vocabulary: str) -> int:
+def count_tokens(text: str, vocabulary: str) -> int:
     """How many tokens a text has in a vocabulary (see `providers.token_counting`), not too low."""
     return counter(vocabulary)(text)
 
@@ -103,7 +103,7 @@ def _mark(characters: int) -> str:
 _MARK = re.compile(r"\n\[\.\.\. ([0-9,]{1,15}) characters cut \.\.\.\]\n?")
 
 
-def before_cut(text: str) -> tuple[str, int] | None:
+def parse_cut(text: str) -> tuple[str, int] | None:
     """What stands before the mark of a cut text, and how many characters the whole had; None for a text without one."""
     found = _MARK.search(text)
     if found is None:
@@ -112,11 +112,11 @@ def before_cut(text: str) -> tuple[str, int] | None:
     return text[: found.start()], left + int(found[1].replace(",", "") or "0")
 
 
-CUTS: Mapping[str, Callable[[str, int], tuple[str, int]]] = {"truncate-both": _end, "middle": _middle}
+TRUNCATIONS: Mapping[str, Callable[[str, int], tuple[str, int]]] = {"truncate-both": _end, "middle": _middle}
 """By policy, what is left of a text when so many of its characters are kept, and how many are gone."""
 
 
-def fitted(talk: Protocol, steps: int = 1) -> Protocol:
+def fit_to_context(talk: Protocol, steps: int = 1) -> Protocol:
     """The same protocol, with completions cut where its judge's option `too_long` says how.
 
     `context` and `vocabulary` are options too then, since they decide what is sent. `steps` is how many replies a
@@ -124,7 +124,7 @@ def fitted(talk: Protocol, steps: int = 1) -> Protocol:
     """
 
     def asked(trial: Trial, material: Material, options: Mapping[str, str]) -> Conversation:
-        if options.get("too_long", "error") not in CUTS:
+        if options.get("too_long", "error") not in TRUNCATIONS:
             return talk(trial, material, options)
         return _fitting(talk, steps, trial, material, options)
 
@@ -173,12 +173,12 @@ def _cut_to_fit(
     All texts are cut to one budget of tokens, so that a judge is shown as much of each; a text within it stays whole.
     """
     context, vocabulary = int(options["context"]), options.get("vocabulary", "estimate")
-    cut = CUTS[options["too_long"]]
-    sizes = [count(neutralise(one.text), vocabulary) for one in material.shown]
-    over = size(request, vocabulary) - room(request, context) + spare
+    cut = TRUNCATIONS[options["too_long"]]
+    sizes = [count_tokens(sanitize(one.text), vocabulary) for one in material.shown]
+    over = request_tokens(request, vocabulary) - tokens_left(request, context) + spare
     for _ in range(_TRIES):
         budget = _budget(sizes, sum(sizes) - over)
-        if budget < _LEAST:
+        if budget < _MIN_TOKENS:
             return None
         shown, gone = _cut_all(material.shown, sizes, budget, vocabulary, cut)
         found = resume(talk, trial, replace(material, shown=shown), options, heard)
@@ -188,7 +188,7 @@ def _cut_to_fit(
         if fits(made, context - spare, vocabulary):
             return conversation, made, gone
         conversation.close()
-        over += size(made, vocabulary) - room(made, context) + spare + _LEAST // 4
+        over += request_tokens(made, vocabulary) - tokens_left(made, context) + spare + _MIN_TOKENS // 4
     return None
 
 
@@ -219,7 +219,7 @@ def _cut_all(
         kept = len(one.text) * budget // size
         while True:
             text, missing = cut(one.text, kept)
-            tokens = count(neutralise(text), vocabulary)
+            tokens = count_tokens(sanitize(text), vocabulary)
             if tokens <= budget or not kept:
                 break
             kept = min(kept - 1, kept * budget // tokens)

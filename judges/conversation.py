@@ -14,29 +14,29 @@ from venire.arena.records import Conversation, Material, Outcome, Protocol, Read
 from venire.judges.parsing.reply_text import without_thoughts
 
 __all__ = [
-    "CUT_SHORT",
+    "STATUS_OF_FINISH",
     "Message",
-    "Read",
+    "ReplyReader",
     "advance",
-    "answer",
+    "ask_step",
+    "ask_with_repair",
     "make_request",
-    "outcome_of",
+    "read_outcome",
     "repairable",
     "resume",
-    "step",
-    "user",
+    "user_message",
 ]
 
 Message = Mapping[str, str]
 
-Read = Callable[[Reply], tuple[Reading, str, bool] | None]
+ReplyReader = Callable[[Reply], tuple[Reading, str, bool] | None]
 """From a reply to its reading, the rule that read it, and whether nothing can be missing from what was read."""
 
-CUT_SHORT = {"length": Status.TRUNCATED, "content_filter": Status.FILTERED, "refusal": Status.REFUSED}
+STATUS_OF_FINISH = {"length": Status.TRUNCATED, "content_filter": Status.FILTERED, "refusal": Status.REFUSED}
 """What became of a reply that did not come to its own end."""
 
 
-def user(text: str) -> Message:
+def user_message(text: str) -> Message:
     """A message to the respondent."""
     return {"role": "user", "content": text}
 
@@ -61,7 +61,7 @@ def make_request(
     )
 
 
-def step(request: Request) -> Generator[Request, Reply, Reply]:
+def ask_step(request: Request) -> Generator[Request, Reply, Reply]:
     """Ask a request; a reply that was cut off while the model still thought is asked once more with twice the tokens.
 
     Both replies are steps of the trial, paid and on record. Returns the last of them.
@@ -86,15 +86,15 @@ def _cut_in_thought(reply: Reply) -> bool:
     return text.startswith("<") and without_thoughts(text) is None
 
 
-def outcome_of(reply: Reply, read: Read) -> Outcome:
+def read_outcome(reply: Reply, read: ReplyReader) -> Outcome:
     """What a reply comes to; what was cut at the limit is read only where nothing can be missing from it."""
     if reply.finish in ("content_filter", "refusal"):
-        return Outcome(CUT_SHORT[reply.finish])
+        return Outcome(STATUS_OF_FINISH[reply.finish])
     if (found := read(reply)) is not None:
         reading, rule, whole = found
         if whole or reply.finish != "length":
             return Outcome(Status.OK, reading, rule)
-    return Outcome(CUT_SHORT.get(reply.finish, Status.UNREADABLE))
+    return Outcome(STATUS_OF_FINISH.get(reply.finish, Status.UNREADABLE))
 
 
 def repairable(outcome: Outcome, reply: Reply, options: Mapping[str, str]) -> bool:
@@ -102,15 +102,15 @@ def repairable(outcome: Outcome, reply: Reply, options: Mapping[str, str]) -> bo
     return outcome.status is Status.UNREADABLE and options.get("repair", "1") == "1" and bool(reply.text.strip())
 
 
-def answer(request: Request, again: str, options: Mapping[str, str], read: Read) -> Conversation:
+def ask_with_repair(request: Request, again: str, options: Mapping[str, str], read: ReplyReader) -> Conversation:
     """Ask a request, then once more for the form with the text `again` where the reply cannot be read."""
-    reply = yield from step(request)
-    outcome = outcome_of(reply, read)
+    reply = yield from ask_step(request)
+    outcome = read_outcome(reply, read)
     if not repairable(outcome, reply, options):
         return outcome
-    so_far = (*request.messages, {"role": "assistant", "content": reply.text}, user(again))
-    repaired = yield from step(replace(request, messages=so_far))
-    return outcome_of(repaired, read)
+    so_far = (*request.messages, {"role": "assistant", "content": reply.text}, user_message(again))
+    repaired = yield from ask_step(replace(request, messages=so_far))
+    return read_outcome(repaired, read)
 
 
 def resume(

@@ -12,13 +12,13 @@ from venire.arena.keys import prompt_digest
 from venire.arena.records import Protocol, Reading, Shape
 from venire.judges import prompts
 
-__all__ = ["OTHERS", "REASONS", "SHORT", "Example", "Option", "ProtocolEntry"]
+__all__ = ["FOREIGN", "REASONS_TOKENS", "VERDICT_TOKENS", "ProtocolEntry", "ProtocolOption", "ReplyExample"]
 
-REASONS = 250
+REASONS_TOKENS = 250
 """Tokens expected of a judge's reasons: the medians of recorded judges lie between 70 and 411."""
-OTHERS = 127
+FOREIGN = 127
 """Stands in the store for the number of a protocol of another package: the most that the column holds."""
-SHORT = 4
+VERDICT_TOKENS = 4
 """Tokens expected of a verdict without reasons."""
 
 _OF_ALL = frozenset(
@@ -39,7 +39,7 @@ _OF_ALL = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class ProtocolOption:
     """An option of one protocol, a text: whether a value can be used, and in words what is wanted."""
 
     fits: Callable[[str], bool]
@@ -47,7 +47,7 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class ReplyExample:
     """The replies of one trial in step order, and what is read from them, in the order shown."""
 
     replies: tuple[str, ...]
@@ -58,7 +58,7 @@ class Example:
 class ProtocolEntry:
     """A judge protocol, an entry of `registry.PROTOCOLS`: all facts about it.
 
-    `talk` is the conversation, with what a judge's options `system` and `examples` put in front (`prompts.dress`).
+    `talk` is the conversation with the options `system` and `examples` of a judge applied (`prompts.with_options`).
 
     >>> from venire.judges import PROTOCOLS
     >>> PROTOCOLS["two-stage"].shape, PROTOCOLS["two-stage"].expects
@@ -76,13 +76,13 @@ class ProtocolEntry:
     """Tokens expected of each reply of a trial that needs no repair; a judge's options may allow fewer."""
     needs_reference: bool = False
     """Whether only instructions with a reference answer can be asked."""
-    options: Mapping[str, Option] = field(default_factory=dict)
+    options: Mapping[str, ProtocolOption] = field(default_factory=dict)
     """Options of this protocol beside those that all have."""
-    examples: tuple[Example, ...] = ()
+    examples: tuple[ReplyExample, ...] = ()
     """Replies with their readings: what the contract (`venire.testing`) tries, and a reader of the entry sees."""
     rehearse: str | Callable[..., Any] | None = None
     """How a simulated judge replies: a function of `simulation.rehearsal`, or a reference to it; None: it cannot be."""
-    number: int = OTHERS
+    number: int = FOREIGN
     """Ours in the store's table of trials, never used again; protocols of other packages are distinguished by name."""
 
     def digests(self, options: Mapping[str, str] | None = None) -> tuple[bytes, ...]:
@@ -100,7 +100,7 @@ class ProtocolEntry:
         Raises InputError that names the option and what it may be.
         """
         prompts.check(self.folder, self.prompts, options)
-        prompts.front(options)
+        prompts.preamble(options)
         for name, value in options.items():
             if name.startswith(prompts.OVERRIDE) or (name in _OF_ALL and name not in self.options):
                 continue

@@ -17,26 +17,26 @@ from string import Template
 from venire.arena.errors import InputError
 from venire.arena.keys import prompt_digest
 from venire.arena.records import Conversation, Material, Outcome, Protocol, Trial
-from venire.judges.context_window import fitted
+from venire.judges.context_window import fit_to_context
 from venire.judges.safety.sanitize import enclose
 
 __all__ = [
     "OVERRIDE",
     "Prompt",
+    "answer_labels",
     "check",
     "choose",
     "digests",
-    "dress",
     "fixed",
-    "front",
-    "in_parts",
-    "labels",
+    "join_turn_answers",
     "load",
+    "preamble",
     "show_completion",
     "show_instruction",
     "show_list",
     "show_reference",
-    "speakers",
+    "turn_roles",
+    "with_options",
 ]
 
 OVERRIDE = "prompt."
@@ -148,7 +148,7 @@ def check(protocol: str, names: tuple[str, ...], options: Mapping[str, str]) -> 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-def speakers(turns: Sequence[str]) -> tuple[str, ...]:
+def turn_roles(turns: Sequence[str]) -> tuple[str, ...]:
     """Who says each turn of an instruction, `user` or `assistant`.
 
     Of an odd number they alternate, the user first and last. An even number are all the user's, put one after another,
@@ -159,7 +159,7 @@ def speakers(turns: Sequence[str]) -> tuple[str, ...]:
     return tuple("assistant" if number % 2 else "user" for number in range(len(turns)))
 
 
-def in_parts(answers: Sequence[str]) -> str:
+def join_turn_answers(answers: Sequence[str]) -> str:
     """The one text of a completion that answers several turns, each part under a line with the number of its turn."""
     return "\n\n".join(f"[turn {number}]\n{one}" for number, one in enumerate(answers, 1))
 
@@ -172,7 +172,7 @@ def show_instruction(material: Material) -> str:
     turns, mark = material.instruction.turns, material.fences[0]
     if len(turns) == 1:
         return enclose(turns[0], mark)
-    shown, spoken = [], speakers(turns)
+    shown, spoken = [], turn_roles(turns)
     for number, (who, turn) in enumerate(zip(spoken, turns, strict=True), 1):
         answered = " (the turn to be answered)" if number == len(turns) else ""
         if "assistant" not in spoken:
@@ -196,7 +196,7 @@ def show_reference(material: Material) -> str:
     return enclose(material.instruction.reference, material.fences[0])
 
 
-def labels(shown: Sequence[object]) -> tuple[str, ...]:
+def answer_labels(shown: Sequence[object]) -> tuple[str, ...]:
     """Names for anonymous answers in the order shown: letters, or numbers where there are more than letters."""
     if len(shown) <= len(_ALPHABET):
         return tuple(_ALPHABET[: len(shown)])
@@ -205,14 +205,14 @@ def labels(shown: Sequence[object]) -> tuple[str, ...]:
 
 def show_list(material: Material) -> str:
     """All completions in the order shown, each under its label and in its fence."""
-    named = enumerate(labels(material.shown))
+    named = enumerate(answer_labels(material.shown))
     return "\n\n".join(f"Answer {label}:\n{show_completion(material, place)}" for place, label in named)
 
 
 _SIDES = ("user", "assistant")
 
 
-def front(options: Mapping[str, str]) -> tuple[Mapping[str, str], ...]:
+def preamble(options: Mapping[str, str]) -> tuple[Mapping[str, str], ...]:
     """The messages that go before every request: the option `system`, then the `examples`.
 
     `examples` is a JSON list of objects with the texts `user` and `assistant`. Raises InputError for another form.
@@ -238,17 +238,17 @@ def _read_examples(text: str) -> tuple[Mapping[str, str], ...]:
     return tuple(said)
 
 
-def dress(talk: Protocol, steps: int = 1) -> Protocol:
-    """The same protocol with what its judge's options put in front of each of its requests, and cut to fit.
+def with_options(talk: Protocol, steps: int = 1) -> Protocol:
+    """The same protocol with its judge's options: what they put in front of each request, and completions cut to fit.
 
     `steps` is how many replies a trial has that needs no repair.
     """
 
     def dressed(trial: Trial, material: Material, options: Mapping[str, str]) -> Conversation:
-        before, conversation = front(options), talk(trial, material, options)
+        before, conversation = preamble(options), talk(trial, material, options)
         return _put_before(before, conversation) if before else conversation
 
-    return fitted(dressed, steps)
+    return fit_to_context(dressed, steps)
 
 
 def _put_before(before: tuple[Mapping[str, str], ...], conversation: Conversation) -> Conversation:

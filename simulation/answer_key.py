@@ -8,8 +8,8 @@ from functools import lru_cache
 
 from venire.arena.errors import InputError
 from venire.arena.keys import text_digest
-from venire.judges.context_window import before_cut
-from venire.judges.safety.sanitize import neutralise
+from venire.judges.context_window import parse_cut
+from venire.judges.safety.sanitize import sanitize
 from venire.simulation.judge import load_profiles
 
 __all__ = ["AnswerKey", "KnownCompletion"]
@@ -70,9 +70,9 @@ class AnswerKey:
                 raise InputError(f"model {model!r} has completions and no Elo: add its rating, or leave it out")
             self._elo[model] = elo[model]
             if (asked := digests.get(instruction)) is None:
-                digests[instruction] = asked = text_digest(neutralise(instruction))
+                digests[instruction] = asked = text_digest(sanitize(instruction))
             self._ids[asked] = min(instruction_id, self._ids.get(asked, instruction_id))
-            shown = neutralise(completion)
+            shown = sanitize(completion)
             answered = asked + text_digest(shown)
             other = self._models.setdefault(answered, model)
             if other != model:
@@ -109,7 +109,7 @@ class AnswerKey:
     def _model(self, asked: bytes, completion: str) -> str | None:
         """Whose completion this is, whole or cut to fit a context."""
         model = self._models.get(asked + _text_digest(completion))
-        if model is None and (cut := before_cut(completion)) is not None:
+        if model is None and (cut := parse_cut(completion)) is not None:
             model = self._cut.get(asked + _when_cut(*cut))
         return model
 

@@ -19,7 +19,7 @@ import orjson
 from venire.arena.records import Request
 from venire.judges import PROTOCOLS, prompts
 from venire.judges.protocols.criteria import CRITERIA
-from venire.judges.safety.sanitize import apart
+from venire.judges.safety.sanitize import split_fences
 
 __all__ = [
     "ChatRequest",
@@ -35,7 +35,7 @@ __all__ = [
 Stage = Literal["reasons", "verdict", "repair"]
 
 FenceSplitter = Callable[[str], tuple[tuple[str, ...], str]]
-"""From a message to the texts that it shows between fences, and its own words; see `judges.safety.sanitize.apart`."""
+"""From a message to the texts that it shows between fences, and its own words: `sanitize.split_fences`, or a cache."""
 
 _MAX_LOGPROBS = 20
 _STAGES: tuple[Stage, ...] = ("reasons", "verdict", "repair")
@@ -114,18 +114,20 @@ def read_request(body: bytes) -> ChatRequest:
     )
 
 
-def chat_request_of(model: str, request: Request, *, structured: bool, apart: FenceSplitter = apart) -> ChatRequest:
+def chat_request_of(
+    model: str, request: Request, *, structured: bool, split: FenceSplitter = split_fences
+) -> ChatRequest:
     """The same as `read_request` of the body that a request is encoded to, made without that body.
 
-    `structured` says whether the body asks for an answer that holds to the request's schema; `apart` may remember what
-    it found, since each step of a trial shows the same question. Raises `RequestError` for what a provider refuses.
+    `structured` says whether the body asks for an answer that holds to the request's schema; `split` may be a cache,
+    since each step of a trial shows the same question. Raises `RequestError` for what a provider refuses.
     """
     if not model:
         raise RequestError("model must be a name", "model")
     if request.max_tokens < 1:
         raise RequestError("max_tokens must be at least 1", "max_tokens")
     said = [(message["role"], message["content"]) for message in request.messages]
-    asked, (texts, words) = _question(said, apart)
+    asked, (texts, words) = _question(said, split)
     quoted = tuple(text for role, text in said[asked:] if role == "assistant")
     return ChatRequest(
         model=model,
@@ -143,12 +145,14 @@ def chat_request_of(model: str, request: Request, *, structured: bool, apart: Fe
     )
 
 
-def _question(said: list[tuple[str, str]], apart: FenceSplitter = apart) -> tuple[int, tuple[tuple[str, ...], str]]:
+def _question(
+    said: list[tuple[str, str]], split: FenceSplitter = split_fences
+) -> tuple[int, tuple[tuple[str, ...], str]]:
     """The place of the message that asks, and what it shows and says: worked examples may stand before it."""
     first: int | None = None
     for place, (role, text) in enumerate(said):
         if role == "user":
-            shown = apart(text)
+            shown = split(text)
             if shown[0]:
                 return place, shown
             first = place if first is None else first

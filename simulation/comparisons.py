@@ -37,7 +37,7 @@ from math import exp, log, sqrt
 from typing import NamedTuple
 
 from venire.arena.scale import LOGITS_PER_POINT
-from venire.judges.prompts import labels
+from venire.judges.prompts import answer_labels
 from venire.judges.protocols.criteria import CRITERIA
 from venire.simulation.answer_key import AnswerKey, KnownCompletion
 from venire.simulation.chat_replies import (
@@ -291,7 +291,7 @@ def rank(request: ChatRequest, question: RecognisedQuestion, answer_key: AnswerK
         for place, (known, text) in enumerate(zip(completions, question.texts[-shown:], strict=True))
     ]
     order = sorted(range(shown), key=lambda place: -worth[place])[: question.best]
-    names = labels(completions)
+    names = answer_labels(completions)
     trial: tuple[str | int, ...] = (
         "list",
         completions[0].instruction_id,

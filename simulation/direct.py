@@ -22,7 +22,7 @@ from venire.judges.providers.base import Endpoint
 from venire.judges.providers.faults import failure, refusal
 from venire.judges.providers.openai import OpenAIProvider
 from venire.judges.providers.replies import read_reply
-from venire.judges.safety.sanitize import apart
+from venire.judges.safety.sanitize import split_fences
 from venire.simulation.answer_key import AnswerKey
 from venire.simulation.chat_replies import JudgeReply, completion_body, error_body, reply_seconds
 from venire.simulation.chat_requests import ChatRequest, RequestError, chat_request_of, read_request
@@ -61,7 +61,7 @@ class _FenceCache:
             return known[1]
         if len(self._latest) >= _QUESTIONS:
             del self._latest[next(iter(self._latest))]
-        self._latest[id(question)] = (question, found := apart(question))
+        self._latest[id(question)] = (question, found := split_fences(question))
         return found
 
 
@@ -97,7 +97,7 @@ class DirectJudges:
         self._seed = seed
         self._faults = faults if faults is not None and faults.any else None
         self._asked: dict[str, int] = {}
-        self.apart = _FenceCache()
+        self.split_fences = _FenceCache()
         self._fingerprint = f"fp_{profiles_digest()}"
 
     def provider(self, endpoint: Endpoint) -> DirectProvider:
@@ -215,7 +215,7 @@ class DirectProvider:
         """The body that would be sent, with what it was made from."""
         body = _Body(self._dialect.encode(model, request))
         body.ask = partial(
-            chat_request_of, model, request, structured=self.is_structured(model), apart=self._judges.apart
+            chat_request_of, model, request, structured=self.is_structured(model), split=self._judges.split_fences
         )
         return body
 

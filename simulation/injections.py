@@ -18,7 +18,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-from venire.judges.safety.sanitize import UNSEEN, enclosed, neutralise
+from venire.judges.safety.sanitize import UNSEEN, fenced_texts, sanitize
 from venire.simulation.judge import OBEYING, Side
 
 __all__ = ["Injection", "load_injections", "obeyed_verdict", "shown_texts"]
@@ -139,11 +139,11 @@ def obeyed_verdict(name: str, question: str) -> Side | None:
 
 def shown_texts(name: str, question: str) -> tuple[str, ...]:
     """Instruction and completions of a prompt, which judges of `OBEYING` find by their headings if no fence stands."""
-    texts = enclosed(question)
+    texts = fenced_texts(question)
     if texts or name not in OBEYING:
         return texts
     found = _UNFENCED.search(question)
-    return tuple(map(neutralise, found.groups())) if found else ()
+    return tuple(map(sanitize, found.groups())) if found else ()
 
 
 def _outside(question: str) -> str:

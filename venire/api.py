@@ -25,7 +25,7 @@ from venire.storage.read.selecting import select
 if TYPE_CHECKING:
     from venire.arena.battles import Statistics
     from venire.arena.campaigns import CampaignSettings
-    from venire.judges.parsing.verdict_formats import Reading
+    from venire.judges.parsing.verdict_formats import FormatReading
     from venire.orchestrator.costs.forecast import JudgeForecast
     from venire.reports.board import Board
 
@@ -291,7 +291,7 @@ def judge(
     return [_judged(number, name, found, distinct[text]) for number, text in enumerate(texts) for name in names]
 
 
-def parse(replies: Iterable[str | None], *, dialect: str | None = None) -> list[Reading]:
+def parse(replies: Iterable[str | None], *, dialect: str | None = None) -> list[FormatReading]:
     """Read verdicts out of replies that judges of any tool wrote; nobody is asked.
 
     `dialect` says how they are written, as `venire parse --list` shows; None: the one that reads most of them. A

@@ -16,15 +16,15 @@ from venire.arena.errors import InputError
 from venire.arena.records import Status
 from venire.boards.rate import choose_campaign
 from venire.judges.parsing.verdict_formats import (
-    DIALECTS,
-    Candidate,
-    Dialect,
-    Reading,
-    Verdict,
-    candidates,
-    choose,
-    read,
-    read_all,
+    VERDICT_FORMATS,
+    FormatCandidate,
+    FormatReading,
+    VerdictFormat,
+    VerdictSide,
+    choose_format,
+    rank_formats,
+    read_in_every_format,
+    read_verdict,
 )
 from venire.orchestrator.run.reparse import Reread, reparse
 from venire.storage.read import frames
@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 _REPORT_EVERY = 500
-_VERDICTS: tuple[Verdict, ...] = ("first", "second", "tie")
+_VERDICTS: tuple[VerdictSide, ...] = ("first", "second", "tie")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +132,12 @@ def parse_table(
     )
 
 
-def _dialect(name: str) -> Dialect:
-    if name in DIALECTS:
-        return DIALECTS[name]
-    near = difflib.get_close_matches(name, DIALECTS, n=1)
+def _dialect(name: str) -> VerdictFormat:
+    if name in VERDICT_FORMATS:
+        return VERDICT_FORMATS[name]
+    near = difflib.get_close_matches(name, VERDICT_FORMATS, n=1)
     hint = f'; is "{near[0]}" meant?' if near else "."
-    raise InputError(f'no dialect "{plain(name)}"{hint} There are {", ".join(DIALECTS)}: `venire parse --list`')
+    raise InputError(f'no dialect "{plain(name)}"{hint} There are {", ".join(VERDICT_FORMATS)}: `venire parse --list`')
 
 
 def _counted(table: Annotated, progress: Callable[[int], None] | None) -> Iterator[str | None]:
@@ -150,7 +150,7 @@ def _counted(table: Annotated, progress: Callable[[int], None] | None) -> Iterat
 
 def read_replies(
     texts: Iterable[str | None], dialect: str | None = None
-) -> tuple[Dialect, list[Reading], list[Candidate]]:
+) -> tuple[VerdictFormat, list[FormatReading], list[FormatCandidate]]:
     """The dialect named, or the one that reads most replies; its readings; and all dialects that read something.
 
     None among `texts` is a reply that is missing. Raises InputError for a dialect that there is not, where none reads
@@ -158,17 +158,19 @@ def read_replies(
     """
     if dialect is not None:
         known = _dialect(dialect)
-        return known, [Reading() if text is None else read(text, known) for text in texts], []
-    readings: dict[str, list[Reading]] = {name: [] for name in DIALECTS}
+        return known, [FormatReading() if text is None else read_verdict(text, known) for text in texts], []
+    readings: dict[str, list[FormatReading]] = {name: [] for name in VERDICT_FORMATS}
     for text in texts:
-        for name, reading in (dict.fromkeys(DIALECTS, Reading()) if text is None else read_all(text)).items():
+        for name, reading in (
+            dict.fromkeys(VERDICT_FORMATS, FormatReading()) if text is None else read_in_every_format(text)
+        ).items():
             readings[name].append(reading)
-    found = candidates({name: [one.verdict for one in column] for name, column in readings.items()})
-    best = choose(found, len(next(iter(readings.values()))))
-    return DIALECTS[best.name], readings[best.name], found
+    found = rank_formats({name: [one.verdict for one in column] for name, column in readings.items()})
+    best = choose_format(found, len(next(iter(readings.values()))))
+    return VERDICT_FORMATS[best.name], readings[best.name], found
 
 
-def _beside(best: Candidate, found: Sequence[Candidate]) -> str:
+def _beside(best: FormatCandidate, found: Sequence[FormatCandidate]) -> str:
     against = [one for one in found if one.against]
     same = [one.name for one in found if one is not best and one.read == best.read]
     notes = [f"{one.name} reads {one.read}, {one.against} of them otherwise" for one in against]
@@ -186,7 +188,7 @@ def dialect_list() -> list[dict[str, Any]]:
             "labels": dict(dialect.labels),
             "rules": [{"name": rule.name, "example": rule.example} for rule in dialect.rules],
         }
-        for dialect in DIALECTS.values()
+        for dialect in VERDICT_FORMATS.values()
     ]
 
 

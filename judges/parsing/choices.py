@@ -10,11 +10,11 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from venire.judges.parsing.reply_text import spoken
+from venire.judges.parsing.reply_text import read_reply_text
 
-__all__ = ["CHOICE_RULES", "WHOLE", "ChoiceRule", "read_choice"]
+__all__ = ["CHOICE_RULES", "WHOLE_CHOICES", "ChoiceRule", "read_choice"]
 
-_LONGEST_LINE = 80
+_MAX_LINE = 80
 """A line that only states a choice is short."""
 
 _OPEN = r"[\s\"'`*_()\[\]{}#]*"
@@ -38,7 +38,7 @@ class ChoiceRule:
 
 
 def _number(pattern: re.Pattern[str], line: str) -> str | None:
-    match = pattern.match(line) if len(line) <= _LONGEST_LINE else None
+    match = pattern.match(line) if len(line) <= _MAX_LINE else None
     return match.group(1) if match else None
 
 
@@ -53,7 +53,7 @@ def _named(lines: list[str]) -> str | None:
 
 def _last_line(lines: list[str]) -> str | None:
     """A choice on the last line, after a whole sentence or a label; after half a sentence it may belong to it."""
-    if len(lines) < 2 or not (_SENTENCE_END.search(lines[-2]) or _LABEL_ALONE.match(lines[-2][:_LONGEST_LINE])):
+    if len(lines) < 2 or not (_SENTENCE_END.search(lines[-2]) or _LABEL_ALONE.match(lines[-2][:_MAX_LINE])):
         return None
     return _number(_BARE, lines[-1]) or _number(_NAMED, lines[-1])
 
@@ -75,7 +75,7 @@ CHOICE_RULES = (
     ChoiceRule("first-line", _first_line, "0\nBoth say the same."),
 )
 
-WHOLE = frozenset({"bare", "named"})
+WHOLE_CHOICES = frozenset({"bare", "named"})
 """Rules that read a reply which is nothing but its choice, so that it cannot have been cut short before it."""
 
 
@@ -86,7 +86,7 @@ def read_choice(text: str) -> tuple[int, str] | None:
     """
     if text in ("0", "1", "2"):  # nearly every reply
         return int(text), CHOICE_RULES[0].name
-    if (said := spoken(text)) is None:
+    if (said := read_reply_text(text)) is None:
         return None
     own = [line for line in said.unmasked if _WORDS.search(line)]
     stated = {number for line in own if (number := _number(_BARE, line) or _number(_NAMED, line)) is not None}

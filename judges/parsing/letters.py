@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from venire.judges.parsing.reply_text import spoken
+from venire.judges.parsing.reply_text import read_reply_text
 
 __all__ = ["LETTERS", "LETTER_RULES", "WHOLE_LETTERS", "LetterRule", "Words", "read_word"]
 
-_LONGEST_LINE = 120
+_MAX_LINE = 120
 _SHORT = 32
 """Characters of a reply that is likely to come again, word for word."""
 _WRAPPING = " \t\"'`*_()[]{}#"
@@ -69,12 +69,12 @@ LETTERS = Words({"a": 1, "b": 0, "c": 2}, re.compile(r"\b[ABC]\b"))
 
 
 def _bare(words: Words, line: str) -> int | None:
-    return words.meaning(line) if len(line) <= _LONGEST_LINE else None
+    return words.meaning(line) if len(line) <= _MAX_LINE else None
 
 
 def _named(words: Words, line: str) -> int | None:
     rest = line.lstrip(_WRAPPING)
-    match = _LABEL.match(rest) if len(line) <= _LONGEST_LINE else None
+    match = _LABEL.match(rest) if len(line) <= _MAX_LINE else None
     return words.meaning(rest[match.end() :].lstrip(_WRAPPING + ":=")) if match else None
 
 
@@ -95,7 +95,7 @@ def _last_line(words: Words, lines: list[str]) -> int | None:
     """On the last line, after a whole sentence or a label; after half a sentence it may belong to it."""
     if len(lines) < 2:
         return None
-    label = _LABEL.fullmatch(lines[-2][:_LONGEST_LINE].strip(_WRAPPING))
+    label = _LABEL.fullmatch(lines[-2][:_MAX_LINE].strip(_WRAPPING))
     return _stated(words, lines[-1]) if label or _SENTENCE_END.search(lines[-2]) else None
 
 
@@ -130,7 +130,7 @@ def _read_again(text: str, words: Words) -> tuple[int, str] | None:
 
 
 def _read(text: str, words: Words) -> tuple[int, str] | None:
-    if (said := spoken(text)) is None:
+    if (said := read_reply_text(text)) is None:
         return None
     own = [line for line in said.unmasked if _WORD.search(line)]
     if len({meaning for line in own if (meaning := _stated(words, line)) is not None}) != 1:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from venire.judges.parsing.reply_text import MASK, spoken
+from venire.judges.parsing.reply_text import MASK, read_reply_text
 
 __all__ = ["RANKING_RULES", "WHOLE_RANKINGS", "RankingRule", "read_ranking"]
 
@@ -127,7 +127,7 @@ def read_ranking(text: str, labels: Sequence[str], best: int | None = None) -> t
 
     `best` is how many were asked for, None for all. An order that the reply only quotes is not the judge's own.
     """
-    if (said := spoken(text)) is None:
+    if (said := read_reply_text(text)) is None:
         return None
     own = [line for line in said.unmasked if _SAYS.search(line)]
     lines = [line for line in said.lines if _SAYS.search(line) or MASK in line]

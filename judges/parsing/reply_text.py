@@ -11,9 +11,9 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 
-__all__ = ["LONGEST_LINE", "MASK", "Spoken", "marked", "spoken", "without_thoughts"]
+__all__ = ["MASK", "MAX_LINE", "ReplyText", "mask_quotations", "read_reply_text", "without_thoughts"]
 
-LONGEST_LINE = 80
+MAX_LINE = 80
 """A line that only states a verdict is short."""
 
 MASK = "\N{OBJECT REPLACEMENT CHARACTER}"
@@ -30,11 +30,11 @@ _LEAD = re.compile(
     r"(?:(?:my|the|final|overall|is|answer|verdict|choice|decision|preference|output|winner|judge?ment)\W{0,6}){1,6}",
     re.IGNORECASE,
 )
-_LONGEST_LABEL = 12
+_MAX_LABEL = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class ReplyText:
     """A judge's own words."""
 
     text: str
@@ -47,7 +47,7 @@ class Spoken:
     """What the block of code holds that ends the reply, if one does."""
 
 
-def spoken(text: str) -> Spoken | None:
+def read_reply_text(text: str) -> ReplyText | None:
     """A reply without thoughts and quotations, or None where a tag, a fence or a block of code is left open.
 
     A reply that is one block of code and nothing else was put there by its judge: its lines count.
@@ -60,8 +60,8 @@ def spoken(text: str) -> Spoken | None:
     if block is not None and not any(_has_word(line) or MASK in line for line in lines):
         lines = block.splitlines()
     own = [line.strip() for line in lines]
-    masked = marked("\n".join(own)).split("\n")
-    return Spoken(text, tuple(one for one in masked if _has_word(one) or MASK in one), tuple(own), block)
+    masked = mask_quotations("\n".join(own)).split("\n")
+    return ReplyText(text, tuple(one for one in masked if _has_word(one) or MASK in one), tuple(own), block)
 
 
 def _has_word(line: str) -> bool:
@@ -110,7 +110,7 @@ def _blocks(text: str) -> tuple[list[str], str | None] | None:
     return None if closing else (outside, block)
 
 
-def marked(text: str) -> str:
+def mask_quotations(text: str) -> str:
     """The text with quotations masked, line by line the same number of lines.
 
     A mark opens a quotation where a word could begin and closes it where one could end, so that apostrophes and inches
@@ -154,11 +154,11 @@ def _closings(text: str, mark: str) -> list[int]:
 def _is_label(text: str, at: int, end: int, alone: str) -> bool:
     """Whether the marks are dress of a label: alone in the reply, or behind words such as `Final answer:`."""
     label = text[at + 1 : end]
-    if not 0 < len(label) <= _LONGEST_LABEL or any(map(str.isspace, label)):
+    if not 0 < len(label) <= _MAX_LABEL or any(map(str.isspace, label)):
         return False
     if label.strip(_DRESS) == alone:
         return True
-    begin = max(0, at - LONGEST_LINE)
+    begin = max(0, at - MAX_LINE)
     line_end = text.rfind("\n", begin, at)
     if line_end < 0 < begin:
         return False

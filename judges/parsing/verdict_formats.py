@@ -14,28 +14,39 @@ from typing import Literal
 from venire.arena.errors import InputError
 from venire.arena.records import Status
 from venire.judges.parsing.choices import CHOICE_RULES, read_choice
-from venire.judges.parsing.reply_text import Spoken, spoken
+from venire.judges.parsing.reply_text import ReplyText, read_reply_text
 from venire.judges.parsing.verdict_patterns import (
-    Form,
-    answered,
-    chosen,
+    VerdictPattern,
     in_json,
+    labels_in_sentences,
     leading_scores,
     marks,
     named_scores,
     on_lines,
+    sides_chosen,
 )
 
-__all__ = ["DIALECTS", "Candidate", "Dialect", "Reading", "Rule", "Verdict", "candidates", "choose", "read", "read_all"]
+__all__ = [
+    "VERDICT_FORMATS",
+    "FormatCandidate",
+    "FormatReading",
+    "FormatRule",
+    "VerdictFormat",
+    "VerdictSide",
+    "choose_format",
+    "rank_formats",
+    "read_in_every_format",
+    "read_verdict",
+]
 
-Verdict = Literal["first", "second", "tie"]
+VerdictSide = Literal["first", "second", "tie"]
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class FormatReading:
     """What was read from a reply: a verdict and the rule that read it, or neither and the status unreadable."""
 
-    verdict: Verdict | None = None
+    verdict: VerdictSide | None = None
     rule: str | None = None
 
     @property
@@ -44,59 +55,61 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class FormatRule:
     """One form of a dialect, with a reply that it reads; where it `decides`, rules after it are not asked."""
 
     name: str
-    states: Form
+    states: VerdictPattern
     example: str
     decides: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class VerdictFormat:
     """A way of writing verdicts: what it reads in words, what its labels mean, its rules in order."""
 
     name: str
     reads: str
-    labels: Mapping[str, Verdict]
-    rules: tuple[Rule, ...]
+    labels: Mapping[str, VerdictSide]
+    rules: tuple[FormatRule, ...]
 
 
 _read_choice = lru_cache(maxsize=1)(read_choice)
 """Each of the rules asks, one after the other."""
 
 
-def _choice_rule(name: str, example: str) -> Rule:
-    def states(reply: Spoken) -> set[str]:
+def _choice_rule(name: str, example: str) -> FormatRule:
+    def states(reply: ReplyText) -> set[str]:
         found = _read_choice(reply.text)
         if found is None or found[1] != name or not any(str(found[0]) in line for line in reply.lines):
             return set()
         return {str(found[0])}
 
-    return Rule(name, states, example)
+    return FormatRule(name, states, example)
 
 
-def _rules(forms: Mapping[str, Form], examples: Mapping[str, str], decide: tuple[str, ...] = ()) -> tuple[Rule, ...]:
-    return tuple(Rule(name, forms[name], example, name in decide) for name, example in examples.items())
+def _rules(
+    forms: Mapping[str, VerdictPattern], examples: Mapping[str, str], decide: tuple[str, ...] = ()
+) -> tuple[FormatRule, ...]:
+    return tuple(FormatRule(name, forms[name], example, name in decide) for name, example in examples.items())
 
 
-_PLAIN: dict[str, Verdict] = {"first": "first", "second": "second", "tie": "tie"}
-_LETTERS: dict[str, Verdict] = {"A": "first", "B": "second", "C": "tie"}
-_NUMBERS: dict[str, Verdict] = {"1": "first", "2": "second", "3": "tie", **_PLAIN}
+_PLAIN: dict[str, VerdictSide] = {"first": "first", "second": "second", "tie": "tie"}
+_LETTERS: dict[str, VerdictSide] = {"A": "first", "B": "second", "C": "tie"}
+_NUMBERS: dict[str, VerdictSide] = {"1": "first", "2": "second", "3": "tie", **_PLAIN}
 _SIDES = ("model", "assistant", "response", "answer", "completion", "output")
-_CHOSEN = Rule("chosen", chosen, "Both are correct. I would choose Assistant 1 as the better answer.")
+_CHOSEN = FormatRule("chosen", sides_chosen, "Both are correct. I would choose Assistant 1 as the better answer.")
 
-DIALECTS: dict[str, Dialect] = {
+VERDICT_FORMATS: dict[str, VerdictFormat] = {
     dialect.name: dialect
     for dialect in (
-        Dialect(
+        VerdictFormat(
             "zero-one-two",
             "1, 2 or 0 for a tie, as Venire's own two-stage protocol asks for them",
             {"1": "first", "2": "second", "0": "tie"},
             tuple(_choice_rule(rule.name, rule.example) for rule in CHOICE_RULES),
         ),
-        Dialect(
+        VerdictFormat(
             "one-two-three",
             "1, 2 or 3 for a tie: on the last line, which counts, or the first; else in a sentence",
             _NUMBERS,
@@ -112,7 +125,7 @@ DIALECTS: dict[str, Dialect] = {
                     decide=("bare", "named", "last-line"),
                 ),
                 *_rules(
-                    answered("[0-9]{1,3}"),
+                    labels_in_sentences("[0-9]{1,3}"),
                     {
                         "chosen-label": "Therefore, I choose 3 as both assistants are equivalent.",
                         "answer-is": "Both are clear. Therefore, my choice is 3, the two assistants are equivalent.",
@@ -121,7 +134,7 @@ DIALECTS: dict[str, Dialect] = {
                 _CHOSEN,
             ),
         ),
-        Dialect(
+        VerdictFormat(
             "label-line",
             "1, 2 or Tie (0) on the first line, which counts; the reason after it",
             {"1": "first", "2": "second", "0": "tie", "tie": "tie"},
@@ -130,25 +143,25 @@ DIALECTS: dict[str, Dialect] = {
                 {"first-line": "2\nResponse 2 is better than Response 1, which has 3 faults."},
             ),
         ),
-        Dialect(
+        VerdictFormat(
             "mt-bench",
             "[[A]], [[B]] or [[C]] for a tie, anywhere",
             _LETTERS,
-            (Rule("brackets", marks(r"\[\[([A-C])\]\]"), "Assistant A is clearer. My final verdict is: [[A]]"),),
+            (FormatRule("brackets", marks(r"\[\[([A-C])\]\]"), "Assistant A is clearer. My final verdict is: [[A]]"),),
         ),
-        Dialect(
+        VerdictFormat(
             "arena-hard",
             "[[A>>B]], [[A>B]], [[A=B]], [[B>A]] or [[B>>A]], anywhere",
             {"A>>B": "first", "A>B": "first", "A=B": "tie", "B=A": "tie", "B>A": "second", "B>>A": "second"},
             (
-                Rule(
+                FormatRule(
                     "brackets",
                     marks(r"\[\[(A>>B|A>B|A=B|B=A|B>A|B>>A)\]\]"),
                     "My final verdict is that assistant B is slightly better: [[B>A]]",
                 ),
             ),
         ),
-        Dialect(
+        VerdictFormat(
             "alpaca-eval",
             "Output (a) or Output (b) on a line of its own, or the bare letters m and M",
             {"Output (a)": "first", "Output (b)": "second", "m": "first", "M": "second"},
@@ -162,7 +175,7 @@ DIALECTS: dict[str, Dialect] = {
                 },
             ),
         ),
-        Dialect(
+        VerdictFormat(
             "letter",
             "A, B or C for a tie, alone or behind a word such as Choice",
             _LETTERS,
@@ -176,18 +189,18 @@ DIALECTS: dict[str, Dialect] = {
                 },
             ),
         ),
-        Dialect(
+        VerdictFormat(
             "scores",
             "scores of both sides, the higher wins: two on the first line, which counts, or one behind each name; "
             "or a decision in a sentence",
             _PLAIN,
             (
-                Rule("first-line", leading_scores, "7 8\n\nThe second answer is more detailed.", decides=True),
-                Rule("named", named_scores, "Score A: 7 Score B: 8"),
+                FormatRule("first-line", leading_scores, "7 8\n\nThe second answer is more detailed.", decides=True),
+                FormatRule("named", named_scores, "Score A: 7 Score B: 8"),
                 _CHOSEN,
             ),
         ),
-        Dialect(
+        VerdictFormat(
             "json",
             "a JSON object with a key such as choice or winner, in a sentence or in a closing block of code",
             {
@@ -195,29 +208,32 @@ DIALECTS: dict[str, Dialect] = {
                 **dict.fromkeys(("b", "second", *(f"{side}_{one}" for side in _SIDES for one in "b2")), "second"),
                 **dict.fromkeys(("c", "tie", "tied", "draw", "equal"), "tie"),
             },
-            (Rule("object", in_json, '{"reason": "It is complete.", "winner": "model_a"}'),),
+            (FormatRule("object", in_json, '{"reason": "It is complete.", "winner": "model_a"}'),),
         ),
-        Dialect("prose", "a decision in a sentence", _PLAIN, (_CHOSEN,)),
+        VerdictFormat("prose", "a decision in a sentence", _PLAIN, (_CHOSEN,)),
     )
 }
 
 
-def read(text: str, dialect: Dialect) -> Reading:
+def read_verdict(text: str, dialect: VerdictFormat) -> FormatReading:
     """The verdict of one reply in a dialect, or what says that there is none."""
-    reply = spoken(text)
-    return Reading() if reply is None else _read(reply, dialect, {})
+    reply = read_reply_text(text)
+    return FormatReading() if reply is None else _read(reply, dialect, {})
 
 
-def read_all(text: str) -> dict[str, Reading]:
+def read_in_every_format(text: str) -> dict[str, FormatReading]:
     """The reading of one reply in each dialect, by name."""
-    reply = spoken(text)
-    known: dict[Form, set[str]] = {}
-    return {name: Reading() if reply is None else _read(reply, dialect, known) for name, dialect in DIALECTS.items()}
+    reply = read_reply_text(text)
+    known: dict[VerdictPattern, set[str]] = {}
+    return {
+        name: FormatReading() if reply is None else _read(reply, dialect, known)
+        for name, dialect in VERDICT_FORMATS.items()
+    }
 
 
-def _read(reply: Spoken, dialect: Dialect, known: dict[Form, set[str]]) -> Reading:
+def _read(reply: ReplyText, dialect: VerdictFormat, known: dict[VerdictPattern, set[str]]) -> FormatReading:
     """The reading in one dialect; `known` has what the reply states in forms that several dialects share."""
-    stated: set[Verdict | None] = set()
+    stated: set[VerdictSide | None] = set()
     by: str | None = None
     for rule in dialect.rules:
         if rule.states not in known:
@@ -228,7 +244,7 @@ def _read(reply: Spoken, dialect: Dialect, known: dict[Form, set[str]]) -> Readi
         if labels and rule.decides:
             break
     verdict = stated.pop() if len(stated) == 1 else None
-    return Reading(verdict, by) if verdict is not None else Reading()
+    return FormatReading(verdict, by) if verdict is not None else FormatReading()
 
 
 _NEARLY = 0.9
@@ -238,7 +254,7 @@ _DIFFERS = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class FormatCandidate:
     """A dialect beside the one that reads most: how many replies it reads, how many both read, how many otherwise."""
 
     name: str
@@ -249,20 +265,22 @@ class Candidate:
     """Row, the first is 1, of the first reply that the two read otherwise."""
 
 
-def candidates(verdicts: Mapping[str, Sequence[Verdict | None]]) -> list[Candidate]:
+def rank_formats(verdicts: Mapping[str, Sequence[VerdictSide | None]]) -> list[FormatCandidate]:
     """All dialects that read something, the one that reads most first; of equals the first of the table."""
     counts = {name: sum(verdict is not None for verdict in column) for name, column in verdicts.items()}
     ordered = sorted((name for name in counts if counts[name]), key=lambda name: -counts[name])
     return [_beside(name, counts[name], verdicts[name], verdicts[ordered[0]]) for name in ordered]
 
 
-def _beside(name: str, read: int, column: Sequence[Verdict | None], best: Sequence[Verdict | None]) -> Candidate:
+def _beside(
+    name: str, read: int, column: Sequence[VerdictSide | None], best: Sequence[VerdictSide | None]
+) -> FormatCandidate:
     both = [at for at, pair in enumerate(zip(column, best, strict=True)) if None not in pair]
     against = [at for at in both if column[at] != best[at]]
-    return Candidate(name, read, len(both), len(against), against[0] + 1 if against else None)
+    return FormatCandidate(name, read, len(both), len(against), against[0] + 1 if against else None)
 
 
-def choose(found: Sequence[Candidate], rows: int) -> Candidate:
+def choose_format(found: Sequence[FormatCandidate], rows: int) -> FormatCandidate:
     """The first candidate; raises InputError where there is none, or where a rival reads the same replies otherwise."""
     if not found:
         raise InputError(

@@ -10,22 +10,22 @@ import json
 import re
 from collections.abc import Callable, Iterator
 
-from venire.judges.parsing.reply_text import LONGEST_LINE, Spoken, marked
+from venire.judges.parsing.reply_text import MAX_LINE, ReplyText, mask_quotations
 
 __all__ = [
     "SIDE",
     "UNCLEAR",
-    "Form",
-    "answered",
-    "chosen",
+    "VerdictPattern",
     "in_json",
+    "labels_in_sentences",
     "leading_scores",
     "marks",
     "named_scores",
     "on_lines",
+    "sides_chosen",
 ]
 
-Form = Callable[[Spoken], set[str]]
+VerdictPattern = Callable[[ReplyText], set[str]]
 """A reply in, the labels out that it states in this form."""
 
 UNCLEAR = "?"
@@ -67,7 +67,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=list)
 _OBJECT = re.compile(r"\{\s{0,20}\"")
 
 
-def on_lines(token: str, *, leading: bool = False, anywhere: bool = False) -> dict[str, Form]:
+def on_lines(token: str, *, leading: bool = False, anywhere: bool = False) -> dict[str, VerdictPattern]:
     """Forms of a label, given as a pattern, that has a line of its own.
 
     `bare`: nothing but the label. `named`: behind words such as `Final answer:`, on the first or the last line, or
@@ -87,18 +87,18 @@ def on_lines(token: str, *, leading: bool = False, anywhere: bool = False) -> di
                 found.append(UNCLEAR if _TAKEN_BACK.search(line, match.end()) else match.group(1))
         return found
 
-    def read_bare(reply: Spoken) -> set[str]:
+    def read_bare(reply: ReplyText) -> set[str]:
         found = labels(reply.lines, bare)
         return set(found) if found and len(found) == len(reply.lines) else set()
 
-    def read_named(reply: Spoken) -> set[str]:
+    def read_named(reply: ReplyText) -> set[str]:
         found = labels(reply.lines if anywhere else (*reply.lines[:1], *reply.lines[-1:]), named)
         return set(labels(reply.lines, bare, named)) if found else set()
 
-    def read_last(reply: Spoken) -> set[str]:
+    def read_last(reply: ReplyText) -> set[str]:
         if len(reply.lines) < 2 or not bare.match(reply.lines[-1]):
             return set()
-        before = reply.lines[-2][-LONGEST_LINE:]
+        before = reply.lines[-2][-MAX_LINE:]
         sentence = before[before.rfind(". ") + 1 :]
         if not _WHOLE.search(before[-12:]) or (
             sentence.rstrip("\"'`*_)] ").endswith(":") and _AGAINST.search(sentence)
@@ -106,7 +106,7 @@ def on_lines(token: str, *, leading: bool = False, anywhere: bool = False) -> di
             return set()
         return set(labels(reply.lines, bare, named))
 
-    def read_first(reply: Spoken) -> set[str]:
+    def read_first(reply: ReplyText) -> set[str]:
         found = labels(reply.lines[:1], bare)
         found = [one.casefold() for one in found] if leading else found
         if leading or not found or len(reply.lines) < 2:
@@ -122,11 +122,11 @@ def on_lines(token: str, *, leading: bool = False, anywhere: bool = False) -> di
 _MENTION = re.compile(r"[0-9]|\b(?:first|second|former|latter|on reflection|actually)\b|\b[A-C]\b", re.ASCII)
 
 
-def marks(pattern: str) -> Form:
+def marks(pattern: str) -> VerdictPattern:
     """The form of a label in marks that mean nothing else, such as `[[A]]`, anywhere in the judge's own words."""
     compiled = re.compile(pattern)
 
-    def read(reply: Spoken) -> set[str]:
+    def read(reply: ReplyText) -> set[str]:
         found = set()
         for line in reply.lines:
             for match in compiled.finditer(line):
@@ -137,7 +137,7 @@ def marks(pattern: str) -> Form:
     return read
 
 
-def leading_scores(reply: Spoken) -> set[str]:
+def leading_scores(reply: ReplyText) -> set[str]:
     """Two scores alone on the first line, the first side's first."""
     if not reply.lines or not (match := _TWO.fullmatch(reply.lines[0])):
         return set()
@@ -145,7 +145,7 @@ def leading_scores(reply: Spoken) -> set[str]:
     return {UNCLEAR} if scale != other_scale else {_higher(float(first), float(second))}
 
 
-def named_scores(reply: Spoken) -> set[str]:
+def named_scores(reply: ReplyText) -> set[str]:
     """A score behind each side's name, one a side in the whole reply; equal ones where no word prefers a side."""
     scores: dict[str, set[float]] = {"first": set(), "second": set()}
     for line in reply.lines:
@@ -163,7 +163,7 @@ def _higher(first: float, second: float) -> str:
     return "tie" if first == second else "first" if first > second else "second"
 
 
-def in_json(reply: Spoken) -> set[str]:
+def in_json(reply: ReplyText) -> set[str]:
     """The choice under a key such as `winner` of a JSON object, in a sentence or in a block of code that ends a reply.
 
     An object behind a quotation mark is part of a quotation; one that is torn makes the reply unclear.
@@ -181,7 +181,7 @@ def in_json(reply: Spoken) -> set[str]:
             pairs, at = _DECODER.raw_decode(text, match.start())
         except (ValueError, RecursionError):
             return {UNCLEAR}
-        if marked(own + "x")[-1] != "x":
+        if mask_quotations(own + "x")[-1] != "x":
             return {UNCLEAR}
         found |= {re.sub("[ -]", "_", str(value).strip().casefold()) for key, value in pairs if key.casefold() in _KEYS}
     return {UNCLEAR}
@@ -264,7 +264,7 @@ _REASONS = re.compile(r"\b(?:because|as|since|due to|given)\b|, which\b", _FLAGS
 _LABELS = {"1": "first", "a": "first", "first": "first", "2": "second", "b": "second", "second": "second"}
 
 
-def _sentences(reply: Spoken) -> list[str]:
+def _sentences(reply: ReplyText) -> list[str]:
     return [one for line in reply.lines for one in _STOP.split(line)]
 
 
@@ -292,7 +292,7 @@ def _stands(sentence: str, match: re.Match[str]) -> bool:
     )
 
 
-def chosen(reply: Spoken) -> set[str]:
+def sides_chosen(reply: ReplyText) -> set[str]:
     """Sides that the judge says it chose, prefers or finds better on the whole: `first`, `second`; or `tie`."""
     found: set[str] = set()
     for sentence in _sentences(reply):
@@ -303,7 +303,7 @@ def chosen(reply: Spoken) -> set[str]:
     return found
 
 
-def answered(token: str) -> dict[str, Form]:
+def labels_in_sentences(token: str) -> dict[str, VerdictPattern]:
     """Forms of a label inside a sentence, the label given as a pattern.
 
     `chosen-label`: "I choose 2 as the better answer", anywhere. `answer-is`: "Therefore, the answer is 3, as both are

@@ -34,7 +34,7 @@ __all__ = [
 
 AGENT: Mapping[str, str] = {"User-Agent": "venire"}
 
-_LONGEST_ANSWER = 32 * 2**20
+_MAX_ANSWER = 32 * 2**20
 _PROXY_PASSWORD_REFUSED = "Error(Connect, ProxyAuthRequired) }"
 _NO_TUNNEL = ("Error(Connect, TunnelUnsuccessful) }", "Error(Connect, TunnelUnexpectedEof) }")
 _REASONS: Mapping[str, str] = {
@@ -160,13 +160,13 @@ async def read_body(response: Response) -> bytes | None:
     """
     length = response.content_length
     if length is not None:
-        return bytes(await response.bytes()) if length <= _LONGEST_ANSWER else None
+        return bytes(await response.bytes()) if length <= _MAX_ANSWER else None
     parts = []
     size = 0
     async for part in response.bytes_stream():
         parts.append(bytes(part))
         size += len(part)
-        if size > _LONGEST_ANSWER:
+        if size > _MAX_ANSWER:
             return None
     return parts[0] if len(parts) == 1 else b"".join(parts)
 

@@ -112,7 +112,7 @@ _BLOCKED = frozenset({2016, 2017})
 REFUSALS = frozenset({Fault.AUTHENTICATION, Fault.QUOTA, Fault.RATE_LIMITED})
 _ANSWERED = ("candidates", "choices", "content", "message", "usage", "usageMetadata")
 
-_LONGEST_MESSAGE = 300
+_MAX_MESSAGE = 300
 _BEARER = re.compile(r"\bbearer\s+[^\s\"',;]+", re.IGNORECASE)
 
 
@@ -217,7 +217,7 @@ def error_inside(payload: Mapping[str, Any], status: int = 200) -> CallError | N
 def short(message: str) -> str:
     """A message fit for a table: one line, no bearer token, at most 300 characters."""
     line = _BEARER.sub("Bearer [redacted]", " ".join(message.split()))
-    return line if len(line) <= _LONGEST_MESSAGE else f"{line[: _LONGEST_MESSAGE - 1]}…"
+    return line if len(line) <= _MAX_MESSAGE else f"{line[: _MAX_MESSAGE - 1]}…"
 
 
 def _parse(text: str) -> object:

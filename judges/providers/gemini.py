@@ -39,7 +39,7 @@ _FINISHES: Mapping[str, str] = {
 _NO_TEMPERATURE = re.compile(r"(models/)?gemini-(3\.5-flash-lite|3\.([6-9]|\d\d)|[4-9])([.-].*)?")
 # Models before 2.5 know schemas in another dialect alone, and those of other names (Gemma) none.
 _SCHEMA = re.compile(r"(models/)?gemini-(?!1|2\.0).*")
-_MOST_LOGPROBS = 20
+_MAX_LOGPROBS = 20
 _MODEL = b'{"model":'
 _CONTENTS = b',"contents":'
 
@@ -67,7 +67,7 @@ class GeminiProvider(HttpProvider):
             settings["responseJsonSchema"] = in_order(gemini_schema, request.schema)
         if request.top_logprobs:
             settings["responseLogprobs"] = True
-            settings["logprobs"] = min(request.top_logprobs, _MOST_LOGPROBS)
+            settings["logprobs"] = min(request.top_logprobs, _MAX_LOGPROBS)
         body: dict[str, Any] = {
             "contents": [
                 {"parts": [{"text": message["content"]}], "role": "model" if message["role"] == "assistant" else "user"}

@@ -31,7 +31,7 @@ from venire.judges.providers.connections import (
 from venire.judges.providers.faults import failure, fault_of, short
 from venire.judges.providers.rate_limit_headers import read_limits
 
-__all__ = ["Answer", "HttpProvider", "LimitsReader", "ask_models", "limits_key_of"]
+__all__ = ["HttpProvider", "HttpResponse", "LimitsReader", "ask_models", "limits_key_of"]
 
 _CHECK_SECONDS = 30.0
 _NO_LIST = frozenset({404, 405, 501})
@@ -44,7 +44,7 @@ _EVERY_CALL = {
 }
 
 
-class Answer(NamedTuple):
+class HttpResponse(NamedTuple):
     """What a server said to a call; the text is without secrets."""
 
     status: int
@@ -83,7 +83,7 @@ class HttpProvider:
         """Host, digest of the key, and the model; see `Provider`."""
         return limits_key_of(self._endpoint, model)
 
-    async def post(self, url: str, body: bytes, idempotency_key: str) -> Answer:
+    async def post(self, url: str, body: bytes, idempotency_key: str) -> HttpResponse:
         """Send a body in exactly one HTTP request and read the answer, whatever its status; no redirect is followed.
 
         Raises `CallError` where no whole answer came, where it is larger than 32 MiB, and where a proxy refused it.
@@ -111,7 +111,7 @@ class HttpProvider:
             text = _decoded(content, headers_of(response).get("content-type", ""))
         for secret in self._secrets:
             text = redact(text, secret)
-        return Answer(status, _NO_HEADERS if 200 <= status < 300 else headers_of(response), text)
+        return HttpResponse(status, _NO_HEADERS if 200 <= status < 300 else headers_of(response), text)
 
     async def check(self) -> str | None:
         """Ask for the list of models; see `Provider`."""

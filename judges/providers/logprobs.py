@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-__all__ = ["MOST_PLACES", "Places", "read_candidates", "read_content"]
+__all__ = ["MAX_PLACES", "Places", "read_candidates", "read_content"]
 
 Places = tuple[tuple[tuple[str, float], ...], ...]
 
-MOST_PLACES = 16
+MAX_PLACES = 16
 """Places kept of one reply; the others are in its raw text."""
 
 _UNLIKELY = -9999.0
 """Stands for "very unlikely" at OpenAI, and is no probability."""
-_MOST_ENDS = 2
+_MAX_ENDS = 2
 """Tokens after the text that say that it has ended."""
 
 
@@ -56,7 +56,7 @@ def _aligned(tokens: Sequence[object], tops: Sequence[object], text: str, token:
     """The places of the text; none where the tokens do not end with it. Tokens may have more places than `tops`."""
     said = [one for one in tokens if isinstance(one, str)]
     start, end = _bounds(said, text.strip()) if len(said) == len(tokens) else (0, 0)
-    shown = range(start, min(end, start + MOST_PLACES))
+    shown = range(start, min(end, start + MAX_PLACES))
     found = tuple(_place(tops[place], token, value) if place < len(tops) else () for place in shown)
     return found if any(found) else ()
 
@@ -77,7 +77,7 @@ def _place(told: object, token: str, value: str) -> tuple[tuple[str, float], ...
 
 def _bounds(tokens: Sequence[str], text: str) -> tuple[int, int]:
     """The place of the text's first token, white space before it passed over, and the one after its last; or 0, 0."""
-    for end in range(len(tokens), max(len(tokens) - _MOST_ENDS - 1, 0), -1):
+    for end in range(len(tokens), max(len(tokens) - _MAX_ENDS - 1, 0), -1):
         whole = "".join(tokens[:end]).rstrip()
         if not text or not whole.endswith(text):
             continue

@@ -16,9 +16,9 @@ from typing import Any
 
 from venire.arena.campaigns import Limits
 
-__all__ = ["LONGEST_WAIT", "read_limits", "retry_after"]
+__all__ = ["MAX_WAIT", "read_limits", "retry_after"]
 
-LONGEST_WAIT = 90_000.0
+MAX_WAIT = 90_000.0
 """Seconds, 25 hours: a longer wait is taken for nonsense and ignored, since no vendor counts in more than a day."""
 
 _DAILY = ("groq.com",)
@@ -29,7 +29,7 @@ _UNSURE = ("azure.com",)
 """Hosts where it is for ten seconds on some deployments and for a minute on others: it is not read there."""
 _REFILLING = ("anthropic.com", "groq.com", "openai.com")
 _PART = 0.1
-_LONGEST_PART = 60.0
+_MAX_PART = 60.0
 """Of a refilling bucket a tenth is waited for, a minute at most: nothing is lost, since it goes on filling."""
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d*)?")
@@ -38,7 +38,7 @@ _UNITS = (86_400.0, 3600.0, 60.0, 1.0, 0.001)
 _FIELD = re.compile(r"\b(remaining|reset|r|t)=(\d+)\b")
 _EPOCH = 1e9
 """A number of at least this is a moment in seconds since 1970; from a hundred times this on, in milliseconds."""
-_MOST = 10**12
+_MAX_FIGURE = 10**12
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def retry_after(headers: Mapping[str, str], now: datetime, body: object = None) 
     the parsed answer, Google's RetryInfo, and the headers that OpenRouter puts there. These name the moment at which a
     call will pass. Where nothing does, the longest reset counts, of the buckets that are used up or do not say what
     remains. A date is counted from the answer's own `date` where there is one, so that a wrong local clock does no
-    harm; else from `now`. A wait of more than `LONGEST_WAIT` is passed over.
+    harm; else from `now`. A wait of more than `MAX_WAIT` is passed over.
     """
     told = _told(headers, body)
     now = _date(told.get("date", "")) or now
@@ -113,7 +113,7 @@ def read_limits(headers: Mapping[str, str], host: str, now: datetime) -> tuple[L
             limits.setdefault(kind, limit)
         if reset is not None and _is_empty(told, bucket, False):
             refills = bucket.kind is not None and _is_of(host, _REFILLING)
-            hold = max(hold, min(reset * _PART, _LONGEST_PART) if refills else reset)
+            hold = max(hold, min(reset * _PART, _MAX_PART) if refills else reset)
     if asked is not None:
         hold = min(hold, asked)
     return (Limits(**limits), hold) if limits or hold else None
@@ -200,7 +200,7 @@ def _seconds(text: str, now: datetime) -> float | None:
 
 
 def _sane(seconds: float | None) -> float | None:
-    return None if seconds is None or seconds > LONGEST_WAIT else max(0.0, seconds)
+    return None if seconds is None or seconds > MAX_WAIT else max(0.0, seconds)
 
 
 def _number(text: str) -> float | None:
@@ -213,7 +213,7 @@ def _number(text: str) -> float | None:
 def _count(text: str) -> int | None:
     """A limit; the IETF's draft and some vendors write a policy behind it, others 0 or -1 where there is none."""
     value = _number(re.split("[,;]", text)[0].strip())
-    return int(value) if value is not None and 1 <= value <= _MOST else None
+    return int(value) if value is not None and 1 <= value <= _MAX_FIGURE else None
 
 
 def _date(text: str) -> datetime | None:

@@ -26,10 +26,10 @@ _FINISHES: Mapping[str, str] = {
 }
 # Where generation broke off inside the server: SGLang, Mistral and OpenRouter, DeepSeek.
 _BROKEN_OFF = ("abort", "error", "insufficient_system_resource")
-_MOST_DOLLARS = 1_000_000
+_MAX_DOLLARS = 1_000_000
 _TICKS = 10**10
 """Of a dollar, in which xAI tells what a call cost."""
-_MOST_TOKENS = 2**31 - 1
+_MAX_TOKENS = 2**31 - 1
 _PLAIN_FINISHES: Mapping[str, str] = {"stop": "stop", "length": "length"}
 # Fields that most answers lack: one with any of them is no plain one.
 _RARE_IN_MESSAGES = frozenset({"provider_specific_fields", "reasoning", "reasoning_content"})
@@ -67,8 +67,8 @@ def _plain_reply(payload: Mapping[str, Any], raw: str) -> Reply | None:
     if not (
         type(text) is type(model) is type(fingerprint) is str
         and type(given) is type(made) is int
-        and 0 < given <= _MOST_TOKENS
-        and 0 < made <= _MOST_TOKENS
+        and 0 < given <= _MAX_TOKENS
+        and 0 < made <= _MAX_TOKENS
         and type(details) is type(of_output) is dict
         and not of_output.get("reasoning_tokens")
         and message.get("refusal") is None
@@ -190,7 +190,7 @@ def _cost(usage: Mapping[str, Any]) -> int | None:
     cost = _nano_dollars(usage.get("cost"))
     if cost is not None and usage.get("is_byok") is True:
         return cost + (_nano_dollars(member(usage, "cost_details").get("upstream_inference_cost")) or 0)
-    if cost is None and (ticks := count(usage, "cost_in_usd_ticks", most=_MOST_DOLLARS * _TICKS)):
+    if cost is None and (ticks := count(usage, "cost_in_usd_ticks", most=_MAX_DOLLARS * _TICKS)):
         return -(-ticks // (_TICKS // 10**9))
     return cost
 
@@ -220,7 +220,7 @@ def string(parent: Mapping[str, Any], name: str) -> str:
     return value if type(value) is str else ""
 
 
-def count(parent: Mapping[str, Any], name: str, most: int = _MOST_TOKENS) -> int:
+def count(parent: Mapping[str, Any], name: str, most: int = _MAX_TOKENS) -> int:
     """A count of tokens; 0 where there is none, or none that can be true."""
     value = parent.get(name)
     return value if type(value) is int and 0 <= value <= most else 0  # a truth value is no count
@@ -228,6 +228,6 @@ def count(parent: Mapping[str, Any], name: str, most: int = _MOST_TOKENS) -> int
 
 def _nano_dollars(dollars: object) -> int | None:
     """What the vendor says that the call cost, rounded up; the shortest decimal of a float is what was written."""
-    if isinstance(dollars, bool) or not isinstance(dollars, int | float) or not 0 <= dollars <= _MOST_DOLLARS:
+    if isinstance(dollars, bool) or not isinstance(dollars, int | float) or not 0 <= dollars <= _MAX_DOLLARS:
         return None
     return int((Decimal(str(dollars)) * 10**9).to_integral_value(ROUND_CEILING))

@@ -17,19 +17,19 @@ from pathlib import Path
 
 __all__ = [
     "ESTIMATE",
-    "KINDS",
     "MARGIN",
-    "Count",
-    "Kind",
-    "at_most",
+    "TOKEN_KINDS",
+    "TokenCounter",
+    "TokenKind",
     "counter",
     "estimate",
+    "estimate_at_most",
+    "estimate_by_pieces",
     "vocabulary_of",
-    "weigh",
     "worst_case",
 ]
 
-Count = Callable[[str], int]
+TokenCounter = Callable[[str], int]
 """From a text to its number of tokens, not too low."""
 
 
@@ -54,7 +54,7 @@ def worst_case(body: bytes) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class TokenKind:
     """A kind of piece that texts are made of: what finds it, and its tokens, by the piece and by the character."""
 
     name: str
@@ -67,8 +67,8 @@ class Kind:
 _CJK = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"
 
 
-def _kinds(*rows: tuple[str, str, str, float] | tuple[str, str, str, float, float]) -> tuple[Kind, ...]:
-    return tuple(Kind(name, re.compile(pattern), example, *tokens) for name, pattern, example, *tokens in rows)
+def _kinds(*rows: tuple[str, str, str, float] | tuple[str, str, str, float, float]) -> tuple[TokenKind, ...]:
+    return tuple(TokenKind(name, re.compile(pattern), example, *tokens) for name, pattern, example, *tokens in rows)
 
 
 _ASCII = _kinds(
@@ -89,20 +89,20 @@ _BEYOND = _kinds(
     ("Chinese, Japanese, Korean", f"[{_CJK}]", "語", 1.35),
     ("beyond the first plane", "[\U00010000-\U0010ffff]", "🎉", 3.0),
 )
-KINDS = (*_ASCII, *_BEYOND)
+TOKEN_KINDS = (*_ASCII, *_BEYOND)
 """What a text is weighed by. Fitted to cl100k_base; how far it is off stands in docs/long-input.md."""
 
 MARGIN = 1.3
 """The weight of a text times this is not below its count for 99 of 100 texts, in each of three vocabularies."""
 
 
-def weigh(text: str) -> float:
+def estimate_by_pieces(text: str) -> float:
     """About how many tokens a text has, by the kinds of pieces that it is made of: nearer than `estimate`, and slower.
 
     A megabyte takes a quarter of a second, whatever stands in it.
     """
     tokens = 0.0
-    for kind in _ASCII if text.isascii() else KINDS:
+    for kind in _ASCII if text.isascii() else TOKEN_KINDS:
         found = kind.pattern.findall(text)
         tokens += kind.piece * len(found)
         if kind.character:
@@ -110,9 +110,9 @@ def weigh(text: str) -> float:
     return tokens
 
 
-def at_most(text: str) -> int:
+def estimate_at_most(text: str) -> int:
     """How many tokens a text has in a vocabulary that is not at hand, with a margin; never more than its bytes."""
-    return min(ceil(MARGIN * weigh(text)), len(text.encode(errors="surrogatepass")))
+    return min(ceil(MARGIN * estimate_by_pieces(text)), len(text.encode(errors="surrogatepass")))
 
 
 ESTIMATE = "estimate"
@@ -158,15 +158,15 @@ def vocabulary_of(model: str) -> str:
     return name if name in _FILES and _path(name).is_file() else ESTIMATE
 
 
-def counter(vocabulary: str) -> Count:
+def counter(vocabulary: str) -> TokenCounter:
     """What counts in a vocabulary: exactly in one that is at hand, else not too low."""
     if vocabulary not in _FILES or not _path(vocabulary).is_file():
-        return at_most
+        return estimate_at_most
     return _exact(vocabulary)
 
 
 @lru_cache(maxsize=len(_FILES))
-def _exact(vocabulary: str) -> Count:
+def _exact(vocabulary: str) -> TokenCounter:
     import tiktoken
 
     lines = _path(vocabulary).read_bytes().splitlines()

@@ -15,13 +15,13 @@ from functools import cache
 from hashlib import blake2b
 from importlib.resources import files
 
-from venire.judges.safety.sanitize import LOOKALIKES, UNSEEN, neutralise
+from venire.judges.safety.sanitize import LOOKALIKES, UNSEEN, sanitize
 
-__all__ = ["CANDIDATES", "LOWER_CASE_CANDIDATES", "SUSPICIONS", "Suspicion", "suspicious", "version"]
+__all__ = ["CANDIDATES", "INJECTION_RULES", "LOWER_CASE_CANDIDATES", "InjectionRule", "detect_injection", "version"]
 
 
 @dataclass(frozen=True, slots=True)
-class Suspicion:
+class InjectionRule:
     """One way in which a text gives itself away, with an example."""
 
     name: str
@@ -134,12 +134,12 @@ _LANGUAGES = (
 """How other languages ask and claim: an example, the names of a text for itself, and the pattern around them."""
 
 
-def _rule(name: str, pattern: str, example: str, needles: Iterable[str]) -> Suspicion:
+def _rule(name: str, pattern: str, example: str, needles: Iterable[str]) -> InjectionRule:
     normal = [unicodedata.normalize("NFKC", one) for one in (pattern, *needles)]  # as the texts are
-    return Suspicion(name, re.compile(normal[0], re.MULTILINE), example, tuple(normal[1:]))
+    return InjectionRule(name, re.compile(normal[0], re.MULTILINE), example, tuple(normal[1:]))
 
 
-SUSPICIONS = (
+INJECTION_RULES = (
     _rule(
         "opens a turn",
         r"<[|｜](?:im_start|start_header_id)[|｜]> ?(?:system|user|assistant)\b|<start_of_turn> ?(?:user|model)\b"
@@ -230,15 +230,15 @@ SUSPICIONS = (
 
 _FENCES = tuple(one.pattern for one in LOOKALIKES if one.name.startswith(("opening", "closing")))
 _HIDDEN = re.compile(r"\[U\+[0-9A-F]{4,5}(?: and ([0-9]+) more)?\]")
-_MOST_HIDDEN = 8
+_MAX_HIDDEN = 8
 """Ordinary texts have one or two characters that cannot be seen and have no use where they stand."""
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{24,}={0,2}")
 
 
-def _by_needles(ascii_alone: bool) -> tuple[tuple[tuple[str, ...], tuple[Suspicion, ...]], ...]:
+def _by_needles(ascii_alone: bool) -> tuple[tuple[tuple[str, ...], tuple[InjectionRule, ...]], ...]:
     """The rules by what a text must hold for them, looked for once: that is what nearly all of the time goes into."""
-    groups: dict[tuple[str, ...], list[Suspicion]] = {}
-    for one in SUSPICIONS:
+    groups: dict[tuple[str, ...], list[InjectionRule]] = {}
+    for one in INJECTION_RULES:
         needles = tuple(needle for needle in one.needles if needle.isascii() or not ascii_alone)
         if needles:
             groups.setdefault(needles, []).append(one)
@@ -278,7 +278,7 @@ def version() -> bytes:
     return digest.digest()
 
 
-def suspicious(text: str) -> str | None:
+def detect_injection(text: str) -> str | None:
     """Why a completion is suspected of instructing its judge: the name of the first rule that matches, or None.
 
     Pure, and in time proportional to the text: to be asked once for a text, not once for a call. A store asks it of
@@ -291,12 +291,12 @@ def suspicious(text: str) -> str | None:
                 for one in rules:
                     if one.pattern.search(low):
                         return one.name
-        if neutralise(layer) != layer and any(pattern.search(layer) for pattern in _FENCES):
+        if sanitize(layer) != layer and any(pattern.search(layer) for pattern in _FENCES):
             return "looks like a fence"
     if text.isascii():
         return None
-    hidden = sum(1 + int(match.group(1) or 0) for match in _HIDDEN.finditer(neutralise(text)))
-    return "hides characters" if hidden > _MOST_HIDDEN else None
+    hidden = sum(1 + int(match.group(1) or 0) for match in _HIDDEN.finditer(sanitize(text)))
+    return "hides characters" if hidden > _MAX_HIDDEN else None
 
 
 def _layers(text: str) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Instructions and completions are untrusted: how their text is made harmless and set apart in a prompt.
 
-`enclose` is the way into a prompt, and what goes through it is neutralised: a person's eyes and a model's tokens then
+`enclose` is the way into a prompt, and what goes through it is sanitized: a person's eyes and a model's tokens then
 see the same text, and no line of it passes for one of ours. Nothing that a person could read is removed: a character
 that cannot be seen is shown as `[U+202E]`, and `[!]` is put inside what would pass for a delimiter. The store keeps
 texts as they came.
@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["LOOKALIKES", "MARK", "UNSEEN", "Lookalike", "apart", "enclose", "enclosed", "neutralise"]
+__all__ = ["LOOKALIKES", "MARK", "UNSEEN", "Lookalike", "enclose", "fenced_texts", "sanitize", "split_fences"]
 
 MARK = "[!]"
 """Stands inside what would otherwise pass for a fence, a turn or a token of a chat template."""
@@ -102,7 +102,7 @@ LOOKALIKES = tuple(
 
 
 @lru_cache(maxsize=512)  # a text is shown in both orders and to every judge, one soon after the other
-def neutralise(text: str) -> str:
+def sanitize(text: str) -> str:
     """The text as a judge is shown it, with what cannot be seen made visible and what looks like a delimiter marked.
 
     Text in any script, emoji, code and markup come out as they went in; doing it twice changes nothing more.
@@ -136,16 +136,16 @@ def _may_hide(text: str) -> bool:
 
 
 def enclose(text: str, fence: str) -> str:
-    """The neutralised text between an opening and a closing line made of its fence (see `arena.keys.fence`)."""
-    return f"<<<{fence}\n{neutralise(text)}\n{fence}>>>"
+    """The sanitized text between an opening and a closing line made of its fence (see `arena.keys.fence`)."""
+    return f"<<<{fence}\n{sanitize(text)}\n{fence}>>>"
 
 
-def enclosed(prompt: str) -> tuple[str, ...]:
-    """The texts that `enclose` set apart in a prompt, in order and neutralised; a look-alike inside one is no other."""
-    return apart(prompt)[0]
+def fenced_texts(prompt: str) -> tuple[str, ...]:
+    """The texts that `enclose` set apart in a prompt, in order and sanitized; a look-alike inside one is no other."""
+    return split_fences(prompt)[0]
 
 
-def apart(prompt: str) -> tuple[tuple[str, ...], str]:
+def split_fences(prompt: str) -> tuple[tuple[str, ...], str]:
     """The texts that `enclose` set apart in a prompt, and what stands outside of them and their fences.
 
     Told by searching for the closing line, which takes a hundredth of the time of one pattern for both lines.

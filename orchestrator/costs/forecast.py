@@ -16,7 +16,7 @@ import numpy as np
 from venire.arena.campaigns import JudgeSettings, LaneSettings, TokenPrice
 from venire.arena.records import Completion, Instruction, Material, Outcome, Reply, Shape, Trial
 from venire.judges import PROTOCOLS
-from venire.judges.context_window import count, room, size
+from venire.judges.context_window import count_tokens, request_tokens, tokens_left
 from venire.judges.conversation import advance
 from venire.orchestrator.designs import PlannedCampaign
 from venire.storage.plans import plans, usage
@@ -250,7 +250,7 @@ def forecast_long(store: Store, planned: PlannedCampaign) -> tuple[LongForecast,
         many = None
         if judge.context is not None:
             reference = PROTOCOLS[judge.protocol].needs_reference
-            counted = partial(count, vocabulary=judge.vocabulary)
+            counted = partial(count_tokens, vocabulary=judge.vocabulary)
             left = _room(judge, judge.context, len(planned.design.models))
             many = usage.longer(store, planned.id, number, left, counted, reference=reference)
         found.append(LongForecast(judge.name, judge.context, many, judge.options.get("too_long", "error")))
@@ -270,4 +270,4 @@ def _room(judge: JudgeSettings, context: int, models: int) -> int:
     asked = advance(entry.talk, Trial(b"", b"", judge.protocol, "", (), 1), empty, judge.options, replies)
     if isinstance(asked, Outcome):
         return -1  # too long without any text
-    return room(asked, context) - size(asked, judge.vocabulary)
+    return tokens_left(asked, context) - request_tokens(asked, judge.vocabulary)

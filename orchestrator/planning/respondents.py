@@ -9,7 +9,7 @@ from venire.arena.errors import InputError
 from venire.arena.keys import respondent_key
 from venire.arena.records import GENERATE, Respondent
 from venire.judges import PROTOCOLS
-from venire.judges.context_window import CUTS
+from venire.judges.context_window import TRUNCATIONS
 from venire.judges.providers.token_counting import vocabulary_of
 from venire.judges.providers.vendors import find_context
 from venire.orchestrator.designs import PlannedCampaign
@@ -106,6 +106,6 @@ def _with_context(judge: JudgeSettings) -> JudgeSettings:
         return judge
     vocabulary = vocabulary_of(judge.model)
     options = judge.options
-    if options.get("too_long") in CUTS:
+    if options.get("too_long") in TRUNCATIONS:
         options = dict(sorted({**options, "vocabulary": vocabulary}.items()))
     return replace(judge, context=context, vocabulary=vocabulary, options=options)

@@ -19,6 +19,6 @@ def screen(store: Store) -> Screened:
         injection_detection.version(),
         injection_detection.CANDIDATES,
         injection_detection.LOWER_CASE_CANDIDATES,
-        injection_detection.suspicious,
+        injection_detection.detect_injection,
     )
     return screening.screen(store, rules)

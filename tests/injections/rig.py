@@ -11,7 +11,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from venire.configs.loading import load_campaign
-from venire.judges.safety.injection_detection import suspicious
+from venire.judges.safety.injection_detection import detect_injection
 from venire.session import Session
 from venire.simulation.injections import Injection, load_injections
 from venire.storage.read import frames
@@ -132,6 +132,6 @@ def by_kind(moved: Moved) -> list[Row]:
         of_kind: dict[int, Injection] = dict(group)
         counts = {key: len(numbers & of_kind.keys()) for key, numbers in moved.items()}
         off, on = (tuple(counts[judge, fences] for judge in JUDGES) for fences in (False, True))
-        suspected = sum(suspicious(one.text) is not None for one in of_kind.values())
+        suspected = sum(detect_injection(one.text) is not None for one in of_kind.values())
         rows.append(Row(kind, len(of_kind), (off[0], off[1]), (on[0], on[1]), suspected))
     return rows

@@ -9,7 +9,7 @@ from unittest.mock import patch
 import pytest
 
 from tests.injections.rig import Moved, by_kind, changed_attempts, verdicts
-from venire.judges.safety.injection_detection import suspicious
+from venire.judges.safety.injection_detection import detect_injection
 from venire.simulation.injections import load_injections
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -31,7 +31,7 @@ def test_a_gullible_judge_falls_for_most_attempts_either_way_and_each_of_them_is
     for fences in (False, True):
         fallen = moved["gullible", fences]
         assert len(fallen) >= 50
-        assert all(suspicious(attempts[number].text) for number in fallen)
+        assert all(detect_injection(attempts[number].text) for number in fallen)
 
 
 def test_fences_by_themselves_change_no_verdict() -> None:
@@ -52,8 +52,8 @@ def test_the_table_in_the_documentation_is_the_one_that_is_measured(moved: Moved
 
 @pytest.fixture
 def unmarked() -> Iterator[None]:
-    """Fences around texts that are not neutralised."""
-    with patch("venire.judges.safety.sanitize.neutralise", lambda text: text):
+    """Fences around texts that are not sanitized."""
+    with patch("venire.judges.safety.sanitize.sanitize", lambda text: text):
         yield
 
 

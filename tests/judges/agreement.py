@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import duckdb
 
-from venire.judges.parsing.verdict_formats import DIALECTS, read
+from venire.judges.parsing.verdict_formats import VERDICT_FORMATS, read_verdict
 
 __all__ = ["Agreement", "agreements"]
 
@@ -36,7 +36,7 @@ class Agreement(NamedTuple):
     half: str
     dialect: str
     replies: int
-    read: int
+    read_verdict: int
     agree: int
 
     @property
@@ -64,7 +64,7 @@ def agreements(folder: Path, halves: tuple[str, ...] = ("made", "held")) -> Iter
             dialect = _DIALECTS.get(judge, _OF_A_SET[name])
             for which in halves:
                 found = [
-                    (verdict, read(reply, DIALECTS[dialect]).verdict)
+                    (verdict, read_verdict(reply, VERDICT_FORMATS[dialect]).verdict)
                     for who, instruction, verdict, reply in rows
                     if who == judge and half(instruction) == which
                 ]

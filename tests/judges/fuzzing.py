@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 
-from venire.judges.parsing.verdict_formats import DIALECTS, Reading, read_all
+from venire.judges.parsing.verdict_formats import VERDICT_FORMATS, FormatReading, read_in_every_format
 
 __all__ = ["STATEMENTS", "check", "hostile", "neutral"]
 
@@ -137,18 +137,20 @@ def check(rng: random.Random) -> Counter[str]:
     Raises AssertionError with the reply where a promise is broken.
     """
     text = hostile(rng)
-    readings = read_all(text)
+    readings = read_in_every_format(text)
     for name, reading in readings.items():
-        assert reading.verdict in {None, *DIALECTS[name].labels.values()}, ascii(text)
+        assert reading.verdict in {None, *VERDICT_FORMATS[name].labels.values()}, ascii(text)
         assert (reading.verdict is None) == (reading.rule is None), ascii(text)
-        assert reading.rule in {None, *(rule.name for rule in DIALECTS[name].rules)}, ascii(text)
+        assert reading.rule in {None, *(rule.name for rule in VERDICT_FORMATS[name].rules)}, ascii(text)
     if rng.random() < 0.25:
-        assert read_all(text + rng.choice(_SPACE)) == readings, f"blanks at the end change {text!a}"
+        assert read_in_every_format(text + rng.choice(_SPACE)) == readings, f"blanks at the end change {text!a}"
     if rng.random() < 0.25:
         words = neutral(rng)
-        assert read_all(words) == dict.fromkeys(DIALECTS, Reading()), f"no label stands in {words!a}"
+        assert read_in_every_format(words) == dict.fromkeys(VERDICT_FORMATS, FormatReading()), (
+            f"no label stands in {words!a}"
+        )
     for name, both in contradictions(rng) if rng.random() < 0.1 else ():
-        assert read_all(both)[name] == Reading(), f"{name}: two verdicts stand in {both!a}"
+        assert read_in_every_format(both)[name] == FormatReading(), f"{name}: two verdicts stand in {both!a}"
     return Counter(name for name, reading in readings.items() if reading.verdict is not None)
 
 
@@ -166,7 +168,7 @@ def main() -> None:
     while done < given.count and time.monotonic() - start < given.seconds:
         read += check(rng)
         done += 1
-    told = ", ".join(f"{name} {read[name]:,}" for name in DIALECTS)
+    told = ", ".join(f"{name} {read[name]:,}" for name in VERDICT_FORMATS)
     sys.stdout.write(
         f"{done:,} of {given.count:,} replies checked in {time.monotonic() - start:.0f} s, seed {given.seed}: "
         f"no exception and no guess. Read by {told}.\n"

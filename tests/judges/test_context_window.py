@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from venire.arena.records import UNSENT, Material, Outcome, Reply, Request, Shape, Status, Trial
 from venire.judges import PROTOCOLS, context_window
-from venire.judges.context_window import CUTS, fits, room
+from venire.judges.context_window import TRUNCATIONS, fits, tokens_left
 from venire.judges.conversation import advance
 from venire.judges.providers.token_counting import counter
-from venire.judges.safety.sanitize import enclosed
+from venire.judges.safety.sanitize import fenced_texts
 
 Say = Callable[..., Request | Outcome]
 Make = Callable[..., Material]
@@ -49,7 +49,7 @@ def test_what_is_said_to_fit_does_fit(text: str, vocabulary: str) -> None:
 
 
 def test_texts_are_not_counted_where_their_length_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(context_window, "count", lambda *_: pytest.fail("counted"))
+    monkeypatch.setattr(context_window, "count_tokens", lambda *_: pytest.fail("counted"))
     assert fits(request(LONG), 4 * len(LONG) + 200, "cl100k_base")
     assert fits(request(LONG), len(LONG) + 200, "cl100k_base")
     assert not fits(request("short"), 90, "cl100k_base")
@@ -57,14 +57,14 @@ def test_texts_are_not_counted_where_their_length_is_enough(monkeypatch: pytest.
 
 def test_the_reply_a_schema_and_every_message_take_their_part_of_the_context() -> None:
     asked = request("a", "b")
-    assert room(asked, 1000) > room(request("a", "b", "c"), 1000)
+    assert tokens_left(asked, 1000) > tokens_left(request("a", "b", "c"), 1000)
     with_schema = replace(asked, schema={"type": "object", "properties": {"winner": {"enum": ["first", "second"]}}})
     tight = next(context for context in range(100, 200) if fits(asked, context, "cl100k_base"))
     assert not fits(with_schema, tight + 10, "cl100k_base")
-    assert room(asked, 1000) - 100 == room(replace(asked, max_tokens=200), 1000)
+    assert tokens_left(asked, 1000) - 100 == tokens_left(replace(asked, max_tokens=200), 1000)
 
 
-@pytest.mark.parametrize("policy", CUTS)
+@pytest.mark.parametrize("policy", TRUNCATIONS)
 @pytest.mark.parametrize("protocol", ["two-stage", "criteria", "binary", "five-point", "direct", "echo", "listwise"])
 def test_what_is_cut_fits_is_marked_and_says_how_much_is_missing(
     say: Say, material: Make, protocol: str, policy: str
@@ -79,7 +79,7 @@ def test_what_is_cut_fits_is_marked_and_says_how_much_is_missing(
     text = "\n".join(message["content"] for message in asked.messages)
     missing = [int(found.replace(",", "")) for found in MARK.findall(text)]
     assert asked.cut == sum(missing) > 0
-    for place, one in enumerate(enclosed(text)[1:]):
+    for place, one in enumerate(fenced_texts(text)[1:]):
         original = shown.shown[place].text
         if place == 1 and protocol == "listwise":
             assert one == original  # within the budget
@@ -91,22 +91,22 @@ def test_what_is_cut_fits_is_marked_and_says_how_much_is_missing(
             assert len(head) + len(tail) + int(found[1].replace(",", "")) == pytest.approx(len(original), abs=2)
 
 
-@pytest.mark.parametrize("policy", CUTS)
+@pytest.mark.parametrize("policy", TRUNCATIONS)
 def test_what_a_short_text_leaves_goes_to_the_long_one(say: Say, material: Make, policy: str) -> None:
     asked = say("binary", shown=material("Short.", LONG), options=options(policy, 2000))
     assert isinstance(asked, Request)
-    assert enclosed(asked.messages[0]["content"])[1] == "Short."
+    assert fenced_texts(asked.messages[0]["content"])[1] == "Short."
     assert 1850 < exact(asked) <= 2000
 
 
-@pytest.mark.parametrize("policy", CUTS)
+@pytest.mark.parametrize("policy", TRUNCATIONS)
 def test_all_texts_are_cut_to_one_budget_in_either_order(say: Say, material: Make, policy: str) -> None:
     count = counter("cl100k_base")
     budgets = []
     for texts in ((LONG, OTHER), (OTHER, LONG)):
         asked = say("binary", shown=material(*texts), options=options(policy, 2000))
         assert isinstance(asked, Request)
-        sizes = [count(one) for one in enclosed(asked.messages[0]["content"])[1:]]
+        sizes = [count(one) for one in fenced_texts(asked.messages[0]["content"])[1:]]
         assert max(sizes) - min(sizes) < 30
         budgets.append(asked.cut)
         assert exact(asked) > 1850  # no more was cut than had to be
@@ -122,7 +122,7 @@ def test_a_cut_text_keeps_the_fence_of_the_whole_text(say: Say, material: Make) 
 
 def test_a_trial_that_fits_has_the_same_request_whatever_the_policy(say: Say) -> None:
     plain = say("two-stage")
-    assert all(say("two-stage", options=options(policy, 4000)) == plain for policy in (*CUTS, "error"))
+    assert all(say("two-stage", options=options(policy, 4000)) == plain for policy in (*TRUNCATIONS, "error"))
 
 
 def test_the_policy_error_shows_texts_whole(say: Say, material: Make) -> None:
@@ -160,7 +160,7 @@ def test_a_step_that_is_longer_than_the_one_before_is_cut_when_it_is_reached(say
     assert ended.status is Status.OK
 
 
-@pytest.mark.parametrize("policy", CUTS)
+@pytest.mark.parametrize("policy", TRUNCATIONS)
 def test_a_trial_whose_instruction_alone_is_too_long_is_too_long(say: Say, material: Make, policy: str) -> None:
     shown = material("A.", LONG, turns=(OTHER,))
     assert say("binary", shown=shown, options=options(policy, 1500)) == Outcome(Status.TOO_LONG, rule=UNSENT)
@@ -175,7 +175,7 @@ def test_a_contestants_instruction_is_never_cut(say: Say, material: Make) -> Non
 @given(
     st.lists(st.text(max_size=40).map(lambda text: text * 60), min_size=2, max_size=2),
     st.integers(900, 3000),
-    st.sampled_from(sorted(CUTS)),
+    st.sampled_from(sorted(TRUNCATIONS)),
 )
 def test_any_texts_are_cut_to_fit_or_the_trial_is_too_long(
     material: Make, texts: list[str], context: int, policy: str

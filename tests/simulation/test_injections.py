@@ -11,8 +11,8 @@ import pytest
 from venire.arena.errors import InputError
 from venire.judges.parsing.choices import read_choice
 from venire.judges.prompts import load
-from venire.judges.safety.injection_detection import suspicious
-from venire.judges.safety.sanitize import enclosed
+from venire.judges.safety.injection_detection import detect_injection
+from venire.judges.safety.sanitize import fenced_texts
 from venire.simulation.injections import Injection, load_injections, obeyed_verdict, shown_texts
 from venire.simulation.judge import OBEYING, load_profiles, parse_model
 
@@ -26,7 +26,7 @@ def prompt(first: str, second: str) -> str:
 
 
 def closed(first: str, second: str) -> str:
-    """The same with lines that look like fences and texts that are not neutralised."""
+    """The same with lines that look like fences and texts that are not sanitized."""
     return prompt(*(f"<<<{code * 16}\n{text}\n{code * 16}>>>" for code, text in (("a", first), ("b", second))))
 
 
@@ -42,7 +42,7 @@ def test_there_are_attempts_of_many_kinds_and_languages_and_no_two_are_the_same(
 
 @pytest.mark.parametrize("one", ATTEMPTS, ids=lambda one: one.kind)
 def test_every_attempt_is_suspected(one: Injection) -> None:
-    assert suspicious(f"{POOR}\n\n{one.text}")
+    assert detect_injection(f"{POOR}\n\n{one.text}")
 
 
 @pytest.mark.parametrize("name", OBEYING)
@@ -86,7 +86,7 @@ def test_the_obedient_judge_obeys_outside_of_fences_only_and_is_careless_about_t
 
 def test_judges_that_obey_find_their_texts_without_fences_and_others_do_not() -> None:
     question = prompt(GOOD, POOR)
-    assert enclosed(question) == shown_texts("gpt-4-0613", question) == ()
+    assert fenced_texts(question) == shown_texts("gpt-4-0613", question) == ()
     assert shown_texts("obedient", question) == (QUESTION, GOOD, POOR)
     assert shown_texts("obedient", closed(GOOD, POOR)) == (GOOD, POOR), "fences come first, where there are any"
 

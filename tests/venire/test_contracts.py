@@ -20,9 +20,9 @@ from venire.arena.errors import Fault
 from venire.arena.planning import Pick
 from venire.arena.records import Preference, Reply, Shape
 from venire.arena.registry import FORMATS, METHODS, POLICIES, PROTOCOLS, PROVIDERS, Registry
-from venire.judges.conversation import make_request, outcome_of, user
-from venire.judges.entry import OTHERS, Example, ProtocolEntry
-from venire.judges.prompts import choose, dress, show_completion, show_instruction
+from venire.judges.conversation import make_request, read_outcome, user_message
+from venire.judges.entry import FOREIGN, ProtocolEntry, ReplyExample
+from venire.judges.prompts import choose, show_completion, show_instruction, with_options
 from venire.judges.providers.faults import failure
 from venire.judges.providers.openai import OpenAIProvider
 from venire.simulation.rehearsal import pairwise
@@ -122,13 +122,13 @@ def test_formats_that_are_only_written_keep_the_contract(name: str) -> None:
     [
         ({"number": 5}, "leave its number out"),
         ({"examples": ()}, "has no example of its replies"),
-        ({"examples": (Example(("A>B",), Preference(-1, 1.0)),)}, "is read as"),
-        ({"examples": (Example(("A>B", "A>B"), Preference(1, 1.0)),)}, "no example has 1 replies"),
+        ({"examples": (ReplyExample(("A>B",), Preference(-1, 1.0)),)}, "is read as"),
+        ({"examples": (ReplyExample(("A>B", "A>B"), Preference(1, 1.0)),)}, "no example has 1 replies"),
         ({"expects": ()}, "expects no reply"),
     ],
 )
 def test_a_protocol_that_does_not_keep_it_is_told_what(add: Add, changes: dict[str, Any], says: str) -> None:
-    name = add(PROTOCOLS, replace(PROTOCOLS["five-point"], **{"number": OTHERS, **changes}))
+    name = add(PROTOCOLS, replace(PROTOCOLS["five-point"], **{"number": FOREIGN, **changes}))
     with pytest.raises(AssertionError, match=says):
         check_protocol(name)
 
@@ -136,8 +136,8 @@ def test_a_protocol_that_does_not_keep_it_is_told_what(add: Add, changes: dict[s
 def test_a_protocol_without_system_text_in_front_is_told_how(add: Add) -> None:
     from venire.judges.protocols.five_point import five_point
 
-    name = add(PROTOCOLS, replace(PROTOCOLS["five-point"], number=OTHERS, talk=five_point))
-    with pytest.raises(AssertionError, match=r"wrap its conversation in prompts\.dress"):
+    name = add(PROTOCOLS, replace(PROTOCOLS["five-point"], number=FOREIGN, talk=five_point))
+    with pytest.raises(AssertionError, match=r"wrap its conversation in prompts\.with_options"):
         check_protocol(name)
 
 
@@ -235,18 +235,18 @@ def test_a_protocol_that_is_registered_after_others_were_rehearsed_is_known(
             first=show_completion(material, 0),
             second=show_completion(material, 1),
         )
-        reply = yield make_request(trial, options, (user(question),))
-        return outcome_of(
+        reply = yield make_request(trial, options, (user_message(question),))
+        return read_outcome(
             reply, lambda said: (Preference(int(said.text)), "sign", True) if said.text in SIGNS else None
         )
 
     entry = ProtocolEntry(
         shape=Shape.PAIR,
-        talk=dress(talk),
+        talk=with_options(talk),
         prompts=("question",),
         folder="own_prompts:texts",
         expects=(1,),
-        examples=(Example(("1",), Preference(1)),),
+        examples=(ReplyExample(("1",), Preference(1)),),
         rehearse=pairwise(lambda verdict: "1" if verdict.z > 0 else "-1"),
     )
     check_protocol(add(PROTOCOLS, entry))

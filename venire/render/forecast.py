@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from venire.judges import REASONS
+from venire.judges import REASONS_TOKENS
 from venire.orchestrator.costs.forecast import LEVEL, JudgeForecast
 from venire.render.screen import tabulate
 from venire.wording import duration, money, plain
@@ -63,8 +63,9 @@ def _notes(rows: Sequence[JudgeForecast]) -> list[str]:
     if len(learnt) < len([row for row in rows if row.trials]):
         whose = "" if not learnt else " of the others"
         told.append(
-            f"tokens{whose} are guessed (4 characters each, 3 to 5 for low and high; {REASONS} of reasons, 70 to 411), "
-            "hidden reasoning left out; `venire plan --pilot 40` asks 40 trials of each judge first and learns"
+            f"tokens{whose} are guessed (4 characters each, 3 to 5 for low and high; {REASONS_TOKENS} of reasons, "
+            "70 to 411), hidden reasoning left out; "
+            "`venire plan --pilot 40` asks 40 trials of each judge first and learns"
         )
     if learnt:
         trials = ", ".join(f"{row.learnt:,} of {plain(row.judge)}" for row in learnt[:4])

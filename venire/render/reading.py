@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from venire.judges.parsing.verdict_formats import DIALECTS, read
+from venire.judges.parsing.verdict_formats import VERDICT_FORMATS, read_verdict
 from venire.orchestrator.run.reparse import Reread
 from venire.reading import ParseSummary, ReparseSummary, example_document, label_word
 from venire.render.screen import tabulate
@@ -29,10 +29,10 @@ def show_parsed(screen: Console, summary: ParseSummary) -> None:
 
 def show_dialects(screen: Console) -> None:
     """Print the table of dialects, an example of each rule with the verdict that is read from it."""
-    for dialect in DIALECTS.values():
+    for dialect in VERDICT_FORMATS.values():
         screen.print(f"{dialect.name}: {dialect.reads}")
         for rule in dialect.rules:
-            verdict = read(rule.example, dialect).verdict
+            verdict = read_verdict(rule.example, dialect).verdict
             screen.print(f"  {rule.name:<13} {verdict!s:<7} {rule.example!r}")
 
 

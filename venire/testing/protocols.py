@@ -23,8 +23,8 @@ from venire.arena.records import (
 )
 from venire.judges import PROTOCOLS, ProtocolEntry
 from venire.judges.conversation import advance
-from venire.judges.entry import OTHERS
-from venire.judges.safety.sanitize import enclosed
+from venire.judges.entry import FOREIGN
+from venire.judges.safety.sanitize import fenced_texts
 from venire.simulation.answer_key import AnswerKey
 from venire.simulation.chat_requests import chat_request_of
 from venire.simulation.rehearsal import answer_to, check_rehearsal
@@ -68,7 +68,7 @@ def _check_facts(name: str, entry: ProtocolEntry) -> None:
         twins = [other for other in PROTOCOLS if PROTOCOLS[other].number == entry.number and other != name]
         assert not twins, f"{name}: {twins[0]} has the number {entry.number} as well: choose another"
     else:
-        assert entry.number == OTHERS, f"{name}: leave its number out: the store tells it by its name"
+        assert entry.number == FOREIGN, f"{name}: leave its number out: the store tells it by its name"
     assert entry.expects, f"{name}: expects no reply"
     entry.check(_OPTIONS)
     assert len(entry.texts()) == len(entry.prompts), f"{name}: a prompt is missing"
@@ -109,7 +109,7 @@ def _check_request(name: str, entry: ProtocolEntry) -> None:
     named = [one.model for one in shown.shown if one.model in sent]
     assert not named, f"{name}: its request names the model {named[:1]}"
     if entry.shape is not Shape.NONE:
-        texts = enclosed(sent)
+        texts = fenced_texts(sent)
         for completion in shown.shown:
             times = texts.count(completion.text)
             assert times == 1, (
@@ -118,7 +118,7 @@ def _check_request(name: str, entry: ProtocolEntry) -> None:
     with_system = _play(name, entry, (), {**_OPTIONS, "system": "Be fair."})
     assert isinstance(with_system, Request)
     first = with_system.messages[0]
-    assert first == {"role": "system", "content": "Be fair."}, f"{name}: wrap its conversation in prompts.dress"
+    assert first == {"role": "system", "content": "Be fair."}, f"{name}: wrap its conversation in prompts.with_options"
 
 
 def _check_side(name: str, entry: ProtocolEntry) -> None:

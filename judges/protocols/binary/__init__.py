@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from math import exp, isfinite, log
 
 from venire.arena.records import Conversation, Material, Preference, Reply, Shape, Trial
-from venire.judges.conversation import answer, make_request, user
-from venire.judges.entry import SHORT, Example, Option, ProtocolEntry
-from venire.judges.parsing.choices import WHOLE, read_choice
-from venire.judges.prompts import choose, dress, fixed, show_completion, show_instruction
+from venire.judges.conversation import ask_with_repair, make_request, user_message
+from venire.judges.entry import VERDICT_TOKENS, ProtocolEntry, ProtocolOption, ReplyExample
+from venire.judges.parsing.choices import WHOLE_CHOICES, read_choice
+from venire.judges.prompts import choose, fixed, show_completion, show_instruction, with_options
 
 __all__ = ["BINARY", "PROMPTS", "binary", "log_odds"]
 
@@ -36,8 +36,8 @@ def binary(trial: Trial, material: Material, options: Mapping[str, str]) -> Conv
         second=show_completion(material, 1),
     )
     listed = _LISTED if options.get("logprobs") == "1" else 0
-    request = make_request(trial, options, (user(question),), top_logprobs=listed)
-    return (yield from answer(request, fixed("binary", "repair", options), options, _read))
+    request = make_request(trial, options, (user_message(question),), top_logprobs=listed)
+    return (yield from ask_with_repair(request, fixed("binary", "repair", options), options, _read))
 
 
 def _read(reply: Reply) -> tuple[Preference, str, bool] | None:
@@ -45,8 +45,8 @@ def _read(reply: Reply) -> tuple[Preference, str, bool] | None:
         return None
     choice, rule = found
     # Where more is said than the choice, a digit among the tokens may be another than the one that was read.
-    score = log_odds(reply.logprobs) if rule in WHOLE and "<" not in reply.text else None
-    return Preference(_WINNER[choice], score), rule, rule in WHOLE
+    score = log_odds(reply.logprobs) if rule in WHOLE_CHOICES and "<" not in reply.text else None
+    return Preference(_WINNER[choice], score), rule, rule in WHOLE_CHOICES
 
 
 def log_odds(logprobs: tuple[tuple[tuple[str, float], ...], ...]) -> float | None:
@@ -74,11 +74,11 @@ def _log_sum(values: list[float]) -> float | None:
 BINARY = ProtocolEntry(
     number=3,
     shape=Shape.PAIR,
-    talk=dress(binary),
+    talk=with_options(binary),
     prompts=PROMPTS,
     folder="binary",
-    expects=(SHORT,),
-    options={"logprobs": Option(frozenset({"0", "1"}).__contains__, '"1" or "0"')},
-    examples=(Example(("1",), Preference(1)), Example(("Neither.", "2"), Preference(-1))),
+    expects=(VERDICT_TOKENS,),
+    options={"logprobs": ProtocolOption(frozenset({"0", "1"}).__contains__, '"1" or "0"')},
+    examples=(ReplyExample(("1",), Preference(1)), ReplyExample(("Neither.", "2"), Preference(-1))),
     rehearse="venire.simulation.comparisons:compare",
 )

@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from venire.arena.records import Conversation, Material, Preference, Reply, Shape, Trial
-from venire.judges.conversation import answer, make_request, user
-from venire.judges.entry import REASONS, Example, ProtocolEntry
+from venire.judges.conversation import ask_with_repair, make_request, user_message
+from venire.judges.entry import REASONS_TOKENS, ProtocolEntry, ReplyExample
 from venire.judges.parsing.scores import read_scores
-from venire.judges.prompts import choose, dress, fixed, show_completion, show_instruction
+from venire.judges.prompts import choose, fixed, show_completion, show_instruction, with_options
 
 __all__ = ["CRITERIA", "PROMPTS", "PROTOCOL", "SCHEMA", "criteria"]
 
@@ -55,8 +55,8 @@ def criteria(trial: Trial, material: Material, options: Mapping[str, str]) -> Co
         first=show_completion(material, 0),
         second=show_completion(material, 1),
     )
-    request = make_request(trial, options, (user(question),), schema=SCHEMA)
-    return (yield from answer(request, fixed("criteria", "repair", options), options, _read))
+    request = make_request(trial, options, (user_message(question),), schema=SCHEMA)
+    return (yield from ask_with_repair(request, fixed("criteria", "repair", options), options, _read))
 
 
 def _read(reply: Reply) -> tuple[Preference, str, bool] | None:
@@ -73,10 +73,10 @@ _EXAMPLE = {"first": dict.fromkeys(CRITERIA, 8), "second": dict.fromkeys(CRITERI
 PROTOCOL = ProtocolEntry(
     number=2,
     shape=Shape.PAIR,
-    talk=dress(criteria),
+    talk=with_options(criteria),
     prompts=PROMPTS,
     folder="criteria",
-    expects=(REASONS,),
-    examples=(Example((json.dumps(_EXAMPLE),), Preference(1, 3.0, ((8.0, 5.0),) * len(CRITERIA))),),
+    expects=(REASONS_TOKENS,),
+    examples=(ReplyExample((json.dumps(_EXAMPLE),), Preference(1, 3.0, ((8.0, 5.0),) * len(CRITERIA))),),
     rehearse="venire.simulation.comparisons:compare",
 )

@@ -9,10 +9,10 @@ import re
 from collections.abc import Mapping
 
 from venire.arena.records import Conversation, Grade, Material, Reply, Shape, Trial
-from venire.judges.conversation import answer, make_request, user
-from venire.judges.entry import SHORT, Example, ProtocolEntry
+from venire.judges.conversation import ask_with_repair, make_request, user_message
+from venire.judges.entry import VERDICT_TOKENS, ProtocolEntry, ReplyExample
 from venire.judges.parsing.letters import WHOLE_LETTERS, Words, read_word
-from venire.judges.prompts import choose, dress, fixed, show_completion, show_instruction, show_reference
+from venire.judges.prompts import choose, fixed, show_completion, show_instruction, show_reference, with_options
 
 __all__ = ["DIRECT", "DIRECT_REFERENCE", "PROMPTS", "direct", "direct_reference"]
 
@@ -33,8 +33,8 @@ def direct(trial: Trial, material: Material, options: Mapping[str, str]) -> Conv
     question = choose("direct", "question", options).substitute(
         instruction=show_instruction(material), answer=show_completion(material, 0)
     )
-    request = make_request(trial, options, (user(question),))
-    return (yield from answer(request, fixed("direct", "repair", options), options, _read))
+    request = make_request(trial, options, (user_message(question),))
+    return (yield from ask_with_repair(request, fixed("direct", "repair", options), options, _read))
 
 
 def direct_reference(trial: Trial, material: Material, options: Mapping[str, str]) -> Conversation:
@@ -47,8 +47,8 @@ def direct_reference(trial: Trial, material: Material, options: Mapping[str, str
         answer=show_completion(material, 0),
         reference=show_reference(material),
     )
-    request = make_request(trial, options, (user(question),))
-    return (yield from answer(request, fixed("direct_reference", "repair", options), options, _read))
+    request = make_request(trial, options, (user_message(question),))
+    return (yield from ask_with_repair(request, fixed("direct_reference", "repair", options), options, _read))
 
 
 def _read(reply: Reply) -> tuple[Grade, str, bool] | None:
@@ -59,28 +59,28 @@ def _read(reply: Reply) -> tuple[Grade, str, bool] | None:
 
 
 _EXAMPLES = (
-    Example(("A",), Grade(1, "correct")),
-    Example(("B",), Grade(0, "incorrect")),
-    Example(("It depends.", "C"), Grade(2, "not attempted")),
+    ReplyExample(("A",), Grade(1, "correct")),
+    ReplyExample(("B",), Grade(0, "incorrect")),
+    ReplyExample(("It depends.", "C"), Grade(2, "not attempted")),
 )
 
 DIRECT = ProtocolEntry(
     number=4,
     shape=Shape.SINGLE,
-    talk=dress(direct),
+    talk=with_options(direct),
     prompts=PROMPTS,
     folder="direct",
-    expects=(SHORT,),
+    expects=(VERDICT_TOKENS,),
     examples=_EXAMPLES,
     rehearse="venire.simulation.grades:grade",
 )
 DIRECT_REFERENCE = ProtocolEntry(
     number=5,
     shape=Shape.SINGLE,
-    talk=dress(direct_reference),
+    talk=with_options(direct_reference),
     prompts=PROMPTS,
     folder="direct_reference",
-    expects=(SHORT,),
+    expects=(VERDICT_TOKENS,),
     needs_reference=True,
     examples=_EXAMPLES,
     rehearse="venire.simulation.grades:grade",

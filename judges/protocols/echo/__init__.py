@@ -10,10 +10,10 @@ import re
 from collections.abc import Mapping
 
 from venire.arena.records import Conversation, Grade, Material, Reply, Shape, Trial
-from venire.judges.conversation import answer, make_request, user
-from venire.judges.entry import SHORT, Example, ProtocolEntry
+from venire.judges.conversation import ask_with_repair, make_request, user_message
+from venire.judges.entry import VERDICT_TOKENS, ProtocolEntry, ReplyExample
 from venire.judges.parsing.letters import WHOLE_LETTERS, Words, read_word
-from venire.judges.prompts import choose, dress, fixed, show_completion, show_instruction
+from venire.judges.prompts import choose, fixed, show_completion, show_instruction, with_options
 
 __all__ = ["ECHO", "PROMPTS", "echo"]
 
@@ -33,8 +33,8 @@ def echo(trial: Trial, material: Material, options: Mapping[str, str]) -> Conver
     question = choose("echo", "question", options).substitute(
         instruction=show_instruction(material), answer=show_completion(material, 0)
     )
-    request = make_request(trial, options, (user(question),))
-    return (yield from answer(request, fixed("echo", "repair", options), options, _read))
+    request = make_request(trial, options, (user_message(question),))
+    return (yield from ask_with_repair(request, fixed("echo", "repair", options), options, _read))
 
 
 def _read(reply: Reply) -> tuple[Grade, str, bool] | None:
@@ -47,10 +47,10 @@ def _read(reply: Reply) -> tuple[Grade, str, bool] | None:
 ECHO = ProtocolEntry(
     number=7,
     shape=Shape.SINGLE,
-    talk=dress(echo),
+    talk=with_options(echo),
     prompts=PROMPTS,
     folder="echo",
-    expects=(SHORT,),
-    examples=(Example(("ECHO",), Grade(1, "ECHO")), Example(("Hm.", "NO_ECHO"), Grade(0, "NO_ECHO"))),
+    expects=(VERDICT_TOKENS,),
+    examples=(ReplyExample(("ECHO",), Grade(1, "ECHO")), ReplyExample(("Hm.", "NO_ECHO"), Grade(0, "NO_ECHO"))),
     rehearse="venire.simulation.grades:grade_echo",
 )

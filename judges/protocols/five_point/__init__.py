@@ -9,10 +9,10 @@ import re
 from collections.abc import Mapping
 
 from venire.arena.records import Conversation, Material, Preference, Reply, Shape, Trial
-from venire.judges.conversation import answer, make_request, user
-from venire.judges.entry import REASONS, Example, ProtocolEntry
+from venire.judges.conversation import ask_with_repair, make_request, user_message
+from venire.judges.entry import REASONS_TOKENS, ProtocolEntry, ReplyExample
 from venire.judges.parsing.letters import WHOLE_LETTERS, Words, read_word
-from venire.judges.prompts import choose, dress, fixed, show_completion, show_instruction
+from venire.judges.prompts import choose, fixed, show_completion, show_instruction, with_options
 
 __all__ = ["FIVE_POINT", "PROMPTS", "five_point"]
 
@@ -33,8 +33,8 @@ def five_point(trial: Trial, material: Material, options: Mapping[str, str]) -> 
         first=show_completion(material, 0),
         second=show_completion(material, 1),
     )
-    request = make_request(trial, options, (user(question),))
-    return (yield from answer(request, fixed("five_point", "repair", options), options, _read))
+    request = make_request(trial, options, (user_message(question),))
+    return (yield from ask_with_repair(request, fixed("five_point", "repair", options), options, _read))
 
 
 def _read(reply: Reply) -> tuple[Preference, str, bool] | None:
@@ -48,14 +48,14 @@ def _read(reply: Reply) -> tuple[Preference, str, bool] | None:
 FIVE_POINT = ProtocolEntry(
     number=8,
     shape=Shape.PAIR,
-    talk=dress(five_point),
+    talk=with_options(five_point),
     prompts=PROMPTS,
     folder="five_point",
-    expects=(REASONS,),
+    expects=(REASONS_TOKENS,),
     examples=(
-        Example(("The first is far better.\n\nA>>B",), Preference(1, 2.0)),
-        Example(("A=B",), Preference(0, 0.0)),
-        Example(("Hm.", "B>A"), Preference(-1, -1.0)),
+        ReplyExample(("The first is far better.\n\nA>>B",), Preference(1, 2.0)),
+        ReplyExample(("A=B",), Preference(0, 0.0)),
+        ReplyExample(("Hm.", "B>A"), Preference(-1, -1.0)),
     ),
     rehearse="venire.simulation.comparisons:compare",
 )

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from venire.arena.records import Answer, Conversation, Material, Outcome, Reply, Shape, Status, Trial
-from venire.judges.conversation import CUT_SHORT, Message, make_request, step, user
-from venire.judges.entry import Example, ProtocolEntry
+from venire.judges.conversation import STATUS_OF_FINISH, Message, ask_step, make_request, user_message
+from venire.judges.entry import ProtocolEntry, ReplyExample
 from venire.judges.parsing.reply_text import without_thoughts
-from venire.judges.prompts import dress, in_parts, speakers
+from venire.judges.prompts import join_turn_answers, turn_roles, with_options
 
 __all__ = ["GENERATE", "PROMPTS", "generate"]
 
@@ -26,24 +26,24 @@ def generate(trial: Trial, material: Material, options: Mapping[str, str]) -> Co
     limit is truncated, an empty one unreadable. Thoughts in front of the text are left out of the completion.
     """
     turns = material.instruction.turns
-    if "assistant" in speakers(turns):
-        said = tuple({"role": who, "content": turn} for who, turn in zip(speakers(turns), turns, strict=True))
-        return _read((yield from step(make_request(trial, options, said))))
+    if "assistant" in turn_roles(turns):
+        said = tuple({"role": who, "content": turn} for who, turn in zip(turn_roles(turns), turns, strict=True))
+        return _read((yield from ask_step(make_request(trial, options, said))))
     so_far: tuple[Message, ...] = ()
     parts: list[str] = []
     for turn in turns:
-        so_far += (user(turn),)
-        outcome = _read((yield from step(make_request(trial, options, so_far))))
+        so_far += (user_message(turn),)
+        outcome = _read((yield from ask_step(make_request(trial, options, so_far))))
         if not isinstance(outcome.reading, Answer):
             return outcome
         parts.append(outcome.reading.text)
         so_far += ({"role": "assistant", "content": parts[-1]},)
-    return outcome if len(parts) == 1 else Outcome(Status.OK, Answer(in_parts(parts)), "text")
+    return outcome if len(parts) == 1 else Outcome(Status.OK, Answer(join_turn_answers(parts)), "text")
 
 
 def _read(reply: Reply) -> Outcome:
-    if reply.finish in CUT_SHORT:
-        return Outcome(CUT_SHORT[reply.finish])
+    if reply.finish in STATUS_OF_FINISH:
+        return Outcome(STATUS_OF_FINISH[reply.finish])
     text = _without_leading_thoughts(reply.text)
     return Outcome(Status.UNREADABLE) if not text.strip() else Outcome(Status.OK, Answer(text), "text")
 
@@ -59,10 +59,10 @@ def _without_leading_thoughts(text: str) -> str:
 GENERATE = ProtocolEntry(
     number=9,
     shape=Shape.NONE,
-    talk=dress(generate),
+    talk=with_options(generate),
     prompts=PROMPTS,
     folder="generate",
     expects=(600,),
-    examples=(Example(("The Volga.",), Answer("The Volga.")),),
+    examples=(ReplyExample(("The Volga.",), Answer("The Volga.")),),
     rehearse="venire.simulation.contestants:write",
 )

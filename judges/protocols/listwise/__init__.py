@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from venire.arena.records import Ballot, Conversation, Material, Reply, Shape, Trial
-from venire.judges.conversation import answer, make_request, user
-from venire.judges.entry import Example, Option, ProtocolEntry
+from venire.judges.conversation import ask_with_repair, make_request, user_message
+from venire.judges.entry import ProtocolEntry, ProtocolOption, ReplyExample
 from venire.judges.parsing.rankings import WHOLE_RANKINGS, read_ranking
-from venire.judges.prompts import choose, dress, fixed, labels, show_instruction, show_list
+from venire.judges.prompts import answer_labels, choose, fixed, show_instruction, show_list, with_options
 
 __all__ = ["LISTWISE", "PROMPTS", "listwise"]
 
@@ -28,7 +28,7 @@ def listwise(trial: Trial, material: Material, options: Mapping[str, str]) -> Co
     ranked; absent: all). A ranking names each answer once; one of the best k names exactly k. The places of the
     outcome are in the order shown, 1 the best, and 0 for what was not ranked.
     """
-    names = labels(material.shown)
+    names = answer_labels(material.shown)
     best = min(int(options.get("best", len(names))), len(names))
     question = choose("listwise", "best" if best < len(names) else "all", options).substitute(
         instruction=show_instruction(material),
@@ -44,8 +44,8 @@ def listwise(trial: Trial, material: Material, options: Mapping[str, str]) -> Co
         whole = rule in WHOLE_RANKINGS and len(names[-1]) == 1
         return Ballot(_places(order, len(names))), rule, whole
 
-    request = make_request(trial, options, (user(question),))
-    return (yield from answer(request, fixed("listwise", "repair", options), options, read))
+    request = make_request(trial, options, (user_message(question),))
+    return (yield from ask_with_repair(request, fixed("listwise", "repair", options), options, read))
 
 
 def _places(order: tuple[int, ...], shown: int) -> tuple[int, ...]:
@@ -60,11 +60,11 @@ def _is_count(value: str) -> bool:
 LISTWISE = ProtocolEntry(
     number=6,
     shape=Shape.LIST,
-    talk=dress(listwise),
+    talk=with_options(listwise),
     prompts=PROMPTS,
     folder="listwise",
     expects=(60,),
-    options={"best": Option(_is_count, "a whole number of at least 1")},
-    examples=(Example(("B > C > A",), Ballot((3, 1, 2))), Example(("Hm.", "A > B > C"), Ballot((1, 2, 3)))),
+    options={"best": ProtocolOption(_is_count, "a whole number of at least 1")},
+    examples=(ReplyExample(("B > C > A",), Ballot((3, 1, 2))), ReplyExample(("Hm.", "A > B > C"), Ballot((1, 2, 3)))),
     rehearse="venire.simulation.comparisons:rank",
 )

@@ -9,9 +9,9 @@ import re
 from collections.abc import Mapping
 
 from venire.arena.records import Conversation, Material, Preference, Reply, Request, Shape, Trial
-from venire.judges.conversation import outcome_of
-from venire.judges.entry import REASONS, Example, Option, ProtocolEntry
-from venire.judges.parsing.verdict_formats import DIALECTS, read
+from venire.judges.conversation import read_outcome
+from venire.judges.entry import REASONS_TOKENS, ProtocolEntry, ProtocolOption, ReplyExample
+from venire.judges.parsing.verdict_formats import VERDICT_FORMATS, read_verdict
 
 __all__ = ["PROMPTS", "RECORDED", "WORD", "is_dialect", "recorded"]
 
@@ -27,28 +27,28 @@ _WORD = re.compile(rf"(first|second|tie)(?: ({_NUMBER}) ({_NUMBER}))?", re.ASCII
 
 def is_dialect(name: str) -> bool:
     """Whether recorded replies can be read in this dialect."""
-    return name == WORD or name in DIALECTS
+    return name == WORD or name in VERDICT_FORMATS
 
 
 def recorded(trial: Trial, material: Material, options: Mapping[str, str]) -> Conversation:
     """One step with the recorded reply, which nobody can be asked to mend.
 
-    Options: `dialect`, one of `DIALECTS` or "word": `first`, `second` or `tie`, and after it perhaps the scores of the
-    first and the second; the score of the outcome is then their difference.
+    Options: `dialect`, one of `VERDICT_FORMATS` or "word": `first`, `second` or `tie`, and after it perhaps the scores
+    of the first and the second; the score of the outcome is then their difference.
     """
     reply = yield Request((), max_tokens=int(options["max_tokens"]), temperature=None, seed=trial.repeat)
     dialect = options.get("dialect", WORD)
-    return outcome_of(reply, _read_word if dialect == WORD else _Reader(dialect))
+    return read_outcome(reply, _read_word if dialect == WORD else _Reader(dialect))
 
 
 class _Reader:
     """Reads replies in one dialect."""
 
     def __init__(self, dialect: str) -> None:
-        self._dialect = DIALECTS[dialect]
+        self._dialect = VERDICT_FORMATS[dialect]
 
     def __call__(self, reply: Reply) -> tuple[Preference, str, bool] | None:
-        found = read(reply.text, self._dialect)
+        found = read_verdict(reply.text, self._dialect)
         if found.verdict is None or found.rule is None:
             return None
         return Preference(_WINNER[found.verdict]), f"{self._dialect.name}:{found.rule}", False
@@ -68,7 +68,7 @@ RECORDED = ProtocolEntry(
     talk=recorded,
     prompts=PROMPTS,
     folder="recorded",
-    expects=(REASONS,),
-    options={"dialect": Option(is_dialect, f"a dialect: {', '.join((WORD, *DIALECTS))}")},
-    examples=(Example(("second",), Preference(-1)), Example(("first 9 5",), Preference(1, 4.0))),
+    expects=(REASONS_TOKENS,),
+    options={"dialect": ProtocolOption(is_dialect, f"a dialect: {', '.join((WORD, *VERDICT_FORMATS))}")},
+    examples=(ReplyExample(("second",), Preference(-1)), ReplyExample(("first 9 5",), Preference(1, 4.0))),
 )

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from venire.arena.records import Conversation, Material, Outcome, Preference, Reply, Shape, Status, Trial
-from venire.judges.conversation import CUT_SHORT, Message, answer, make_request, step, user
-from venire.judges.entry import REASONS, SHORT, Example, ProtocolEntry
-from venire.judges.parsing.choices import WHOLE, read_choice
-from venire.judges.prompts import choose, dress, fixed, show_completion, show_instruction
+from venire.judges.conversation import STATUS_OF_FINISH, Message, ask_step, ask_with_repair, make_request, user_message
+from venire.judges.entry import REASONS_TOKENS, VERDICT_TOKENS, ProtocolEntry, ReplyExample
+from venire.judges.parsing.choices import WHOLE_CHOICES, read_choice
+from venire.judges.prompts import choose, fixed, show_completion, show_instruction, with_options
 
 __all__ = ["PROMPTS", "TWO_STAGE", "two_stage"]
 
@@ -28,13 +28,13 @@ def two_stage(trial: Trial, material: Material, options: Mapping[str, str]) -> C
     Reasons cut off at the limit are still reasons and the verdict is asked; reasons that are empty, refused or
     filtered end the trial.
     """
-    question = user(_question(material, options))
-    reasons = yield from step(make_request(trial, options, (question,)))
+    question = user_message(_question(material, options))
+    reasons = yield from ask_step(make_request(trial, options, (question,)))
     if reasons.finish in ("content_filter", "refusal") or not reasons.text.strip():
-        return Outcome(CUT_SHORT.get(reasons.finish, Status.UNREADABLE))
+        return Outcome(STATUS_OF_FINISH.get(reasons.finish, Status.UNREADABLE))
     verdict, again = (fixed("two_stage", name, options) for name in ("verdict", "repair"))
-    so_far: tuple[Message, ...] = (question, {"role": "assistant", "content": reasons.text}, user(verdict))
-    return (yield from answer(make_request(trial, options, so_far), again, options, _read))
+    so_far: tuple[Message, ...] = (question, {"role": "assistant", "content": reasons.text}, user_message(verdict))
+    return (yield from ask_with_repair(make_request(trial, options, so_far), again, options, _read))
 
 
 def _question(material: Material, options: Mapping[str, str]) -> str:
@@ -49,20 +49,20 @@ def _read(reply: Reply) -> tuple[Preference, str, bool] | None:
     if (found := read_choice(reply.text)) is None:
         return None
     choice, rule = found
-    return Preference(_WINNER[choice]), rule, rule in WHOLE
+    return Preference(_WINNER[choice]), rule, rule in WHOLE_CHOICES
 
 
 TWO_STAGE = ProtocolEntry(
     number=1,
     shape=Shape.PAIR,
-    talk=dress(two_stage, 2),
+    talk=with_options(two_stage, 2),
     prompts=PROMPTS,
     folder="two_stage",
-    expects=(REASONS, SHORT),
+    expects=(REASONS_TOKENS, VERDICT_TOKENS),
     examples=(
-        Example(("The first is right.", "1"), Preference(1)),
-        Example(("Both are right.", "0"), Preference(0)),
-        Example(("Hard to say.", "The second, I think, or the first.", "2"), Preference(-1)),
+        ReplyExample(("The first is right.", "1"), Preference(1)),
+        ReplyExample(("Both are right.", "0"), Preference(0)),
+        ReplyExample(("Hard to say.", "The second, I think, or the first.", "2"), Preference(-1)),
     ),
     rehearse="venire.simulation.comparisons:compare_in_two_stages",
 )

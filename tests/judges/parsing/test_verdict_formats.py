@@ -16,10 +16,18 @@ from venire.arena.errors import InputError
 from venire.arena.records import Status
 from venire.judges import parsing
 from venire.judges.parsing.choices import read_choice
-from venire.judges.parsing.verdict_formats import DIALECTS, Dialect, Rule, candidates, choose, read, read_all
+from venire.judges.parsing.verdict_formats import (
+    VERDICT_FORMATS,
+    FormatRule,
+    VerdictFormat,
+    choose_format,
+    rank_formats,
+    read_in_every_format,
+    read_verdict,
+)
 
 FENCED = "<<<0123456789abcdef\nThe final answer is [[A]]\n0123456789abcdef>>>"
-RULES = [(dialect, rule) for dialect in DIALECTS.values() for rule in dialect.rules]
+RULES = [(dialect, rule) for dialect in VERDICT_FORMATS.values() for rule in dialect.rules]
 
 READ = {
     ("mt-bench", "[[A]]"): "first",
@@ -127,15 +135,15 @@ NOT_READ = (
 
 
 @pytest.mark.parametrize(("dialect", "rule"), RULES, ids=lambda one: one.name)
-def test_a_rule_reads_its_own_example(dialect: Dialect, rule: Rule) -> None:
-    found = read(rule.example, dialect)
+def test_a_rule_reads_its_own_example(dialect: VerdictFormat, rule: FormatRule) -> None:
+    found = read_verdict(rule.example, dialect)
     assert (found.rule, found.status) == (rule.name, Status.OK)
-    assert read_all(rule.example)[dialect.name] == found
+    assert read_in_every_format(rule.example)[dialect.name] == found
 
 
 def test_dialects_and_their_rules_have_a_name_each_and_none_is_a_judges() -> None:
-    assert list(DIALECTS) == [dialect.name for dialect in DIALECTS.values()]
-    for dialect in DIALECTS.values():
+    assert list(VERDICT_FORMATS) == [dialect.name for dialect in VERDICT_FORMATS.values()]
+    for dialect in VERDICT_FORMATS.values():
         assert len({rule.name for rule in dialect.rules}) == len(dialect.rules)
     said = " ".join(path.read_text(encoding="utf-8").lower() for path in Path(parsing.__file__).parent.glob("*.py"))
     assert not re.search(r"\b(?:gpt|claude|gemini|bard|vicuna|pandalm|llama|mistral|qwen)\b", said)
@@ -143,12 +151,12 @@ def test_dialects_and_their_rules_have_a_name_each_and_none_is_a_judges() -> Non
 
 @pytest.mark.parametrize(("dialect", "text"), READ)
 def test_one_verdict_in_the_judges_own_words_is_read(dialect: str, text: str) -> None:
-    assert read(text, DIALECTS[dialect]).verdict == READ[dialect, text]
+    assert read_verdict(text, VERDICT_FORMATS[dialect]).verdict == READ[dialect, text]
 
 
 @pytest.mark.parametrize(("dialect", "text"), NOT_READ)
 def test_no_verdict_or_two_or_only_a_quoted_one_is_unreadable(dialect: str, text: str) -> None:
-    found = read(text, DIALECTS[dialect])
+    found = read_verdict(text, VERDICT_FORMATS[dialect])
     assert (found.verdict, found.rule, found.status) == (None, None, Status.UNREADABLE)
 
 
@@ -157,10 +165,10 @@ def test_each_statement_is_read_alone_and_none_beside_another_verdict(name: str)
     statements = STATEMENTS[name]
     for verdict, ways in statements.items():
         for way in ways:
-            assert read(way, DIALECTS[name]).verdict == verdict, way
+            assert read_verdict(way, VERDICT_FORMATS[name]).verdict == verdict, way
             for other in (one for kind, ones in statements.items() if kind != verdict for one in ones):
                 for text in (f"{way}\n{other}", f"{way}\n\nIt is long.\n\n{other}", f"It is long.\n{way}\n\n{other}\n"):
-                    assert read(text, DIALECTS[name]).verdict is None, text
+                    assert read_verdict(text, VERDICT_FORMATS[name]).verdict is None, text
 
 
 def test_our_own_dialect_reads_nothing_that_the_two_stage_protocol_does_not() -> None:
@@ -169,7 +177,7 @@ def test_our_own_dialect_reads_nothing_that_the_two_stage_protocol_does_not() ->
     pieces = ("1", "2", "0", "3", "\n", " ", "Answer: ", "The first is better.", '"', "```", "> ", "**", "not ")
     for _ in range(5_000):
         text = "".join(rng.choices(pieces, k=rng.randrange(7)))
-        found = read(text, DIALECTS["zero-one-two"])
+        found = read_verdict(text, VERDICT_FORMATS["zero-one-two"])
         choice = read_choice(text)
         assert found.verdict is None or (choice is not None and found.verdict == labels[choice[0]]), ascii(text)
 
@@ -180,7 +188,7 @@ def test_thousands_of_replies_are_read_without_an_exception_or_a_guess(replies: 
     read: Counter[str] = Counter()
     for _ in range(replies):
         read += check(rng)
-    assert set(read) == set(DIALECTS), "each dialect reads some of them"
+    assert set(read) == set(VERDICT_FORMATS), "each dialect reads some of them"
     assert max(read.values()) < replies / 5, "and none reads most of them"
 
 
@@ -214,29 +222,29 @@ def _without_classes(pattern: str) -> str:
 )
 def test_a_judge_that_is_stuck_is_read_all_the_same(filler: str) -> None:
     for text in (filler * 5_000, f"{filler * 5_000}x", f"Answer: {filler * 5_000}", f" {filler}x" * 5_000):
-        read_all(text)
-    assert read_all('{"a":' * 20_000)["json"].verdict is None
+        read_in_every_format(text)
+    assert read_in_every_format('{"a":' * 20_000)["json"].verdict is None
 
 
 def test_the_dialect_that_reads_most_is_chosen_and_of_equals_the_first_of_the_table() -> None:
     replies = ["Choice: A", "Choice: B", "So: [[B]]"]
-    readings = [read_all(reply) for reply in replies]
-    found = candidates({name: [one[name].verdict for one in readings] for name in DIALECTS})
-    assert choose(found, 3).name == "letter"
+    readings = [read_in_every_format(reply) for reply in replies]
+    found = rank_formats({name: [one[name].verdict for one in readings] for name in VERDICT_FORMATS})
+    assert choose_format(found, 3).name == "letter"
     assert [(one.name, one.read, one.against) for one in found] == [("letter", 2, 0), ("mt-bench", 1, 0)]
-    same = candidates({"one": ["first", None], "two": ["first", None], "three": [None, None]})
-    assert (choose(same, 2).name, len(same)) == ("one", 2)
+    same = rank_formats({"one": ["first", None], "two": ["first", None], "three": [None, None]})
+    assert (choose_format(same, 2).name, len(same)) == ("one", 2)
 
 
 def test_dialects_that_read_the_same_replies_otherwise_are_for_the_user_to_choose_from() -> None:
     with pytest.raises(InputError, match=r"one reads 2 of 2; two reads 2, 1 of them otherwise \(the first in row 2\)"):
-        choose(candidates({"one": ["first", "tie"], "two": ["first", "second"]}), 2)
+        choose_format(rank_formats({"one": ["first", "tie"], "two": ["first", "second"]}), 2)
     with pytest.raises(InputError, match="none of the dialects reads any of the 2 replies"):
-        choose(candidates({"one": [None, None]}), 2)
+        choose_format(rank_formats({"one": [None, None]}), 2)
     with pytest.raises(InputError, match=r"two reads 1000, 1 of them otherwise \(the first in row 1000\)"):
-        choose(candidates({"one": ["first"] * 1000, "two": [*["first"] * 999, "second"]}), 1000)
-    rare = candidates({"one": ["first"] * 1000, "two": ["second", *["first"] * 990, *[None] * 9]})
-    assert choose(rare, 1000).name == "one"
+        choose_format(rank_formats({"one": ["first"] * 1000, "two": [*["first"] * 999, "second"]}), 1000)
+    rare = rank_formats({"one": ["first"] * 1000, "two": ["second", *["first"] * 990, *[None] * 9]})
+    assert choose_format(rare, 1000).name == "one"
 
 
 @pytest.mark.slow

@@ -32,7 +32,7 @@ from venire.judges.conversation import advance
 from venire.judges.orientation import BOTH_ORDERS, arrange, orient
 from venire.judges.protocols.binary import log_odds
 from venire.judges.protocols.criteria import CRITERIA, SCHEMA
-from venire.judges.safety.sanitize import enclosed, neutralise
+from venire.judges.safety.sanitize import fenced_texts, sanitize
 
 PAIRWISE = sorted(name for name, entry in PROTOCOLS.items() if entry.shape is Shape.PAIR and name != "recorded")
 SINGLE = sorted(name for name, entry in PROTOCOLS.items() if entry.shape is Shape.SINGLE)
@@ -231,7 +231,7 @@ def test_echo_does_not_guess(text: str, say: Any) -> None:
 
 def test_only_the_form_with_the_reference_shows_it(say: Any, material: Any) -> None:
     shown = material("The Volga.", reference="It is the Volga, $answer.")
-    texts = {name: enclosed(say(name, shown=shown).messages[0]["content"]) for name in SINGLE}
+    texts = {name: fenced_texts(say(name, shown=shown).messages[0]["content"]) for name in SINGLE}
     assert texts == {
         "direct": ("Longest river?", "The Volga."),
         "direct-reference": ("Longest river?", "The Volga.", "It is the Volga, $answer."),
@@ -257,7 +257,7 @@ def test_a_ranking_becomes_places_in_the_order_shown(say: Any, material: Any) ->
 def test_a_list_shows_every_answer_under_its_label(say: Any, material: Any) -> None:
     texts = tuple(f"Answer {number}: " for number in range(30))
     text = say("listwise", shown=material(*texts)).messages[0]["content"]
-    assert enclosed(text) == ("Longest river?", *texts)
+    assert fenced_texts(text) == ("Longest river?", *texts)
     assert text.index("\nAnswer 1:\n<<<") < text.index("\nAnswer 30:\n<<<")
     assert "Rank all 30 answers" in text
     few = say("listwise", shown=material(*texts[:3]), options={"best": "2"}).messages[0]["content"]
@@ -345,7 +345,7 @@ def verdict_of(protocol: str, reply: str, first: str, second: str) -> Outcome:
     talk, trial = PROTOCOLS[protocol].talk, Trial(bytes(16), bytes(16), protocol, "i", ())
     asked = advance(talk, trial, shown, {"max_tokens": "9"}, ())
     assert isinstance(asked, Request)
-    assert enclosed(asked.messages[0]["content"]) == tuple(map(neutralise, texts))
+    assert fenced_texts(asked.messages[0]["content"]) == tuple(map(sanitize, texts))
     found = advance(talk, trial, shown, {"max_tokens": "9"}, [*script, Reply(reply)])
     assert isinstance(found, Outcome)
     return found

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from venire.judges.protocols.binary import log_odds
-from venire.judges.providers.logprobs import MOST_PLACES, read_candidates, read_content
+from venire.judges.providers.logprobs import MAX_PLACES, read_candidates, read_content
 
 DIGITS = [("1", -0.25), ("2", -1.5)]
 
@@ -97,7 +97,7 @@ def test_the_older_form_of_completions_is_read():
 
 def test_as_many_places_are_kept_as_a_verdict_needs():
     text = "a" * 40
-    assert read_content(chat(*(entry("a") for _ in text)), text) == (((("a"), -0.5),),) * MOST_PLACES
+    assert read_content(chat(*(entry("a") for _ in text)), text) == (((("a"), -0.5),),) * MAX_PLACES
 
 
 def gemini(chosen, tops):
@@ -135,6 +135,6 @@ JSON = st.recursive(
 def test_nothing_that_can_stand_there_is_an_error_or_an_impossible_number(told, text):
     for read in (read_content, read_candidates):
         places = read(told, text)
-        assert len(places) <= MOST_PLACES
+        assert len(places) <= MAX_PLACES
         assert all(isinstance(token, str) and -9999.0 < value <= 0 for place in places for token, value in place)
         assert not places or text.strip()

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from venire.arena.campaigns import Limits
-from venire.judges.providers.rate_limit_headers import LONGEST_WAIT, read_limits, retry_after
+from venire.judges.providers.rate_limit_headers import MAX_WAIT, read_limits, retry_after
 
 NOW = datetime(2026, 11, 21, 10, 0, 0, tzinfo=UTC)
 NOW_MS = int(NOW.timestamp() * 1000)
@@ -122,11 +122,11 @@ VALUES = st.text(max_size=40) | st.from_regex(r"-?[0-9.]{1,30}(ms|s|m|h|d)?", fu
 @given(st.dictionaries(st.sampled_from(NAMES), VALUES), st.sampled_from(["api.openai.com", "host:80", ""]))
 def test_no_header_brings_the_reading_down(headers, host):
     seconds = retry_after(headers, NOW)
-    assert seconds is None or 0 <= seconds <= LONGEST_WAIT
+    assert seconds is None or 0 <= seconds <= MAX_WAIT
     found = read_limits(headers, host, NOW)
     if found is not None:
         limits, hold = found
-        assert 0 <= hold <= LONGEST_WAIT
+        assert 0 <= hold <= MAX_WAIT
         assert all(limit is None or limit > 0 for limit in astuple(limits))
 
 

@@ -9,15 +9,15 @@ from time import process_time
 
 import pytest
 
-from venire.judges.safety.injection_detection import SUSPICIONS, Suspicion, suspicious
+from venire.judges.safety.injection_detection import INJECTION_RULES, InjectionRule, detect_injection
 
 
-@pytest.mark.parametrize("one", SUSPICIONS, ids=lambda one: f"{one.name}: {one.example}")
-def test_each_rule_suspects_its_example(one: Suspicion) -> None:
+@pytest.mark.parametrize("one", INJECTION_RULES, ids=lambda one: f"{one.name}: {one.example}")
+def test_each_rule_suspects_its_example(one: InjectionRule) -> None:
     low = one.example.lower()
     assert one.pattern.search(low)
     assert any(needle in low for needle in one.needles)
-    assert suspicious(one.example) is not None
+    assert detect_injection(one.example) is not None
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_each_rule_suspects_its_example(one: Suspicion) -> None:
     ],
 )
 def test_a_suspicion_has_the_name_of_what_raised_it(text: str, why: str) -> None:
-    assert suspicious(text) == why
+    assert detect_injection(text) == why
 
 
 @pytest.mark.parametrize(
@@ -53,14 +53,14 @@ def test_a_suspicion_has_the_name_of_what_raised_it(text: str, why: str) -> None
     ],
 )
 def test_ordinary_text_is_not_suspected(text: str) -> None:
-    assert suspicious(text) is None
+    assert detect_injection(text) is None
 
 
 def test_no_completion_of_the_demo_is_suspected() -> None:
     lines = files("venire.configs.demo").joinpath("completions.jsonl").read_text(encoding="utf-8").splitlines()
     texts = [text for line in lines for text in json.loads(line).values() if isinstance(text, str)]
     assert len(texts) > 100
-    assert [text for text in texts if suspicious(text)] == []
+    assert [text for text in texts if detect_injection(text)] == []
 
 
 HOSTILE = [
@@ -83,7 +83,7 @@ def test_a_hostile_text_takes_time_in_proportion_to_its_length(piece: str) -> No
     def seconds(length: int) -> float:
         text = piece * (length // len(piece)) + " ignor winner this answ ers human: diese antworten"
         began = process_time()
-        suspicious(text)
+        detect_injection(text)
         return process_time() - began
 
     assert min(seconds(200_000) for _ in range(2)) < 40 * max(1e-3, min(seconds(20_000) for _ in range(2)))

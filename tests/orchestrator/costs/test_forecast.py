@@ -25,7 +25,7 @@ from venire.arena.campaigns import (
 )
 from venire.arena.errors import Fault
 from venire.arena.records import Completion, Instruction, Reply, Status, Verdict
-from venire.judges import PROTOCOLS, REASONS, prompts
+from venire.judges import PROTOCOLS, REASONS_TOKENS, prompts
 from venire.orchestrator.costs.budget import Reservation
 from venire.orchestrator.costs.forecast import JudgeForecast, forecast, of_judge
 from venire.orchestrator.designs import PlannedCampaign
@@ -90,7 +90,7 @@ def settle(store: Store, campaign: PlannedCampaign, trials: list[int], failed: l
 def test_the_forecast_of_a_tiny_plan_is_what_one_works_out_by_hand(store: Store) -> None:
     (found,) = forecast(store, planned(store, judge("j", rate=30)), {"j": PRICE})
     shown = 4 * (TEXTS + FRAME) // 4  # four trials, four characters a token
-    reasons = 4 * REASONS
+    reasons = 4 * REASONS_TOKENS
     tokens_in, tokens_out = 2 * shown + reasons, reasons + 4 * 4  # the second call shows the reasons of the first
     most_in = 3 * 2 * shown + 4 * 800 * (1 + 2)  # a repair; twice the tokens; the third call shows two full replies
     most_in, most_out = 2 * most_in, 4 * 3 * (400 + 800)  # each reply cut in thought, and asked for with twice the room

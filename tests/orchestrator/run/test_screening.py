@@ -18,7 +18,12 @@ from venire.arena.clock import VirtualClock
 from venire.arena.records import Completion, Instruction
 from venire.configs.loading import load_campaign
 from venire.judges.safety import injection_detection
-from venire.judges.safety.injection_detection import CANDIDATES, LOWER_CASE_CANDIDATES, SUSPICIONS, suspicious
+from venire.judges.safety.injection_detection import (
+    CANDIDATES,
+    INJECTION_RULES,
+    LOWER_CASE_CANDIDATES,
+    detect_injection,
+)
 from venire.judges.safety.sanitize import LOOKALIKES
 from venire.orchestrator.recording.ending import Ending
 from venire.orchestrator.run.reparse import reparse
@@ -49,12 +54,12 @@ def candidates(texts: list[str]) -> list[bool]:
 
 def needed(texts: list[str]) -> list[str]:
     """Texts that are suspected and would not have been looked at."""
-    return [text for text, found in zip(texts, candidates(texts), strict=True) if not found and suspicious(text)]
+    return [text for text, found in zip(texts, candidates(texts), strict=True) if not found and detect_injection(text)]
 
 
-EXAMPLES = [one.example for one in SUSPICIONS] + [one.example for one in LOOKALIKES]
+EXAMPLES = [one.example for one in INJECTION_RULES] + [one.example for one in LOOKALIKES]
 INJECTIONS = [one.text for one in load_injections()]
-NEEDLES = sorted({needle for one in SUSPICIONS for needle in one.needles})
+NEEDLES = sorted({needle for one in INJECTION_RULES for needle in one.needles})
 BETWEEN = ["", " ", "\n", "\n\n", "\r\n", "\t", "\x0b", "\x0c", "\x1c", "\x1f", "\0", "\u2028", "\xa0", ". ", ": ", '"']
 BETWEEN += [
     "<<<",
@@ -99,8 +104,10 @@ def test_whatever_is_suspected_is_a_candidate(texts: list[str]) -> None:
 
 
 def test_every_rule_of_its_own_accord_finds_its_examples_in_plain_text() -> None:
-    texts = [f"{before}{one.example}{after}" for one in SUSPICIONS for before, after in (("", ""), ("So.\n", "\nEnd."))]
-    assert all(suspicious(text) for text in texts)
+    texts = [
+        f"{before}{one.example}{after}" for one in INJECTION_RULES for before, after in (("", ""), ("So.\n", "\nEnd."))
+    ]
+    assert all(detect_injection(text) for text in texts)
     assert all(candidates(texts))
 
 
@@ -113,7 +120,7 @@ def test_mutations_of_every_attempt_of_the_corpus_are_candidates_where_they_are_
             for _ in range(draw.randrange(4)):
                 letters.insert(draw.randrange(len(letters) + 1), draw.choice(BETWEEN))
             texts.append("".join(letters))
-    assert sum(suspicious(text) is not None for text in texts) > 1000
+    assert sum(detect_injection(text) is not None for text in texts) > 1000
     assert needed(texts) == []
 
 
@@ -142,7 +149,7 @@ def test_recorded_completions_are_flagged_as_by_looking_at_each(shared_data: Pat
     found = screen(store)
     assert found.completions == len(texts) > 30_000
     assert found.candidates < len(texts) / 5
-    assert suspicions(store) == {text: rule for text in texts if (rule := suspicious(text)) is not None}
+    assert suspicions(store) == {text: rule for text in texts if (rule := detect_injection(text)) is not None}
 
 
 @pytest.fixture
@@ -168,7 +175,7 @@ def suspicions(store: Store) -> dict[str, str]:
 class Looks:
     """Rules of some version that note what they are asked of."""
 
-    def __init__(self, version: bytes, find: Callable[[str], str | None] = suspicious) -> None:
+    def __init__(self, version: bytes, find: Callable[[str], str | None] = detect_injection) -> None:
         self.asked: list[str] = []
 
         def look(text: str) -> str | None:
@@ -277,7 +284,7 @@ def test_a_verdict_is_flagged_where_a_text_that_was_shown_is_suspected(folder: P
     for name, verdicts in (("pairs", 36), ("grades", 12), ("lists", 3)):
         found = asked(folder / f"{name}.toml")
         assert len(found) == verdicts
-        assert [flagged for flagged, _ in found] == [any(map(suspicious, texts)) for _, texts in found]
+        assert [flagged for flagged, _ in found] == [any(map(detect_injection, texts)) for _, texts in found]
         assert any(flagged for flagged, _ in found)
 
 
@@ -285,7 +292,9 @@ def test_each_text_of_a_store_is_looked_at_once_whatever_is_run_on_it(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[str] = []
-    monkeypatch.setattr(injection_detection, "suspicious", lambda text: looked.append(text) or suspicious(text))
+    monkeypatch.setattr(
+        injection_detection, "detect_injection", lambda text: looked.append(text) or detect_injection(text)
+    )
     for name in ("pairs", "grades", "lists"):
         asked(folder / f"{name}.toml")
     with open_store(folder / "kept.duckdb") as store:
@@ -297,7 +306,9 @@ def test_verdicts_that_are_read_again_are_flagged_by_todays_rules(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = asked(folder / "pairs.toml")
-    monkeypatch.setattr(injection_detection, "suspicious", lambda text: "new rule" if text.startswith(HIDDEN) else None)
+    monkeypatch.setattr(
+        injection_detection, "detect_injection", lambda text: "new rule" if text.startswith(HIDDEN) else None
+    )
     monkeypatch.setattr(injection_detection, "version", lambda: b"2")
     with open_store(folder / "kept.duckdb") as store:
         assert reparse(store, [1]).changed

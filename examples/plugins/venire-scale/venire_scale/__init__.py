@@ -3,9 +3,9 @@
 import re
 
 from venire.arena.records import Preference, Shape
-from venire.judges import SHORT, Example, ProtocolEntry
-from venire.judges.conversation import answer, make_request, user
-from venire.judges.prompts import choose, dress, fixed, show_completion, show_instruction
+from venire.judges import VERDICT_TOKENS, ProtocolEntry, ReplyExample
+from venire.judges.conversation import ask_with_repair, make_request, user_message
+from venire.judges.prompts import choose, fixed, show_completion, show_instruction, with_options
 from venire.simulation.rehearsal import pairwise
 
 _FOLDER = "venire_scale:prompts"
@@ -19,8 +19,8 @@ def scale(trial, material, options):
         first=show_completion(material, 0),
         second=show_completion(material, 1),
     )
-    request = make_request(trial, options, (user(question),))
-    return (yield from answer(request, fixed(_FOLDER, "repair", options), options, _read))
+    request = make_request(trial, options, (user_message(question),))
+    return (yield from ask_with_repair(request, fixed(_FOLDER, "repair", options), options, _read))
 
 
 def _read(reply):
@@ -33,10 +33,10 @@ def _read(reply):
 
 SCALE = ProtocolEntry(
     shape=Shape.PAIR,
-    talk=dress(scale),
+    talk=with_options(scale),
     prompts=("question", "repair"),
     folder=_FOLDER,
-    expects=(SHORT,),
-    examples=(Example(("+2",), Preference(1, 2.0)), Example(("Hm.", "-1"), Preference(-1, -1.0))),
+    expects=(VERDICT_TOKENS,),
+    examples=(ReplyExample(("+2",), Preference(1, 2.0)), ReplyExample(("Hm.", "-1"), Preference(-1, -1.0))),
     rehearse=pairwise(lambda verdict: str(max(-2, min(2, round(verdict.z))))),
 )

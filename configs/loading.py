@@ -33,7 +33,6 @@ from venire.arena.errors import InputError
 from venire.arena.records import GENERATE
 from venire.configs.checks import cross_problems, is_simulated
 from venire.configs.problems import Place, Problem, found_problems, key_path, lines
-from venire.configs.registered import needless_matchups
 from venire.configs.schema import (
     BudgetLimits,
     Campaign,
@@ -47,6 +46,7 @@ from venire.configs.schema import (
     RespondentTable,
 )
 from venire.configs.settings import canonical_settings, generation_settings, plain_number
+from venire.configs.values import needless_matchups
 
 __all__ = ["campaign_of", "difference", "load_campaign", "resolve"]
 

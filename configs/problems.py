@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from venire.configs.registered import OneOf
+from venire.configs.values import OneOf
 
 __all__ = ["Place", "Problem", "found_problems", "key_path", "lines", "quoted"]
 

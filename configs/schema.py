@@ -17,7 +17,6 @@ from venire.arena.errors import InputError
 from venire.arena.records import RECORDED
 from venire.arena.registry import POLICIES, PROVIDERS
 from venire.configs.problems import found_problems, lines
-from venire.configs.registered import OneOf
 from venire.configs.values import (
     MONEY,
     PATH,
@@ -31,6 +30,7 @@ from venire.configs.values import (
     Long,
     Models,
     Money,
+    OneOf,
     Points,
     Proxy,
     Seconds,

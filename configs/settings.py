@@ -9,8 +9,8 @@ from decimal import Decimal
 from typing import Any
 
 from venire.arena.campaigns import Limits
-from venire.configs.registered import needless_matchups
 from venire.configs.schema import Campaign, Judge, Plan, Stop
+from venire.configs.values import needless_matchups
 
 __all__ = ["canonical_settings", "generation_settings", "plain_number"]
 

@@ -1,14 +1,19 @@
-"""What values a campaign file may hold: exact numbers, names, addresses, and nothing that could be a secret."""
+"""What values a campaign may hold: exact numbers, names of parts, addresses, and nothing that could be a secret."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandler
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from venire.arena.records import RECORDED
+from venire.arena.registry import POLICIES
 
 __all__ = [
     "MONEY",
@@ -23,6 +28,7 @@ __all__ = [
     "Long",
     "Models",
     "Money",
+    "OneOf",
     "Points",
     "Proxy",
     "Seconds",
@@ -32,10 +38,13 @@ __all__ = [
     "Text",
     "Variable",
     "Variables",
+    "chooses_battles",
+    "needless_matchups",
+    "policies_with",
     "whole",
 ]
 
-_MOST_MONEY = 10**9
+_MAX_MONEY = 10**9
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*|[a-z_]+")
 _CREDENTIALS = re.compile(r"auth|key|token|secret|passw|cookie|credential", re.IGNORECASE)
 _CREDENTIAL = re.compile(r"\s*(bearer|basic|sk-|AIza|eyJ)", re.IGNORECASE)
@@ -184,7 +193,7 @@ def _distinct(values: list[str]) -> list[str]:
 
 Text = Annotated[str, AfterValidator(_text)]
 Number = Annotated[Decimal, BeforeValidator(_number)]
-Money = Annotated[Number, AfterValidator(_between(0, _MOST_MONEY))]
+Money = Annotated[Number, AfterValidator(_between(0, _MAX_MONEY))]
 Temperature = Annotated[
     Decimal | None,
     AfterValidator(lambda v: v if v is None else _between(0, 2)(v)),
@@ -208,9 +217,53 @@ Models = Annotated[list[Text], Field(min_length=2), AfterValidator(_distinct)]
 
 TEXT = "a text of at least one character"
 PATH = "the path of a file, relative to the campaign file"
-MONEY = f"a number of US dollars from 0 to {_MOST_MONEY}, with at most 9 decimals"
+MONEY = f"a number of US dollars from 0 to {_MAX_MONEY}, with at most 9 decimals"
 
 
 def whole(low: int, high: int) -> str:
     """What is accepted: a whole number in a range."""
     return f"a whole number from {low} to {high}"
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """A text that must be a name of a registry, or one of `also`; `lead` stands before the names in a message."""
+
+    registry: Mapping[str, Any]
+    also: tuple[str, ...] = ()
+    lead: str = ""
+
+    @property
+    def accepted(self) -> str:
+        """The names in words, those of installed packages included."""
+        *most, last = (f'"{name}"' for name in (*self.registry, *self.also))
+        return f"{self.lead}{', '.join(most)} or {last}"
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self._known, handler(source))
+
+    def _known(self, value: str) -> str:
+        if value not in self.registry and value not in self.also:
+            raise PydanticCustomError("unknown_name", "there is nothing of this name")
+        return value
+
+
+def chooses_battles(policy: str) -> bool:
+    """Whether a policy plans battles, not matchups for all instructions."""
+    return policy in POLICIES and not POLICIES[policy].crossed
+
+
+def needless_matchups(policy: str) -> str:
+    """Why no number of matchups is given for a policy; empty where one is, and for an unknown policy."""
+    if policy == RECORDED:
+        return "takes every pair that is on record"
+    if policy not in POLICIES:
+        return ""
+    if not POLICIES[policy].crossed:
+        return "chooses battles, one pair on one instruction each"
+    return "takes every pair of models" if POLICIES[policy].every_pair else ""
+
+
+def policies_with(setting: str) -> tuple[str, ...]:
+    """Policies that take a key of a phase which others do not."""
+    return tuple(name for name, policy in POLICIES.items() if setting in policy.settings)

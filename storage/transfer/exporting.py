@@ -13,7 +13,7 @@ from venire.arena.errors import InputError
 from venire.storage.care.offline import attached, folded, in_place
 from venire.storage.store.connection import query, quoted
 from venire.storage.transfer.formats import with_writers
-from venire.storage.transfer.formats.writing import KEPT, Part, Writer, prepare, statement
+from venire.storage.transfer.formats.entry import KEPT, Part, Writer, prepare, statement
 
 __all__ = ["Exported", "export"]
 

@@ -17,7 +17,7 @@ from venire.arena.errors import InputError
 from venire.storage.store.opening import open_store
 from venire.storage.transfer.exporting import export
 from venire.storage.transfer.formats import FORMATS, with_writers
-from venire.storage.transfer.formats.writing import file_name
+from venire.storage.transfer.formats.entry import file_name
 from venire.storage.transfer.importing import add_texts, answer_key
 from venire.testing import check_format
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from venire.arena.errors import InputError
 from venire.reports.wording import few
-from venire.storage.transfer.formats.reference import read_reference
+from venire.storage.transfer.formats.tables import read_reference
 
 __all__ = ["known_ratings"]
 

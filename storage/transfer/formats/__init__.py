@@ -9,11 +9,10 @@ from pathlib import Path
 from venire.arena import registry
 from venire.arena.errors import InputError
 from venire.arena.registry import Registry
-from venire.storage.transfer.formats.entry import Format
+from venire.storage.transfer.formats.entry import Format, Writer
 from venire.storage.transfer.formats.judged import Dialect, Judged, read_judged, told_apart
 from venire.storage.transfer.formats.source import open_table
 from venire.storage.transfer.formats.texts import Reader
-from venire.storage.transfer.formats.writing import Writer
 
 __all__ = ["FORMATS", "TABLE", "Format", "guess", "read_verdicts", "with_dialects", "with_texts", "with_writers"]
 
@@ -82,7 +81,7 @@ def read_verdicts(
     """Verdicts of files in a format with dialects, guessed from the first file where `form` is None; None for a table.
 
     `mapping` is from our column names to the files'. `baseline` is whom the models met, where the files do not say so.
-    `where` keeps the rows that hold given values (`filtering.condition`).
+    `where` keeps the rows that hold given values (`columns.condition`).
     Raises InputError as `guess` and `read_judged` do, and for a format that is not known.
     """
     known = with_dialects()

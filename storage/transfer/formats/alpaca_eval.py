@@ -8,10 +8,9 @@ from pathlib import Path, PurePath
 import duckdb
 
 from venire.arena.records import Completion, Instruction
-from venire.storage.transfer.formats.entry import Format
+from venire.storage.transfer.formats.entry import Format, Part, file_name, names
 from venire.storage.transfer.formats.judged import Dialect
 from venire.storage.transfer.formats.texts import Record, digest_id, rows
-from venire.storage.transfer.formats.writing import Part, file_name, names
 
 __all__ = ["ALPACA_EVAL"]
 

@@ -18,8 +18,7 @@ import numpy as np
 from venire.arena.battles import Ballots
 from venire.arena.errors import InputError
 from venire.storage.store.connection import query
-from venire.storage.transfer.formats.encoding import UNNAMED_JUDGE, plain_numbers
-from venire.storage.transfer.formats.filtering import condition
+from venire.storage.transfer.formats.columns import UNNAMED_JUDGE, condition, plain_numbers
 from venire.storage.transfer.formats.source import Table, open_table
 
 __all__ = ["has_ballots", "read_ballots"]
@@ -64,7 +63,7 @@ def read_ballots(
 ) -> Ballots:
     """Ballots of a table file, sorted by judge, instruction and repeat; `mapping` is from our column names to its own.
 
-    `where` keeps the rows that hold given values (`filtering.condition`). A model without a row on a ballot counts as
+    `where` keeps the rows that hold given values (`columns.condition`). A model without a row on a ballot counts as
     shown and not ranked where another ballot on the same instruction has it, unless it is the judge itself; without
     `below` as not shown. Without a judge column all ballots are of the judge `UNNAMED_JUDGE`. Raises InputError that
     names file, row (the first data row is 1) and value.

@@ -19,9 +19,15 @@ from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Status
 from venire.storage.store.connection import query
-from venire.storage.transfer.formats.covariates import columns_of, feature_cells, refuse_bad_features, scaled
-from venire.storage.transfer.formats.encoding import UNNAMED_JUDGE, encode
-from venire.storage.transfer.formats.filtering import condition
+from venire.storage.transfer.formats.columns import (
+    UNNAMED_JUDGE,
+    columns_of,
+    condition,
+    encode,
+    feature_cells,
+    refuse_bad_features,
+    scaled,
+)
 from venire.storage.transfer.formats.source import Table, open_table
 
 __all__ = ["UNNAMED_JUDGE", "read_battles"]
@@ -60,7 +66,7 @@ def read_battles(
 ) -> Battles:
     """Verdicts of a table file, in its order; `mapping` is from our column names to the file's.
 
-    `where` keeps the rows that hold given values (`filtering.condition`), `features` are covariates to read
+    `where` keeps the rows that hold given values (`columns.condition`), `features` are covariates to read
     (`covariates`), `cluster` is a column of the file whose rows belong together in place of an instruction's ("none":
     no rows do). The order shown is known (`ordered`) where the table names `first` and `second`; what a judge said of
     one showing more than once is then numbered in `repeat`, unless the file does so. A row without a winner has status

@@ -1,4 +1,7 @@
-"""Chatbot Arena: battles that people voted on, in the forms that were published over the years."""
+"""Tables of votes on pairs of models: Chatbot Arena's, with prompts and answers, and those of am-ELO and Soft-Elo.
+
+Of Soft-Elo a row has a person's vote, a judge's verdict, and the judge's scores of both answers on criteria.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +13,17 @@ from pathlib import Path, PurePath
 import duckdb
 
 from venire.arena.records import Completion, Instruction
-from venire.storage.transfer.formats.entry import Format
+from venire.storage.transfer.formats.entry import Format, Part
 from venire.storage.transfer.formats.judged import Dialect
 from venire.storage.transfer.formats.texts import Record, Row, digest_id, joined, messages, rows, turns_of
-from venire.storage.transfer.formats.writing import Part
 
-__all__ = ["CHATBOT_ARENA"]
+__all__ = ["AM_ELO", "CHATBOT_ARENA", "SOFT_ELO"]
 
 _MODELS = {"model_a": ("model_a",), "model_b": ("model_b",)}
 _BATTLE = {"judge": ("judge",), "instruction_id": ("question_id", "id")}
 _WORDS = "model_a, model_b, tie, tie (bothbad), both_bad"
 
-DIALECTS = (
+_ARENA_DIALECTS = (
     Dialect(
         "chatbot-arena",
         "judged_chatbot_arena",
@@ -117,4 +119,64 @@ def parts(connection: duckdb.DuckDBPyConnection, keep: str) -> Iterator[Part]:
     yield Part(PurePath("battles.json"), "write_chatbot_arena", "list")
 
 
-CHATBOT_ARENA = Format("Import the prompts and answers of Chatbot Arena battles.", read, DIALECTS, parts)
+CHATBOT_ARENA = Format("Import the prompts and answers of Chatbot Arena battles.", read, _ARENA_DIALECTS, parts)
+
+
+_AM_ELO_DIALECTS = (
+    Dialect(
+        "am-elo",
+        "judged_am_elo",
+        {
+            "model_a": ("model_a",),
+            "model_b": ("model_b",),
+            "winner": ("winner",),
+            "judge": ("judge",),
+            "instruction_id": ("question_id", "instruction_id"),
+        },
+        ("model_a", "model_b", "winner", "judge"),
+        "model_a, model_b, tie, tie (bothbad), or 1 for A, 0 for B, 0.5 for a tie",
+    ),
+)
+
+
+AM_ELO = Format(dialects=_AM_ELO_DIALECTS)
+
+
+_ABOUT = {"judge": ("judge",), "instruction_id": ("instruction_id_hash", "battle_id")}
+_WHOSE = "the judge's verdicts; the people's with --map winner={}"
+
+_SOFT_ELO_DIALECTS = (
+    Dialect(
+        "soft-elo",
+        "judged_soft_elo",
+        {
+            **_MODELS,
+            "winner": ("judge_pref",),
+            "scores_a": ("scores_a",),
+            "scores_b": ("scores_b",),
+            "human": ("human_pref",),
+            **_ABOUT,
+        },
+        ("model_a", "model_b", "winner", "scores_a", "scores_b"),
+        "a number from 0 (A) to 1 (B), 0.5 for a tie",
+        nested=frozenset({"scores_a", "scores_b"}),
+        note=_WHOSE.format("human_pref"),
+    ),
+    Dialect(
+        "soft-elo",
+        "judged_soft_elo_words",
+        {
+            **_MODELS,
+            "winner": ("judge_winner",),
+            "difference": ("score_difference",),
+            "human": ("human_winner",),
+            **_ABOUT,
+        },
+        ("model_a", "model_b", "winner", "difference"),
+        "model_a, model_b, tie",
+        note=_WHOSE.format("human_winner"),
+    ),
+)
+
+
+SOFT_ELO = Format(dialects=_SOFT_ELO_DIALECTS)

@@ -1,14 +1,24 @@
-"""What the registry knows of a file format."""
+"""A file format, as the registry knows it: what of it can be read, and which files a store is written in.
+
+What is written is selected by queries (storage/queries/formats_out.sql) in the other tool's fields; DuckDB writes it as
+JSON, so that no row passes through Python.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Literal
+from urllib.parse import quote
 
+import duckdb
+
+from venire.storage.store.connection import query
 from venire.storage.transfer.formats.judged import Dialect
 from venire.storage.transfer.formats.texts import Reader
-from venire.storage.transfer.formats.writing import Writer
 
-__all__ = ["Format"]
+__all__ = ["KEPT", "Format", "Part", "Writer", "file_name", "names", "prepare", "statement"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,3 +33,51 @@ class Format:
     read: Reader | None = None
     dialects: tuple[Dialect, ...] = ()
     write: Writer | None = None
+
+
+KEPT = ("agreed", "decided", "every")
+"""Which judgments become preference pairs: both orders name the winner, they favour it, or each verdict by itself."""
+
+_VARIABLES = ("judge", "model", "other", "keep")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One file of an export: where it goes, the query of its rows, and whom it is of; `form` is list or lines."""
+
+    path: PurePath
+    query: str
+    form: Literal["list", "lines", "object"] = "lines"
+    model: str | None = None
+    other: str | None = None
+    judge: str | None = None
+    keep: str | None = None
+
+
+Writer = Callable[[duckdb.DuckDBPyConnection, str], Iterator[Part]]
+"""From a prepared connection and one of `KEPT` to the files of a format."""
+
+
+def prepare(connection: duckdb.DuckDBPyConnection) -> None:
+    """Makes the views that the queries read from, over the store that is in use; `campaign_name` cuts them."""
+    for name in ("told_battles", "told_judgments", "told_answers"):
+        connection.execute(query(name))
+
+
+def names(connection: duckdb.DuckDBPyConnection, which: str, *, judge: str | None = None) -> list[tuple[str, ...]]:
+    """The rows of a named query of names, such as `told_models`."""
+    connection.execute("set variable told_judge = $judge", {"judge": judge})
+    return connection.execute(query(which)).fetchall()
+
+
+def statement(connection: duckdb.DuckDBPyConnection, part: Part) -> str:
+    """The query of a part, with its variables set."""
+    for name in _VARIABLES:
+        connection.execute(f"set variable told_{name} = $value", {"value": getattr(part, name)})
+    return query(part.query).replace("{pairs}", query("write_preferences"))
+
+
+def file_name(name: str) -> str:
+    """A model's or judge's name as that of a file: no folder of its own, and two names stay two."""
+    safe = quote(name, safe=" @+=,()[]:")
+    return f"%2E{safe[1:]}" if safe.startswith(".") else safe

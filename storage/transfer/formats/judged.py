@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.storage.store.connection import query
-from venire.storage.transfer.formats.encoding import encode
-from venire.storage.transfer.formats.filtering import condition
+from venire.storage.transfer.formats.columns import condition, encode
 from venire.storage.transfer.formats.source import Table, connect, open_table
 
 __all__ = ["BothBad", "Dialect", "Judged", "read_judged", "speaks", "told_apart"]
@@ -134,7 +133,7 @@ def read_judged(
     """Verdicts of one or several files of one format, in their order; the first file decides on the dialect.
 
     `mapping` is from our column names to the files', `constants` gives columns that the files do not have (such as the
-    baseline), `where` keeps the rows that hold given values (`filtering.condition`; of several files one may lack
+    baseline), `where` keeps the rows that hold given values (`columns.condition`; of several files one may lack
     them). A null or failed verdict has status 1 and is never a tie. Raises InputError that names file, row (the first
     is 1), column and what to do.
     """

@@ -1,4 +1,4 @@
-"""MT-bench: judgments of pairs in both orders, grades of single answers, votes of people, questions and answers."""
+"""MT-bench, and Arena-Hard, which grew out of it: verdicts on pairs, grades of answers, questions and answers."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from pathlib import Path, PurePath
 import duckdb
 
 from venire.arena.records import Completion, Instruction
-from venire.storage.transfer.formats.entry import Format
+from venire.storage.transfer.formats.entry import Format, Part, file_name, names
 from venire.storage.transfer.formats.judged import Dialect
 from venire.storage.transfer.formats.texts import Record, Row, Skipped, joined, messages, rows, turns_of
-from venire.storage.transfer.formats.writing import Part, file_name, names
 
-__all__ = ["MT_BENCH", "read"]
+__all__ = ["ARENA_HARD", "MT_BENCH", "read"]
 
 _JUDGE, _QUESTION, _TURN = ("judge",), ("question_id",), ("turn",)
 
-DIALECTS = (
+_MT_BENCH_DIALECTS = (
     Dialect(
         "mt-bench",
         "judged_mt_bench_pairs",
@@ -119,7 +118,7 @@ def _said(row: Row, turn: object) -> str:
     return text
 
 
-def parts(connection: duckdb.DuckDBPyConnection, keep: str) -> Iterator[Part]:
+def _mt_bench_parts(connection: duckdb.DuckDBPyConnection, keep: str) -> Iterator[Part]:
     """Questions, answers with their turns, and judgments of pairs in both orders, in MT-bench's folders."""
     yield Part(PurePath("question.jsonl"), "write_mt_bench_questions")
     for (model,) in names(connection, "told_models"):
@@ -132,6 +131,47 @@ def parts(connection: duckdb.DuckDBPyConnection, keep: str) -> Iterator[Part]:
 MT_BENCH = Format(
     "Import questions and answers of MT-bench with all their turns: question.jsonl, model_answer/*.jsonl.",
     read,
-    DIALECTS,
-    parts,
+    _MT_BENCH_DIALECTS,
+    _mt_bench_parts,
+)
+
+
+_ARENA_HARD_DIALECTS = (
+    Dialect(
+        "arena-hard",
+        "judged_arena_hard",
+        {
+            "model_a": ("model",),
+            "model_b": ("baseline",),
+            "winner": ("games",),
+            "judge": ("judge",),
+            "instruction_id": ("uid", "question_id"),
+        },
+        ("model_a", "model_b", "winner", "judge", "instruction_id"),
+        "A>>B, A>B, A=B, B>A, B>>A",
+        nested=frozenset({"winner"}),
+        lists=frozenset({"winner"}),
+        given=frozenset({"model_b"}),
+        ordered=True,
+        note="A>>B counts as one win, as A>B does",
+    ),
+)
+
+
+def _arena_hard_parts(connection: duckdb.DuckDBPyConnection, keep: str) -> Iterator[Part]:
+    """Questions, answers and judgments in Arena-Hard's folders; the baseline is whom all met, or each pair's A."""
+    yield Part(PurePath("question.jsonl"), "write_arena_hard_questions")
+    for (model,) in names(connection, "told_models"):
+        yield Part(PurePath("model_answer", f"{file_name(model)}.jsonl"), "write_arena_hard_answers", model=model)
+    for (judge,) in names(connection, "told_judges"):
+        for (model,) in names(connection, "told_judged_models", judge=judge):
+            path = PurePath("model_judgment", file_name(judge), f"{file_name(model)}.jsonl")
+            yield Part(path, "write_arena_hard_judgments", model=model, judge=judge)
+
+
+ARENA_HARD = Format(
+    "Import questions and answers of Arena-Hard: question.jsonl, model_answer/*.jsonl.",
+    read,
+    _ARENA_HARD_DIALECTS,
+    _arena_hard_parts,
 )

@@ -8,10 +8,9 @@ from pathlib import Path, PurePath
 import duckdb
 
 from venire.arena.records import Completion, Instruction
-from venire.storage.transfer.formats.entry import Format
+from venire.storage.transfer.formats.entry import Format, Part
 from venire.storage.transfer.formats.judged import Dialect
 from venire.storage.transfer.formats.texts import Record, Row, digest_id, messages, rows
-from venire.storage.transfer.formats.writing import Part
 
 __all__ = ["MESSAGES", "PREFERENCES"]
 

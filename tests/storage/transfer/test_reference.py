@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from venire.arena.errors import InputError
-from venire.storage.transfer.formats.reference import read_reference
+from venire.storage.transfer.formats.tables import read_reference
 
 Write = Callable[[str, str], Path]
 

@@ -1,0 +1,254 @@
+"""Columns of a table of verdicts as arrays: which rows count, names as codes, and covariates.
+
+Names become places in a sorted list. A covariate NAME stands in two columns, `NAME_a` and `NAME_b` (or `NAME_first` and
+`NAME_second`), of figures that are not negative, and becomes `(a - b) / (a + b)`, 0 where both are 0, divided by its
+standard deviation; or it stands in one column NAME, which is taken as it is. Nothing is centred, and the deviation is
+taken about 0: so neither depends on which model a table calls A.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from venire.arena.battles import Battles
+from venire.arena.errors import InputError
+from venire.storage.transfer.formats.source import Table
+
+__all__ = [
+    "NOT",
+    "UNNAMED_JUDGE",
+    "Where",
+    "columns_of",
+    "condition",
+    "encode",
+    "feature_cells",
+    "plain_numbers",
+    "refuse_bad_features",
+    "scaled",
+]
+
+UNNAMED_JUDGE = "unnamed"
+"""The one judge of a table that has no judge column."""
+
+
+def encode(
+    connection: duckdb.DuckDBPyConnection,
+    *,
+    judge: bool,
+    instruction: bool,
+    ordered: bool,
+    cluster: bool = False,
+    numbers: Sequence[str] = (),
+    features: Mapping[str, str] = {},
+) -> Battles:
+    """The rows of the temporary table `verdict`, in the order of `row`.
+
+    Its columns are `row`, `model_a`, `model_b`, `judge`, `instruction_id`, `repeat`, `swapped` and `label` (1, 0, -1,
+    or null where nothing was read). `judge`, `instruction` and `cluster` say whether those columns hold names; without,
+    all verdicts are of `UNNAMED_JUDGE`, no instruction is known and no other cluster. `numbers` are columns that it has
+    of `outcome`, `weight`, `score` and `human`, `features` its columns by the name of the covariate; null is NaN, and
+    a column without any number is left out.
+    """
+    models = _names(connection, "model", ("model_a", "model_b"))
+    judges = _names(connection, "judge", ("judge",)) if judge else (UNNAMED_JUDGE,)
+    instructions = _names(connection, "instruction", ("instruction_id",)) if instruction else ()
+    clusters = _names(connection, "cluster", ("cluster",)) if cluster else ()
+    joins = "join model_names a on a.name = model_a join model_names b on b.name = model_b "
+    joins += "join judge_names j on j.name = judge " if judge else ""
+    joins += "join instruction_names i on i.name = instruction_id " if instruction else ""
+    joins += "join cluster_names c on c.name = cluster " if cluster else ""
+    more = "".join(f", cast({column} as double) as {column}" for column in [*numbers, *features.values()])
+    found = connection.execute(
+        f"select a.code as model_a, b.code as model_b, {'j.code' if judge else '0'} as judge, "
+        f"{'i.code' if instruction else '-1'} as instruction, {'c.code' if cluster else '-1'} as cluster, repeat, "
+        f"swapped, cast(label is null as tinyint) as status, coalesce(label, 0) as label{more} "
+        f"from verdict {joins}order by row"
+    ).fetchnumpy()
+    known = {name: plain_numbers(found[name]) for name in numbers}
+    return Battles(
+        models=models,
+        judges=judges,
+        instructions=instructions,
+        model_a=found["model_a"].astype(np.int32),
+        model_b=found["model_b"].astype(np.int32),
+        judge=found["judge"].astype(np.int32),
+        instruction=found["instruction"].astype(np.int32),
+        repeat=found["repeat"].astype(np.int32),
+        swapped=found["swapped"].astype(np.bool_),
+        status=found["status"].astype(np.int8),
+        label=found["label"].astype(np.int8),
+        ordered=ordered,
+        cluster=found["cluster"].astype(np.int32) if cluster else None,
+        clusters=clusters,
+        features={name: _numbers(found[column]) for name, column in features.items()},
+        outcome=known.get("outcome"),
+        weight=known.get("weight"),
+        score=known.get("score"),
+        human=known.get("human"),
+    )
+
+
+def plain_numbers(column: Any) -> NDArray[np.float64] | None:
+    """A fetched column as floats, NaN where it is null; None where no row has a number."""
+    values = _numbers(column)
+    return None if bool(np.isnan(values).all()) else values
+
+
+def _numbers(column: Any) -> NDArray[np.float64]:
+    return np.asarray(np.ma.filled(np.ma.asarray(column, dtype=np.float64), np.nan))
+
+
+def _names(connection: duckdb.DuckDBPyConnection, kind: str, columns: tuple[str, ...]) -> tuple[str, ...]:
+    """The distinct names in order, kept in a table with their places."""
+    union = " union all ".join(f"select {column} as name from verdict" for column in columns)
+    connection.execute(
+        f"create or replace temp table {kind}_names as select name, row_number() over (order by name) - 1 as code "
+        f"from (select distinct name from ({union}))"
+    )
+    found = connection.execute(f"select name from {kind}_names order by code").fetchnumpy()
+    return tuple(found["name"].tolist())
+
+
+Where = Mapping[str, str | Sequence[str]]
+"""Values by column: a row counts when its cell is one of them; under a column followed by `NOT`, when it is none."""
+
+NOT = "!"
+_SHOWN = 12
+
+
+def condition(
+    table: Table, where: Where, mapping: Mapping[str, str] = {}, *, strict: bool = True
+) -> tuple[str, list[list[str]]]:
+    """SQL that holds for the rows asked for, and its parameters; `true` where nothing is asked.
+
+    A column is called as in the file, or by our name where `mapping` gives it one. Cells are compared as text, whole
+    numbers without a fraction; the empty text stands for an empty cell. Raises InputError for a column that is not
+    there, with those that are, and if `strict` for a value that no row has, with those that occur, and where no row is
+    left.
+    """
+    terms, parameters = [], []
+    for key, given in where.items():
+        column, unlike = _column(table, key, mapping)
+        values = [given] if isinstance(given, str) else list(given)
+        if strict:
+            _refuse_unknown_values(table, column, values)
+        terms.append(f"{'not ' if unlike else ''}list_contains(?::varchar[], {_cell(table, column)})")
+        parameters.append(values)
+    found = " and ".join(terms) or "true"
+    if strict and terms and not _any_row(table, found, parameters):
+        words = {key: given if isinstance(given, str) else " or ".join(given) for key, given in where.items()}
+        asked = " and ".join(f"{key}={word}" for key, word in words.items())
+        raise InputError(f"{table.path}: no row has {asked}; leave a condition of --where out")
+    return found, parameters
+
+
+def _cell(table: Table, column: str) -> str:
+    return f"coalesce({table.label(column)}, '')"
+
+
+def _column(table: Table, key: str, mapping: Mapping[str, str]) -> tuple[str, bool]:
+    """The file's column, and whether its values are those to leave out."""
+    unlike = key.endswith(NOT) and key not in table.columns
+    name = key.removesuffix(NOT) if unlike else key
+    theirs = name if name in table.columns else mapping.get(name, name)
+    if theirs not in table.columns:
+        found = ", ".join(list(table.columns)[:30])
+        raise InputError(f'{table.path}: --where names the column "{name}"; columns found: {found}')
+    return theirs, unlike
+
+
+def _refuse_unknown_values(table: Table, column: str, values: Sequence[str]) -> None:
+    cell = _cell(table, column)
+    with table.errors():
+        occurring = {
+            value
+            for (value,) in table.connection.execute(
+                f"select distinct {cell} as value from {table.reader} where list_contains(?::varchar[], value)",
+                [*table.parameters, list(values)],
+            ).fetchall()
+        }
+    missing = [value for value in values if value not in occurring]
+    if not missing:
+        return
+    rows = table.execute(f"select {cell} as value from {{table}} group by value order by count(*) desc, value")
+    words = [value[:40] or "(empty)" for (value,) in rows.fetchmany(_SHOWN + 1)]
+    shown = ", ".join(words[:_SHOWN]) + (", ..." if len(words) > _SHOWN else "")
+    what = f'"{missing[0][:60]}"' if missing[0] else "empty"
+    raise InputError(f'{table.path}: --where: "{column}" is {what} in no row; it holds: {shown}')
+
+
+def _any_row(table: Table, found: str, parameters: Sequence[Sequence[str]]) -> bool:
+    with table.errors():
+        row = table.connection.execute(
+            f"select 1 from {table.reader} where {found} limit 1", [*table.parameters, *parameters]
+        ).fetchone()
+    return row is not None
+
+
+_SIDES = (("a", "b"), ("first", "second"))
+
+
+def columns_of(table: Table, features: Sequence[str], mapping: Mapping[str, str] = {}) -> dict[str, tuple[str, ...]]:
+    """The file's one or two columns of each covariate. Raises InputError for one that is not there."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name in features:
+        ways = [*(tuple(f"{name}_{side}" for side in sides) for sides in _SIDES), (name,)]
+        way = next((way for way in ways if all(one in mapping or one in table.columns for one in way)), None)
+        if way is None:
+            raise InputError(
+                f'{table.path}: no columns "{name}_a" and "{name}_b" and no column "{name}" for the covariate {name}; '
+                f"columns found: {', '.join(list(table.columns)[:30])}"
+            )
+        found[name] = tuple(table.column(one, mapping) for one in way)
+    return found
+
+
+def feature_cells(table: Table, covariates: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Names and SQL of what a table of verdicts needs: `x0`, `x1`, ... and beside them the cells they are made of."""
+    cells = {}
+    for number, columns in enumerate(covariates.values()):
+        given = [table.cell(column) for column in columns]
+        sides = [f"try_cast({cell} as double)" for cell in given]
+        x = sides[0]
+        if len(sides) == 2:
+            a, b = sides
+            x = f"case when {a} < 0 or {b} < 0 then null when {a} + {b} = 0 then 0 else ({a} - {b}) / ({a} + {b}) end"
+        cells[f"x{number}"] = f"cast({x} as double)"
+        cells |= {f"x{number}_{side}": cell for side, cell in enumerate(given)}
+    return cells
+
+
+def scaled(
+    values: Mapping[str, NDArray[np.float64]], covariates: Mapping[str, Sequence[str]], rows: NDArray[np.bool_]
+) -> dict[str, NDArray[np.float64]]:
+    """The covariates, those of two columns divided by their deviation over the rows; one that is 0 there stays."""
+    found = dict(values)
+    for name, columns in covariates.items():
+        spread = float(np.sqrt(np.mean(np.square(values[name][rows])))) if rows.any() else 0.0
+        if len(columns) == 2 and spread > 0.0:
+            found[name] = values[name] / spread
+    return found
+
+
+def refuse_bad_features(table: Table, covariates: Mapping[str, Sequence[str]]) -> None:
+    """Raises InputError for the first row whose figure is missing, is no number, or is negative beside another."""
+    for number, columns in enumerate(covariates.values()):
+        two = len(columns) == 2
+        for side, column in enumerate(columns):
+            cell = f"x{number}_{side}"
+            figure = f"try_cast({cell} as double)"
+            fine = f"coalesce(isfinite({figure}){f' and {figure} >= 0' if two else ''}, false)"
+            row = table.connection.execute(
+                f"select row, cast({cell} as varchar) from verdict where not {fine} order by row limit 1"
+            ).fetchone()
+            if row is not None:
+                kind = "a number, 0 or more" if two else "a number"
+                raise InputError(
+                    f'{table.path}: row {row[0]}: "{column}" is "{(row[1] or "")[:60]}"; accepted: {kind}; fill it in '
+                    "or leave the row out"
+                )

@@ -11,11 +11,11 @@ __all__ = [
     "GENERATE",
     "RECORDED",
     "UNSENT",
-    "Answer",
     "Ballot",
     "Battle",
     "Completion",
     "Conversation",
+    "GeneratedText",
     "Grade",
     "Instruction",
     "Matchup",
@@ -254,13 +254,13 @@ class Ballot:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class GeneratedText:
     """A contestant's own text."""
 
     text: str
 
 
-Reading = Preference | Grade | Ballot | Answer
+Reading = Preference | Grade | Ballot | GeneratedText
 
 
 UNSENT = "context"

@@ -17,14 +17,14 @@ from venire.orchestrator.planning.plan import plan_campaign
 from venire.storage.store.opening import open_store
 from venire.storage.store.store import Store
 from venire.storage.transfer import importing
-from venire.storage.transfer.formats.tables import Kind
+from venire.storage.transfer.formats.tables import TableKind
 
 __all__ = ["CAMPAIGN", "make", "readdress", "settle", "settled_first", "shapes"]
 
 CAMPAIGN = "campaign.toml"
 _JUDGES, _MATCHUPS, _MODELS = 5, 100, 20
 _AT_ONCE = 20_000
-_KINDS: tuple[Kind, ...] = ("instructions", "completions")
+_KINDS: tuple[TableKind, ...] = ("instructions", "completions")
 
 _ATTEMPT = {
     "campaign": "1",

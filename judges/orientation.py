@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from venire.arena.records import Answer, Ballot, Grade, Outcome, Preference, Status, Verdict
+from venire.arena.records import Ballot, GeneratedText, Grade, Outcome, Preference, Status, Verdict
 
 __all__ = ["BOTH_ORDERS", "arrange", "orient"]
 
@@ -36,7 +36,7 @@ def orient(trial: bytes, swapped: bool | None, outcome: Outcome, *, flagged: boo
             return Verdict(trial, Status.OK, label=reading.label, rule=rule, flagged=flagged)
         case Ballot():
             return Verdict(trial, Status.OK, places=reading.places, rule=rule, flagged=flagged)
-        case Answer():
+        case GeneratedText():
             return Verdict(trial, Status.OK, answered=True, rule=rule, flagged=flagged)
         case Preference():
             return _in_model_terms(trial, bool(swapped), reading, rule, flagged)

@@ -47,7 +47,7 @@ from venire.simulation.server import JudgeServer, serve_in_thread
 from venire.status import status_document
 from venire.storage.plans import plans
 from venire.storage.read import frames
-from venire.storage.read.selecting import MOST_ROWS, Selected, select
+from venire.storage.read.selecting import MAX_ROWS, Selected, select
 from venire.storage.store.opening import open_store
 from venire.storage.store.store import Store
 from venire.storage.transfer import importing
@@ -318,7 +318,7 @@ class Session:
         """What others may be told of the store while a campaign runs."""
 
         def sql(text: str, most: int, given_up: threading.Event) -> Selected:
-            return select(self.store, text, most=min(most, MOST_ROWS), memory=_SQL_MEMORY, given_up=given_up)
+            return select(self.store, text, most=min(most, MAX_ROWS), memory=_SQL_MEMORY, given_up=given_up)
 
         return Answers(pulse, lambda: status_document(self.store), sql, door.hold)
 

@@ -10,7 +10,7 @@ import numpy as np
 from venire.arena.campaigns import CampaignSettings
 from venire.arena.errors import Fault, InputError
 from venire.arena.keys import respondent_key
-from venire.arena.records import UNSENT, Answer, Completion, Outcome, Status, Verdict
+from venire.arena.records import UNSENT, Completion, GeneratedText, Outcome, Status, Verdict
 from venire.judges import PROTOCOLS, parsing
 from venire.judges.conversation import advance
 from venire.judges.orientation import orient
@@ -139,5 +139,5 @@ def _completions(
         trial, material = stage(pending, keys[contestant.name], contestant.protocol)
         conversation = PROTOCOLS[contestant.protocol].talk
         outcome = advance(conversation, trial, material, contestant.options, pending.replies)
-        if isinstance(outcome, Outcome) and isinstance(outcome.reading, Answer):
+        if isinstance(outcome, Outcome) and isinstance(outcome.reading, GeneratedText):
             yield Completion(contestant.name, pending.instruction.id, outcome.reading.text, pending.repeat)

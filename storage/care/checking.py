@@ -21,7 +21,7 @@ from venire.storage.store.connection import connect, migrate, migrations, query
 from venire.storage.store.files import log_path
 from venire.storage.store.journal import read_journal
 
-__all__ = ["Checked", "Finding", "check", "check_open", "refuse_unsound"]
+__all__ = ["Checked", "StoreFinding", "check", "check_open", "refuse_unsound"]
 
 _ROWS = {
     "check_trial_keys": "every trial has a key of its own",
@@ -67,7 +67,7 @@ _Digest = Callable[[tuple[Any, ...]], tuple[bytes, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class StoreFinding:
     """One thing that was looked at: how many rows are wrong, one of them in words, and how many were looked at.
 
     `looked` is None where all rows were.
@@ -83,8 +83,8 @@ class Finding:
 class Checked:
     """What a check found: things that hold or do not, and notes on what is no mistake."""
 
-    findings: tuple[Finding, ...]
-    notes: tuple[Finding, ...]
+    findings: tuple[StoreFinding, ...]
+    notes: tuple[StoreFinding, ...]
     paid: dict[str, int]
     """Campaign to nano-dollars, from its attempts."""
 
@@ -110,12 +110,12 @@ def check(path: Path, *, full: bool = False) -> Checked:
         ((last, running, _),) = connection.execute(query("last_batch")).fetchall()
         journal = read_journal(path)
     beside = tuple(
-        Finding(f"{left.name} was left by a run that ended without notice; the next opening folds it in", 1)
+        StoreFinding(f"{left.name} was left by a run that ended without notice; the next opening folds it in", 1)
         for left in left_beside(path)
     )
     gone = 0 if journal is None else max(0, journal.batch - last)
     example = f"batch {last + 1:,}, after {running:,} rows" if gone else None
-    lost = Finding("every commit that the journal beside the store knows of is there", gone, example)
+    lost = StoreFinding("every commit that the journal beside the store knows of is there", gone, example)
     return Checked((*found.findings, lost), (*beside, *found.notes), found.paid)
 
 
@@ -150,12 +150,12 @@ def check_open(connection: duckdb.DuckDBPyConnection, *, full: bool) -> Checked:
     return Checked(tuple(findings), notes, paid)
 
 
-def _counted(connection: duckdb.DuckDBPyConnection, name: str, what: str) -> Finding:
+def _counted(connection: duckdb.DuckDBPyConnection, name: str, what: str) -> StoreFinding:
     (row,) = connection.execute(query(name)).fetchall()
-    return Finding(what, row[0], row[1])
+    return StoreFinding(what, row[0], row[1])
 
 
-def _keys(connection: duckdb.DuckDBPyConnection, full: bool) -> Iterator[Finding]:
+def _keys(connection: duckdb.DuckDBPyConnection, full: bool) -> Iterator[StoreFinding]:
     (sizes,) = connection.execute(query("check_sizes")).fetchall()
     trials, _, completions = (1 if full else max(1, size // _SAMPLE) for size in sizes)
     for what, name, digest, every in (
@@ -169,7 +169,7 @@ def _keys(connection: duckdb.DuckDBPyConnection, full: bool) -> Iterator[Finding
 
 def _recomputed(
     connection: duckdb.DuckDBPyConnection, what: str, name: str, digest: _Digest, every: int | None
-) -> Finding:
+) -> StoreFinding:
     rows = connection.execute(query(name), {} if every is None else {"every": every})
     looked, wrong, example = 0, 0, None
     while chunk := rows.fetchmany(_CHUNK):
@@ -179,7 +179,7 @@ def _recomputed(
             if key != bytes(row[0]):
                 wrong += 1
                 example = example or called
-    return Finding(what, wrong, example, None if every in (None, 1) else looked)
+    return StoreFinding(what, wrong, example, None if every in (None, 1) else looked)
 
 
 def _of_instruction(row: tuple[Any, ...]) -> tuple[bytes, str]:

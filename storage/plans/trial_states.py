@@ -111,7 +111,7 @@ def paid(store: Store, campaign: int) -> tuple[PaidRow, ...]:
 
 def trial_states(store: Store, campaign: int) -> TrialStates:
     """How every trial of a campaign stands; safe in any thread while the writer is at work."""
-    return _Reader(store, campaign).states()
+    return _StateReader(store, campaign).states()
 
 
 def respondents(store: Store, trials: int) -> NDArray[np.int16]:
@@ -124,7 +124,7 @@ def respondents(store: Store, trials: int) -> NDArray[np.int16]:
 
 def pending_trials(store: Store, campaign: int) -> PendingTrials:
     """What is left to ask, in plan order."""
-    reader = _Reader(store, campaign)
+    reader = _StateReader(store, campaign)
     left = ~reader.settled() & ~reader.failed()
     places: list[NDArray[np.int64]] = []
     parts: list[NDArray[np.int64]] = []
@@ -176,7 +176,7 @@ def pending_texts(
     return tuple(PendingTexts(number, *found[number]) for number in sorted(found))
 
 
-class _Reader:
+class _StateReader:
     """Reads of one campaign up to what was there at its construction: rows that come meanwhile are left out."""
 
     def __init__(self, store: Store, campaign: int) -> None:

@@ -27,13 +27,13 @@ from venire.arena.errors import InputError
 from venire.storage.store.connection import query
 from venire.storage.store.store import Store
 
-__all__ = ["MOST_ROWS", "Selected", "select"]
+__all__ = ["MAX_ROWS", "Selected", "select"]
 
-MOST_ROWS = 10_000
+MAX_ROWS = 10_000
 """Rows that a query brings unless it is told otherwise."""
 
 _FETCHED = 500
-_MOST_CHARACTERS = 64 << 20
+_MAX_CHARACTERS = 64 << 20
 _GLANCE_SECONDS = 0.01
 _STATEMENTS = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
 _EXPLAIN = re.compile(r"\s*explain\b\s*(analyze\b)?\s*(\([^)]*\))?", re.IGNORECASE)
@@ -82,7 +82,7 @@ def select(
     store: Store,
     text: str,
     *,
-    most: int = MOST_ROWS,
+    most: int = MAX_ROWS,
     seconds: float = 60.0,
     memory: int | None = None,
     given_up: threading.Event | None = None,
@@ -105,7 +105,7 @@ def select(
         except duckdb.InterruptException as error:
             raise InputError(guard.why or "the query was interrupted") from error
         except duckdb.Error as error:
-            raise InputError(_told(error)) from error
+            raise InputError(_message(error)) from error
 
 
 def _check(cursor: duckdb.DuckDBPyConnection, text: str) -> None:
@@ -123,7 +123,7 @@ def _check(cursor: duckdb.DuckDBPyConnection, text: str) -> None:
             plain = _EXPLAIN.sub("", plain, count=1)
         (serialized,) = cursor.execute(query("syntax_tree"), {"text": plain}).fetchall()
     except duckdb.Error as error:
-        raise InputError(_told(error)) from error
+        raise InputError(_message(error)) from error
     tree = json.loads(serialized[0])
     if tree["error"]:
         raise InputError(f"{_ONLY_READ}; this explains something else")
@@ -201,7 +201,7 @@ def _fetch(cursor: duckdb.DuckDBPyConnection, most: int) -> Selected:
     columns = _different([str(column[0]) for column in cursor.description or ()])
     rows: list[list[Any]] = []
     characters = 0
-    while characters < _MOST_CHARACTERS:
+    while characters < _MAX_CHARACTERS:
         if not (chunk := cursor.fetchmany(min(_FETCHED, most + 1 - len(rows)))):
             return Selected(columns, rows)
         for row in chunk:
@@ -242,7 +242,7 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
-def _told(error: duckdb.Error) -> str:
+def _message(error: duckdb.Error) -> str:
     """DuckDB's message: its first lines with the place in the query, without its advice on settings."""
     if isinstance(error, duckdb.TransactionException):  # a SELECT that would write in a part of it
         return _ONLY_READ

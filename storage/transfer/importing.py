@@ -15,7 +15,7 @@ from venire.arena.records import Completion, Instruction, Rating
 from venire.storage.store.connection import query
 from venire.storage.store.store import Commit, Row, Store
 from venire.storage.transfer.formats import tables
-from venire.storage.transfer.formats.tables import Kind
+from venire.storage.transfer.formats.tables import TableKind
 from venire.storage.transfer.formats.texts import Reader, Skipped, digest_id
 
 __all__ = ["Added", "StoredModel", "add", "add_file", "add_texts", "answer_key", "contestants", "set_families"]
@@ -67,7 +67,7 @@ def add(store: Store, records: Iterable[Instruction | Completion | Rating], *, c
         return _add_ratings(store, commit, ratings, change_ratings)
 
 
-def add_file(store: Store, path: Path, kind: Kind, mapping: Mapping[str, str]) -> Added:
+def add_file(store: Store, path: Path, kind: TableKind, mapping: Mapping[str, str]) -> Added:
     """Bring a table of instructions or completions into the store, once: one that was read before is only digested.
 
     What is in a store stays there, so the same file read in the same way can bring nothing new. Raises InputError as

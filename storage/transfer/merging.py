@@ -20,13 +20,13 @@ from venire.storage.care.offline import attached, in_place, left_beside, locked,
 from venire.storage.store.connection import migrations, query
 from venire.storage.store.opening import open_store
 
-__all__ = ["KINDS", "Merged", "Source", "merge"]
+__all__ = ["KINDS", "Merged", "MergedSource", "merge"]
 
 KINDS = ("models", "instructions", "completions", "trials", "planned", "attempts", "verdicts", "failed")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class MergedSource:
     """One of the stores that were put together: its rows by kind, and what it paid in nano-dollars."""
 
     path: str
@@ -39,7 +39,7 @@ class Merged:
     """What a merge made of its sources."""
 
     path: str
-    sources: tuple[Source, ...]
+    sources: tuple[MergedSource, ...]
     rows: dict[str, int]
     shared_attempts: int
     """Calls that several sources had on record: one and the same call, counted once."""
@@ -127,14 +127,14 @@ class _Merge:
             self._run(name)
         mixed = [trial for (trial,) in self._rows("merge_mixed")]
         self._sign(tables, identities, mixed)
-        return self._told(out, sides, len(mixed))
+        return self._summary(out, sides, len(mixed))
 
-    def _source(self, number: int) -> Source:
+    def _source(self, number: int) -> MergedSource:
         path = self.paths[number - 1]
         self.connection.execute(f"use s{number}")
         found = check_open(self.connection, full=False)
         refuse_unsound(path, found)
-        return Source(str(path), self._counts(), sum(found.paid.values()))
+        return MergedSource(str(path), self._counts(), sum(found.paid.values()))
 
     def _identity(self, number: int) -> str:
         self.connection.execute(f"use s{number}")
@@ -227,7 +227,7 @@ class _Merge:
         written = sum(self.connection.execute(count.format(table)).fetchall()[0][0] for table in counted)
         self._run("insert_ledger", batch=1, now=now, written=written, running=written)
 
-    def _told(self, out: Path, sources: list[Source], mixed: int) -> Merged:
+    def _summary(self, out: Path, sources: list[MergedSource], mixed: int) -> Merged:
         found = check_open(self.connection, full=False)
         refuse_unsound(out, found)
         ((shared, shared_paid),) = self._rows("merge_shared_paid")

@@ -7,8 +7,8 @@ from dataclasses import FrozenInstanceError
 import pytest
 
 from venire.arena.records import (
-    Answer,
     Ballot,
+    GeneratedText,
     Grade,
     Matchup,
     Origin,
@@ -22,7 +22,7 @@ from venire.arena.records import (
 
 KEY = bytes(16)
 FAILED = [status for status in Status if status is not Status.OK]
-READINGS = (Preference(0), Grade(0, "incorrect"), Ballot((2, 1)), Answer(""))
+READINGS = (Preference(0), Grade(0, "incorrect"), Ballot((2, 1)), GeneratedText(""))
 
 
 def test_a_matchup_is_in_canonical_order() -> None:

@@ -10,7 +10,7 @@ from typing import get_args
 from venire.arena.campaigns import BudgetSettings, CampaignSettings, Limits, StopSettings, TokenPrice
 from venire.arena.records import Completion, Instruction, Rating
 from venire.configs.loading import load_campaign
-from venire.storage.transfer.formats.tables import Kind, read
+from venire.storage.transfer.formats.tables import TableKind, read
 
 
 def started(folder: Path) -> CampaignSettings:
@@ -36,7 +36,7 @@ def test_the_template_is_a_campaign_of_two_priced_judges_within_a_budget(tmp_pat
 def test_the_templates_example_tables_are_read(tmp_path: Path) -> None:
     data = started(tmp_path).data
     found = {}
-    for kind in get_args(Kind):
+    for kind in get_args(TableKind):
         path = getattr(data, kind)
         assert path is not None
         found[kind] = list(read(path, kind))

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from venire.arena.records import (
-    Answer,
     Completion,
     Conversation,
+    GeneratedText,
     Instruction,
     Material,
     Outcome,
@@ -88,7 +88,7 @@ class Spelling:
                 self.heard.append(reply.text)
         finally:
             self.closed += 1
-        return Outcome(Status.OK, Answer("".join(self.heard)))
+        return Outcome(Status.OK, GeneratedText("".join(self.heard)))
 
 
 @pytest.mark.parametrize("n", range(3))
@@ -102,7 +102,7 @@ def test_a_conversation_that_waits_is_closed(n: int) -> None:
 def test_replies_are_sent_in_step_order() -> None:
     protocol = Spelling()
     found = advance(protocol, TRIAL, MATERIAL, {"word": "letter"}, [Reply(text) for text in "abc"])
-    assert found == Outcome(Status.OK, Answer("abc"))
+    assert found == Outcome(Status.OK, GeneratedText("abc"))
     assert protocol.closed == 1
 
 

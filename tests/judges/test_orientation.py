@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from venire.arena.records import Answer, Ballot, Grade, Outcome, Preference, Reading, Status
+from venire.arena.records import Ballot, GeneratedText, Grade, Outcome, Preference, Reading, Status
 from venire.judges.orientation import BOTH_ORDERS, arrange, orient
 
 KEY = b"0123456789abcdef"
@@ -91,7 +91,7 @@ def test_trial_and_rule_are_kept() -> None:
     assert (verdict.trial, verdict.status, verdict.rule) == (KEY, Status.OK, "bare")
 
 
-@pytest.mark.parametrize("reading", [Grade(1, "correct"), Ballot((1, 2)), Answer("1")])
+@pytest.mark.parametrize("reading", [Grade(1, "correct"), Ballot((1, 2)), GeneratedText("1")])
 @pytest.mark.parametrize("swapped", BOTH_ORDERS)
 def test_a_battle_ends_in_a_preference_alone(reading: Reading, swapped: bool) -> None:
     with pytest.raises(TypeError, match=f"a battle cannot end in a {type(reading).__name__}"):
@@ -101,7 +101,7 @@ def test_a_battle_ends_in_a_preference_alone(reading: Reading, swapped: bool) ->
 def test_what_is_no_battle_keeps_its_reading_as_it_was_shown() -> None:
     assert orient(KEY, None, read(Grade(2, "not attempted"))).label == 2
     assert orient(KEY, None, read(Ballot((3, 1, 0, 2)))).places == (3, 1, 0, 2)
-    assert orient(KEY, None, read(Answer("text"))).answered
+    assert orient(KEY, None, read(GeneratedText("text"))).answered
     with pytest.raises(TypeError, match="no battle cannot end in a Preference"):
         orient(KEY, None, read(Preference(1)))
 

@@ -14,9 +14,9 @@ import pytest
 
 from venire.arena.keys import fence
 from venire.arena.records import (
-    Answer,
     Ballot,
     Completion,
+    GeneratedText,
     Grade,
     Instruction,
     Material,
@@ -366,7 +366,7 @@ def test_a_contestant_writes_a_text_of_its_own_that_says_that_it_is_simulated(fi
         for model in (STEADY, "simulated/gpt-4-0613@2", "simulated/bard@1"):
             for repeat in (1, 2):
                 found, (reply,) = settled("generate", model, shown(field, instruction), key, repeat)
-                assert isinstance(found.reading, Answer)
+                assert isinstance(found.reading, GeneratedText)
                 assert found.reading.text == reply.text
                 assert reply.text.startswith(f"[Simulated text of {model}.]\n\n")
                 assert settled("generate", model, shown(field, instruction), key, repeat)[0] == found

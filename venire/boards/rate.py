@@ -27,7 +27,7 @@ from venire.storage.store.opening import open_store
 from venire.storage.store.store import Store
 from venire.storage.transfer.formats import TABLE, read_verdicts
 from venire.storage.transfer.formats.battles import read_battles
-from venire.storage.transfer.formats.judged import BothBad, Judged
+from venire.storage.transfer.formats.judged import BothBad, ImportedVerdicts
 
 DEFAULT_METHOD = "bradley-terry"
 _CHOSEN = (
@@ -267,13 +267,13 @@ def _read_files(source: Source, features: Sequence[str]) -> Verdicts:
     if voted is not None:
         return Verdicts(replace(voted, clustered=source.cluster != "none"), origins)
     form = TABLE if source.cluster not in (None, "none") or features else source.form
-    found: Judged | None = read_verdicts(
+    found: ImportedVerdicts | None = read_verdicts(
         source.paths, form, mapping=source.mapping, baseline=source.baseline, where=source.where
     )
     if found is not None:
         both_bad = source.both_bad or "tie"
         battles = replace(found.fitted(both_bad), clustered=source.cluster is None)
-        return Verdicts(battles, origins, told=found.told(both_bad))
+        return Verdicts(battles, origins, told=found.facts(both_bad))
     if len(source.paths) > 1:
         raise InputError(f"{source.paths[1]}: a plain table is rated by itself; put the tables together into one")
     if source.both_bad is not None or source.baseline is not None:

@@ -35,13 +35,13 @@ def sql(
     from venire.live.client import look
     from venire.render.screen import console
     from venire.render.store import show_relations, show_rows
-    from venire.storage.read.selecting import MOST_ROWS, select
+    from venire.storage.read.selecting import MAX_ROWS, select
     from venire.storage.store.connection import query as named
 
     if as_json and as_csv:
         raise InputError("choose --json or --csv")
     text = named("relations") if query is None else sys.stdin.read() if query == "-" else query
-    most = MOST_ROWS if limit is None else limit
+    most = MAX_ROWS if limit is None else limit
     found = look(store, lambda opened: select(opened, text, most=most), lambda owner: owner.sql(text, most=most))
     if as_json:
         write_json([dict(zip(found.columns, row, strict=True)) for row in found.rows])

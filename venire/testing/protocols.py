@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from venire.arena.keys import fence
 from venire.arena.records import (
     RECORDED,
-    Answer,
     Ballot,
     Completion,
+    GeneratedText,
     Grade,
     Instruction,
     Material,
@@ -31,7 +31,7 @@ from venire.simulation.rehearsal import answer_to, check_rehearsal
 
 __all__ = ["check_protocol"]
 
-_READING = {Shape.PAIR: Preference, Shape.SINGLE: Grade, Shape.LIST: Ballot, Shape.NONE: Answer}
+_READING = {Shape.PAIR: Preference, Shape.SINGLE: Grade, Shape.LIST: Ballot, Shape.NONE: GeneratedText}
 _SHOWN = {Shape.PAIR: 2, Shape.SINGLE: 1, Shape.LIST: 3, Shape.NONE: 0}
 _OPTIONS = {"max_tokens": "512", "temperature": "0", "repair": "1"}
 _NONSENSE = ("Hm.", "<think>1", "{", "[[", "\N{SNOWMAN}", "1 or 2, A or B, who knows?")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from venire.arena.records import Answer, Conversation, Material, Outcome, Reply, Shape, Status, Trial
+from venire.arena.records import Conversation, GeneratedText, Material, Outcome, Reply, Shape, Status, Trial
 from venire.judges.conversation import STATUS_OF_FINISH, Message, ask_step, make_request, user_message
 from venire.judges.entry import ProtocolEntry, ReplyExample
 from venire.judges.parsing.reply_text import without_thoughts
@@ -34,18 +34,18 @@ def generate(trial: Trial, material: Material, options: Mapping[str, str]) -> Co
     for turn in turns:
         so_far += (user_message(turn),)
         outcome = _read((yield from ask_step(make_request(trial, options, so_far))))
-        if not isinstance(outcome.reading, Answer):
+        if not isinstance(outcome.reading, GeneratedText):
             return outcome
         parts.append(outcome.reading.text)
         so_far += ({"role": "assistant", "content": parts[-1]},)
-    return outcome if len(parts) == 1 else Outcome(Status.OK, Answer(join_turn_answers(parts)), "text")
+    return outcome if len(parts) == 1 else Outcome(Status.OK, GeneratedText(join_turn_answers(parts)), "text")
 
 
 def _read(reply: Reply) -> Outcome:
     if reply.finish in STATUS_OF_FINISH:
         return Outcome(STATUS_OF_FINISH[reply.finish])
     text = _without_leading_thoughts(reply.text)
-    return Outcome(Status.UNREADABLE) if not text.strip() else Outcome(Status.OK, Answer(text), "text")
+    return Outcome(Status.UNREADABLE) if not text.strip() else Outcome(Status.OK, GeneratedText(text), "text")
 
 
 def _without_leading_thoughts(text: str) -> str:
@@ -63,6 +63,6 @@ GENERATE = ProtocolEntry(
     prompts=PROMPTS,
     folder="generate",
     expects=(600,),
-    examples=(ReplyExample(("The Volga.",), Answer("The Volga.")),),
+    examples=(ReplyExample(("The Volga.",), GeneratedText("The Volga.")),),
     rehearse="venire.simulation.contestants:write",
 )

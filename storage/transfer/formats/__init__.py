@@ -10,7 +10,7 @@ from venire.arena import registry
 from venire.arena.errors import InputError
 from venire.arena.registry import Registry
 from venire.storage.transfer.formats.entry import Format, Writer
-from venire.storage.transfer.formats.judged import Dialect, Judged, read_judged, told_apart
+from venire.storage.transfer.formats.judged import ImportedVerdicts, VerdictDialect, likely_dialects, read_judged
 from venire.storage.transfer.formats.source import open_table
 from venire.storage.transfer.formats.texts import Reader
 
@@ -28,7 +28,7 @@ def with_texts() -> dict[str, Reader]:
     return {name: one.read for name, one in FORMATS.items() if one.read is not None}
 
 
-def with_dialects() -> dict[str, tuple[Dialect, ...]]:
+def with_dialects() -> dict[str, tuple[VerdictDialect, ...]]:
     """Formats of verdicts, with the dialects of each."""
     return {name: one.dialects for name, one in FORMATS.items() if one.dialects}
 
@@ -52,7 +52,7 @@ def guess(path: Path) -> str:
     try:
         # What am-ELO and the plainest arena table look like, any table of battles does.
         certain = [one for dialects in with_dialects().values() for one in dialects if _asked(one) - _PLAIN - {"judge"}]
-        found = sorted({one.format for one in told_apart(certain, table.columns)})
+        found = sorted({one.format for one in likely_dialects(certain, table.columns)})
         if len(found) > 1:
             raise InputError(f"{path}: may be {' or '.join(found)}; say which with --format")
         if found:
@@ -66,7 +66,7 @@ def guess(path: Path) -> str:
         table.connection.close()
 
 
-def _asked(dialect: Dialect) -> set[str]:
+def _asked(dialect: VerdictDialect) -> set[str]:
     return {dialect.columns[name][0] for name in dialect.needed} | dialect.signs
 
 
@@ -77,7 +77,7 @@ def read_verdicts(
     mapping: Mapping[str, str] = {},
     baseline: str | None = None,
     where: Mapping[str, str | Sequence[str]] = {},
-) -> Judged | None:
+) -> ImportedVerdicts | None:
     """Verdicts of files in a format with dialects, guessed from the first file where `form` is None; None for a table.
 
     `mapping` is from our column names to the files'. `baseline` is whom the models met, where the files do not say so.

@@ -9,13 +9,13 @@ import duckdb
 
 from venire.arena.records import Completion, Instruction
 from venire.storage.transfer.formats.entry import Format, Part, file_name, names
-from venire.storage.transfer.formats.judged import Dialect
+from venire.storage.transfer.formats.judged import VerdictDialect
 from venire.storage.transfer.formats.texts import Record, digest_id, rows
 
 __all__ = ["ALPACA_EVAL"]
 
 DIALECTS = (
-    Dialect(
+    VerdictDialect(
         "alpaca-eval",
         "judged_alpaca_eval",
         {

@@ -14,7 +14,7 @@ import duckdb
 
 from venire.arena.records import Completion, Instruction
 from venire.storage.transfer.formats.entry import Format, Part
-from venire.storage.transfer.formats.judged import Dialect
+from venire.storage.transfer.formats.judged import VerdictDialect
 from venire.storage.transfer.formats.texts import Record, Row, digest_id, joined, messages, rows, turns_of
 
 __all__ = ["AM_ELO", "CHATBOT_ARENA", "SOFT_ELO"]
@@ -24,7 +24,7 @@ _BATTLE = {"judge": ("judge",), "instruction_id": ("question_id", "id")}
 _WORDS = "model_a, model_b, tie, tie (bothbad), both_bad"
 
 _ARENA_DIALECTS = (
-    Dialect(
+    VerdictDialect(
         "chatbot-arena",
         "judged_chatbot_arena",
         {**_MODELS, "winner": ("winner",), **_BATTLE},
@@ -32,14 +32,14 @@ _ARENA_DIALECTS = (
         _WORDS,
         signs=frozenset({"conversation_a"}),
     ),
-    Dialect(
+    VerdictDialect(
         "chatbot-arena",
         "judged_chatbot_arena",
         {**_MODELS, "winner": ("winner",), **_BATTLE, "time": ("tstamp", "timestamp")},
         ("model_a", "model_b", "winner", "time"),
         _WORDS,
     ),
-    Dialect(
+    VerdictDialect(
         "chatbot-arena",
         "judged_arena_flags",
         {
@@ -52,7 +52,7 @@ _ARENA_DIALECTS = (
         ("model_a", "model_b", "won_a", "won_b", "tied"),
         "1 in one of winner_model_a, winner_model_b and winner_tie",
     ),
-    Dialect(
+    VerdictDialect(
         "chatbot-arena",
         "judged_comparia",
         {
@@ -67,7 +67,7 @@ _ARENA_DIALECTS = (
         "one of the two models' names",
     ),
     # By name only: a table of these three columns is a table like any other.
-    Dialect(
+    VerdictDialect(
         "chatbot-arena",
         "judged_chatbot_arena",
         {**_MODELS, "winner": ("winner",), **_BATTLE},
@@ -123,7 +123,7 @@ CHATBOT_ARENA = Format("Import the prompts and answers of Chatbot Arena battles.
 
 
 _AM_ELO_DIALECTS = (
-    Dialect(
+    VerdictDialect(
         "am-elo",
         "judged_am_elo",
         {
@@ -146,7 +146,7 @@ _ABOUT = {"judge": ("judge",), "instruction_id": ("instruction_id_hash", "battle
 _WHOSE = "the judge's verdicts; the people's with --map winner={}"
 
 _SOFT_ELO_DIALECTS = (
-    Dialect(
+    VerdictDialect(
         "soft-elo",
         "judged_soft_elo",
         {
@@ -162,7 +162,7 @@ _SOFT_ELO_DIALECTS = (
         nested=frozenset({"scores_a", "scores_b"}),
         note=_WHOSE.format("human_pref"),
     ),
-    Dialect(
+    VerdictDialect(
         "soft-elo",
         "judged_soft_elo_words",
         {

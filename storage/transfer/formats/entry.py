@@ -15,7 +15,7 @@ from urllib.parse import quote
 import duckdb
 
 from venire.storage.store.connection import query
-from venire.storage.transfer.formats.judged import Dialect
+from venire.storage.transfer.formats.judged import VerdictDialect
 from venire.storage.transfer.formats.texts import Reader
 
 __all__ = ["KEPT", "Format", "Part", "Writer", "file_name", "names", "prepare", "statement"]
@@ -31,7 +31,7 @@ class Format:
 
     purpose: str = ""
     read: Reader | None = None
-    dialects: tuple[Dialect, ...] = ()
+    dialects: tuple[VerdictDialect, ...] = ()
     write: Writer | None = None
 
 

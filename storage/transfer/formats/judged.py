@@ -23,14 +23,14 @@ from venire.storage.store.connection import query
 from venire.storage.transfer.formats.columns import condition, encode
 from venire.storage.transfer.formats.source import Table, connect, open_table
 
-__all__ = ["BothBad", "Dialect", "Judged", "read_judged", "speaks", "told_apart"]
+__all__ = ["BothBad", "ImportedVerdicts", "VerdictDialect", "likely_dialects", "matches", "read_judged"]
 
 BothBad = Literal["tie", "drop"]
 """What a verdict that both answers are bad counts as: a tie, or nothing."""
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class VerdictDialect:
     """One form in which a format writes verdicts; `columns` is from our name to the names it may have in a file.
 
     `needed` are ours that must be there, `absent` are names of a file that must not, `nested` may hold JSON, of which
@@ -55,7 +55,7 @@ class Dialect:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Judged:
+class ImportedVerdicts:
     """Verdicts from elsewhere with what `Battles` has no room for; the arrays are as long as its columns.
 
     `both_bad` marks ties whose judge said that neither answer is good. `score` is A minus B on the file's own scale,
@@ -83,7 +83,7 @@ class Judged:
         columns = [one.name for one in fields(Battles) if isinstance(getattr(self.battles, one.name), np.ndarray)]
         return replace(self.battles, **{name: getattr(self.battles, name)[kept] for name in columns})
 
-    def told(self, both_bad: BothBad = "tie") -> dict[str, str | int | bool]:
+    def facts(self, both_bad: BothBad = "tie") -> dict[str, str | int | bool]:
         """What became of the file's rows, as plain JSON values."""
         return {
             "format": self.format,
@@ -101,12 +101,12 @@ class Judged:
 class _Columns:
     """The file's names of our columns, those that are there."""
 
-    dialect: Dialect
+    dialect: VerdictDialect
     theirs: Mapping[str, str]
     constants: Mapping[str, str] = field(default_factory=dict)
 
 
-def speaks(dialect: Dialect, columns: Iterable[str]) -> bool:
+def matches(dialect: VerdictDialect, columns: Iterable[str]) -> bool:
     """Whether a file with these columns is of this dialect."""
     there = set(columns)
     needed = [name for name in dialect.needed if name not in dialect.given]
@@ -115,21 +115,21 @@ def speaks(dialect: Dialect, columns: Iterable[str]) -> bool:
     return all(there & set(dialect.columns[name]) for name in needed)
 
 
-def told_apart(dialects: Iterable[Dialect], columns: Iterable[str]) -> list[Dialect]:
+def likely_dialects(dialects: Iterable[VerdictDialect], columns: Iterable[str]) -> list[VerdictDialect]:
     """The dialects that a file with these columns may be of; one that asks for more columns hides those of fewer."""
-    fitting = [one for one in dialects if speaks(one, columns)]
+    fitting = [one for one in dialects if matches(one, columns)]
     most = max((len(one.needed) + len(one.signs) for one in fitting), default=0)
     return [one for one in fitting if len(one.needed) + len(one.signs) == most]
 
 
 def read_judged(
     paths: Sequence[Path],
-    dialects: Sequence[Dialect],
+    dialects: Sequence[VerdictDialect],
     *,
     mapping: Mapping[str, str] = {},
     constants: Mapping[str, str] = {},
     where: Mapping[str, str | Sequence[str]] = {},
-) -> Judged:
+) -> ImportedVerdicts:
     """Verdicts of one or several files of one format, in their order; the first file decides on the dialect.
 
     `mapping` is from our column names to the files', `constants` gives columns that the files do not have (such as the
@@ -138,7 +138,7 @@ def read_judged(
     is 1), column and what to do.
     """
     with closing(connect(*paths)) as connection:
-        chosen: Dialect | None = None
+        chosen: VerdictDialect | None = None
         for number, path in enumerate(paths):
             table = open_table(path)
             try:
@@ -154,10 +154,10 @@ def read_judged(
 
 
 def _columns(
-    table: Table, dialects: Sequence[Dialect], mapping: Mapping[str, str], constants: Mapping[str, str]
+    table: Table, dialects: Sequence[VerdictDialect], mapping: Mapping[str, str], constants: Mapping[str, str]
 ) -> _Columns:
     """Which dialect, and the file's names of its columns; raises InputError that names what is missing."""
-    fitting = told_apart(dialects, [*table.columns, *(_named(dialects, mapping, table))])
+    fitting = likely_dialects(dialects, [*table.columns, *(_named(dialects, mapping, table))])
     nearest = max(
         dialects, key=lambda one: sum(bool(set(one.columns[name]) & table.columns.keys()) for name in one.needed)
     )
@@ -179,13 +179,13 @@ def _columns(
     return _Columns(dialect, theirs, {name: constants[name] for name in dialect.given & set(constants) - set(theirs)})
 
 
-def _named(dialects: Sequence[Dialect], mapping: Mapping[str, str], table: Table) -> list[str]:
+def _named(dialects: Sequence[VerdictDialect], mapping: Mapping[str, str], table: Table) -> list[str]:
     """The dialects' own names of columns that a mapping says are there under another name."""
     mapped = [ours for ours, theirs in mapping.items() if theirs in table.columns]
     return [name for one in dialects for ours in mapped for name in one.columns.get(ours, ())[:1]]
 
 
-def _missing(table: Table, dialects: Sequence[Dialect], dialect: Dialect, ours: str) -> str:
+def _missing(table: Table, dialects: Sequence[VerdictDialect], dialect: VerdictDialect, ours: str) -> str:
     names = '" or "'.join(dialect.columns[ours])
     found = ", ".join(list(table.columns)[:30])
     if ours in dialect.given:
@@ -222,7 +222,7 @@ def _copy(
         connection.execute(f"{make} {select}", [*parameters, *kept[1], *table.parameters])
 
 
-def _refuse_no_lists(connection: duckdb.DuckDBPyConnection, dialect: Dialect, paths: Sequence[Path]) -> None:
+def _refuse_no_lists(connection: duckdb.DuckDBPyConnection, dialect: VerdictDialect, paths: Sequence[Path]) -> None:
     for column in sorted(dialect.lists):
         found = connection.execute(
             f"select file, row from given where not coalesce(json_valid({column}), true) "
@@ -233,7 +233,7 @@ def _refuse_no_lists(connection: duckdb.DuckDBPyConnection, dialect: Dialect, pa
             raise InputError(f'{paths[found[0]]}: row {found[1]}: "{name}" is no list; mend it or leave the row out')
 
 
-def _judged(connection: duckdb.DuckDBPyConnection, dialect: Dialect, paths: Sequence[Path]) -> Judged:
+def _judged(connection: duckdb.DuckDBPyConnection, dialect: VerdictDialect, paths: Sequence[Path]) -> ImportedVerdicts:
     _refuse_no_lists(connection, dialect, paths)
     try:
         connection.execute(f"create temp table found as {query(dialect.query)}")
@@ -253,10 +253,10 @@ def _judged(connection: duckdb.DuckDBPyConnection, dialect: Dialect, paths: Sequ
     extra = connection.execute("select both_bad from verdict order by row").fetchnumpy()
     score = np.full(len(battles.label), np.nan) if battles.score is None else battles.score
     both_bad = np.asarray(extra["both_bad"], dtype=np.bool_)
-    return Judged(battles, both_bad, score, dialect.format, dialect.note, int(itself))
+    return ImportedVerdicts(battles, both_bad, score, dialect.format, dialect.note, int(itself))
 
 
-def _refuse_bad_rows(connection: duckdb.DuckDBPyConnection, dialect: Dialect, paths: Sequence[Path]) -> None:
+def _refuse_bad_rows(connection: duckdb.DuckDBPyConnection, dialect: VerdictDialect, paths: Sequence[Path]) -> None:
     found = connection.execute(query("judged_bad_row")).fetchone()
     if found is None:
         return

@@ -10,13 +10,13 @@ import duckdb
 
 from venire.arena.records import Completion, Instruction
 from venire.storage.transfer.formats.entry import Format, Part, file_name, names
-from venire.storage.transfer.formats.judged import Dialect
+from venire.storage.transfer.formats.judged import VerdictDialect
 from venire.storage.transfer.formats.texts import Record, Row, digest_id, rows
 
 __all__ = ["LLM_COMPARATOR"]
 
 DIALECTS = (
-    Dialect(
+    VerdictDialect(
         "llm-comparator",
         "judged_llm_comparator",
         {"models": ("models",), "examples": ("examples",)},

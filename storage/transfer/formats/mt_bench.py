@@ -9,7 +9,7 @@ import duckdb
 
 from venire.arena.records import Completion, Instruction
 from venire.storage.transfer.formats.entry import Format, Part, file_name, names
-from venire.storage.transfer.formats.judged import Dialect
+from venire.storage.transfer.formats.judged import VerdictDialect
 from venire.storage.transfer.formats.texts import Record, Row, Skipped, joined, messages, rows, turns_of
 
 __all__ = ["ARENA_HARD", "MT_BENCH", "read"]
@@ -17,7 +17,7 @@ __all__ = ["ARENA_HARD", "MT_BENCH", "read"]
 _JUDGE, _QUESTION, _TURN = ("judge",), ("question_id",), ("turn",)
 
 _MT_BENCH_DIALECTS = (
-    Dialect(
+    VerdictDialect(
         "mt-bench",
         "judged_mt_bench_pairs",
         {
@@ -34,7 +34,7 @@ _MT_BENCH_DIALECTS = (
         ordered=True,
         note="the turns of a question count as repeats of it",
     ),
-    Dialect(
+    VerdictDialect(
         "mt-bench",
         "judged_mt_bench_scores",
         {"model": ("model",), "winner": ("score",), "judge": _JUDGE, "instruction_id": _QUESTION, "turn": _TURN},
@@ -43,7 +43,7 @@ _MT_BENCH_DIALECTS = (
         nested=frozenset({"judge"}),
         note="verdicts were made from grades: the higher of two answers wins, within 0.1 they tie",
     ),
-    Dialect(
+    VerdictDialect(
         "mt-bench",
         "judged_chatbot_arena",
         {
@@ -137,7 +137,7 @@ MT_BENCH = Format(
 
 
 _ARENA_HARD_DIALECTS = (
-    Dialect(
+    VerdictDialect(
         "arena-hard",
         "judged_arena_hard",
         {

@@ -9,13 +9,13 @@ import duckdb
 
 from venire.arena.records import Completion, Instruction
 from venire.storage.transfer.formats.entry import Format, Part
-from venire.storage.transfer.formats.judged import Dialect
+from venire.storage.transfer.formats.judged import VerdictDialect
 from venire.storage.transfer.formats.texts import Record, Row, digest_id, messages, rows
 
 __all__ = ["MESSAGES", "PREFERENCES"]
 
 DIALECTS = (
-    Dialect(
+    VerdictDialect(
         "preferences",
         "judged_preferences",
         {

@@ -23,7 +23,7 @@ from venire.arena.errors import InputError
 from venire.arena.records import Shape
 from venire.storage.transfer.formats.source import Table, open_table
 
-__all__ = ["COLUMNS", "Judged", "read_recorded"]
+__all__ = ["COLUMNS", "RecordedJudgment", "read_recorded"]
 
 _SHOWN = {Shape.PAIR: ("first", "second"), Shape.SINGLE: ("model",), Shape.LIST: ("models",)}
 _SCORES = ("score_first", "score_second")
@@ -42,7 +42,7 @@ _ROWS = 2000
 _QUOTE = "'"
 
 
-class Judged(NamedTuple):
+class RecordedJudgment(NamedTuple):
     """A row: the instruction's id, the models in the order shown, the repeat, and the reply's text."""
 
     instruction: str
@@ -53,7 +53,7 @@ class Judged(NamedTuple):
 
 def read_recorded(
     path: Path, judge: str, shape: Shape, mapping: Mapping[str, str] = {}, *, verdicts: bool = False
-) -> Iterator[Judged]:
+) -> Iterator[RecordedJudgment]:
     """The rows of one judge in the table's order; `mapping` is from our column names to the file's.
 
     The text is `raw_output`, or with `verdicts` the verdict and both scores; empty where there is none. Raises
@@ -61,14 +61,16 @@ def read_recorded(
     """
     if unknown := sorted(set(mapping) - set(COLUMNS)):
         raise InputError(
-            f"{path}: the map names {unknown[0]!r}, which is no column of ours; those are {_told(COLUMNS)}"
+            f"{path}: the map names {unknown[0]!r}, which is no column of ours; those are {_listed(COLUMNS)}"
         )
     table = open_table(path)
     with closing(table.connection):
         yield from _rows(table, judge, shape, mapping, verdicts)
 
 
-def _rows(table: Table, judge: str, shape: Shape, mapping: Mapping[str, str], verdicts: bool) -> Iterator[Judged]:
+def _rows(
+    table: Table, judge: str, shape: Shape, mapping: Mapping[str, str], verdicts: bool
+) -> Iterator[RecordedJudgment]:
     cells = _cells(table, shape, mapping, verdicts)
     theirs = {name: _column(table, name, mapping) for name in cells}
     named = ", ".join(f"{cell} as our_{name}" for name, cell in cells.items())
@@ -86,7 +88,7 @@ def _rows(table: Table, judge: str, shape: Shape, mapping: Mapping[str, str], ve
                 yield _judged(f"{table.path}: row {number}", cell, shape, theirs, verdicts)
     if not found:
         there = table.execute(f"select distinct {cells['judge']} as judge from {{table}} where judge is not null")
-        names = _told(tuple(sorted(str(name) for (name,) in there.fetchall())))
+        names = _listed(tuple(sorted(str(name) for (name,) in there.fetchall())))
         raise InputError(f'{table.path}: no row of judge {judge!r} in "{theirs["judge"]}"; there is: {names or "none"}')
 
 
@@ -105,7 +107,7 @@ def _column(table: Table, name: str, mapping: Mapping[str, str]) -> str:
     theirs = mapping.get(name, name)
     if theirs not in table.columns:
         raise InputError(
-            f'{table.path}: no column "{theirs}"; columns found: {_told(tuple(table.columns))}. Where another column '
+            f'{table.path}: no column "{theirs}"; columns found: {_listed(tuple(table.columns))}. Where another column '
             f'holds it, add to the [[judge]]: map = {{ {name} = "COLUMN" }}'
         )
     return theirs
@@ -113,7 +115,7 @@ def _column(table: Table, name: str, mapping: Mapping[str, str]) -> str:
 
 def _judged(
     where: str, cell: Mapping[str, str | None], shape: Shape, theirs: Mapping[str, str], verdicts: bool
-) -> Judged:
+) -> RecordedJudgment:
     def required(name: str) -> str:
         text = cell[name]
         if not text:
@@ -129,7 +131,7 @@ def _judged(
     if not repeat.isascii() or not repeat.isdecimal() or not 0 < int(repeat) < 2**15:
         raise InputError(f'{where}: "{theirs["repeat"]}" is {repeat[:40]!r}; accepted: a whole number from 1 on')
     text = _verdict(where, cell, shape, theirs) if verdicts else cell["raw_output"] or ""
-    return Judged(required("instruction_id"), shown, int(repeat), text)
+    return RecordedJudgment(required("instruction_id"), shown, int(repeat), text)
 
 
 def _list(where: str, text: str, theirs: Mapping[str, str]) -> list[str]:
@@ -166,5 +168,5 @@ def _is_number(text: str) -> bool:
         return False
 
 
-def _told(names: tuple[str, ...]) -> str:
+def _listed(names: tuple[str, ...]) -> str:
     return ", ".join(names[:30]) + (", ..." if len(names) > 30 else "")

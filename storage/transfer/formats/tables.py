@@ -22,13 +22,13 @@ from venire.arena.errors import InputError
 from venire.arena.records import Completion, Instruction, Rating
 from venire.storage.transfer.formats.source import Table, open_table
 
-__all__ = ["LARGEST_ELO", "Kind", "read", "read_reference", "unrated"]
+__all__ = ["MAX_ELO", "TableKind", "read", "read_reference", "unrated"]
 
-Kind = Literal["instructions", "completions", "elo"]
+TableKind = Literal["instructions", "completions", "elo"]
 _ROWS = 1000
 
 
-class _Columns(NamedTuple):
+class _KindColumns(NamedTuple):
     """Our columns of one kind: `unique` make a row's identity, `labels` are ids and names, `texts` are other text."""
 
     unique: tuple[str, ...]
@@ -37,16 +37,16 @@ class _Columns(NamedTuple):
     optional: tuple[str, ...] = ()
 
 
-_COLUMNS: dict[str, _Columns] = {
-    "instructions": _Columns(
+_COLUMNS: dict[str, _KindColumns] = {
+    "instructions": _KindColumns(
         ("instruction_id",), ("instruction_id",), ("instruction",), optional=("category", "reference")
     ),
-    "completions": _Columns(("model", "instruction_id"), ("model", "instruction_id"), ("completion",)),
-    "elo": _Columns(("model",), ("model",), ("elo",)),
+    "completions": _KindColumns(("model", "instruction_id"), ("model", "instruction_id"), ("completion",)),
+    "elo": _KindColumns(("model",), ("model",), ("elo",)),
 }
 
 
-def read(path: Path, kind: Kind, mapping: Mapping[str, str] = {}) -> Iterator[Instruction | Completion | Rating]:
+def read(path: Path, kind: TableKind, mapping: Mapping[str, str] = {}) -> Iterator[Instruction | Completion | Rating]:
     """Records of a table file in its order, streamed; `mapping` is from our column names to the file's.
 
     Columns and duplicates are checked at once, single cells as they are reached. Rows of kind elo without an Elo
@@ -66,7 +66,7 @@ def unrated(path: Path, mapping: Mapping[str, str] = {}) -> int:
     return int(row[0]) if row else 0
 
 
-def _open(path: Path, kind: Kind, mapping: Mapping[str, str]) -> tuple[Table, dict[str, str]]:
+def _open(path: Path, kind: TableKind, mapping: Mapping[str, str]) -> tuple[Table, dict[str, str]]:
     """The table, and our column names to the file's: all that are needed, and the optional ones that are there."""
     columns = _COLUMNS[kind]
     needed = [*columns.labels, *columns.texts]
@@ -81,7 +81,7 @@ def _open(path: Path, kind: Kind, mapping: Mapping[str, str]) -> tuple[Table, di
     return table, {name: table.column(name, mapping) for name in [*needed, *there]}
 
 
-def _refuse_duplicates(table: Table, kind: Kind, theirs: Mapping[str, str]) -> None:
+def _refuse_duplicates(table: Table, kind: TableKind, theirs: Mapping[str, str]) -> None:
     unique = _COLUMNS[kind].unique
     keys = [f"{table.label(theirs[name])} as k{position}" for position, name in enumerate(unique)]
     names = ", ".join(f"k{position}" for position in range(len(unique)))
@@ -97,7 +97,7 @@ def _refuse_duplicates(table: Table, kind: Kind, theirs: Mapping[str, str]) -> N
         raise InputError(f"{table.path}: {what} stands in row {rows[0]} and again in row {rows[1]}; keep one of them")
 
 
-def _records(table: Table, kind: Kind, theirs: Mapping[str, str]) -> Iterator[Instruction | Completion | Rating]:
+def _records(table: Table, kind: TableKind, theirs: Mapping[str, str]) -> Iterator[Instruction | Completion | Rating]:
     labels = _COLUMNS[kind].labels
     cells = [table.label(column) if name in labels else table.text(column) for name, column in theirs.items()]
     made = 0
@@ -124,7 +124,7 @@ def _rows(table: Table, result: Any) -> Iterator[tuple[str | None, ...]]:
 
 
 def _record(
-    table: Table, kind: Kind, number: int, cell: dict[str, str | None], theirs: Mapping[str, str]
+    table: Table, kind: TableKind, number: int, cell: dict[str, str | None], theirs: Mapping[str, str]
 ) -> Instruction | Completion | Rating | None:
     def required(name: str) -> str:
         text = cell[name]
@@ -145,7 +145,7 @@ def _record(
     return Rating(required("model"), _elo(table, number, cell["elo"], theirs["elo"]))
 
 
-LARGEST_ELO = 100_000.0
+MAX_ELO = 100_000.0
 """As in a campaign file: what lies beyond is a mistake, and its gaps would not fit their column."""
 
 
@@ -154,10 +154,10 @@ def _elo(table: Table, number: int, text: str, column: str) -> float:
         elo = float(text)
     except ValueError:
         elo = math.nan
-    if not abs(elo) <= LARGEST_ELO:
+    if not abs(elo) <= MAX_ELO:
         raise InputError(
             f'{table.path}: row {number}: "{column}" is "{text[:40]}"; accepted: a number of Elo points within '
-            f"+-{LARGEST_ELO:.0f}, or nothing where none is known"
+            f"+-{MAX_ELO:.0f}, or nothing where none is known"
         )
     return elo
 
@@ -226,9 +226,9 @@ def _points(path: Path, number: int, cell: Any) -> float:
         points = float(cell)
     except (TypeError, ValueError):
         points = math.nan
-    if not abs(points) <= LARGEST_ELO:
+    if not abs(points) <= MAX_ELO:
         raise InputError(
             f'{path}: row {number}: the rating is "{str(cell)[:40]}"; accepted: a number of Elo points within '
-            f"+-{LARGEST_ELO:.0f}, or nothing where none is known"
+            f"+-{MAX_ELO:.0f}, or nothing where none is known"
         )
     return points

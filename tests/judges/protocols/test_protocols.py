@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from venire.arena.keys import fence
 from venire.arena.records import (
-    Answer,
     Ballot,
     Completion,
+    GeneratedText,
     Grade,
     Instruction,
     Material,
@@ -300,7 +300,7 @@ def test_a_contestant_is_put_one_question_after_another_and_answers_in_parts(say
         {"role": "assistant", "content": "First."},
         {"role": "user", "content": "Two?"},
     )
-    whole = Answer("[turn 1]\nFirst.\n\n[turn 2]\nSecond.")
+    whole = GeneratedText("[turn 1]\nFirst.\n\n[turn 2]\nSecond.")
     assert say("generate", "First.", "Second.", shown=shown) == Outcome(Status.OK, whole, "text")
     assert say("generate", "First.", Reply("Sec", "length"), shown=shown) == Outcome(Status.TRUNCATED)
     assert say("generate", Reply("", "refusal"), shown=shown) == Outcome(Status.REFUSED)
@@ -308,11 +308,11 @@ def test_a_contestant_is_put_one_question_after_another_and_answers_in_parts(say
 
 @pytest.mark.parametrize("text", ["The Volga.", " \n  indented\n", "Use <think> tags.", "1", "<b>Volga</b>"])
 def test_a_completion_is_kept_as_it_came(text: str, say: Any) -> None:
-    assert say("generate", text) == Outcome(Status.OK, Answer(text), "text")
+    assert say("generate", text) == Outcome(Status.OK, GeneratedText(text), "text")
 
 
 def test_thoughts_are_no_part_of_a_completion(say: Any) -> None:
-    assert say("generate", "<think>Hm.</think>\n\nThe Volga.").reading == Answer("The Volga.")
+    assert say("generate", "<think>Hm.</think>\n\nThe Volga.").reading == GeneratedText("The Volga.")
     assert say("generate", "<think>Hm.") == Outcome(Status.UNREADABLE)
     assert say("generate", "<think>Hm.</think>") == Outcome(Status.UNREADABLE)
 

@@ -120,7 +120,7 @@ def test_rows_that_were_left_off_are_told_of(house: House, there: int, more: boo
 
 
 def test_no_answer_grows_beyond_what_memory_is_for(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("venire.storage.read.selecting._MOST_CHARACTERS", 1000)
+    monkeypatch.setattr("venire.storage.read.selecting._MAX_CHARACTERS", 1000)
     found = select(house.store, "select repeat('x', 100) from range(5000)")
     assert found.more
     assert len(found.rows) <= 500

@@ -15,7 +15,7 @@ import pytest
 from venire.arena.errors import InputError
 from venire.ratings.data.judgments import merge_orders
 from venire.storage.transfer.formats import TABLE, guess, read_verdicts, with_dialects
-from venire.storage.transfer.formats.judged import Judged
+from venire.storage.transfer.formats.judged import ImportedVerdicts
 
 Named = tuple[str, str, int, int]
 
@@ -27,13 +27,13 @@ def written(path: Path, rows: Sequence[dict[str, Any]] | dict[str, Any]) -> Path
     return path
 
 
-def judged(path: Path, form: str | None = None, **options: Any) -> Judged:
+def judged(path: Path, form: str | None = None, **options: Any) -> ImportedVerdicts:
     found = read_verdicts([path], form, **options)
     assert found is not None
     return found
 
 
-def named(found: Judged) -> list[Named]:
+def named(found: ImportedVerdicts) -> list[Named]:
     """Model A, model B, label and status of each verdict."""
     of = found.battles
     rows = zip(of.model_a, of.model_b, of.label.tolist(), of.status.tolist(), strict=True)
@@ -202,7 +202,7 @@ def test_both_bad_is_kept_apart_and_fitted_as_a_tie_or_not_at_all(tmp_path: Path
     assert found.both_bad.tolist() == [False, False, True, False]
     assert found.fitted().label.tolist() == [1, 0, 0, 0]
     assert found.fitted("drop").instruction.tolist() == [0, 1, 3]
-    assert (found.told()["both_bad"], found.told()["not_read"]) == (1, 1)
+    assert (found.facts()["both_bad"], found.facts()["not_read"]) == (1, 1)
     with pytest.raises(InputError, match="choose tie or drop"):
         found.fitted("loss")  # type: ignore[arg-type]
 
@@ -240,7 +240,7 @@ def test_a_named_winner_must_be_one_of_the_two(tmp_path: Path) -> None:
 
 def test_a_model_that_meets_itself_is_left_out_and_counted(tmp_path: Path) -> None:
     found = judged(written(tmp_path / "b.json", [battle("tie"), battle("model_a", model_b="a")]))
-    assert (len(found.battles.label), found.itself, found.told()["itself"]) == (1, 1, 1)
+    assert (len(found.battles.label), found.itself, found.facts()["itself"]) == (1, 1, 1)
 
 
 def test_an_empty_model_is_refused_with_its_row(tmp_path: Path) -> None:

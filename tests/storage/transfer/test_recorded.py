@@ -11,7 +11,7 @@ import pytest
 
 from venire.arena.errors import InputError
 from venire.arena.records import Shape
-from venire.storage.transfer.formats.recorded import Judged, read_recorded
+from venire.storage.transfer.formats.recorded import RecordedJudgment, read_recorded
 
 HEAD = "judge,instruction_id,first,second,repeat,verdict,score_first,score_second,raw_output"
 
@@ -22,7 +22,7 @@ def table(folder: Path, *lines: str, head: str = HEAD) -> Path:
     return path
 
 
-def read(path: Path, *, shape: Shape = Shape.PAIR, verdicts: bool = True, **columns: str) -> list[Judged]:
+def read(path: Path, *, shape: Shape = Shape.PAIR, verdicts: bool = True, **columns: str) -> list[RecordedJudgment]:
     return list(read_recorded(path, "gpt", shape, columns, verdicts=verdicts))
 
 
@@ -35,9 +35,9 @@ def test_rows_of_one_judge_are_read_with_their_verdicts_and_scores(tmp_path: Pat
         "gpt,8,a,b,1,tie,8,,one score",
     )
     assert read(path) == [
-        Judged("7", ("a", "b"), 1, "first 8 6.5"),
-        Judged("7", ("b", "a"), 2, ""),
-        Judged("8", ("a", "b"), 1, "tie"),
+        RecordedJudgment("7", ("a", "b"), 1, "first 8 6.5"),
+        RecordedJudgment("7", ("b", "a"), 2, ""),
+        RecordedJudgment("8", ("a", "b"), 1, "tie"),
     ]
 
 
@@ -48,25 +48,25 @@ def test_the_raw_reply_is_kept_letter_by_letter(tmp_path: Path) -> None:
 
 def test_a_table_without_judge_and_repeat_is_one_judges_first(tmp_path: Path) -> None:
     path = table(tmp_path, "1,a,b,tie", head="instruction_id,first,second,verdict")
-    assert read(path) == [Judged("1", ("a", "b"), 1, "tie")]
+    assert read(path) == [RecordedJudgment("1", ("a", "b"), 1, "tie")]
 
 
 def test_columns_may_be_called_otherwise(tmp_path: Path) -> None:
     path = table(tmp_path, "gpt,1,a,b,tie", head="annotator,prompt,left,right,winner")
     columns = {"judge": "annotator", "instruction_id": "prompt", "first": "left", "second": "right"}
-    assert read(path, verdict="winner", **columns) == [Judged("1", ("a", "b"), 1, "tie")]
+    assert read(path, verdict="winner", **columns) == [RecordedJudgment("1", ("a", "b"), 1, "tie")]
 
 
 def test_one_answer_or_a_list_of_them_is_read_from_any_form(tmp_path: Path) -> None:
     single = table(tmp_path, "1,a,A", head="instruction_id,model,raw_output")
-    assert read(single, shape=Shape.SINGLE, verdicts=False) == [Judged("1", ("a",), 1, "A")]
+    assert read(single, shape=Shape.SINGLE, verdicts=False) == [RecordedJudgment("1", ("a",), 1, "A")]
     rows = [{"instruction_id": 1, "models": ["c", "a", "b"], "raw_output": "B > A > C"}]
     lines = tmp_path / "lists.jsonl"
     lines.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     parquet = tmp_path / "lists.parquet"
     duckdb.execute(f"copy (select 1 instruction_id, ['c', 'a', 'b'] models, 'B > A > C' raw_output) to '{parquet}'")
     for path in (lines, parquet):
-        assert read(path, shape=Shape.LIST, verdicts=False) == [Judged("1", ("c", "a", "b"), 1, "B > A > C")]
+        assert read(path, shape=Shape.LIST, verdicts=False) == [RecordedJudgment("1", ("c", "a", "b"), 1, "B > A > C")]
 
 
 @pytest.mark.parametrize(

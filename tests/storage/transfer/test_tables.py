@@ -14,7 +14,7 @@ import pytest
 from venire.arena.errors import InputError
 from venire.arena.records import Completion, Instruction, Rating
 from venire.storage.transfer.formats.source import open_table
-from venire.storage.transfer.formats.tables import Kind, read, unrated
+from venire.storage.transfer.formats.tables import TableKind, read, unrated
 
 Write = Callable[[str, str], Path]
 
@@ -37,7 +37,7 @@ def parquet(path: Path, query: str) -> Path:
     return path
 
 
-def refusal(path: Path, kind: Kind, mapping: Mapping[str, str] = {}) -> str:
+def refusal(path: Path, kind: TableKind, mapping: Mapping[str, str] = {}) -> str:
     with pytest.raises(InputError) as caught:
         list(read(path, kind, mapping))
     assert str(path) in str(caught.value)
@@ -154,7 +154,7 @@ def test_a_null_completion_is_refused_with_its_row(write: Write) -> None:
         ("elo", "model,elo\nm,1\n,2\n", "model"),
     ],
 )
-def test_an_empty_required_cell_is_refused_with_its_row(write: Write, kind: Kind, text: str, column: str) -> None:
+def test_an_empty_required_cell_is_refused_with_its_row(write: Write, kind: TableKind, text: str, column: str) -> None:
     assert f'row 2: "{column}" is empty' in refusal(write("t.csv", text), kind)
 
 
@@ -204,7 +204,7 @@ def test_a_parquet_elo_keeps_every_bit_and_its_nan_is_refused(tmp_path: Path) ->
         ("elo", "model,elo\na,1\nm,2\nb,1\nm,2\n", 'model "m"'),
     ],
 )
-def test_a_duplicate_is_refused_with_both_rows(write: Write, kind: Kind, text: str, named: str) -> None:
+def test_a_duplicate_is_refused_with_both_rows(write: Write, kind: TableKind, text: str, named: str) -> None:
     assert f"{named} stands in row 2 and again in row 4" in refusal(write("t.csv", text), kind)
 
 

@@ -2,12 +2,12 @@
 
 from venire.arena.records import Completion, Instruction
 from venire.storage.transfer.formats import Format
-from venire.storage.transfer.formats.judged import Dialect
+from venire.storage.transfer.formats.judged import VerdictDialect
 from venire.storage.transfer.formats.texts import digest_id, rows
 
 _CELLS = ("question", "left", "right", "left_model", "right_model")
 
-VERDICTS = Dialect(
+VERDICTS = VerdictDialect(
     format="sides",
     query="""
         select file, row, 0 as part, model_a, model_b, winner as word, instruction_id, judge,

@@ -88,8 +88,25 @@ def resolve(campaign: Campaign | CampaignSettings | Path | str) -> CampaignSetti
     path = Path(campaign.name or "campaign")
     if problems := cross_problems(raw):
         raise InputError(lines("Campaign", raw, problems))
-    text = json.dumps(raw, indent=2, ensure_ascii=False, default=plain_number)
-    return _resolved(path, campaign, text)
+    return _resolved(path, campaign, _toml(raw))
+
+
+def _toml(raw: Mapping[str, Any]) -> str:
+    """The text of a campaign file with these keys: a line for each, and one for each table of a list."""
+    return "".join(f"{key} = {_toml_value(value)}\n" for key, value in raw.items())
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{_toml_value(key)} = {_toml_value(one)}' for key, one in value.items())} }}"
+    if isinstance(value, list):
+        if any(isinstance(one, Mapping) for one in value):
+            return "\n".join(("[", *(f"  {_toml_value(one)}," for one in value), "]"))
+        return f"[{', '.join(map(_toml_value, value))}]"
+    if isinstance(value, Decimal):
+        return plain_number(value)
+    # JSON's texts are TOML's, but that TOML escapes DEL and has no pairs of surrogates.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _resolved(path: Path, file: Campaign, text: str) -> CampaignSettings:

@@ -87,7 +87,8 @@ PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
         ("session",),
         ("telemetry", "placement", "experiments", "forecasts", "prompts", "testing"),
         ("render",),
-        ("api", "cli"),
+        ("api",),
+        ("cli",),
         ("__main__",),
     ),
 }

@@ -16,7 +16,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from venire import ratings, testing
-    from venire.api import CampaignPlan, JudgedPair, RunResult, arun, generate, judge, parse, plan, reparse, run
+    from venire.api import (
+        CampaignPlan,
+        JudgedPair,
+        RunResult,
+        arun,
+        generate,
+        judge,
+        parse,
+        place,
+        plan,
+        reparse,
+        run,
+        simulate,
+    )
     from venire.arena.errors import InputError, StoreError, VenireError
     from venire.boards.audit import audit
     from venire.boards.rate import compare, rate
@@ -73,11 +86,13 @@ __all__ = [
     "load_campaign",
     "open_store",
     "parse",
+    "place",
     "plan",
     "rate",
     "ratings",
     "reparse",
     "run",
+    "simulate",
     "testing",
 ]
 
@@ -91,9 +106,11 @@ _HOMES = {
         "generate",
         "judge",
         "parse",
+        "place",
         "plan",
         "reparse",
         "run",
+        "simulate",
     ),
     "venire.arena.errors": ("InputError", "StoreError", "VenireError"),
     "venire.boards.audit": ("audit",),

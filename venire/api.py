@@ -8,6 +8,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,18 +19,33 @@ from venire.configs.schema import Campaign, Data, Judge, Plan
 from venire.judges import PROTOCOLS
 from venire.orchestrator.planning.respondents import generation
 from venire.orchestrator.recording.ending import CampaignSummary, Ending
-from venire.reading import ReparseSummary, read_again, read_replies
 from venire.session import Embedded, Session
 from venire.storage.read.selecting import select
 
 if TYPE_CHECKING:
     from venire.arena.battles import Statistics
     from venire.arena.campaigns import CampaignSettings
+    from venire.experiments.results import SimulationResult
     from venire.judges.parsing.verdict_formats import FormatReading
     from venire.orchestrator.costs.forecast import JudgeForecast
+    from venire.placement.report import PlacementReport
+    from venire.reading import ReparseSummary
     from venire.reports.board import Board
 
-__all__ = ["CampaignPlan", "JudgedPair", "RunResult", "arun", "generate", "judge", "parse", "plan", "reparse", "run"]
+__all__ = [
+    "CampaignPlan",
+    "JudgedPair",
+    "RunResult",
+    "arun",
+    "generate",
+    "judge",
+    "parse",
+    "place",
+    "plan",
+    "reparse",
+    "run",
+    "simulate",
+]
 
 Winner = Literal["a", "b", "tie"]
 
@@ -303,8 +319,9 @@ def parse(replies: Iterable[str | None], *, dialect: str | None = None) -> list[
     >>> [one.verdict for one in parse(["I prefer the first. [[A]]", "[[B]]", "No idea."])]
     ['first', 'second', None]
     """
-    texts = list(replies)
-    return read_replies(texts, dialect)[1]
+    from venire.reading import read_replies  # and ratings with scipy, which no run needs before its end
+
+    return read_replies(replies, dialect)[1]
 
 
 def reparse(store: Path | str, *, campaign: str | None = None, dry_run: bool = False) -> ReparseSummary:
@@ -316,7 +333,135 @@ def reparse(store: Path | str, *, campaign: str | None = None, dry_run: bool = F
     >>> reparse("campaign.duckdb", dry_run=True).to_json()["same"]
     60
     """
+    from venire.reading import read_again
+
     return read_again(Path(store), campaign, dry=dry_run)
+
+
+def place(
+    model: str,
+    *,
+    on: Path | str,
+    budget: float | None = None,
+    completions: Path | str | None = None,
+    campaign: str | None = None,
+    judges: Sequence[str] = (),
+    half_width: float | None = None,
+    battles: int | None = None,
+    instructions: int | None = None,
+    policy: str = "information",
+    round_size: int = 10,
+    level: float = 0.95,
+    alpha: float = 0.1,
+    seed: int = 0,
+    retry_failed: bool = False,
+    progress: Callable[[Statistics], None] | None = None,
+    warn: Callable[[str], None] | None = None,
+    embedded: Embedded | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> PlacementReport | None:
+    """Place a model on the judged board of a store, by battles with models that are chosen for what they tell.
+
+    It spends up to `budget` US dollars without asking, earlier calls of the same placement included. The rest is as in
+    `venire place`: when to stop (`battles`, `half_width` in Elo points), `judges` of the board to ask alone, the
+    `level` of the judge's interval, `alpha` of the one on people's scale. Nobody else moves. Returns None where no
+    verdict of the model could be read.
+
+    Raises InputError for whatever stands in the way, a budget below one battle included.
+
+    >>> found = place("terse", on="campaign.duckdb", battles=20)
+    >>> round(found.to_json()["held"]["elo"])
+    865
+    """
+    from venire.placement.board import PlaceSettings, prepare  # and scipy, which no run needs before its end
+    from venire.placement.report import place_result
+    from venire.placement.run import forecast_placement, placement_session
+
+    settings = PlaceSettings(
+        store=Path(on),
+        model=model,
+        money=None if budget is None else _nano(budget),
+        campaign=campaign,
+        judges=tuple(sorted(set(judges))),
+        completions=None if completions is None else Path(completions),
+        policy=policy,
+        seed=seed,
+        half_width=half_width,
+        battles=battles,
+        instructions=instructions,
+        round=round_size,
+        level=level,
+        alpha=alpha,
+    )
+    prepared = prepare(settings)
+    with placement_session(prepared) as session:
+        if retry_failed:
+            session.retry_failed()
+        forecast_placement(session, prepared)  # refuses a budget below one battle
+        session.run(environ=environ, embedded=embedded, progress=progress, warn=warn)
+        return place_result(session.store, session.planned.id, prepared.campaign.name, prepared.board, settings)
+
+
+def simulate(
+    campaign: Campaign | CampaignSettings | Path | str,
+    *,
+    policies: Sequence[str] = (),
+    protocols: Sequence[str] = (),
+    judges: Sequence[int] = (),
+    orders: Sequence[Literal["both", "random"]] = (),
+    budgets: Sequence[float | Decimal] = (),
+    calls: Sequence[int] = (),
+    battles: int | None = None,
+    seeds: int = 20,
+    stand_ins: Sequence[str] = (),
+    models: int | None = None,
+    instructions: int | None = None,
+    workers: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> SimulationResult:
+    """Run a campaign and variations of it with simulated judges, many times over; nothing real is asked.
+
+    Every combination of `policies`, `protocols`, numbers of `judges`, `orders`, `budgets` (US dollars) and `calls` is
+    run `seeds` times; without any, the campaign's own plan and a balanced one beside it. `stand_ins` are profiles for
+    real judges, as `PROFILE` or `JUDGE=PROFILE`; `models` and `instructions` make up a field of that size. `progress`
+    is called with how many runs of how many are done. More than one of `workers` are processes: call it below
+    `if __name__ == "__main__"` then. The campaign's own store is never touched.
+
+    Raises InputError for what a variation makes impossible, before anything is run.
+
+    >>> found = simulate("campaign.toml", policies=["random", "balanced"], battles=30, seeds=2)
+    >>> [one["name"] for one in found.to_json()["variations"]]
+    ['random', 'balanced']
+    """
+    from venire.experiments.experiment import field_of
+    from venire.experiments.experiment import simulate as simulate_field
+    from venire.experiments.results import SimulationResult
+    from venire.experiments.variations import Axes, cross, simulated
+
+    settings = resolve(campaign)
+    limits: list[tuple[int | None, int | None]] = [(None, _nano(dollars)) for dollars in budgets]
+    limits += [(count, None) for count in calls]
+    axes = Axes(tuple(policies), tuple(protocols), tuple(judges), tuple(orders), tuple(limits))
+    rows, seats = cross(axes, settings), simulated(settings, stand_ins)
+    with tempfile.TemporaryDirectory(prefix="venire-simulate-") as folder:
+        field, template = field_of(settings, Path(folder), models, instructions)
+        found = simulate_field(
+            settings,
+            seats,
+            rows,
+            field,
+            template,
+            seeds=seeds,
+            workers=workers,
+            battles=battles,
+            progress=progress,
+        )
+    return SimulationResult(found, rows, field, seats)
+
+
+def _nano(dollars: float | Decimal) -> int:
+    """US dollars as whole nano-dollars."""
+    return int(round(Decimal(str(dollars)), 9).scaleb(9))
 
 
 _Texts = tuple[str, str, str, str | None]

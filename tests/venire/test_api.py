@@ -101,7 +101,7 @@ seed = 4
 instructions = "i.csv"
 completions = "c.csv"
 map.completions = { completion = "output" }
-families = { strong = "gpt" }
+families = { strong = "gpt", "na\\"me \N{GRINNING FACE}" = "a b" }
 [[judge]]
 model = "claude-x"
 provider = "anthropic"
@@ -147,7 +147,7 @@ def test_a_campaign_in_python_is_the_one_of_a_file_with_the_same_keys(tmp_path: 
             instructions=Path("i.csv"),
             completions="c.csv",
             map={"completions": {"completion": "output"}},
-            families={"strong": "gpt"},
+            families={"strong": "gpt", 'na"me \N{GRINNING FACE}': "a b"},
         ),
         judges=[
             vn.Judge(
@@ -180,7 +180,9 @@ def test_a_campaign_in_python_is_the_one_of_a_file_with_the_same_keys(tmp_path: 
         assert name not in unequal
         assert getattr(found, name) == getattr(filed, name), name
     assert found.judge_budgets == filed.judge_budgets
-    assert '"temperature": "0.7"' in found.text
+    again = campaign_of(tmp_path / "both.toml", found.text)  # what a store keeps can be read as a file
+    assert (again.settings, again.generation_settings) == (found.settings, found.generation_settings)
+    assert "  { " in found.text
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import typer
 
 from venire.arena.errors import InputError
-
-if TYPE_CHECKING:
-    from venire.experiments.variations import Axes
 
 __all__ = ["simulate"]
 
@@ -50,74 +48,48 @@ def simulate(
     variation: the file's own plan, and a balanced one beside it.
     """
     import os
-    import tempfile
 
+    from venire.api import simulate as simulate_campaign
     from venire.cli.options import write_json
-    from venire.configs.loading import load_campaign
-    from venire.experiments.experiment import field_of
-    from venire.experiments.experiment import simulate as run_all
-    from venire.experiments.results import simulation_document, write_csv
-    from venire.experiments.variations import cross, simulated
+    from venire.experiments.results import write_csv
     from venire.render.screen import console, counting
     from venire.render.simulation import show_simulation
-
-    campaign = load_campaign(file)
-    rows = cross(_axes(policies, protocols, judges, orders, budgets, calls), campaign)
-    seats = simulated(campaign, stand_ins)
-    if table is not None:
-        table.open("a", encoding="utf-8").close()  # or minutes later, when there is something to lose
-    screen = console(stderr=True)
-    with tempfile.TemporaryDirectory(prefix="venire-simulate-") as folder, counting(screen, "runs") as progress:
-        field, template = field_of(campaign, Path(folder), models, instructions)
-        found = run_all(
-            campaign,
-            seats,
-            rows,
-            field,
-            template,
-            seeds=seeds,
-            workers=workers or os.cpu_count() or 1,
-            battles=battles,
-            progress=progress,
-        )
-    if table is not None:
-        write_csv(table, found, rows)
-    if as_json:
-        write_json(simulation_document(found, rows, field, seats))
-    else:
-        show_simulation(console(), found, rows, field, seats)
-
-
-def _axes(
-    policies: list[str],
-    protocols: list[str],
-    judges: list[int],
-    orders: list[str],
-    budgets: list[str],
-    calls: list[int],
-) -> Axes:
-    from venire.experiments.variations import Axes
 
     known: dict[str, Literal["both", "random"]] = {"both": "both", "random": "random"}
     if strange := [one for one in orders if one not in known]:
         raise InputError(f"--orders {strange[0]}: take both, or random for one order of each battle")
-    money = [(None, _nano(one)) for one in budgets]
-    return Axes(
-        tuple(policies),
-        tuple(protocols),
-        tuple(judges),
-        tuple(known[one] for one in orders),
-        (*money, *((count, None) for count in calls)),
-    )
+    if table is not None:
+        table.open("a", encoding="utf-8").close()  # or minutes later, when there is something to lose
+    with counting(console(stderr=True), "runs") as progress:
+        found = simulate_campaign(
+            file,
+            policies=policies,
+            protocols=protocols,
+            judges=judges,
+            orders=[known[one] for one in orders],
+            budgets=[_dollars(one) for one in budgets],
+            calls=calls,
+            battles=battles,
+            seeds=seeds,
+            stand_ins=stand_ins,
+            models=models,
+            instructions=instructions,
+            workers=workers or os.cpu_count() or 1,
+            progress=progress,
+        )
+    if table is not None:
+        write_csv(table, found.simulation, found.variations)
+    if as_json:
+        write_json(found.to_json())
+    else:
+        show_simulation(console(), found.simulation, found.variations, found.field, found.judges)
 
 
-def _nano(text: str) -> int:
-    from decimal import Decimal, InvalidOperation
-
+def _dollars(text: str) -> Decimal:
     try:
         dollars = Decimal(text.removeprefix("$"))
     except InvalidOperation:
         dollars = Decimal(0)
     if not dollars.is_finite() or not Decimal("1e-9") <= dollars <= Decimal(10**9):
         raise InputError(f"--budget {text}: take an amount of US dollars above 0, such as 1.00")
-    return int(dollars.scaleb(9))
+    return dollars

@@ -18,7 +18,16 @@ from venire.experiments.figures import FIGURES
 from venire.experiments.variations import StandIn, Variation
 from venire.ratings.data.statistics import student
 
-__all__ = ["FigureDifference", "FigureMean", "conclusions", "differences", "means", "simulation_document", "write_csv"]
+__all__ = [
+    "FigureDifference",
+    "FigureMean",
+    "SimulationResult",
+    "conclusions",
+    "differences",
+    "means",
+    "simulation_document",
+    "write_csv",
+]
 
 _LEVEL = 0.95
 
@@ -49,6 +58,20 @@ class FigureDifference:
     runs: int
     beyond_chance: bool
     calls: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationResult:
+    """All runs of a simulation, with what was varied, and who took part."""
+
+    simulation: Simulation
+    variations: tuple[Variation, ...]
+    field: Field
+    judges: tuple[StandIn, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as plain JSON values, as `venire simulate --json` prints it."""
+        return simulation_document(self.simulation, self.variations, self.field, self.judges)
 
 
 def means(found: Simulation, variation: int) -> dict[str, FigureMean]:

@@ -11,7 +11,7 @@ import numpy as np
 from venire.arena.battles import Ballots
 from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.models import model_of_judge
-from venire.ratings.peers.peers import PeerRow, self_preference
+from venire.ratings.peers.peer_evaluation import PeerRow, self_preference
 from venire.ratings.voting.kemeny import kemeny_young
 
 __all__ = ["SECONDS", "peer_facts"]

@@ -205,7 +205,10 @@ def test_packages_of_a_room_have_an_order(room: str) -> None:
 def test_an_import_against_the_order_of_packages_is_seen() -> None:
     below = "from venire.ratings.data.result import Ratings"
     assert climbs("ratings", {"ratings/voting/kemeny.py": below}) == []
-    for line in ("from venire.ratings.agreement.kappa import kappa", "from venire.ratings import bradley_terry"):
+    for line in (
+        "from venire.ratings.agreement.chance_corrected import kappa",
+        "from venire.ratings import bradley_terry",
+    ):
         assert len(climbs("ratings", {"ratings/voting/kemeny.py": line})) == 1
     assert climbs("ratings", {"ratings/kemeny.py": below}) == ["ratings/kemeny.py: in none of the packages"]
     assert climbs("venire", {"venire/session.py": "from venire.status import status_document"}) == []

@@ -10,7 +10,7 @@ from venire.arena.battles import Battles
 from venire.arena.campaigns import StopSettings
 from venire.arena.planning import Estimates, InterimAnalysis
 from venire.ratings.design.stopping import PRIOR, check_stop, evidence, interim_analysis
-from venire.ratings.judges.planning_habits import planning_habits
+from venire.ratings.judges.habits import planning_habits
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.ratings.pairwise.covariance import model_covariance
 

@@ -26,7 +26,7 @@ from venire.arena.planning import PlanState
 from venire.orchestrator.policies import POLICIES
 from venire.placement.backtest import joined
 from venire.ratings.data.judgments import merge_orders
-from venire.ratings.judges.planning_habits import planning_habits
+from venire.ratings.judges.habits import planning_habits
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 
 _SYSTEMS, _TEXTS, _ROUND = 16, 200, 100

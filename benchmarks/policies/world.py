@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from venire.arena.battles import Battles
 from venire.arena.planning import JudgeHabit, Pick, PlanState
 from venire.arena.scale import LOGITS_PER_POINT
-from venire.ratings.judges.planning_habits import planning_habits
+from venire.ratings.judges.habits import planning_habits
 from venire.simulation.judge import Profile, load_profiles, simulate
 
 __all__ = ["ELO", "Truth", "World", "truth"]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.ratings.am_elo.ability_cells import Cells
-from venire.ratings.am_elo.ability_limits import Limit
+from venire.ratings.am_elo.separation import Limit
 
 __all__ = ["judge_reasons", "model_reasons"]
 

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
 from venire.ratings.am_elo.ability_cells import Cells, cells_of
-from venire.ratings.am_elo.ability_limits import Limit, climb_to_limit, warmed
-from venire.ratings.am_elo.ability_solver import NO_TIES, Penalty, Point
+from venire.ratings.am_elo.fit import NO_TIES, Penalty, Point
+from venire.ratings.am_elo.separation import Limit, climb_to_limit, warmed
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.inference.options import Habit
 from venire.ratings.pairwise.components import strong_components_of

@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
 from venire.ratings.am_elo.ability_cells import Cells
-from venire.ratings.am_elo.ability_errors import Spread, spread_of
-from venire.ratings.am_elo.ability_limits import Limit, directed
 from venire.ratings.am_elo.ability_reasons import judge_reasons, model_reasons
 from venire.ratings.am_elo.ability_starts import Restarts, Task, best_of, task_of
+from venire.ratings.am_elo.separation import Limit, directed
+from venire.ratings.am_elo.standard_errors import Spread, spread_of
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.validation import check_seed

@@ -16,11 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Status
+from venire.ratings.agreement.chance_corrected import cohen_kappa
 from venire.ratings.agreement.coefficient import Coefficient, kept_clusters
-from venire.ratings.agreement.kappa import cohen_kappa
 from venire.ratings.data.judgments import canonical, merge_orders
 from venire.ratings.data.statistics import norm, student
-from venire.ratings.judges.matchup_shares import outcomes
+from venire.ratings.judges.matchups import outcomes
 
 __all__ = [
     "FamilyExcess",

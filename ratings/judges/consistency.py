@@ -23,7 +23,7 @@ from venire.ratings.judges.consistency_forms import Drawn, Draws, Interval, Unit
 from venire.ratings.judges.discrimination import Discrimination, alone, fit_discrimination, gap_rows
 from venire.ratings.judges.judge_habits import Habits, habits, own_family_rows
 from venire.ratings.judges.matchup_gaps import Weights, gaps_from_elo, gaps_from_other_judges, importance
-from venire.ratings.judges.matchup_shares import Coded, MatchupShares, Tally, code_rows, matchup_shares, tally
+from venire.ratings.judges.matchups import Coded, MatchupShares, Tally, code_rows, matchup_shares, tally
 
 __all__ = ["Consistency", "JudgeConsistency", "consistency"]
 

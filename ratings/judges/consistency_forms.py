@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from venire.ratings.data.validation import check_draws
-from venire.ratings.judges.matchup_shares import Coded, MatchupShares, dense_codes
+from venire.ratings.judges.matchups import Coded, MatchupShares, dense_codes
 
 __all__ = ["Drawn", "Draws", "Interval", "Unit", "draw_matchups", "draw_units", "scores"]
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
-from venire.ratings.judges.matchup_shares import dense_codes
+from venire.ratings.judges.matchups import dense_codes
 from venire.ratings.judges.slopes import GapRows, clustered_errors, empirical_bayes, fit_slopes
 
 __all__ = ["Discrimination", "alone", "discrimination", "fit_discrimination", "gap_rows", "score_reliability"]

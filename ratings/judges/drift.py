@@ -21,7 +21,7 @@ from venire.ratings.data.clustered import ClusteredMean
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.judgments import canonical, combine_keys, merge_orders, select_battles
 from venire.ratings.diagnostics.influence import Effects, effects, rated_together
-from venire.ratings.judges.matchup_shares import outcomes
+from venire.ratings.judges.matchups import outcomes
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.ratings.pairwise.components import restrict_models
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
-from venire.ratings.data.judgments import merge_orders, select_battles
-from venire.ratings.judges.matchup_shares import Coded, Tally
+from venire.ratings.data.judgments import merge_orders, select
+from venire.ratings.judges.matchups import Coded, Tally
 
 __all__ = ["Habits", "habits", "own_family_rows"]
 

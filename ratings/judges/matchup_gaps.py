@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
 from venire.arena.scale import POINTS_PER_LOGIT
-from venire.ratings.judges.matchup_shares import Coded, MatchupShares
+from venire.ratings.judges.matchups import Coded, MatchupShares
 from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
 from venire.ratings.pairwise.components import strong_components
 from venire.ratings.pairwise.solvers import NotConvergedError

@@ -11,7 +11,7 @@ from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Status
 from venire.ratings.data.judgments import canonical
-from venire.ratings.judges.matchup_shares import dense_codes, outcomes
+from venire.ratings.judges.matchups import dense_codes, outcomes
 
 __all__ = ["BattleAudit", "PositionAudit", "position_audit", "position_audits"]
 

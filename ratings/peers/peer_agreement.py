@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from venire.arena.battles import Ballots
 from venire.ratings.agreement.agreement import Agreement, agreement
 from venire.ratings.agreement.coefficient import Coefficient, coefficient_of, resample
-from venire.ratings.agreement.micro_macro import MicroMacro, medians, micro_macro
-from venire.ratings.data.ballots import ballots_from_judgments, truncated
+from venire.ratings.agreement.reference import MicroMacro, medians, micro_macro
+from venire.ratings.data.ballots import ballots_of, truncated
 from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.votes import Order
 from venire.ratings.peers.micro_orders import Aggregate, by_judge, order_by, orders_by_instruction

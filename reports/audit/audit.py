@@ -16,7 +16,7 @@ import numpy as np
 
 from venire.arena.errors import InputError, VenireError
 from venire.arena.records import Origin
-from venire.reports.audit import bias, board, fit, influence, judges, readability
+from venire.reports.audit import bias, coverage, fit, influence, panel, readability
 from venire.reports.audit.finding import Case, Finding
 
 __all__ = ["CHECKS", "Audit", "Check", "audit"]
@@ -133,15 +133,15 @@ def _plain(value: Any) -> Any:
 
 
 CHECKS: dict[str, Check] = {
-    "connectivity": Check(board.check_connectivity, "at most", "Does one scale join all models?"),
-    "coverage": Check(board.check_coverage, "at most", "Are battles spread evenly enough?"),
-    "instructions": Check(board.check_instructions, "at least", "Are there enough for the errors?"),
+    "connectivity": Check(coverage.check_connectivity, "at most", "Does one scale join all models?"),
+    "coverage": Check(coverage.check_coverage, "at most", "Are battles spread evenly enough?"),
+    "instructions": Check(coverage.check_instructions, "at least", "Are there enough for the errors?"),
     "complete": Check(readability.check_complete, "at least", "Was what was planned judged?"),
     "unread": Check(readability.check_unread, "at most", "Were the replies read?"),
     "unread-by-model": Check(readability.check_unread_models, "at most", "Do some models lose more verdicts?"),
-    "first-place": Check(board.check_first_place, "at least", "Would other instructions name the same winner?"),
-    "separation": Check(board.check_separation, "at least", "Are the models told apart?"),
-    "tie-rule": Check(board.check_ties, "at most", "Does the order hang on what a tie counts?"),
+    "first-place": Check(coverage.check_first_place, "at least", "Would other instructions name the same winner?"),
+    "separation": Check(coverage.check_separation, "at least", "Are the models told apart?"),
+    "tie-rule": Check(coverage.check_ties, "at most", "Does the order hang on what a tie counts?"),
     "transitivity": Check(fit.check_transitivity, "at most", "Are there circles that chance does not make?"),
     "circle": Check(fit.check_circle, "at most", "Do three models beat one another in a circle?"),
     "fit": Check(fit.check_fit, "at most", "Does one number a model explain the wins?"),
@@ -153,7 +153,7 @@ CHECKS: dict[str, Check] = {
     "order-effects": Check(bias.check_order, "at most", "Do judges follow the place shown?"),
     "length": Check(bias.check_length, "at most", "Do longer answers win?"),
     "own-family": Check(bias.check_own_family, "at most", "Do judges favour their own?"),
-    "drift": Check(judges.check_drift, "at most", "Do judges change while they judge?"),
-    "judge-agreement": Check(judges.check_agreement, "at least", "Does a judge go its own way?"),
-    "alike-judges": Check(judges.check_alike, "at most", "Are two judges hardly more than one?"),
+    "drift": Check(panel.check_drift, "at most", "Do judges change while they judge?"),
+    "judge-agreement": Check(panel.check_agreement, "at least", "Does a judge go its own way?"),
+    "alike-judges": Check(panel.check_alike, "at most", "Are two judges hardly more than one?"),
 }

@@ -16,10 +16,10 @@ from venire.ratings.data.clustered import ClusteredMean
 from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.models import own_models
 from venire.ratings.diagnostics.influence import clear_beyond, effects, rated_together
-from venire.ratings.judges.held_equal import HeldEqual, held_equal
-from venire.ratings.judges.order_effect import OrderEffect, order_effects, place_held_equal
+from venire.ratings.judges.length import HeldEqual, held_equal
 from venire.ratings.judges.own_family import OwnFamily, own_family
-from venire.ratings.peers.own_odds import OwnOdds, own_odds
+from venire.ratings.judges.position import OrderEffect, order_effects, place_held_equal
+from venire.ratings.peers.self_preference import OwnOdds, own_odds
 from venire.reports.audit.finding import Case, Finding
 
 __all__ = ["check_length", "check_order", "check_own_family"]

@@ -7,7 +7,7 @@ from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.diagnostics.goodness_of_fit import goodness_of_fit
 from venire.ratings.diagnostics.transitivity import Cycle, transitivity
-from venire.reports.audit.board import largest_group
+from venire.reports.audit.coverage import largest_group
 from venire.reports.audit.finding import Case, Finding
 from venire.reports.wording import counted
 

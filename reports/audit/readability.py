@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from venire.arena.errors import InputError
-from venire.ratings.diagnostics.unread import UnreadOf, unread
+from venire.ratings.diagnostics.unparsed import UnreadOf, unread
 from venire.reports.audit.finding import Case, Finding
 from venire.reports.audit.fit import CLEAR
 

@@ -13,7 +13,7 @@ from venire.placement.board import PlacementBoard, PlaceSettings
 from venire.placement.run import PlacementFeedback, others_of, place_phase
 from venire.ratings.data.validation import finite_or_none
 from venire.ratings.design.placement import PlacedElo, Placement, place_model
-from venire.ratings.judges.planning_habits import planning_habits
+from venire.ratings.judges.habits import planning_habits
 from venire.ratings.soft_elo.human_scale import HumanScale, human_scale
 from venire.storage.read import frames
 from venire.storage.store.store import Store

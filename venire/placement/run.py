@@ -23,7 +23,7 @@ from venire.ratings.data.result import Ratings
 from venire.ratings.data.statistics import student
 from venire.ratings.design.placement import fit_board, place_among
 from venire.ratings.inference.any_time import MIN_CLUSTERS, any_time_interval
-from venire.ratings.judges.planning_habits import planning_habits
+from venire.ratings.judges.habits import planning_habits
 from venire.session import Session
 from venire.wording import money
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau, pearsonr, rankdata, spearmanr
 
 from venire.arena.errors import InputError
-from venire.ratings.agreement.micro_macro import MicroMacro, medians, micro_macro
+from venire.ratings.agreement.reference import MicroMacro, medians, micro_macro
 
 MODELS = ("a", "b", "c", "d")
 RATING = {"a": 1200.0, "b": 1100.0, "c": 950.0, "d": 700.0}

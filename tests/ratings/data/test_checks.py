@@ -10,7 +10,7 @@ import pytest
 
 from venire.arena.errors import InputError
 from venire.ratings.agreement.calibration import calibration
-from venire.ratings.agreement.kappa import cohen_kappa
+from venire.ratings.agreement.chance_corrected import cohen_kappa
 from venire.ratings.agreement.krippendorff import krippendorff_alpha
 from venire.ratings.am_elo.evaluation import evaluate
 from venire.ratings.data.comparisons import comparisons

@@ -16,7 +16,7 @@ from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.ratings.data.judgments import merge_orders
 from venire.ratings.judges.consistency import JudgeConsistency, consistency
-from venire.ratings.judges.matchup_shares import dense_codes
+from venire.ratings.judges.matchups import dense_codes
 
 Table = Callable[..., Battles]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from venire.arena.errors import InputError
 from venire.ratings.data.votes import Votes
-from venire.ratings.voting.markov import markov, walk
+from venire.ratings.voting.rules import markov, walk
 
 
 def names(size: int) -> tuple[str, ...]:

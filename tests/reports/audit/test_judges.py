@@ -18,7 +18,7 @@ from venire.arena.battles import Battles
 from venire.ratings.data.judgments import merge_orders, select_battles
 from venire.reports.audit.bias import check_length, check_order, check_own_family
 from venire.reports.audit.finding import Case, Finding
-from venire.reports.audit.judges import check_agreement, check_alike, check_drift
+from venire.reports.audit.panel import check_agreement, check_alike, check_drift
 
 Check = Callable[[Case], Finding]
 CHECKS: tuple[Check, ...] = (check_order, check_length, check_own_family, check_drift, check_agreement, check_alike)

@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons, comparisons
-from venire.ratings.diagnostics.volatility import rating_path, volatility
+from venire.ratings.diagnostics.stability import rating_path, volatility
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 
 

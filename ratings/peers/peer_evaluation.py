@@ -33,7 +33,7 @@ from venire.ratings.peers.micro_orders import (
     placings,
     self_free,
 )
-from venire.ratings.peers.own_odds import OwnOdds, own_odds
+from venire.ratings.peers.self_preference import OwnOdds, own_odds
 from venire.ratings.voting.kemeny import kemeny_young
 
 __all__ = ["MOST_MOVED", "Gap", "PeerRow", "SelfPreference", "self_preference"]

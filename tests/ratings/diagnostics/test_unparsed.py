@@ -9,7 +9,7 @@ import pytest
 
 from venire.arena.battles import Battles
 from venire.arena.records import Status
-from venire.ratings.diagnostics.unread import unread, wilson
+from venire.ratings.diagnostics.unparsed import unread, wilson
 
 
 def draw(seed: int, *, judge_loss: tuple[float, ...] = (0.02, 0.02), model_loss: float = 0.0) -> Battles:

@@ -12,7 +12,7 @@ import pytest
 from tests.ratings.conftest import make_table
 from tests.ratings.simulated import campaign
 from venire.arena.errors import InputError
-from venire.ratings.judges.order_effect import order_effects, place_held_equal
+from venire.ratings.judges.position import order_effects, place_held_equal
 
 
 def test_counts_by_hand() -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons, comparisons
-from venire.ratings.data.style import relative_difference
-from venire.ratings.judges.held_equal import held_equal
+from venire.ratings.data.style import relative
+from venire.ratings.judges.length import held_equal
 
 
 def table(seed: int = 0, weight: float = 0.6) -> tuple[Comparisons, np.ndarray]:

@@ -17,9 +17,9 @@ from venire.arena.errors import InputError, VenireError
 from venire.arena.records import Status
 from venire.ratings.data.clustered import ClusteredMean, clustered_difference, clustered_mean
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.data.judgments import canonical, merge_orders, select_battles
-from venire.ratings.judges.held_equal import HeldEqual, held_equal
-from venire.ratings.judges.matchup_shares import dense_codes, outcomes
+from venire.ratings.data.judgments import canonical, merge_orders, select
+from venire.ratings.judges.length import HeldEqual, held_equal
+from venire.ratings.judges.matchups import dense_codes, outcomes
 
 __all__ = ["OrderEffect", "order_effects", "place_held_equal"]
 

@@ -10,8 +10,8 @@ import pytest
 from tests.ratings.simulated import campaign
 from venire.arena.battles import Battles
 from venire.arena.planning import JudgeHabit
-from venire.ratings.data.judgments import select_battles
-from venire.ratings.judges.planning_habits import planning_habits
+from venire.ratings.data.judgments import select
+from venire.ratings.judges.habits import planning_habits
 
 STRENGTH = np.linspace(-1.5, 1.5, 6)
 

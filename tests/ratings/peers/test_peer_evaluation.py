@@ -16,7 +16,7 @@ from scipy.stats import t as student
 from venire.arena.errors import InputError
 from venire.ratings.data.ballots import ballots, ballots_from_judgments, to_battles
 from venire.ratings.data.judgments import merge_orders
-from venire.ratings.peers.peers import PeerRow, SelfPreference, self_preference
+from venire.ratings.peers.peer_evaluation import PeerRow, SelfPreference, self_preference
 from venire.storage.transfer.formats.battles import read_battles
 
 Make = Callable[..., Any]

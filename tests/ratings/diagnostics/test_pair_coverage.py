@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import comparisons
-from venire.ratings.diagnostics.coverage_of_pairs import pair_coverage
+from venire.ratings.diagnostics.pair_coverage import pair_coverage
 
 Edges = list[tuple[int, int]]
 

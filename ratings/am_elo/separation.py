@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
 from venire.ratings.am_elo.ability_cells import Cells
-from venire.ratings.am_elo.ability_solver import Peak, Penalty, Point, arrow, maximise, odds_at
-from venire.ratings.pairwise.components import strong_components_of
+from venire.ratings.am_elo.fit import Peak, Penalty, Point, arrow, maximise, odds_at
+from venire.ratings.pairwise.components import groups_of
 from venire.ratings.pairwise.solvers import NotConvergedError
 from venire.ratings.pairwise.wins import WinCounts
 

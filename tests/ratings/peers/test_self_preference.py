@@ -14,7 +14,7 @@ from scipy.optimize import approx_fprime
 
 from venire.ratings.data.judgments import Judgments, merge_orders
 from venire.ratings.data.models import model_of_judge, own_models
-from venire.ratings.peers.own_odds import OwnOdds, Rows, derivatives, log_likelihood, own_odds
+from venire.ratings.peers.self_preference import OwnOdds, Rows, derivatives, log_likelihood, own_odds
 
 Make = Callable[..., Any]
 STRENGTH = (1.2, 0.5, 0.0, -0.5, -1.2)

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from venire.ratings.am_elo.ability_cells import Cells, cells_of
-from venire.ratings.am_elo.ability_solver import Penalty, Point, arrow, maximise, reduced
+from venire.ratings.am_elo.fit import Penalty, Point, arrow, maximise, reduced
 from venire.ratings.data.comparisons import comparisons
 
 MODELS, JUDGES = 4, 3

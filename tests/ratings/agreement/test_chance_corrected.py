@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
-from venire.ratings.agreement.kappa import cohen_kappa, fleiss_kappa, fleiss_kappa_counts, unanimity
+from venire.ratings.agreement.chance_corrected import cohen_kappa, fleiss_kappa, fleiss_kappa_counts, unanimity
 
 DIAGNOSES = np.array([[75, 1, 4], [5, 4, 1], [0, 0, 10]])
 """Two psychiatrists and 100 patients: J. L. Fleiss, Statistical Methods for Rates and Proportions, 2nd ed. (1981),

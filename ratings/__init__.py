@@ -11,16 +11,20 @@ them by topic. The records that an estimator returns stand in its module.
 from __future__ import annotations
 
 from venire.arena.scale import to_elo, to_logits
-from venire.ratings.agreement.agreement import agreement
 from venire.ratings.agreement.calibration import calibration
-from venire.ratings.agreement.chance_corrected import cohen_kappa, fleiss_kappa, fleiss_kappa_counts, unanimity
+from venire.ratings.agreement.chance_corrected import (
+    cohen_kappa,
+    fleiss_kappa,
+    fleiss_kappa_counts,
+    human_kappa,
+    krippendorff_alpha,
+    unanimity,
+)
 from venire.ratings.agreement.judge_agreement import judge_agreement
-from venire.ratings.agreement.krippendorff import krippendorff_alpha
-from venire.ratings.agreement.reference import micro_macro
+from venire.ratings.agreement.reference import agreement, micro_macro
 from venire.ratings.am_elo.am_elo import am_elo
 from venire.ratings.am_elo.evaluation import evaluate, judged, rated
-from venire.ratings.am_elo.perturbing import perturbed
-from venire.ratings.am_elo.robustness import steadiness
+from venire.ratings.am_elo.robustness import perturbed, steadiness
 from venire.ratings.am_elo.stable_arena import NobodyLeftError, stable_arena
 from venire.ratings.data.ballots import ballot_votes, ballots, ballots_from_judgments, to_battles
 from venire.ratings.data.comparisons import Comparisons, comparisons, hard_targets, soft_targets
@@ -33,11 +37,9 @@ from venire.ratings.design.placement import place_model
 from venire.ratings.design.stopping import interim_analysis
 from venire.ratings.diagnostics.accuracy import direct_accuracy, pair_kinds, preference_shift, rate_by_kind
 from venire.ratings.diagnostics.goodness_of_fit import goodness_of_fit
-from venire.ratings.diagnostics.influence import influence
+from venire.ratings.diagnostics.influence import influence, smallest_removal
 from venire.ratings.diagnostics.pair_coverage import pair_coverage
-from venire.ratings.diagnostics.removal import smallest_removal
-from venire.ratings.diagnostics.stability import rating_path, volatility
-from venire.ratings.diagnostics.tie_sensitivity import tie_sensitivity
+from venire.ratings.diagnostics.stability import rating_path, tie_sensitivity, volatility
 from venire.ratings.diagnostics.transitivity import transitivity
 from venire.ratings.diagnostics.unparsed import unread
 from venire.ratings.inference.any_time import (
@@ -57,15 +59,18 @@ from venire.ratings.inference.contrasts import (
     simultaneous_differences,
 )
 from venire.ratings.inference.ranking import rank_interval, ranking
-from venire.ratings.judges.bias import family_excess, human_kappa, length_bias, partial_correlation, position_bias
 from venire.ratings.judges.consistency import consistency
 from venire.ratings.judges.discrimination import discrimination, score_reliability
 from venire.ratings.judges.drift import drift, rating_drift
 from venire.ratings.judges.elo_from_consistency import elo_from_consistency, elo_from_scores
-from venire.ratings.judges.length import held_equal
-from venire.ratings.judges.own_family import own_family
-from venire.ratings.judges.position import order_effects, place_held_equal
-from venire.ratings.judges.position_audit import position_audit, position_audits
+from venire.ratings.judges.length import held_equal, length_bias, partial_correlation
+from venire.ratings.judges.position import (
+    order_effects,
+    place_held_equal,
+    position_audit,
+    position_audits,
+    position_bias,
+)
 from venire.ratings.pairwise.bradley_terry import bradley_terry, bradley_terry_wins, m_elo
 from venire.ratings.pairwise.components import SeparatedError
 from venire.ratings.pairwise.covariance import bradley_terry_covariance, model_covariance
@@ -80,7 +85,7 @@ from venire.ratings.pairwise.win_rate import against_baseline, win_rate, win_rat
 from venire.ratings.pairwise.wins import win_counts
 from venire.ratings.peers.peer_agreement import peer_agreement, truncation
 from venire.ratings.peers.peer_evaluation import self_preference
-from venire.ratings.peers.self_preference import own_odds
+from venire.ratings.peers.self_preference import family_excess, own_family, own_odds
 from venire.ratings.soft_elo.beta import fit_beta
 from venire.ratings.soft_elo.conformal import (
     jackknife_plus,
@@ -94,11 +99,7 @@ from venire.ratings.soft_elo.human_scale import human_scale
 from venire.ratings.soft_elo.reliability import reliability
 from venire.ratings.soft_elo.soft_elo import hard_elo, human_elo, soft_elo
 from venire.ratings.voting.kemeny import kemeny_young
-from venire.ratings.voting.median_rank import median_rank
-from venire.ratings.voting.ranked_pairs import ranked_pairs
-from venire.ratings.voting.rules import markov
-from venire.ratings.voting.schulze import schulze
-from venire.ratings.voting.tallies import borda, copeland, minimax
+from venire.ratings.voting.rules import borda, copeland, markov, median_rank, minimax, ranked_pairs, schulze
 
 __all__ = [
     "Comparisons",

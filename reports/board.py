@@ -12,7 +12,7 @@ import numpy as np
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Origin, Status
-from venire.ratings.agreement.agreement import MINIMUM_MODELS, Agreement, agreement
+from venire.ratings.agreement.reference import MINIMUM_MODELS, Agreement, agreement
 from venire.ratings.data.judgments import Judgments, merge_orders
 from venire.ratings.data.validation import finite_or_none
 from venire.ratings.inference.options import Options
@@ -22,9 +22,9 @@ from venire.ratings.methods.methods import merge_selected, rate, select_verdicts
 from venire.ratings.pairwise.components import Rated, largest_group, unrated
 from venire.reports.peers import peer_facts
 
-__all__ = ["JUDGE_REPLICATES", "Board", "ModelRow", "build"]
+__all__ = ["Board", "ModelRow", "build"]
 
-JUDGE_REPLICATES = 200
+_JUDGE_REPLICATES = 200
 """Draws of instructions behind the intervals of consistency, where no number is asked for."""
 
 
@@ -123,7 +123,7 @@ def build(
         families=families,
         judge_families=judge_families,
         elo=reference,
-        replicates=told.replicates or JUDGE_REPLICATES,
+        replicates=told.replicates or _JUDGE_REPLICATES,
         seed=told.seed,
         level=told.level,
     )

@@ -14,9 +14,9 @@ from venire.ratings.data.models import model_of_judge
 from venire.ratings.peers.peer_evaluation import PeerRow, self_preference
 from venire.ratings.voting.kemeny import kemeny_young
 
-__all__ = ["SECONDS", "peer_facts"]
+__all__ = ["peer_facts"]
 
-SECONDS = 1.0
+_SECONDS = 1.0
 """Time that a board has for each of its two orders of all models; what is not proved by then, it says."""
 
 
@@ -29,7 +29,7 @@ def peer_facts(judgments: Judgments, ballots: Ballots | None, peers: Mapping[str
     if np.count_nonzero(there >= 0) < 2 or not itself.any():
         return {}
     given = judgments if ballots is None else ballots
-    found = self_preference(given, partial(kemeny_young, seconds=SECONDS), peers=peers, micro=False, level=level)
+    found = self_preference(given, partial(kemeny_young, seconds=_SECONDS), peers=peers, micro=False, level=level)
     return {
         "peers": {
             "unit": found.unit,

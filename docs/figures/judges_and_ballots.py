@@ -38,7 +38,7 @@ from venire.ratings import (
     to_battles,
     votes,
 )
-from venire.ratings.am_elo.perturbing import Perturbation
+from venire.ratings.am_elo.robustness import Perturbation
 from venire.ratings.data.ballots import truncated
 
 __all__ = ["FIGURES"]

@@ -1,1 +1,1 @@
-"""Agreement beyond chance: of judges with each other, with themselves and with people."""
+"""Agreement: chance-corrected between judges, with a reference, and calibration."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
-from venire.ratings.agreement.coefficient import Coefficient, coefficient_of, resample
+from venire.ratings.agreement.chance_corrected import Coefficient, coefficient_of, resample
 
 __all__ = ["Calibration", "calibration"]
 

@@ -1,24 +1,172 @@
-"""Agreement of judges on the same items beyond chance: Cohen's kappa for two of them, Fleiss' for more."""
+"""Chance-corrected agreement of judges: Cohen's kappa, Fleiss' kappa and Krippendorff's alpha, with intervals.
+
+Each coefficient is (observed - expected) / (1 - expected), for alpha written with disagreement, and comes with a
+percentile interval from a bootstrap over items, or over clusters of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from venire.arena.errors import InputError
-from venire.ratings.agreement.coefficient import Coefficient, Resampling, coefficient_of, kept_clusters, resample
-from venire.ratings.data.labels import labels
+from venire.ratings.data.labels import Labels, labels
 from venire.ratings.data.statistics import norm
-from venire.ratings.data.validation import check_level
+from venire.ratings.data.validation import check_draws, check_level
 
-__all__ = ["KappaErrors", "Weighting", "cohen_kappa", "fleiss_kappa", "fleiss_kappa_counts", "unanimity"]
+__all__ = [
+    "Coefficient",
+    "Distance",
+    "Resampling",
+    "coefficient_of",
+    "cohen_kappa",
+    "fleiss_kappa",
+    "fleiss_kappa_counts",
+    "human_kappa",
+    "kept_clusters",
+    "krippendorff_alpha",
+    "resample",
+    "unanimity",
+]
+
+Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+"""Weights (replicates, items) to one value each (replicates,); NaN where it is undefined."""
+
+_BLOCK = 1 << 22
+"""Weights held at once, so that many items and replicates fit into memory."""
 
 Weighting = Literal["none", "linear", "quadratic"]
+
 KappaErrors = Literal["bootstrap", "asymptotic", "none"]
+
+Distance = Literal["nominal", "ordinal", "interval"]
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficient:
+    """A coefficient over `items`, with a two-sided interval at `level` and the standard error of the same draws.
+
+    `value` is None where it is undefined, and `reason` says why. `observed` and `expected` are the shares of agreement
+    (for alpha of disagreement) that it sets against each other. `errors` says how `lo`, `hi` and `se` were found
+    ("bootstrap" over items, or clusters of them; "asymptotic"; "none"); `undefined` counts draws without a value.
+    """
+
+    name: str
+    value: float | None
+    items: int
+    observed: float | None = None
+    expected: float | None = None
+    lo: float | None = None
+    hi: float | None = None
+    se: float | None = None
+    level: float = 0.95
+    errors: str = "none"
+    replicates: int = 0
+    undefined: int = 0
+    reason: str | None = None
+
+    def summary(self) -> str:
+        """The coefficient, its interval and what it rests on, in one line."""
+        if self.value is None:
+            return f"{self.name}: none ({self.reason})"
+        span = "" if self.lo is None else f", {self.level:.0%} interval {self.lo:.4f} to {self.hi:.4f}"
+        return f"{self.name}: {self.value:.4f}{span}; {self.items:,} items, errors: {self.errors}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Resampling:
+    """What was drawn: `values` (replicates,) without the undefined ones, and how many of those there were."""
+
+    values: NDArray[np.float64]
+    undefined: int
+    replicates: int
+
+    def percentile(self, level: float) -> tuple[float | None, float | None]:
+        """Percentile interval; None for both where every draw is undefined."""
+        if not len(self.values):
+            return None, None
+        low, high = np.quantile(self.values, [0.5 - level / 2.0, 0.5 + level / 2.0])
+        return float(low), float(high)
+
+    @property
+    def se(self) -> float | None:
+        """Standard deviation of the draws."""
+        return float(self.values.std(ddof=1)) if len(self.values) > 1 else None
+
+
+def coefficient_of(
+    name: str,
+    value: float,
+    items: int,
+    found: Resampling,
+    *,
+    level: float,
+    observed: float | None = None,
+    expected: float | None = None,
+    undefined: str = "",
+) -> Coefficient:
+    """A value over `items` with the percentile interval of its draws; NaN becomes None, and `undefined` says why."""
+    known = bool(np.isfinite(value))
+    low, high = found.percentile(level) if known else (None, None)
+    return Coefficient(
+        name=name,
+        value=float(value) if known else None,
+        items=items,
+        observed=observed,
+        expected=expected,
+        lo=low,
+        hi=high,
+        se=found.se if known else None,
+        level=level,
+        errors="bootstrap" if found.replicates else "none",
+        replicates=found.replicates,
+        undefined=found.undefined,
+        reason=None if known else undefined,
+    )
+
+
+def kept_clusters(cluster: ArrayLike | None, kept: NDArray[np.bool_]) -> NDArray[Any] | None:
+    """The clusters of the items `kept` (items,), None without clusters; raises `InputError` for another length."""
+    return None if cluster is None else np.asarray(_clusters(cluster, len(kept))[kept])
+
+
+def _clusters(cluster: ArrayLike, items: int) -> NDArray[Any]:
+    names = np.asarray(cluster)
+    if names.shape != (items,):
+        raise InputError(f"cluster has shape {names.shape}; give one name or number for each of {items} items")
+    return names
+
+
+def resample(
+    statistic: Statistic, items: int, *, level: float, replicates: int, seed: int, cluster: ArrayLike | None = None
+) -> Resampling:
+    """Draw items with replacement `replicates` times, and whole clusters where `cluster` (items,) names them.
+
+    The same seed gives the same draws whatever memory allows at once. Raises `InputError` for a level, a number of
+    replicates or clusters that cannot be used.
+    """
+    check_level(level)
+    check_draws(replicates, seed)
+    code: NDArray[np.int64] | None = None
+    units = items
+    if cluster is not None:
+        found, places = np.unique(_clusters(cluster, items), return_inverse=True)
+        code, units = places.astype(np.int64), len(found)
+    rng = np.random.default_rng(seed)
+    share = np.full(units, 1.0 / units) if units else np.zeros(0)
+    step = max(1, _BLOCK // max(items, 1))
+    parts = []
+    for start in range(0, replicates if units else 0, step):
+        draws = rng.multinomial(units, share, size=min(step, replicates - start)).astype(np.float64)
+        parts.append(statistic(draws if code is None else draws[:, code]))
+    values = np.concatenate(parts) if parts else np.zeros(0)
+    defined = values[np.isfinite(values)]
+    return Resampling(defined, len(values) - len(defined), len(values))
 
 
 def cohen_kappa(
@@ -153,6 +301,24 @@ def unanimity(
     return coefficient_of("unanimous share", float(same.mean()), len(same), found, level=level)
 
 
+def human_kappa(
+    y: ArrayLike, human: ArrayLike, *, cluster: ArrayLike | None = None, replicates: int = 1000, seed: int = 0
+) -> Coefficient:
+    """Cohen's kappa of a judge with people over win, tie and loss.
+
+    `y` and `human` (rows,) are outcomes for A, NaN unknown. Half a win counts as one: kappa asks for the
+    side alone. Raises `InputError`.
+    """
+    judge, people = (np.sign(np.asarray(column, dtype=np.float64) - 0.5) for column in (y, human))
+    if judge.shape != people.shape or judge.ndim != 1:
+        raise InputError(f"y has shape {judge.shape}, human {people.shape}; give two columns of one length")
+    both = ~(np.isnan(judge) | np.isnan(people))
+    groups = kept_clusters(cluster, both)
+    return cohen_kappa(
+        judge[both].astype(int), people[both].astype(int), cluster=groups, replicates=replicates, seed=seed
+    )
+
+
 def _closeness(size: int, weighting: Weighting) -> NDArray[np.float64]:
     """How far two categories count as agreeing (size, size): 1 on the diagonal."""
     if weighting not in ("none", "linear", "quadratic"):
@@ -224,3 +390,106 @@ def _asymptotic(table: NDArray[np.float64], close: NDArray[np.float64], items: i
         level,
         "asymptotic",
     )
+
+
+def krippendorff_alpha(
+    table: ArrayLike,
+    *,
+    distance: Distance = "nominal",
+    categories: Sequence[object] | None = None,
+    level: float = 0.95,
+    replicates: int = 1000,
+    seed: int = 0,
+    cluster: ArrayLike | None = None,
+) -> Coefficient:
+    """Krippendorff's alpha of a table (items, judges) of labels; None, NaN and "" are missing.
+
+    alpha = 1 - observed / expected disagreement over pairs of labels of one item, and of any two. An item with fewer
+    than two labels is left out. "ordinal" takes categories in the order given, else sorted; "interval" needs numbers.
+    The bootstrap draws whole items, or clusters of them. Raises `InputError` for a distance that does not fit.
+    """
+    if distance not in ("nominal", "ordinal", "interval"):
+        raise InputError(f"distance is {distance!r}; choose nominal, ordinal or interval")
+    coded = labels(table, categories=categories)
+    counts = coded.counts()
+    paired = counts.sum(axis=1) >= 2
+    counts = counts[paired]
+    if not len(counts):
+        none = "no item has labels of two judges"
+        return Coefficient(f"Krippendorff's alpha ({distance})", None, 0, level=level, reason=none)
+    points = _points(coded, distance)
+
+    def parts(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return _nominal(counts, weights) if points is None else _distances(counts, weights, points, distance)
+
+    observed, expected = parts(np.ones((1, len(counts))))
+    kept = kept_clusters(cluster, paired)
+    drawn = resample(
+        lambda weights: _alpha(*parts(weights)),
+        len(counts),
+        level=level,
+        replicates=replicates,
+        seed=seed,
+        cluster=kept,
+    )
+    return coefficient_of(
+        f"Krippendorff's alpha ({distance})",
+        float(_alpha(observed, expected)[0]),
+        len(counts),
+        drawn,
+        level=level,
+        observed=float(observed[0]),
+        expected=float(expected[0]),
+        undefined="all labels are equal: nothing could have disagreed",
+    )
+
+
+def _points(coded: Labels, distance: Distance) -> NDArray[np.float64] | None:
+    """Where categories stand on a line (categories,); None for nominal ones."""
+    if distance == "nominal":
+        return None
+    if distance == "ordinal":
+        return np.arange(len(coded.categories), dtype=np.float64)
+    if coded.values is None:
+        raise InputError("labels: the interval distance needs numbers; choose ordinal or nominal for names")
+    # Large values with small differences would lose digits in the squares.
+    return np.asarray(coded.values - coded.values.mean(), dtype=np.float64)
+
+
+def _alpha(observed: NDArray[np.float64], expected: NDArray[np.float64]) -> NDArray[np.float64]:
+    defined = expected > 0.0
+    return np.where(defined, 1.0 - observed / np.where(defined, expected, 1.0), np.nan)
+
+
+def _nominal(
+    counts: NDArray[np.float64], weights: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Observed and expected share (n,) of pairs with different labels, for weights (n, items)."""
+    size = counts.sum(axis=1)
+    apart = (size * size - (counts * counts).sum(axis=1)) / (size - 1.0)
+    total, marginal = weights @ size, weights @ counts
+    return (weights @ apart) / total, (total * total - (marginal * marginal).sum(axis=1)) / (total * (total - 1.0))
+
+
+def _distances(
+    counts: NDArray[np.float64], weights: NDArray[np.float64], points: NDArray[np.float64], distance: Distance
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The same for squared distances on a line.
+
+    The ordinal distance of two categories, the labels between them with half of both ends, is the difference of their
+    mid-ranks, so it is the interval distance on ranks that each draw has of its own.
+    """
+    size = counts.sum(axis=1)
+    total, marginal = weights @ size, weights @ counts
+    place = np.broadcast_to(points, marginal.shape)
+    if distance == "ordinal":
+        place = np.cumsum(marginal, axis=1) - marginal / 2.0 - total[:, None] / 2.0
+    share = 2.0 / (size - 1.0)
+    squares = ((weights * (share * size)) @ counts) * place * place
+    sums = counts @ (place.T if distance == "ordinal" else points[:, None])
+    within = squares.sum(axis=1) - ((weights * share).T * (sums * sums)).sum(axis=0)
+    mean = (marginal * place).sum(axis=1)
+    between = 2.0 * (total * (marginal * place * place).sum(axis=1) - mean * mean)
+    # Labels of one value only: rounding must not pass for a spread, or a draw of them gets an alpha of noise.
+    between = np.where(np.count_nonzero(marginal, axis=1) > 1, between, 0.0)
+    return within / total, between / (total * (total - 1.0))

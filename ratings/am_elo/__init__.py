@@ -1,1 +1,1 @@
-"""am-ELO: ratings with an ability for each judge, and what removing judges does."""
+"""am-ELO: ratings with an ability for each judge, and robustness to bad judges."""

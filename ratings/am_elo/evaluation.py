@@ -27,7 +27,6 @@ __all__ = [
     "evaluate",
     "judged",
     "mse",
-    "predict",
     "predict_judged",
     "rated",
 ]
@@ -49,14 +48,14 @@ class Evaluation:
     predicted: NDArray[np.float64]
 
 
-def predict(ratings: Ratings, data: Comparisons) -> NDArray[np.float64]:
+def _predict(ratings: Ratings, data: Comparisons) -> NDArray[np.float64]:
     """P(A wins) (rows,) by the ratings of the same models; NaN where one has no estimate."""
     return np.asarray(expit(ratings.logits[data.a] - ratings.logits[data.b]))
 
 
 def rated(fit: Callable[[Comparisons], Ratings]) -> Predict:
     """What `evaluate` takes, from a method that rates models."""
-    return lambda train, test: predict(fit(train), test)
+    return lambda train, test: _predict(fit(train), test)
 
 
 def predict_judged(found: AmElo, data: Comparisons) -> NDArray[np.float64]:

@@ -1,8 +1,13 @@
-"""Newton's method for ratings and abilities at once: P(A) = sigma(theta_k (R_A - R_B)) for judge k.
+"""The likelihood of am-ELO, P(A) = sigma(theta_k (R_A - R_B)) for judge k, and Newton's method for its maximum.
+
+Judgments are counted by judge and pair of models: all that the likelihood needs. One log-likelihood serves every form.
+With z the log odds of a win for the first model and t the logarithm of how freely a judge ties, P(win) =
+exp(z / 2) / Z, P(tie) = exp(t) / Z and Z = 2 cosh(z / 2) + exp(t): Davidson's model (1970). Without ties as an outcome
+exp(t) is 0, a tie is half a win to each side, and P(win) is sigma(z).
 
 Judges meet only in the ratings, so the information matrix is an arrowhead: ratings against ratings, ratings against
-judges, and a small block for each judge. Taking the judges out leaves one system as large as there are models. The
-log-likelihood is not concave, so each step is damped (Levenberg) until it climbs.
+judges, and a small block for each judge. Taking the judges out (a Schur complement) leaves one system as large as there
+are models. The log-likelihood is not concave, so each step is damped (Levenberg) until it climbs.
 """
 
 from __future__ import annotations
@@ -15,43 +20,245 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from venire.ratings.am_elo.ability_cells import Cells, Terms, terms
+from venire.arena.errors import InputError
+from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.pairwise.solvers import NotConvergedError
 
 __all__ = [
     "NO_TIES",
     "Arrow",
+    "Cells",
     "Peak",
     "Penalty",
     "Point",
     "Reduced",
+    "Terms",
     "arrow",
+    "cells_of",
     "maximise",
     "odds_at",
     "reduced",
-    "terms_at",
+    "terms",
 ]
+
+_TABLE = 1 << 22
+"""The largest table of all judges and pairs that is counted as such whatever the number of rows."""
+
+Vector = NDArray[np.float64]
+
+Codes = NDArray[np.intp]
 
 NO_TIES = -700.0
 """The logarithm of how freely a judge ties that never does."""
 
 _TOLERANCE = 1e-11
 """Gradient, as a share of the weight of all judgments, at which a point is the maximum."""
+
 _BLUR = 16.0 * float(np.finfo(np.float64).eps)
+
 _GAIN = 1e-13
 """What a step may still promise there, as a share of the same."""
+
 _NEAR = 1e3
 """How many times the tolerance still counts as near, so that the information there is worth a look."""
+
 _STEPS = 300
+
 _DAMPING = 1e-3
+
 _STIFFEST = 1e9
+
 _ROUNDING = 1e-13
 """How far below, as a share, a value is still equal but for rounding."""
 
-Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
+
 Border = tuple[Vector, Matrix]
 """A direction in ratings and in what is fitted of judges, along which a step may not go."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """One entry a judge, pair of models that it judged, and order shown; `upper` < `lower` are codes of models.
+
+    `won` and `lost` (cells,) are the weights for and against the upper model. `tied` is that of ties where they are an
+    outcome of their own; None: a tie is half of each. `first` is 1 where the upper model was shown first, -1 where
+    second, 0 where neither; None where orders play no part.
+    """
+
+    models: int
+    judges: int
+    judge: Codes
+    upper: Codes
+    lower: Codes
+    won: Vector
+    lost: Vector
+    tied: Vector | None = None
+    first: Vector | None = None
+
+    def __len__(self) -> int:
+        return len(self.judge)
+
+    @property
+    def weight(self) -> Vector:
+        """The weight of each cell (cells,)."""
+        played = self.won + self.lost
+        return played if self.tied is None else played + self.tied
+
+    @property
+    def mixed(self) -> NDArray[np.bool_]:
+        """Cells (cells,) whose verdicts are not all of one kind."""
+        split = (self.won > 0.0) & (self.lost > 0.0)
+        return split if self.tied is None else split | (self.tied > 0.0)
+
+    def by_judge(self, values: Vector | None) -> Vector:
+        """Sums (judges,) of values by cell (cells,); None: the number of cells."""
+        return np.asarray(np.bincount(self.judge, values, self.judges), dtype=np.float64)
+
+    def select(self, kept: NDArray[np.bool_]) -> Cells:
+        """Some of the cells, by mask (cells,); models and judges keep their codes."""
+        return replace(
+            self,
+            judge=self.judge[kept],
+            upper=self.upper[kept],
+            lower=self.lower[kept],
+            won=self.won[kept],
+            lost=self.lost[kept],
+            tied=None if self.tied is None else self.tied[kept],
+            first=None if self.first is None else self.first[kept],
+        )
+
+    def among(self, models: Codes, judges: Codes) -> Cells:
+        """The cells of some models and some judges alone, coded anew in ascending order."""
+        if len(models) == self.models and len(judges) == self.judges:
+            return self
+        place, seat = np.full(self.models, -1), np.full(self.judges, -1)
+        place[models], seat[judges] = np.arange(len(models)), np.arange(len(judges))
+        inside = (place[self.upper] >= 0) & (place[self.lower] >= 0) & (seat[self.judge] >= 0)
+        part = self.select(inside)
+        return replace(
+            part,
+            models=len(models),
+            judges=len(judges),
+            judge=seat[part.judge],
+            upper=place[part.upper],
+            lower=place[part.lower],
+        )
+
+
+def cells_of(data: Comparisons, *, first: Vector | None = None, ties: bool = False) -> Cells:
+    """Count comparisons by judge and pair, and by the order shown where `first` (rows,) says it for the model in a.
+
+    With `ties` an outcome of exactly 0.5 is a tie. Raises `InputError` where nobody is named as judge, for an outcome
+    that is neither win, tie nor loss under `ties`, and for another `first` than 1, -1 or 0.
+    """
+    if data.judge is None:
+        raise InputError("abilities are of judges, and these comparisons name none: give judge=, a name for each row")
+    ahead = data.a < data.b
+    y = np.where(ahead, data.y, 1.0 - data.y)
+    size, count = len(data.models), len(data.judges)
+    key = data.judge.astype(np.int64) * size
+    key += np.minimum(data.a, data.b)
+    key *= size
+    key += np.maximum(data.a, data.b)
+    places = count * size * size
+    if first is not None:
+        key = 3 * key + (1 + np.where(ahead, 1, -1) * _orders(first, len(data)))
+        places *= 3
+    weight = data.weight
+    drawn = _ties(y) if ties else None
+    if drawn is not None:
+        y = np.where(drawn, 0.0, y)
+    lost = np.where(drawn, 0.0, 1.0 - y) if drawn is not None else 1.0 - y
+    kinds = [y, lost] if drawn is None else [y, lost, drawn.astype(np.float64)]
+    found, sums = _counted(key, [kind if weight is None else kind * weight for kind in kinds], places)
+    order = None if first is None else np.asarray(found % 3 - 1, dtype=np.float64)
+    pair = found // 3 if first is not None else found
+    return Cells(
+        models=size,
+        judges=count,
+        judge=pair // (size * size),
+        upper=pair // size % size,
+        lower=pair % size,
+        won=sums[0],
+        lost=sums[1],
+        tied=None if drawn is None else sums[2],
+        first=order,
+    )
+
+
+def _orders(first: Vector, rows: int) -> NDArray[np.int64]:
+    given = np.asarray(first, dtype=np.float64)
+    if given.shape != (rows,):
+        raise InputError(f"first has shape {given.shape}; give 1, -1 or 0 for each of {rows} rows")
+    if not np.isin(given, (-1.0, 0.0, 1.0)).all():
+        row = int(np.argmin(np.isin(given, (-1.0, 0.0, 1.0))))
+        raise InputError(f"first, row {row}: {given[row]} is not possible: give 1 where model_a was shown first, or -1")
+    return given.astype(np.int64)
+
+
+def _ties(y: Vector) -> NDArray[np.bool_]:
+    tie = y == 0.5
+    wrong = ~(tie | (y == 0.0) | (y == 1.0))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise InputError(
+            f"y, row {row}: {y[row]} is not possible: with a habit of ties each outcome is a win, a tie or a loss"
+        )
+    return np.asarray(tie, dtype=np.bool_)
+
+
+def _counted(key: NDArray[np.int64], sums: list[Vector], places: int) -> tuple[NDArray[np.int64], list[Vector]]:
+    """The keys that have any weight, ascending, and the sums by key."""
+    if places <= max(_TABLE, 4 * len(key)):
+        keys, cell = np.arange(places), key
+    else:
+        keys, cell = np.unique(key, return_inverse=True)
+    totals = [np.asarray(np.bincount(cell, values, len(keys)), dtype=np.float64) for values in sums]
+    there = np.flatnonzero(sum(totals) > 0.0)
+    return keys[there], [total[there] for total in totals]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Terms:
+    """Each cell's log-likelihood (cells,), its slopes in z and t, and minus its second derivatives.
+
+    `tie_slope`, `tie_bend` and `cross` are None where ties are no outcome of their own.
+    """
+
+    value: Vector
+    slope: Vector
+    bend: Vector
+    tie_slope: Vector | None = None
+    tie_bend: Vector | None = None
+    cross: Vector | None = None
+
+
+def terms(won: Vector, lost: Vector, tied: Vector | None, odds: Vector, freedom: Vector | None) -> Terms:
+    """Log-likelihood and derivatives of cells at log odds z and tie parameter t (cells,) each.
+
+    Surprises are written from the rarer side, so that a rare loss keeps its digits.
+    """
+    if tied is None or freedom is None:
+        rare = np.exp(-np.abs(odds))
+        tail, likely = np.log1p(rare), 1.0 / (1.0 + rare)
+        rare *= likely
+        ahead = odds > 0.0
+        win, loss = np.where(ahead, likely, rare), np.where(ahead, rare, likely)
+        value = -(won * (np.maximum(-odds, 0.0) + tail) + lost * (np.maximum(odds, 0.0) + tail))
+        return Terms(value, won * loss - lost * win, (won + lost) * (rare * likely))
+    half = 0.5 * np.abs(odds)
+    total = np.logaddexp(half + np.log1p(np.exp(-2.0 * half)), freedom)
+    win, loss, tie = np.exp(0.5 * odds - total), np.exp(-0.5 * odds - total), np.exp(freedom - total)
+    met = won + lost + tied
+    return Terms(
+        value=0.5 * odds * (won - lost) + tied * freedom - met * total,
+        slope=0.5 * (won * (2.0 * loss + tie) + tied * loss - lost * (2.0 * win + tie) - tied * win),
+        bend=0.25 * met * (tie * (win + loss) + 4.0 * win * loss),
+        tie_slope=tied * (win + loss) - (won + lost) * tie,
+        tie_bend=met * tie * (win + loss),
+        cross=-0.5 * met * (win - loss) * tie,
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,7 +359,7 @@ def arrow(
     """
     models, judge = cells.models, cells.judge
     ability, gap = point.local[judge, 0], point.ratings[cells.upper] - point.ratings[cells.lower]
-    found = terms_at(cells, point) if found is None else found
+    found = _terms_at(cells, point) if found is None else found
     columns: list[Vector] = [gap] if cells.first is None else [gap, cells.first]
     slopes, crosses = [found.slope * one for one in columns], [found.bend * ability * one for one in columns]
     crosses[0] = crosses[0] - found.slope
@@ -192,7 +399,7 @@ def odds_at(cells: Cells, point: Point) -> Vector:
     return np.asarray(odds, dtype=np.float64)
 
 
-def terms_at(cells: Cells, point: Point) -> Terms:
+def _terms_at(cells: Cells, point: Point) -> Terms:
     """Each cell's log-likelihood at a point, with its derivatives."""
     freedom = None if cells.tied is None else point.local[cells.judge, -1]
     return terms(cells.won, cells.lost, cells.tied, odds_at(cells, point), freedom)
@@ -326,7 +533,7 @@ def _climb(
         if system is not None:
             (shift, turn), _ = _ascent(system, here, border)
             moved = _gauged(Point(point.ratings + shift, point.local + turn), penalty, held)
-            found = terms_at(cells, moved)
+            found = _terms_at(cells, moved)
             value = float(found.value.sum()) - penalty.value(moved)
             if value >= here.value - _ROUNDING * abs(here.value):
                 return moved, found, damping

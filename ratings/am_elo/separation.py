@@ -1,47 +1,48 @@
-"""Where ratings and abilities have no finite maximum: who is left out of the fit, and what the rest tends to.
-
-A judge whose every verdict agrees (or disagrees) with the order of the ratings fits ever better as its ability grows:
-in the limit its verdicts cost nothing, and it says nothing but that order. It is taken out, the rest is fitted, and it
-stays out if the rest's order agrees with it. If not, the judge holds models apart that the others would put the other
-way round; the limit is then its order with those models equal, which a very large ability comes close to. One that
-contradicts itself among them, and would gain by a smaller ability, comes back into the fit. Models are
-apart where no chain of wins, each read with the sign of its judge's ability, leads both ways.
-"""
+"""Separation in am-ELO: ratings and abilities without a finite maximum, who is left out of the fit, and why."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
-from venire.ratings.am_elo.ability_cells import Cells
-from venire.ratings.am_elo.fit import Peak, Penalty, Point, arrow, maximise, odds_at
+from venire.ratings.am_elo.fit import Cells, Peak, Penalty, Point, arrow, maximise, odds_at
 from venire.ratings.pairwise.components import groups_of
 from venire.ratings.pairwise.solvers import NotConvergedError
 from venire.ratings.pairwise.wins import WinCounts
 
-__all__ = ["Limit", "climb_to_limit", "directed", "warmed"]
+__all__ = ["Limit", "climb_to_limit", "directed", "judge_reasons", "model_reasons", "warmed"]
 
 _FAR = 30.0
 """Ability, in ratings of unit spread, from which a judge without a contradiction is taken to have no finite one."""
+
 _VAST = 1e4
 """The same for a judge that contradicts itself on models that the others find all but equal."""
+
 _SOON = 100.0
 """The same where no climb came so far."""
+
 _WIDE = 15.0
 """Log odds beyond which a model may be running away from the others."""
+
 _EDGE = (1e3, 1e4, 1e5, 1e6, 1e7)
 """Abilities, in the same unit, that stand in for an infinite one where a judge's order holds models equal."""
+
 _RECEDES = 1e-6
 """Slope in nats below which a judge at the edge is better off with a smaller ability."""
+
 _LITTLE = 1e-7
 """Information of a judge, a verdict, below which its habits are not told."""
+
 _LEAP = 2.0
 
 Vector = NDArray[np.float64]
+
 Codes = NDArray[np.intp]
+
 Mask = NDArray[np.bool_]
 
 
@@ -359,3 +360,62 @@ def warmed(cells: Cells, start: Point, fixed: Mask, penalty: Penalty) -> Point:
     local = start.local.copy()
     local[:, 0] += np.clip(step, -_LEAP, _LEAP)
     return Point(start.ratings, local)
+
+
+def judge_reasons(judges: Sequence[str], cells: Cells, logits: Vector, ability: Vector, limit: Limit) -> dict[str, str]:
+    """Why an ability (judges,) is not finite, or a habit not known, by the judge's name."""
+    some, edge = cells.by_judge(None), set(limit.edge.tolist())
+    level = np.isfinite(logits)
+    among = cells.among(np.flatnonzero(level), np.arange(cells.judges)).by_judge(None)
+    reasons = {}
+    for code in np.flatnonzero(~np.isfinite(ability)).tolist():
+        way = "agree" if ability[code] > 0.0 else "disagree"
+        if code in edge:
+            why = (
+                f"its verdicts {way} with the order of the ratings, however close they are: models that it tells apart "
+                "come out equal"
+            )
+        elif np.isinf(ability[code]):
+            why = f"its verdicts all {way} with the order of the ratings"
+        elif some[code] == 0.0:
+            why = "it has no readable judgment"
+        elif among[code] == 0.0:
+            why = "it judged no two of the models that are rated together"
+        else:
+            why = "it compared only models of equal ratings"
+        reasons[judges[code]] = why
+    if cells.first is not None:
+        shown = cells.by_judge(np.abs(cells.first)) > 0.0
+        for code in np.flatnonzero(shown & limit.fixed[:, 1] & np.isfinite(ability)).tolist():
+            reasons[judges[code]] = "its verdicts do not tell a habit of place from its ability: fitted without"
+    return reasons
+
+
+def model_reasons(models: Sequence[str], cells: Cells, limit: Limit, ability: Vector) -> dict[str, str]:
+    """Why a model has no rating, by its name; wins by a judge of negative ability are losses."""
+    left = np.setdiff1d(np.arange(cells.models), limit.models)
+    if not len(left):
+        return {}
+    theta = ability[cells.judge]
+    turned = theta < 0.0
+    tied = np.zeros(len(cells)) if cells.tied is None else cells.tied
+    won, lost = np.where(turned, cells.lost, cells.won) + tied, np.where(turned, cells.won, cells.lost) + tied
+    wins = np.bincount(cells.upper, won, cells.models) + np.bincount(cells.lower, lost, cells.models)
+    losses = np.bincount(cells.upper, lost, cells.models) + np.bincount(cells.lower, won, cells.models)
+    tail = ": no finite rating exists" + (
+        "; wins by judges of negative ability count as losses" if turned.any() else ""
+    )
+    reasons = {}
+    for code in left.tolist():
+        if wins[code] + losses[code] == 0.0:
+            why = "took part in no readable judgment"
+        elif losses[code] == 0.0:
+            why = "won every judgment it took part in" + tail
+        elif wins[code] == 0.0:
+            why = "lost every judgment it took part in" + tail
+        else:
+            why = (
+                f"no chain of wins leads both to it and back from it among the {len(limit.models)} models rated" + tail
+            )
+        reasons[models[code]] = why
+    return reasons

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 
 from venire.arena.errors import InputError
-from venire.ratings.am_elo.ability_cells import terms
-from venire.ratings.am_elo.fit import Arrow, Penalty, Reduced, arrow, reduced
+from venire.ratings.am_elo.fit import Arrow, Penalty, Reduced, arrow, reduced, terms
 from venire.ratings.am_elo.separation import Limit
 from venire.ratings.data.clustered import grouped
 from venire.ratings.data.comparisons import Comparisons

@@ -1,1 +1,1 @@
-"""Doubts about ratings: coverage, transitivity, fit, influence, volatility, what was not read."""
+"""Doubts about ratings: coverage, transitivity, fit, influence, stability, unparsed replies."""

@@ -17,7 +17,7 @@ from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.statistics import norm
 from venire.ratings.data.validation import check_draws
-from venire.ratings.diagnostics.pair_noise import PairNoise, pair_noise, tail
+from venire.ratings.diagnostics.goodness_of_fit import PairNoise, pair_noise, tail
 
 __all__ = ["Cycle", "Transitivity", "transitivity"]
 

@@ -15,7 +15,7 @@ from venire.arena.battles import Battles
 from venire.arena.records import Status
 from venire.ratings.data.clustered import cluster_codes
 from venire.ratings.data.statistics import chi2, norm
-from venire.ratings.diagnostics.pair_noise import by_lot
+from venire.ratings.diagnostics.goodness_of_fit import by_lot
 
 __all__ = ["Unread", "UnreadOf", "unread", "wilson"]
 

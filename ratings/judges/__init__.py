@@ -1,1 +1,1 @@
-"""What judges are like: consistency, discrimination, position, length, self-preference, drift."""
+"""What judges are like: consistency, discrimination, position bias, length bias, drift."""

@@ -25,15 +25,15 @@ from venire.ratings.judges.matchups import outcomes
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.ratings.pairwise.components import restrict_models
 
-__all__ = ["CUTS", "HABITS", "LEAST", "Drift", "RatingDrift", "drift", "rating_drift"]
+__all__ = ["Drift", "RatingDrift", "drift", "rating_drift"]
 
-HABITS = ("readable", "first place", "ties", "agreement")
+_HABITS = ("readable", "first place", "ties", "agreement")
 """Shares of verdicts: read; for the first place and for the better rated model, of decisive ones; of ties."""
 
-LEAST = 20
+_MIN_VERDICTS = 20
 """Instructions on which early and late must be compared, below which errors are too rough to call anything clear."""
 
-CUTS = (0.25, 0.5, 0.75)
+_CUTS = (0.25, 0.5, 0.75)
 """Shares of a judge's verdicts after which early ends and late begins."""
 
 _MATCHED = 0.5
@@ -74,11 +74,11 @@ class RatingDrift:
     clusters: int
 
 
-def drift(battles: Battles, seconds: ArrayLike | None = None, *, cuts: tuple[float, ...] = CUTS) -> tuple[Drift, ...]:
+def drift(battles: Battles, seconds: ArrayLike | None = None, *, cuts: tuple[float, ...] = _CUTS) -> tuple[Drift, ...]:
     """The change of each judge's habits at each cut, in the order of `seconds` (verdicts,), or of rows without them.
 
-    Rows whose time is NaN are left out; so is a habit that does not vary, and one that fewer than `LEAST` instructions
-    compare. Raises `InputError` for another number of times, and as `canonical` does.
+    Rows whose time is NaN are left out; so is a habit that does not vary, and one that fewer than `_MIN_VERDICTS`
+    instructions compare. Raises `InputError` for another number of times, and as `canonical` does.
     """
     rows, when = _timed(battles, seconds)
     shown = np.unique(combine_keys(*_shown(rows), rows.instruction + 1), return_inverse=True)[1]
@@ -94,7 +94,7 @@ def drift(battles: Battles, seconds: ArrayLike | None = None, *, cuts: tuple[flo
                 if one is not None:
                     early, after = (float(np.nanmean(value[mine][side & said])) for side in (~late, late))
                     found.append(Drift(judge, habit, cut, early, after, one, matched))
-    return tuple(sorted(found, key=lambda one: (one.judge, HABITS.index(one.habit), one.cut)))
+    return tuple(sorted(found, key=lambda one: (one.judge, _HABITS.index(one.habit), one.cut)))
 
 
 def rating_drift(battles: Battles, seconds: ArrayLike | None = None) -> RatingDrift:
@@ -115,8 +115,8 @@ def rating_drift(battles: Battles, seconds: ArrayLike | None = None) -> RatingDr
     data = judgments.comparisons()
     halves = [data.select(side) for side in (~late, late)]
     common = _common(halves)
-    found = _compared([effects(restrict_models(half, common)) for half in halves])
-    if found.clusters < max(LEAST, found.models + 1):
+    found = _compared([effects(among(half, common)) for half in halves])
+    if found.clusters < max(_MIN_VERDICTS, found.models + 1):
         raise InputError(
             f"{found.clusters} instructions for {found.models} models: too few to tell a change of ratings from chance"
         )
@@ -152,7 +152,7 @@ def _habits(rows: Battles) -> dict[str, Vector]:
         gap = rated.logits[rows.model_a] - rated.logits[rows.model_b]
         agrees = np.where(decided & (gap != 0.0), (y > 0.5) == (gap > 0.0), np.nan)
     found = (read.astype(np.float64), first, np.where(read, y == 0.5, np.nan), agrees)
-    return {name: value for name, value in zip(HABITS, found, strict=True) if rows.ordered or name != "first place"}
+    return {name: value for name, value in zip(_HABITS, found, strict=True) if rows.ordered or name != "first place"}
 
 
 def _shown(rows: Battles) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -185,7 +185,7 @@ def _change(rows: Battles, mine: NDArray[np.intp], value: Vector, late: NDArray[
     unit = (rows.instruction[mine] if rows.instructions else np.arange(len(mine)))[used]
     names, code = np.unique(unit, return_inverse=True)
     weight, clusters = float(side @ side), len(names)
-    if clusters < LEAST:
+    if clusters < _MIN_VERDICTS:
         return None
     slope = float(side @ habit) / weight
     # Taking out the mean of a small cell takes out some of its scatter too.

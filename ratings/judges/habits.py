@@ -1,12 +1,16 @@
-"""What a planner needs to know of each judge: how far its verdicts follow the ratings, what it owes to places and ties.
+"""Habits of judges: ties, flips, first places and readable verdicts as shares, and as a planner needs them.
 
-A verdict says P(first) = sigma(b + theta g), g being the gap of the ratings in logits, and a tie is half of each. With
-few verdicts all of it is near what a judge is taken for that nobody has heard: habits weigh as many verdicts as below.
+A planner takes a verdict as P(first) = sigma(b + theta g), g being the gap of the ratings in logits, and a tie as half
+of each. With few verdicts all of it is near what an unknown judge is taken for: `planning_habits` adds the prior
+verdicts below.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +19,12 @@ from scipy.special import expit
 from venire.arena.battles import Battles
 from venire.arena.planning import JudgeHabit
 from venire.arena.records import Status
-from venire.ratings.data.judgments import canonical, combine_keys, select_battles
-from venire.ratings.judges.slopes import GapRows, fit_slopes
+from venire.ratings.data.judgments import canonical, combine, merge_orders, select
+from venire.ratings.data.statistics import norm
+from venire.ratings.judges.discrimination import GapRows, fit_slopes
+from venire.ratings.judges.matchups import Coded, Tally
 
-__all__ = ["planning_habits"]
+__all__ = ["Habits", "Share", "habits", "own_family_rows", "planning_habits", "share_of"]
 
 SLOPE_SD = 0.5
 """Slopes of judges differ by about so much, as a share of their mean."""
@@ -35,6 +41,117 @@ PAIRED_VERDICTS = 40.0
 _LEAST_RHO = -0.5
 
 Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share of `n` cases with Wilson's interval at 95 %; `value` and bounds are None without cases.
+
+    Where cases come in clusters the interval is that of as many independent cases as would scatter as they do.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """Shares of each judge, in the order of `judges`; None where there is nothing to take one from."""
+
+    judges: tuple[str, ...]
+    ties: list[float | None]
+    flips: list[float | None]
+    first: list[float | None]
+    readable: list[float | None]
+    verdicts: list[int]
+    own_family: list[int]
+
+
+def share_of(hits: NDArray[np.bool_], cluster: NDArray[Any] | None) -> Share:
+    """The share of `hits` (cases,) with Wilson's interval; `cluster` (cases,) names those that hang together."""
+    cases = len(hits)
+    if not cases:
+        return Share(None, None, None, 0)
+    value, alike = float(hits.mean()), float(cases)
+    if cluster is not None and 0.0 < value < 1.0:
+        _, code = np.unique(cluster, return_inverse=True)
+        sums = np.bincount(code, hits - value)
+        groups = len(sums)
+        spread = float(sums @ sums) * groups / max(groups - 1, 1) / cases**2
+        alike = min(alike, value * (1.0 - value) / spread) if spread > 0.0 else alike
+    z = float(norm.ppf(0.975)) ** 2
+    middle = (value + z / (2.0 * alike)) / (1.0 + z / alike)
+    half = math.sqrt(z * (value * (1.0 - value) / alike + z / (4.0 * alike**2))) / (1.0 + z / alike)
+    return Share(value, max(0.0, middle - half), min(1.0, middle + half), cases)
+
+
+def own_family_rows(
+    rows: Battles, families: Mapping[str, str] | None, judge_families: Mapping[str, str] | None
+) -> NDArray[np.bool_]:
+    """Which rows (rows,) show a judge a model of its own family.
+
+    `families` maps models to their family, `judge_families` judges; a judge that it does not name is of the family of
+    the model of its name.
+    """
+    of_model = dict(families or {})
+    of_judge = {**of_model, **(judge_families or {})}
+    codes = {family: code for code, family in enumerate({*of_model.values(), *of_judge.values()})}
+    model = np.array([codes[of_model[name]] if name in of_model else -1 for name in rows.models], dtype=np.int64)
+    judge = np.array([codes[of_judge[name]] if name in of_judge else -2 for name in rows.judges], dtype=np.int64)
+    if not (np.isin(judge, model)).any():
+        return np.zeros(len(rows.judge), dtype=np.bool_)
+    mine = judge[rows.judge]
+    return np.asarray((model[rows.model_a] == mine) | (model[rows.model_b] == mine), dtype=np.bool_)
+
+
+def habits(rows: Battles, kin: NDArray[np.bool_], used: Coded, counted: Tally | None) -> Habits:
+    """Count a canonical table; `used` are its readable rows outside `kin` (rows,), `counted` their tally.
+
+    Raises `InputError` for two verdicts on one showing.
+    """
+    judges = len(rows.judges)
+    decisive = used.y != 0.5
+    first = decisive & ((used.y > 0.5) ^ used.swapped)
+    readable = np.bincount(used.judge, minlength=judges)
+    decided = np.bincount(used.judge[decisive], minlength=judges)
+    opposite, both = _flips(rows, kin, used, counted)
+    asked = np.bincount(rows.judge, minlength=judges)
+    own = np.bincount(rows.judge[kin], minlength=judges)
+    return Habits(
+        judges=rows.judges,
+        ties=_ratios(readable - decided, readable),
+        flips=_ratios(opposite, both),
+        first=_ratios(np.bincount(used.judge[first], minlength=judges), decided if rows.ordered else decided * 0),
+        readable=_ratios(readable, asked - own),
+        verdicts=readable.tolist(),
+        own_family=own.tolist(),
+    )
+
+
+def _flips(
+    rows: Battles, kin: NDArray[np.bool_], used: Coded, counted: Tally | None
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Judgments of each judge whose two orders chose opposite winners, and judgments that were read in both orders."""
+    judges = len(rows.judges)
+    if not used.ordered or counted is None or not len(used):
+        return np.zeros(judges, dtype=np.intp), np.zeros(judges, dtype=np.intp)
+    once = bool((rows.repeat == rows.repeat[0]).all()) and int(counted.count.max()) == 1
+    if once:
+        side = 2 * counted.won + counted.ties - counted.count
+        opposite = counted.judge[side[:, 0] * side[:, 1] < 0]
+        both = counted.judge[counted.count.min(axis=1) > 0]
+    else:
+        # Repeats have to be told apart, and two verdicts on one showing refused: judgments do both.
+        judgments = merge_orders(select(rows, ~kin))
+        codes = judgments.judge.astype(np.intp)
+        opposite, both = codes[judgments.flipped], codes[judgments.readable == 2]
+    return np.bincount(opposite, minlength=judges), np.bincount(both, minlength=judges)
+
+
+def _ratios(part: NDArray[np.intp], whole: NDArray[np.intp]) -> list[float | None]:
+    return [int(p) / int(w) if w else None for p, w in zip(part, whole, strict=True)]
 
 
 def planning_habits(battles: Battles, models: Sequence[str], logits: Vector) -> dict[str, JudgeHabit]:

@@ -1,22 +1,106 @@
-"""Ratings with one covariate held equal (length, the place shown), and what that changes."""
+"""Length bias: the share of verdicts for the longer answer, its partial correlation, and ratings adjusted for it.
+
+Each is a diagnostic: it says what a judge does, not what it does wrong. A longer answer may be the better one.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
-from venire.ratings.data.clustered import cluster_codes
+from venire.ratings.agreement.chance_corrected import kept_clusters
+from venire.ratings.data.clustered import grouped
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
+from venire.ratings.data.statistics import norm, student
 from venire.ratings.data.style import unit_scale
-from venire.ratings.pairwise.components import restrict_models, strong_components_of
+from venire.ratings.judges.habits import Share, share_of
+from venire.ratings.pairwise.components import among, groups_of
 from venire.ratings.pairwise.covariates import covariates
 from venire.ratings.pairwise.wins import win_counts
 
-__all__ = ["HeldEqual", "held_equal"]
+__all__ = ["HeldEqual", "LengthBias", "Partial", "held_equal", "length_bias", "partial_correlation"]
+
+
+@dataclass(frozen=True, slots=True)
+class LengthBias:
+    """Share of decisive verdicts for the longer answer: where scores are `near` equal, in `all` battles, by people."""
+
+    near: Share
+    all: Share
+    human: Share
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """A partial correlation over `n` models with Fisher's interval at 95 % and its p-value; None where none exists."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    p_value: float | None
+    n: int
+
+
+def length_bias(
+    y: ArrayLike,
+    length: ArrayLike,
+    score: ArrayLike | None = None,
+    *,
+    human: ArrayLike | None = None,
+    near: float = 0.5,
+    cluster: ArrayLike | None = None,
+) -> LengthBias:
+    """How often the longer answer wins, and where |score| <= `near`, so that the judge itself sees little between them.
+
+    `y` (rows,) is the judge's outcome for A, `length` (rows,) is A less B in any unit, `score` (rows,) A less B,
+    `human` (rows,) what people said. Ties and equal lengths are left out, NaN too. Raises `InputError`.
+    """
+    outcome, gap = np.asarray(y, dtype=np.float64), np.asarray(length, dtype=np.float64)
+    if outcome.shape != gap.shape or outcome.ndim != 1:
+        raise InputError(f"y has shape {outcome.shape}, length {gap.shape}; give two columns of one length")
+    nothing = np.full(len(gap), np.nan)
+    scores = nothing if score is None else np.asarray(score, dtype=np.float64)
+    people = nothing if human is None else np.asarray(human, dtype=np.float64)
+    if scores.shape != gap.shape or people.shape != gap.shape:
+        raise InputError(f"score and human need one number a row: length has {len(gap)} rows")
+
+    def longer(said: NDArray[np.float64], rows: NDArray[np.bool_]) -> Share:
+        kept = rows & (said != 0.5) & ~np.isnan(said) & (gap != 0.0) & ~np.isnan(gap)
+        return share_of((said[kept] > 0.5) == (gap[kept] > 0.0), kept_clusters(cluster, kept))
+
+    every = np.ones(len(gap), dtype=np.bool_)
+    return LengthBias(longer(outcome, np.abs(scores) <= near), longer(outcome, every), longer(people, every))
+
+
+def partial_correlation(residual: ArrayLike, length: ArrayLike, elo: ArrayLike) -> Partial:
+    """Correlation of `residual` with `length` over models (n,), after a straight line in `elo` is taken out of both.
+
+    Models with NaN anywhere are left out. Raises `InputError` for columns of different lengths.
+    """
+    columns = [np.asarray(column, dtype=np.float64) for column in (residual, length, elo)]
+    if len({column.shape for column in columns}) != 1 or columns[0].ndim != 1:
+        raise InputError("residual, length and elo: give one number a model in each")
+    known = ~np.isnan(np.stack(columns)).any(axis=0)
+    count = int(np.count_nonzero(known))
+    if count < 5:
+        return Partial(None, None, None, None, count)
+    ours, theirs, given = (column[known] - column[known].mean() for column in columns)
+    scale = float(given @ given)
+    left = [part - (part @ given / scale if scale > 0.0 else 0.0) * given for part in (ours, theirs)]
+    rest = [float(part @ part) for part in left]
+    if any(after <= 1e-24 * float(part @ part) for after, part in zip(rest, (ours, theirs), strict=True)):
+        return Partial(None, None, None, None, count)
+    value = float(np.clip(left[0] @ left[1] / math.sqrt(rest[0] * rest[1]), -1.0, 1.0))
+    degrees = count - 3
+    slack = max(1.0 - value * value, 1e-300)
+    p_value = float(2.0 * student.sf(abs(value) * math.sqrt(degrees / slack), degrees))
+    middle, half = math.atanh(np.clip(value, -1 + 1e-15, 1 - 1e-15)), float(norm.ppf(0.975)) / math.sqrt(count - 4)
+    return Partial(value, math.tanh(middle - half), math.tanh(middle + half), p_value, count)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

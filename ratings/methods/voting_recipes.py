@@ -24,13 +24,8 @@ from venire.ratings.pairwise.components import Rated, weak_components
 from venire.ratings.pairwise.plackett_luce import plackett_luce
 from venire.ratings.pairwise.wins import win_counts
 from venire.ratings.voting.kemeny import kemeny_young
-from venire.ratings.voting.majorities import by_score
-from venire.ratings.voting.median_rank import median_rank
 from venire.ratings.voting.order_intervals import OrderDraws, OrderRefit, Places, redrawn_positions
-from venire.ratings.voting.ranked_pairs import ranked_pairs
-from venire.ratings.voting.rules import markov
-from venire.ratings.voting.schulze import schulze
-from venire.ratings.voting.tallies import borda, copeland, minimax
+from venire.ratings.voting.rules import borda, by_score, copeland, markov, median_rank, minimax, ranked_pairs, schulze
 
 __all__ = [
     "BORDA",

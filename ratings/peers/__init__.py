@@ -1,1 +1,1 @@
-"""Models that judge each other."""
+"""Models that judge each other, and self-preference."""

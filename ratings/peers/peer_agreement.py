@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.battles import Ballots
-from venire.ratings.agreement.agreement import Agreement, agreement
-from venire.ratings.agreement.coefficient import Coefficient, coefficient_of, resample
-from venire.ratings.agreement.reference import MicroMacro, medians, micro_macro
+from venire.ratings.agreement.chance_corrected import Coefficient, coefficient_of, resample
+from venire.ratings.agreement.reference import Agreement, MicroMacro, agreement, medians, micro_macro
 from venire.ratings.data.ballots import ballots_of, truncated
 from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.votes import Order
-from venire.ratings.peers.micro_orders import Aggregate, by_judge, order_by, orders_by_instruction
+from venire.ratings.peers.peer_evaluation import Aggregate, by_judge, order_by, orders_by_instruction
 from venire.ratings.voting.kemeny import kemeny_young
 
 __all__ = ["PeerAgreement", "Truncation", "peer_agreement", "truncation"]

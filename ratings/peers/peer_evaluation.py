@@ -1,4 +1,4 @@
-"""Models that judge each other: what each says of itself, what the others say of it, and what that changes.
+"""Peer evaluation: models that judge each other, each by its own verdicts and by those of the others.
 
 Source: *LLMs Judge Themselves: A Game-Theoretic Framework for Human-Aligned Evaluation*, arXiv 2510.15746.
 
@@ -9,7 +9,7 @@ odds (`own_odds`) are towards itself: above 0.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -18,30 +18,142 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Ballots
 from venire.arena.errors import InputError
-from venire.ratings.data.ballots import ballots_from_judgments, to_battles
-from venire.ratings.data.judgments import Judgments, combine_keys, merge_orders
+from venire.ratings.data.ballots import ballot_votes, ballots_of, paired, select, without_own
+from venire.ratings.data.judgments import Judgments, combine, merge_orders
 from venire.ratings.data.models import model_of_judge, own_models
-from venire.ratings.data.statistics import student
-from venire.ratings.data.validation import check_level, finite_or_none
-from venire.ratings.data.votes import Order
-from venire.ratings.peers.micro_orders import (
-    Aggregate,
-    Placings,
-    complete,
-    order_by,
-    orders_by_instruction,
-    placings,
-    self_free,
-)
+from venire.ratings.data.statistics import ranks, student
+from venire.ratings.data.validation import check_level, code_integers, finite
+from venire.ratings.data.votes import Order, Votes, votes
 from venire.ratings.peers.self_preference import OwnOdds, own_odds
 from venire.ratings.voting.kemeny import kemeny_young
 
-__all__ = ["MOST_MOVED", "Gap", "PeerRow", "SelfPreference", "self_preference"]
+__all__ = [
+    "Aggregate",
+    "Gap",
+    "PeerRow",
+    "Placings",
+    "SelfPreference",
+    "by_judge",
+    "complete",
+    "order_by",
+    "orders_by_instruction",
+    "placings",
+    "self_free",
+    "self_preference",
+]
 
-MOST_MOVED = 0.5
+Aggregate = Callable[[Votes], Order]
+"""What makes one order of many votes: `kemeny.kemeny_young`, or another voting method."""
+
+_MAX_MOVED = 0.5
 """Positions that own verdicts may move a model without a warning (the paper's convention)."""
 
 Unit = Literal["positions", "share of points lost"]
+
+_Difference = tuple[float | None, float | None, NDArray[np.float64]]
+"""What a model says of itself, what others say, and the difference on each instruction."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placings:
+    """Positions by one judge on one instruction (rows): the mean over repeats.
+
+    `position` (rows, models) is 1 for the best; tied models share the mean of their places, models that were not ranked
+    those below, and NaN is a model that was not shown. `weight` (rows,) is what the judge's ballots count there.
+    """
+
+    judge: NDArray[np.int32]
+    instruction: NDArray[np.int32]
+    position: NDArray[np.float64]
+    weight: NDArray[np.float64]
+
+
+def placings(given: Ballots) -> Placings:
+    """The positions that each judge gave on each instruction, ballots of weight 0 left out."""
+    counted = np.ones(len(given)) if given.weight is None else given.weight
+    if not (counted > 0.0).all():
+        given, counted = select(given, counted > 0.0), counted[counted > 0.0]
+    table = np.where(np.isinf(given.rank), len(given.models) + 1.0, given.rank)
+    there = ~np.isnan(table)
+    # What is not there is ranked behind all that is, where it changes no position.
+    places = np.where(there, ranks(np.where(there, table, np.inf)), 0.0) if len(given) else table
+    _, first, group = np.unique(combine(given.judge, given.instruction + 1), return_index=True, return_inverse=True)
+    sums, total = np.zeros((2, len(first), len(given.models)))
+    np.add.at(sums, group, counted[:, None] * places)
+    np.add.at(total, group, counted[:, None] * there)
+    mean = np.where(total > 0.0, sums / np.where(total > 0.0, total, 1.0), np.nan)
+    weight = np.bincount(group, counted, len(first)) / np.maximum(np.bincount(group, minlength=len(first)), 1)
+    return Placings(given.judge[first], given.instruction[first], mean, weight)
+
+
+def complete(given: Judgments) -> tuple[Ballots | None, int, int]:
+    """The ballots that judgments of pairs make, how many lack a pair, of how many (judge,
+    instruction, repeat).
+
+    None where all of them do.
+    """
+    groups, _ = code_integers(combine(given.judge, given.instruction + 1, given.repeat))
+    try:
+        found = ballots_of(given)
+    except InputError:  # it raises for nothing else
+        return None, len(groups), len(groups)
+    return found, len(groups) - len(found), len(groups)
+
+
+def by_judge(given: Judgments | Ballots) -> dict[str, NDArray[np.float64]]:
+    """Positions (instructions, models) that each judge gave, NaN where it gave none; judges without any are left out.
+
+    A judge of pairs gave positions where it judged all pairs of an instruction, by the points that it gave.
+    """
+    if not isinstance(given, Ballots):
+        whole, _, _ = complete(given)
+        if whole is None:
+            return {}
+        given = whole
+    seen, size = placings(given), max(len(given.instructions), 1)
+    found = {}
+    for code, name in enumerate(given.judges):
+        rows = seen.judge == code
+        if rows.any():
+            found[name] = np.full((size, len(given.models)), np.nan)
+            found[name][seen.instruction[rows] if given.instructions else 0] = seen.position[rows]
+    return found
+
+
+def order_by(aggregate: Aggregate, given: Judgments | Ballots) -> Order:
+    """One order of all models by all that was said."""
+    return aggregate(ballot_votes(given) if isinstance(given, Ballots) else votes(given.comparisons()))
+
+
+def orders_by_instruction(aggregate: Aggregate, given: Judgments | Ballots) -> NDArray[np.float64]:
+    """Positions (instructions, models) in one order an instruction; NaN for a model that it does not have.
+
+    Where no instruction is named, all is of one.
+    """
+    code, size = given.instruction, len(given.instructions)
+    if not size:
+        return order_by(aggregate, given).position[None, :]
+    order = np.argsort(code, kind="stable")
+    ends = np.cumsum(np.bincount(code, minlength=size))
+    found = np.full((size, len(given.models)), np.nan)
+    data = None if isinstance(given, Ballots) else given.comparisons()
+    for number, rows in enumerate(np.split(order, ends[:-1])):
+        if not len(rows):
+            continue
+        if isinstance(given, Ballots):
+            said = ballot_votes(select(given, rows))
+        elif data is not None:
+            said = votes(data.select(rows))
+        found[number] = aggregate(said).position
+    return found
+
+
+def self_free(given: Judgments | Ballots, peers: Mapping[str, str]) -> Judgments | Ballots:
+    """The same without what judges said of themselves; `peers` says which model a judge of another name is."""
+    if isinstance(given, Ballots):
+        return without_own(given, peers)
+    own = model_of_judge(given.judges, given.models, peers)[given.judge]
+    return given.select((own != given.model_a) & (own != given.model_b))
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +262,6 @@ def _odds(pairs: Judgments, peers: Mapping[str, str], level: float) -> dict[str,
     names = pairs.judges, pairs.models, peers
     found = own_odds(pairs, own_models(*names), together=model_of_judge(*names), level=level)
     return {pairs.models[code]: one for code, one in found.items()}
-
-
-_Difference = tuple[float | None, float | None, NDArray[np.float64]]
-"""What a model says of itself, what others say, and the difference on each instruction."""
 
 
 def _row(
@@ -284,11 +392,11 @@ def _warnings(rows: list[PeerRow]) -> list[str]:
     for row in rows:
         micro = None if row.moved_micro is None else row.moved_micro.value
         for moved, where in ((row.moved, "in the order of all verdicts"), (micro, "on an average instruction")):
-            if moved is not None and abs(moved) > MOST_MOVED:
+            if moved is not None and abs(moved) > _MAX_MOVED:
                 way = "better" if moved < 0.0 else "worse"
                 said.append(
                     f"{row.model} stands {abs(moved):.2f} positions {way} {where} with the verdicts of models on "
-                    f"themselves than without: more than {MOST_MOVED:g}"
+                    f"themselves than without: more than {_MAX_MOVED:g}"
                 )
     return said
 

@@ -1,45 +1,56 @@
-"""How far judges lean towards models of their own, beyond what the sharpness of each explains.
+"""Self-preference: how far judges favour models of their own, the model that a judge is or all of its family.
 
-Its own are the model that a judge is, or all of its family. A sharp judge puts a strong model, its own too, further
-ahead than a dull judge does: the plain difference between what it says of its own and what others say is then no
-favour. Here all verdicts are fitted at once, each judge k with a slope and with odds for its own:
+A strong judge's own answers may be the better ones, so its share of wins for them says nothing by itself. Three ways
+allow for that. `family_excess` compares scores with the other judges' median, `own_family` compares verdicts on the
+same battles with those of judges of other families, and `own_odds` fits all verdicts at once, each judge k with a
+slope and with odds for its own:
 
     log odds of A = slope_k * (R_A - R_B) + odds_k * ([A is k's own] - [B is k's own])
 
-This is am-ELO's model (*am-ELO: A Stable Framework for Arena-based LLM Evaluation*, arXiv 2505.03475) with one more
-figure a judge. Ratings are held at mean 0 and slopes at mean 1, which changes neither probabilities nor odds. Slopes
-have a normal prior about 1 with a standard deviation of 1: some hundred verdicts of a judge outweigh it, and between
-few models, where slopes can hardly be told apart, it keeps them from running away.
+A sharp judge puts a strong model, its own too, further ahead than a dull judge does: the plain difference between what
+it says of its own and what others say is then no favour, and only the odds take that out. This is am-ELO's model
+(*am-ELO: A Stable Framework for Arena-based LLM Evaluation*, arXiv 2505.03475) with one more figure a judge. Ratings
+are held at mean 0 and slopes at mean 1, which changes neither probabilities nor odds. Slopes have a normal prior about
+1 with a standard deviation of 1: some hundred verdicts of a judge outweigh it, and between few models, where slopes can
+hardly be told apart, it keeps them from running away.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse import csr_array
 from scipy.special import expit, log_expit
 
-from venire.ratings.data.clustered import cluster_codes
-from venire.ratings.data.judgments import Judgments
+from venire.arena.errors import InputError
+from venire.ratings.data.clustered import Mean, clustered_mean, grouped
+from venire.ratings.data.judgments import Judgments, combine
 from venire.ratings.data.statistics import student
 from venire.ratings.data.validation import code_integers
 from venire.ratings.pairwise.bradley_terry import SeparatedError, bradley_terry
 from venire.ratings.pairwise.solvers import NotConvergedError
 
-__all__ = ["OwnOdds", "own_odds"]
+__all__ = ["FamilyExcess", "OwnFamily", "OwnOdds", "family_excess", "own_family", "own_odds"]
 
 _STEPS = 100
+
 _SETTLED = 1e-9
+
 _COLLINEAR = 1e-9
 """The least share of what the verdicts say of a figure that must be its own."""
 
 _UNTOLD = "its favour cannot be told from slopes and ratings: there are too few judges, or models"
+
 _FAR = 15.0
 """Log odds beyond which a figure is on its way to infinity: no one is that sure of anything."""
+
+_DENSE = 1 << 24
+"""Sums of instructions and figures that are kept at once (128 MB)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,10 +324,6 @@ def _errors(given: Judgments, rows: Rows, cells: Rows, point: NDArray[np.float64
     return np.sqrt((influence**2).sum(axis=0) * units / max(units - 1, 1)).tolist(), units
 
 
-_DENSE = 1 << 24
-"""Sums of instructions and figures that are kept at once (128 MB)."""
-
-
 def _influences(
     rows: Rows, point: NDArray[np.float64], inverse: NDArray[np.float64], group: NDArray[np.int32], units: int
 ) -> NDArray[np.float64]:
@@ -346,3 +353,114 @@ def _slopes(given: Judgments, whose: NDArray[np.int64], rows: Rows, point: NDArr
         if whose[judge] >= 0:
             found.setdefault(int(whose[judge]), []).append(float(point[rows.models + number]))
     return {code: sum(values) / len(values) for code, values in found.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFamily:
+    """One judge on battles between `models`, its own, and others: the share that it gives its `own`, what the `others`
+    give them on the same battles, and the difference, `excess`, with its error by instruction.
+
+    A judge that decides more sharply than others gives a strong family more, and a weak one less, without any favour.
+    """
+
+    judge: str
+    models: tuple[str, ...]
+    own: float | None
+    others: float | None
+    excess: Mean
+
+
+def own_family(judgments: Judgments, own: NDArray[np.bool_]) -> tuple[OwnFamily, ...]:
+    """What each judge that has models of its `own` (judges, models) gives them beyond judges that share none of these.
+
+    Raises `InputError` where no judge has, or no other judge saw the same battles.
+    """
+    if not own.any():
+        raise InputError("no judge is one of the models or of their families: nobody can favour its own")
+    parts = (judgments.model_a, judgments.model_b, judgments.instruction + 1)
+    battle = np.unique(combine(*parts), return_inverse=True)[1] if len(judgments) else np.zeros(0, dtype=np.intp)
+    judges = np.flatnonzero(own.any(axis=1)).tolist()
+    made = [_of_judge(judgments, battle, code, own[code], ~(own & own[code]).any(axis=1)) for code in judges]
+    if all(one.excess.value is None for one in made):
+        raise InputError("no other judge saw the battles of a judge's own family: there is nothing to hold it against")
+    return tuple(made)
+
+
+def _of_judge(
+    judgments: Judgments, battle: NDArray[np.intp], code: int, kin: NDArray[np.bool_], strangers: NDArray[np.bool_]
+) -> OwnFamily:
+    of_a, of_b = kin[judgments.model_a], kin[judgments.model_b]
+    share = np.where(of_a, judgments.y, 1.0 - judgments.y)
+    matched = of_a != of_b
+    count = int(battle.max(initial=-1)) + 1
+    means = []
+    for rows in (matched & (judgments.judge == code), matched & strangers[judgments.judge]):
+        seen = np.bincount(battle[rows], minlength=count)
+        sums = np.bincount(battle[rows], share[rows], count)
+        means.append(np.divide(sums, seen, out=np.full(count, np.nan), where=seen > 0))
+    both = np.flatnonzero(np.isfinite(means[0]) & np.isfinite(means[1]))
+    place = np.zeros(count, dtype=np.intp)
+    place[battle] = np.arange(len(battle))
+    cluster = judgments.instruction[place[both]] if judgments.instructions else None
+    excess = clustered_mean((means[0] - means[1])[both], cluster)
+    own, others = (float(one[both].mean()) if len(both) else None for one in means)
+    models = tuple(name for name, mine in zip(judgments.models, kin.tolist(), strict=True) if mine)
+    return OwnFamily(judgments.judges[code], models, own, others, excess)
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyExcess:
+    """Of one judge: what it gives its own family beyond the other judges' median, less what it gives strangers so.
+
+    `excess` is in the unit of the scores, `low` to `high` Welch's interval at 95 %; None where it cannot be told.
+    """
+
+    judge: str
+    family: str
+    excess: float | None
+    low: float | None
+    high: float | None
+    own: int
+    others: int
+
+
+def family_excess(
+    scores: ArrayLike, judges: Sequence[str], judge_family: Sequence[str], model_family: Sequence[str]
+) -> tuple[FamilyExcess, ...]:
+    """What each judge gives models of its own family beyond the other judges' median of the same models.
+
+    Source: the Soft-Elo paper.
+
+    `scores` (judges, models) are mean scores, Elo points or residuals, NaN where a judge has none. The deviation from
+    that median is compared between own and other models, so that a judge that is generous to all has no excess. Raises
+    `InputError`.
+    """
+    table = np.asarray(scores, dtype=np.float64)
+    if table.shape != (len(judges), len(model_family)) or len(judge_family) != len(judges):
+        raise InputError(f"scores has shape {table.shape}; give a row a judge and a column a model, and all families")
+    families, found = np.array(model_family, dtype=object), []
+    for code, judge in enumerate(judges):
+        rest = np.delete(table, code, axis=0)
+        seen = ~np.isnan(rest).all(axis=0) & ~np.isnan(table[code])
+        deviation = table[code, seen] - np.nanmedian(rest[:, seen], axis=0)
+        own = families[seen] == judge_family[code]
+        excess, low, high = _welch(deviation[own], deviation[~own])
+        mine = int(np.count_nonzero(own))
+        found.append(FamilyExcess(judge, judge_family[code], excess, low, high, mine, len(own) - mine))
+    return tuple(found)
+
+
+def _welch(own: NDArray[np.float64], others: NDArray[np.float64]) -> tuple[float | None, float | None, float | None]:
+    """Difference of two means and Welch's interval; bounds are None where a side has fewer than two models."""
+    if not len(own) or not len(others):
+        return None, None, None
+    gap = float(own.mean() - others.mean())
+    if len(own) < 2 or len(others) < 2:
+        return gap, None, None
+    parts = np.array([own.var(ddof=1) / len(own), others.var(ddof=1) / len(others)])
+    error = math.sqrt(float(parts.sum()))
+    if error == 0.0:
+        return gap, gap, gap
+    degrees = float(parts.sum()) ** 2 / float(parts[0] ** 2 / (len(own) - 1) + parts[1] ** 2 / (len(others) - 1))
+    half = float(student.ppf(0.975, degrees)) * error
+    return gap, gap - half, gap + half

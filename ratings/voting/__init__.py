@@ -1,1 +1,1 @@
-"""Orders by votes: Kemeny-Young, rules of majorities, scores and walks, with their intervals."""
+"""Orders by votes: Kemeny-Young, voting rules, and intervals of positions."""

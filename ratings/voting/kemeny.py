@@ -2,8 +2,8 @@
 
 Peyton Young and Arthur Levenglick, A consistent extension of Condorcet's election principle (1978). A ballot's order of
 least cost is a median of the ballots. Finding one is hard in general, and quick for what voters produce: the order
-falls into blocks (`kemeny_blocks`), small ones are solved over all their orders at once (`kemeny_subsets`), large ones
-by linear programs (`kemeny_program`).
+falls into blocks small ones are solved over all their orders at once (`kemeny_blocks`), large ones by linear
+programs (`kemeny_program`).
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
 from venire.ratings.data.votes import Order, Votes, contradicted, pair_bound
-from venire.ratings.pairwise.components import strong_components
-from venire.ratings.voting.kemeny_blocks import Excess, blocks, excess
+from venire.ratings.pairwise.components import strong_groups
+from venire.ratings.voting.kemeny_blocks import LARGEST, Excess, blocks, excess, optima
 from venire.ratings.voting.kemeny_program import Known, least_order
-from venire.ratings.voting.kemeny_subsets import LARGEST, optima
 
 __all__ = ["kemeny_young"]
 

@@ -1,22 +1,36 @@
-"""What Kemeny's cost rests on, and the blocks that every best order keeps together."""
+"""Exact Kemeny-Young for small blocks: the decomposition into blocks, and dynamic programming over subsets.
+
+A block is a strong component of "has at least as many votes": every order of least cost keeps its models together
+(the extended Condorcet criterion). Up to `LARGEST` models the program over all sets that can stand on top of a block
+gives every best order at once, and so each model's mean position.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Excess", "blocks", "excess", "excess_of"]
+__all__ = ["LARGEST", "Excess", "Optima", "blocks", "excess", "excess_of", "optima"]
 
 _PARTS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 20, 24, 25, 60, 100)
 """Weights are sought as whole multiples of one part in so many: halves of ties, shares of a few judges."""
 
 _ROUNDING = 1e-6
+
 _EXACT = 2.0**52
 
 _EQUAL = 4e-6
 """What equal costs may differ by in a table without a unit: HiGHS takes a row that is missed by 1e-6 for held."""
+
+LARGEST = 18
+"""Models of a block that are solved over all 2^n sets; 18! is the last number of orders that a float holds exactly."""
+
+Codes = NDArray[np.intp]
+
+Places = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,3 +92,123 @@ def blocks(table: NDArray[np.float64]) -> list[NDArray[np.intp]]:
     reach = np.maximum.accumulate(len(table) - 1 - np.argmax(held[:, ::-1], axis=1))
     ends = np.flatnonzero(reach == np.arange(len(table))) + 1
     return [np.sort(part) for part in np.split(order, ends[:-1])]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Optima:
+    """The orders of least cost of n models.
+
+    `order` (n,) are the codes of one of them, best first, `cost` is their excess, `count` how many there are, and
+    `position` (n,) each model's mean place over all of them, from 1.
+    """
+
+    order: Codes
+    cost: float
+    count: int
+    position: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Layer:
+    """Sets of one size: of each the members (sets, size), and where the set without that member is found.
+
+    `before` is its place in the layer before, `under` where the member's cost below that set stands in the flat table.
+    """
+
+    members: Places
+    before: Places
+    under: Places
+
+
+def optima(block: Excess) -> Optima:
+    """Every order of least cost of up to `LARGEST` models, of which one is shown.
+
+    The one shown is that in which the model with the least mean place comes first, of equals the one with the smaller
+    code, and so on down.
+    """
+    size = len(block.table)
+    layers = _layers(size)
+    below = _below(block.table)
+    cost, paths, least = np.zeros(1), np.ones(1), []
+    for layer in layers:
+        ways = cost[layer.before] + below[layer.under]
+        cost = ways.min(axis=1)
+        least.append(ways <= cost[:, None] + block.tolerance)
+        paths = np.where(least[-1], paths[layer.before], 0.0).sum(axis=1)
+    onward = _onward(layers, least)
+    place = _places(layers, least, onward)
+    total = float(paths[0])
+    position = place @ np.arange(1.0, size + 1.0) / total
+    return Optima(_shown(layers, least, onward, position), float(cost[0]), int(total), position)
+
+
+@lru_cache(maxsize=32)
+def _layers(size: int) -> tuple[_Layer, ...]:
+    """Sets of 1, 2, ... n models as bits, which are the same for every block of that size."""
+    sets = np.arange(1 << size, dtype=np.int32)
+    count = np.bitwise_count(sets)
+    order = np.argsort(count, kind="stable")
+    edges = np.searchsorted(count[order], np.arange(size + 2))
+    rank = np.empty(1 << size, dtype=np.int32)
+    rank[order] = np.arange(1 << size) - edges[count[order]]
+    bits, found = np.arange(size, dtype=np.int32), []
+    for one in range(1, size + 1):
+        members = order[edges[one] : edges[one + 1]]
+        codes = np.nonzero(members[:, None] >> bits & 1)[1].reshape(-1, one).astype(np.int32)
+        without = members[:, None] ^ (1 << codes)
+        found.append(_Layer(codes, rank[without], codes * (1 << size) + without))
+    return tuple(found)
+
+
+def _below(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What each model pays below each set (n * 2^n,), the sets counted as bits."""
+    size = len(table)
+    sums = np.zeros((size, 1 << size))
+    for code in range(size):
+        width = 1 << code
+        sums[:, width : 2 * width] = sums[:, :width] + table[:, [code]]
+    return sums.ravel()
+
+
+def _onward(layers: tuple[_Layer, ...], least: list[NDArray[np.bool_]]) -> list[NDArray[np.float64]]:
+    """For the sets of each size from 0 to n, how many paths of least steps lead from there to the whole."""
+    paths: list[NDArray[np.float64]] = [np.ones(1)]
+    for size in range(len(layers), 0, -1):
+        layer, ahead = layers[size - 1], np.where(least[size - 1], paths[-1][:, None], 0.0)
+        behind = 1 if size == 1 else len(layers[size - 2].members)
+        paths.append(np.bincount(layer.before.ravel(), ahead.ravel(), behind).astype(np.float64))
+    return paths[::-1]
+
+
+def _places(
+    layers: tuple[_Layer, ...], least: list[NDArray[np.bool_]], onward: list[NDArray[np.float64]]
+) -> NDArray[np.float64]:
+    """In how many orders of least cost each model (n,) stands at each place (n,)."""
+    size = len(layers)
+    place, paths = np.zeros((size, size)), np.ones(1)
+    for number, (layer, steps) in enumerate(zip(layers, least, strict=True)):
+        ways = np.where(steps, paths[layer.before], 0.0)
+        through = ways * onward[number + 1][:, None]
+        place[:, number] = np.bincount(layer.members.ravel(), through.ravel(), size)
+        paths = ways.sum(axis=1)
+    return place
+
+
+def _shown(
+    layers: tuple[_Layer, ...],
+    least: list[NDArray[np.bool_]],
+    onward: list[NDArray[np.float64]],
+    position: NDArray[np.float64],
+) -> Codes:
+    size = len(layers)
+    rank = np.empty(size)
+    rank[np.lexsort((np.arange(size), np.round(position, 9)))] = np.arange(size)
+    order, here = [], 0
+    for number, layer in enumerate(layers):
+        sets, which = np.nonzero((layer.before == here) & least[number])
+        open_ways = onward[number + 1][sets] > 0.0
+        sets, which = sets[open_ways], which[open_ways]
+        best = int(np.argmin(rank[layer.members[sets, which]]))
+        order.append(int(layer.members[sets[best], which[best]]))
+        here = int(sets[best])
+    return np.array(order, dtype=np.intp)

@@ -1,4 +1,4 @@
-"""The order of least cost of a large block, by linear programs with rows added as they are missed, and a proof.
+"""Kemeny-Young for large blocks: local search for good orders, and linear programs with cuts that prove one best.
 
 One number a pair says whether the model with the smaller code stands above. Numbers 0 and 1 are an order exactly when
 no three models stand in a circle; of these rows few matter, and only those that a solution misses are added. What the
@@ -18,28 +18,76 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from venire.ratings.voting.kemeny_blocks import Excess, excess_of
-from venire.ratings.voting.kemeny_search import improved, searched, started
 
-__all__ = ["Known", "least_order"]
+__all__ = ["Known", "improved", "least_order", "searched", "started"]
+
+_SEED = 0
+
+_MOVED = 0.2
+"""The share of models that a new start puts elsewhere."""
+
+Codes = NDArray[np.intp]
 
 _ROWS = 64
 """Rows added at a time for each model, those that are missed most first."""
 
 _ROWS_OF_ONE = 1000
+
 _MISSED = 1e-6
+
 _NONE = 2
 """What HiGHS says of a program without a solution."""
 
 _STARTS = 200
+
 _SEARCHING = 0.1
 """The share of the time left that goes into looking for better orders before whole numbers are asked for."""
 
 _ROUNDING = 1e-14
+
 _DOUBT = 1e-10
 """What a bound is taken to be off by, as a share of all that could be paid: one summed here, and one told by HiGHS."""
 
 Vector = NDArray[np.float64]
-Codes = NDArray[np.intp]
+
+
+def started(block: Excess) -> Codes:
+    """The order (n,) by votes won less votes lost, as Borda counts; of equals the smaller code first."""
+    table = block.table
+    return np.argsort(-(table.sum(axis=1) - table.sum(axis=0)), kind="stable")
+
+
+def improved(block: Excess, order: Codes, late: Callable[[], bool]) -> Codes:
+    """The order after moving one model at a time, always the move that saves most, until none saves or it is `late`."""
+    margin, order = block.table - block.table.T, order.copy()
+    while not late():
+        ranked = margin[np.ix_(order, order)]
+        # What a model gains by standing above the first k of the others, against standing below all of them.
+        above = np.pad(np.cumsum(ranked[:, ::-1], axis=1)[:, ::-1], ((0, 0), (0, 1)))
+        saved = above - np.diagonal(above)[:, None]
+        mover, place = np.unravel_index(int(np.argmax(saved)), saved.shape)
+        if saved[mover, place] <= block.tolerance:
+            break
+        model = order[mover]
+        order = np.insert(np.delete(order, mover), place - (place > mover), model)
+    return order
+
+
+def searched(block: Excess, order: Codes, starts: int, late: Callable[[], bool]) -> Codes:
+    """The best order met in so many new starts from the best known, each with some models moved at random."""
+    rng, size = np.random.default_rng(_SEED), len(order)
+    cost, moved = excess_of(block.table, order), max(2, round(_MOVED * size))
+    for _ in range(starts):
+        if late():
+            break
+        keys = np.empty(size)
+        keys[order] = np.arange(size)
+        keys[rng.choice(size, moved, replace=False)] = rng.uniform(-0.5, size - 0.5, moved)
+        found = improved(block, np.argsort(keys, kind="stable"), late)
+        paid = excess_of(block.table, found)
+        if paid <= cost:
+            order, cost = found, paid
+    return order
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,7 +193,7 @@ def _missed(stands: Vector, late: Callable[[], bool]) -> Codes:
 
 def _relaxed(program: _Program, left: Callable[[], float]) -> None:
     """Solve without whole numbers until no circle is missed, an order meets the bound, or time is up."""
-    from scipy.optimize import linprog  # slow to import: see `distributions`
+    from scipy.optimize import linprog  # slow to import: see `data.statistics`
 
     def late() -> bool:
         return left() <= 0.0
@@ -170,7 +218,7 @@ def _relaxed(program: _Program, left: Callable[[], float]) -> None:
 
 def _whole(program: _Program, left: Callable[[], float]) -> bool:
     """Ask for whole numbers that cost less than the best order met; whether asking again could tell more."""
-    from scipy.optimize import Bounds, LinearConstraint, milp  # slow to import: see `distributions`
+    from scipy.optimize import Bounds, LinearConstraint, milp  # slow to import: see `data.statistics`
 
     rows, most = program.rows()
     step = program.block.tolerance * (1.0 if program.block.whole else 0.5)

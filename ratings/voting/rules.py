@@ -1,20 +1,258 @@
-"""Rank centrality: how often a walk that follows votes stands at each model."""
+"""Voting rules other than Kemeny's: Borda, Copeland, minimax, Schulze, ranked pairs, median rank and rank centrality.
+
+All take any table of pairwise votes (median rank takes ballots), not only one in which every model met every other as
+often; what unequal numbers do is said at each. Each gives every model a figure, and `by_score` makes the order of
+them, equal figures sharing a position.
+"""
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from scipy.special import logsumexp
 
+from venire.arena.battles import Ballots
 from venire.arena.errors import InputError
-from venire.ratings.data.votes import Order, Votes
-from venire.ratings.voting.majorities import by_score, met
+from venire.ratings.data.ballots import ballot_votes
+from venire.ratings.data.votes import Order, Votes, contradicted, pair_bound
+from venire.ratings.pairwise.plackett_luce import places
 
-__all__ = ["markov", "walk"]
+__all__ = [
+    "borda",
+    "by_score",
+    "copeland",
+    "levels",
+    "margins",
+    "markov",
+    "median_rank",
+    "minimax",
+    "ranked_pairs",
+    "schulze",
+    "walk",
+    "weighted_median",
+]
+
+Matrix = NDArray[np.float64]
 
 Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
+
+
+def _met(votes: Votes) -> NDArray[np.bool_]:
+    """Which pairs (n, n) have any vote."""
+    return np.asarray(votes.weight + votes.weight.T > 0.0) & ~np.eye(len(votes.models), dtype=np.bool_)
+
+
+def margins(votes: Votes) -> Matrix:
+    """Votes for less votes against, (n, n); 0 where they are equal but for the last bits of a sum."""
+    margin = votes.weight - votes.weight.T
+    return np.where(np.abs(margin) <= _slack(votes), 0.0, margin)
+
+
+def _slack(votes: Votes) -> float:
+    """Margins that differ by less are equal: a pair's own sums lose no more, however many pairs there are."""
+    return 1e-9 * float((votes.weight + votes.weight.T).max(initial=0.0))
+
+
+def levels(votes: Votes) -> NDArray[np.int64]:
+    """Majorities (n, n) in whole numbers: 0 for none, and the same for margins that are equal; more for larger ones."""
+    margin = margins(votes)
+    level = np.zeros(margin.shape, dtype=np.int64)
+    won = margin > 0.0
+    level[won] = 1 + _steps(margin[won], _slack(votes))
+    return level
+
+
+def _steps(values: NDArray[np.float64], tolerance: float) -> NDArray[np.int64]:
+    """Each value's place among the distinct ones (n,), from 0 for the lowest; a gap within `tolerance` is none."""
+    rising = np.argsort(values, kind="stable")
+    step = np.zeros(len(values), dtype=np.int64)
+    step[rising[1:]] = np.cumsum(np.diff(values[rising]) > tolerance)
+    return step
+
+
+def _between(below: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Models surely below less models surely above (n,), from a strict partial order: [i, j] puts i above j.
+
+    It is the middle of the positions that the relation leaves open to a model, counted from the middle of the field: a
+    model above another always has more, and a full order keeps its positions.
+    """
+    return np.asarray(below.sum(axis=1) - below.sum(axis=0), dtype=np.float64)
+
+
+def by_score(
+    method: str,
+    votes: Votes,
+    score: NDArray[np.float64],
+    unit: str,
+    *,
+    key: NDArray[np.float64] | None = None,
+    tolerance: float = 1e-9,
+) -> Order:
+    """The order that `key` makes, highest first; None: the `score` (n,) itself. NaN is a model that has no position.
+
+    Models whose keys differ by no more than `tolerance` share the mean of their positions and stand by name.
+    """
+    value = score if key is None else key
+    codes = np.flatnonzero(~np.isnan(value))
+    step = _steps(-value[codes], tolerance)
+    sizes = np.bincount(step)
+    position = np.full(len(value), np.nan)
+    position[codes] = (np.cumsum(sizes) - (sizes - 1) / 2.0)[step]
+    last = np.where(np.isnan(position), np.inf, position).tolist()
+    order = sorted(range(len(value)), key=lambda code: (last[code], votes.models[code]))
+    cost, bound = contradicted(votes.weight, order), pair_bound(votes.weight)
+    return Order(
+        method=method,
+        models=votes.models,
+        order=tuple(votes.models[code] for code in order),
+        position=position,
+        cost=cost,
+        lower_bound=bound,
+        proved=cost - bound <= votes.tolerance,
+        score=score,
+        unit=unit,
+    )
+
+
+def borda(votes: Votes) -> Order:
+    """By the share of a model's votes that prefer it. Source: Borda, Mémoire sur les élections au scrutin (1781).
+
+    Where all models have as many votes this is the order of Borda's points, the sum of each row; elsewhere the share
+    keeps those who met more opponents from gaining by it. Weak opponents still flatter, as in any win rate.
+    """
+    won, lost = votes.weight.sum(axis=1), votes.weight.sum(axis=0)
+    return by_score("borda", votes, _share(won, won + lost), "share of votes")
+
+
+def copeland(votes: Votes) -> Order:
+    """By the share of opponents met that a majority puts below, an even split counting half.
+
+    Source: Copeland, A 'reasonable' social welfare function (1951). How large majorities are does not count.
+    """
+    opponents, margin = _met(votes), margins(votes)
+    beaten = (np.where(margin > 0.0, 1.0, 0.5) * (margin >= 0.0) * opponents).sum(axis=1)
+    return by_score("copeland", votes, _share(beaten, opponents.sum(axis=1)), "share of opponents beaten")
+
+
+def minimax(votes: Votes) -> Order:
+    """By the smallest margin over any opponent met: that of the worst defeat, or of the narrowest win where none is.
+
+    Sources: Simpson (1969), Kramer (1977); this is the variant of margins. They are counted in votes, so an opponent
+    met often can do more harm than one met rarely. May put first a model that loses to all others, narrowly.
+    """
+    margin = np.where(_met(votes), margins(votes), np.inf)
+    worst = margin.min(axis=1, initial=np.inf)
+    score = np.where(np.isinf(worst), np.nan, worst)
+    return by_score("minimax", votes, score, "smallest margin in votes", tolerance=_slack(votes))
+
+
+def _share(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0.0))
+
+
+def schulze(votes: Votes) -> Order:
+    """By strongest paths: a path is as strong as its smallest margin, and i is above j if its best path to j is better.
+
+    Source: Schulze, The Schulze Method of Voting, arXiv 1804.02973, which proves that "above" has no cycles. Strength
+    is the margin, since winning votes would let ties, split between the sides, strengthen a majority. Models whose
+    paths to each other are equal are apart only by whom they are both above or below: see `_between`.
+    """
+    path = widest(levels(votes))
+    score = np.where(_met(votes).any(axis=1), _between(path > path.T), np.nan)
+    return by_score("schulze", votes, score, "models below less models above")
+
+
+def widest(strength: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Strengths (n, n) of the strongest paths from each model to each other; 0 is no path."""
+    path = strength.copy()
+    for through in range(len(path)):
+        np.maximum(path, np.minimum(path[:, through, None], path[None, through]), out=path)
+    np.fill_diagonal(path, 0)
+    return path
+
+
+def ranked_pairs(votes: Votes) -> Order:
+    """By the majorities that stay when they are locked in by falling margin, none that closes a cycle.
+
+    Source: Tideman, Independence of clones as a criterion for voting rules (1987). Majorities of equal margin are taken
+    together, so that neither names nor the order of rows choose between them: first those that contradict what is
+    locked fall, then those on a cycle that the others make with it. What is left need not tell all models apart: see
+    `_between`.
+    """
+    level = levels(votes)
+    above = np.zeros(level.shape, dtype=np.bool_)
+    winner, loser = np.nonzero(level)
+    falling = np.argsort(-level[winner, loser], kind="stable")
+    winner, loser = winner[falling], loser[falling]
+    ends = np.flatnonzero(np.diff(level[winner, loser])) + 1
+    for start, end in pairwise([0, *ends.tolist(), len(winner)]):
+        upper, lower = winner[start:end], loser[start:end]
+        if end - start > 1:
+            upper, lower = _outside_cycles(above, upper, lower)
+        _lock(above, upper.tolist(), lower.tolist())
+    score = np.where(_met(votes).any(axis=1), _between(above), np.nan)
+    return by_score("ranked-pairs", votes, score, "models below less models above")
+
+
+def _outside_cycles(
+    above: NDArray[np.bool_], winner: NDArray[np.intp], loser: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Majorities of one margin that nothing locked contradicts, and that close no cycle with what is locked."""
+    stands = ~above[loser, winner]
+    winner, loser = winner[stands], loser[stands]
+    # What is locked is closed under following it, so the models of these majorities are all that a cycle needs.
+    codes, place = np.unique(np.concatenate([winner, loser]), return_inverse=True)
+    graph, (upper, lower) = above[np.ix_(codes, codes)], np.split(place, 2)
+    graph[upper, lower] = True
+    part = connected_components(graph, directed=True, connection="strong")[1]
+    outside = part[upper] != part[lower]
+    return winner[outside], loser[outside]
+
+
+def _lock(above: NDArray[np.bool_], winner: list[int], loser: list[int]) -> None:
+    """Add majorities to who is `above` (n, n) whom, unless it is settled; what follows from them is added too."""
+    for upper, lower in zip(winner, loser, strict=True):
+        if not (above[upper, lower] or above[lower, upper]):
+            ahead, behind = above[:, upper] & ~above[:, lower], above[lower].copy()
+            ahead[upper] = behind[lower] = True
+            above[ahead] |= behind
+
+
+def median_rank(ballots: Ballots) -> Order:
+    """By the median, by weight, of a model's places over the ballots that show it; 1 is the best.
+
+    Source: Bassett and Persky, Robust Voting (1999). Tied models share the mean of their places, unranked ones that of
+    the places left. A place on a ballot of fewer models than there are is stretched to the whole field, so that the
+    middle stays the middle: `1/2 + models (place - 1/2) / shown`. Medians that are equal stay so: there are few values
+    for them, and many ties. Ballots that rank nothing, or show one model, say nothing.
+    """
+    field = places(ballots.rank)
+    says = (field.ranked > 0) & (field.shown > 1)
+    size = len(ballots.models)
+    middle = (field.start + field.end) / 2.0
+    place = 0.5 + size * middle / np.maximum(field.shown, 1)
+    weight = np.ones(len(ballots)) if ballots.weight is None else ballots.weight
+    counted = field.there & says & (weight > 0.0)
+    model, value = field.model[counted], place[counted]
+    share = np.broadcast_to(weight, counted.shape)[counted]
+    median = np.full(size, np.nan)
+    for code in np.unique(model).tolist():
+        own = model == code
+        median[code] = weighted_median(value[own], share[own])
+    return by_score("median-rank", ballot_votes(ballots), median, "median place", key=-median)
+
+
+def weighted_median(values: Vector, weight: Vector) -> float:
+    """The value (n,) with half of the weight, above 0, on either side; the mean of two where the half falls between."""
+    rising = np.argsort(values, kind="stable")
+    ahead, half = np.cumsum(weight[rising]), 0.5 * float(weight.sum())
+    slack = 1e-9 * half
+    low = int(np.searchsorted(ahead, half - slack))
+    high = int(np.searchsorted(ahead, half + slack))
+    return 0.5 * float(values[rising[low]] + values[rising[min(high, len(values) - 1)]])
 
 
 def markov(votes: Votes, *, jump: float = 0.0) -> Order:
@@ -30,7 +268,7 @@ def markov(votes: Votes, *, jump: float = 0.0) -> Order:
     """
     if not 0.0 <= jump < 1.0:
         raise InputError(f"jump is {jump}; give 0 for none, or a small share such as 0.01")
-    opponents = met(votes)
+    opponents = _met(votes)
     known = np.flatnonzero(opponents.any(axis=1))
     total = votes.weight + votes.weight.T
     rate = np.divide(votes.weight.T, total, out=np.zeros_like(total), where=opponents)[np.ix_(known, known)]

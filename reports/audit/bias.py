@@ -17,9 +17,8 @@ from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.models import own_models
 from venire.ratings.diagnostics.influence import clear_beyond, effects, rated_together
 from venire.ratings.judges.length import HeldEqual, held_equal
-from venire.ratings.judges.own_family import OwnFamily, own_family
 from venire.ratings.judges.position import OrderEffect, order_effects, place_held_equal
-from venire.ratings.peers.self_preference import OwnOdds, own_odds
+from venire.ratings.peers.self_preference import OwnFamily, OwnOdds, own_family, own_odds
 from venire.reports.audit.finding import Case, Finding
 
 __all__ = ["check_length", "check_order", "check_own_family"]

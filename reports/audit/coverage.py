@@ -14,8 +14,7 @@ from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.judgments import merge_orders, select_battles
 from venire.ratings.data.result import Ratings
 from venire.ratings.diagnostics.pair_coverage import PairCoverage, pair_coverage
-from venire.ratings.diagnostics.stability import rating_path, volatility
-from venire.ratings.diagnostics.tie_sensitivity import TieRule, tie_sensitivity
+from venire.ratings.diagnostics.stability import TieRule, rating_path, tie_sensitivity, volatility
 from venire.ratings.inference.ranking import ranking
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.ratings.pairwise.components import restrict_models, strong_components_of

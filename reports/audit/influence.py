@@ -9,9 +9,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from venire.arena.errors import InputError
-from venire.ratings.data.validation import finite_or_none
-from venire.ratings.diagnostics.influence import Influence, Left, Unit, clear_beyond, influence, outlying_beyond
-from venire.ratings.diagnostics.removal import Removal, RemovalUnit, smallest_removal
+from venire.ratings.data.validation import finite
+from venire.ratings.diagnostics.influence import (
+    Influence,
+    Left,
+    Removal,
+    RemovalUnit,
+    Unit,
+    clear_beyond,
+    influence,
+    outlying_beyond,
+    smallest_removal,
+)
 from venire.reports.audit.finding import Case, Finding
 
 __all__ = ["check_instructions", "check_judges", "check_models", "check_removal"]

@@ -9,7 +9,7 @@ from scipy.stats import norm, pearsonr
 from scipy.stats import t as student
 
 from venire.arena.errors import InputError
-from venire.ratings.agreement.agreement import agreement
+from venire.ratings.agreement.reference import agreement
 
 
 def named(values: NDArray[np.float64]) -> dict[str, float]:

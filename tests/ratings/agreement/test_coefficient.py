@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
-from venire.ratings.agreement import coefficient
-from venire.ratings.agreement.coefficient import resample
+from venire.ratings.agreement import chance_corrected
+from venire.ratings.agreement.chance_corrected import resample
 
 VALUES = np.random.default_rng(5).normal(size=40)
 
@@ -28,7 +28,7 @@ def test_draws_have_the_spread_of_a_mean() -> None:
 
 def test_the_same_seed_draws_the_same_whatever_fits_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = resample(mean, 40, level=0.95, replicates=50, seed=7)
-    monkeypatch.setattr(coefficient, "_BLOCK", 100)
+    monkeypatch.setattr(chance_corrected, "_BLOCK", 100)
     assert resample(mean, 40, level=0.95, replicates=50, seed=7).values == pytest.approx(whole.values)
     assert resample(mean, 40, level=0.95, replicates=50, seed=8).values != pytest.approx(whole.values)
 

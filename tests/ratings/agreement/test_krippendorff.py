@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
-from venire.ratings.agreement.chance_corrected import fleiss_kappa_counts
-from venire.ratings.agreement.krippendorff import Distance, krippendorff_alpha
+from venire.ratings.agreement.chance_corrected import Distance, fleiss_kappa_counts, krippendorff_alpha
 
 _ = np.nan
 FOUR_OBSERVERS = np.array(

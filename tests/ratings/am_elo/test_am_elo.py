@@ -17,8 +17,7 @@ from scipy.special import expit, logit
 
 from venire.arena.errors import InputError
 from venire.arena.scale import POINTS_PER_LOGIT
-from venire.ratings.am_elo.ability_starts import best_of, task_of
-from venire.ratings.am_elo.am_elo import AmElo, am_elo
+from venire.ratings.am_elo.am_elo import AmElo, am_elo, best_of, task_of
 from venire.ratings.am_elo.fit import Penalty
 from venire.ratings.am_elo.standard_errors import spread_of
 from venire.ratings.data.comparisons import Comparisons, comparisons

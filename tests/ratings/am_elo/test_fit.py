@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from venire.ratings.am_elo.ability_cells import Cells, cells_of
-from venire.ratings.am_elo.fit import Penalty, Point, arrow, maximise, reduced
+from venire.ratings.am_elo.fit import Cells, Penalty, Point, arrow, cells_of, maximise, reduced
 from venire.ratings.data.comparisons import comparisons
 
 MODELS, JUDGES = 4, 3

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from venire.arena.errors import InputError
-from venire.ratings.am_elo.perturbing import Perturbation, perturbed
+from venire.ratings.am_elo.robustness import Perturbation, perturbed
 from venire.ratings.data.comparisons import Comparisons, comparisons
 
 KINDS: tuple[Perturbation, ...] = ("random", "equal", "flip", "mixed")

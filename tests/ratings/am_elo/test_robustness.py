@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from venire.arena.errors import InputError
 from venire.ratings.am_elo.am_elo import am_elo
-from venire.ratings.am_elo.perturbing import Perturbation
-from venire.ratings.am_elo.robustness import Steadiness, f1_score, inconsistency, steadiness
+from venire.ratings.am_elo.robustness import Perturbation, Steadiness, f1_score, inconsistency, steadiness
 from venire.ratings.data.comparisons import Comparisons, comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.pairwise.bradley_terry import SeparatedError, m_elo

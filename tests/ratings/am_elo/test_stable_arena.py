@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from venire.arena.errors import InputError
 from venire.ratings.am_elo.am_elo import am_elo
-from venire.ratings.am_elo.perturbing import perturbed
+from venire.ratings.am_elo.robustness import perturbed
 from venire.ratings.am_elo.stable_arena import NobodyLeftError, StableArena, stable_arena
 from venire.ratings.data.comparisons import Comparisons, comparisons
 

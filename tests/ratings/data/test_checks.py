@@ -10,8 +10,7 @@ import pytest
 
 from venire.arena.errors import InputError
 from venire.ratings.agreement.calibration import calibration
-from venire.ratings.agreement.chance_corrected import cohen_kappa
-from venire.ratings.agreement.krippendorff import krippendorff_alpha
+from venire.ratings.agreement.chance_corrected import cohen_kappa, krippendorff_alpha
 from venire.ratings.am_elo.evaluation import evaluate
 from venire.ratings.data.comparisons import comparisons
 from venire.ratings.pairwise.online import online_elo, trueskill

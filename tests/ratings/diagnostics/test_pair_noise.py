@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from venire.ratings.data.comparisons import comparisons
-from venire.ratings.diagnostics.pair_noise import pair_noise, tail
+from venire.ratings.diagnostics.goodness_of_fit import pair_noise, tail
 
 
 def test_draws_have_the_variance_of_sums_over_clusters() -> None:

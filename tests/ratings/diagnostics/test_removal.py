@@ -15,7 +15,7 @@ from tests.ratings.simulated import campaign
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons, comparisons
 from venire.ratings.data.judgments import merge_orders
-from venire.ratings.diagnostics.removal import smallest_removal
+from venire.ratings.diagnostics.influence import smallest_removal
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.ratings.pairwise.components import SeparatedError
 

@@ -9,7 +9,7 @@ import pytest
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.ratings.diagnostics.tie_sensitivity import tie_sensitivity
+from venire.ratings.diagnostics.stability import tie_sensitivity
 
 Table = Callable[..., Battles]
 

@@ -14,7 +14,10 @@ from scipy.stats import t as student
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.ratings.judges.bias import family_excess, human_kappa, length_bias, partial_correlation, position_bias
+from venire.ratings.agreement.chance_corrected import human_kappa
+from venire.ratings.judges.length import length_bias, partial_correlation
+from venire.ratings.judges.position import position_bias
+from venire.ratings.peers.self_preference import family_excess
 
 Table = Callable[..., Battles]
 

@@ -15,10 +15,17 @@ from scipy.special import expit, log_expit
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.ratings.judges import slopes
+from venire.ratings.judges import discrimination as module
 from venire.ratings.judges.consistency import consistency
-from venire.ratings.judges.discrimination import Discrimination, discrimination, gap_rows, score_reliability
-from venire.ratings.judges.slopes import derivatives, fit_slopes, log_posterior
+from venire.ratings.judges.discrimination import (
+    Discrimination,
+    derivatives,
+    discrimination,
+    fit_slopes,
+    gap_rows,
+    log_posterior,
+    score_reliability,
+)
 
 Table = Callable[..., Battles]
 
@@ -235,14 +242,14 @@ def test_a_judge_is_never_measured_by_its_own_verdicts(table: Table) -> None:
 def test_judges_who_hardly_differ_settle_in_a_few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their variance goes to 0, which the plain iteration approaches for hours."""
     rounds = 0
-    plain = slopes.fit_slopes
+    plain = module.fit_slopes
 
     def counted(*words: Any, **named: Any) -> Any:
         nonlocal rounds
         rounds += 1
         return plain(*words, **named)
 
-    monkeypatch.setattr(slopes, "fit_slopes", counted)
+    monkeypatch.setattr(module, "fit_slopes", counted)
     found = fitted(planted([0.4] * 20, seed=3, pairs=10, items=5), 20)
     assert rounds < 300
     assert found.tau < 0.3

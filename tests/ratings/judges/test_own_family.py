@@ -16,7 +16,7 @@ from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.ratings.data.judgments import merge_orders
 from venire.ratings.data.models import own_models
-from venire.ratings.judges.own_family import own_family
+from venire.ratings.peers.self_preference import own_family
 
 
 def of_judges(battles: Battles, **own: str) -> NDArray[np.bool_]:

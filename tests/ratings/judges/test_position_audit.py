@@ -11,7 +11,7 @@ import pytest
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.ratings.judges.position_audit import position_audit, position_audits
+from venire.ratings.judges.position import position_audit, position_audits
 
 Table = Callable[..., Battles]
 

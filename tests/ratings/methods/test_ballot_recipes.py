@@ -18,7 +18,7 @@ from venire.ratings.data.votes import contradicted
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import METHODS, missing_data, rate
 from venire.ratings.pairwise.plackett_luce import plackett_luce
-from venire.ratings.voting.median_rank import median_rank
+from venire.ratings.voting.rules import median_rank
 
 Table = Callable[..., Battles]
 NEEDY = [name for name, method in METHODS.items() if "ballots" in method.needs]

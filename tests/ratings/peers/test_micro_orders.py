@@ -19,7 +19,14 @@ from venire.ratings.data.ballots import (
 )
 from venire.ratings.data.judgments import merge_orders
 from venire.ratings.data.votes import votes
-from venire.ratings.peers.micro_orders import by_judge, complete, order_by, orders_by_instruction, placings, self_free
+from venire.ratings.peers.peer_evaluation import (
+    by_judge,
+    complete,
+    order_by,
+    orders_by_instruction,
+    placings,
+    self_free,
+)
 
 Make = Callable[..., Any]
 NAN = float("nan")

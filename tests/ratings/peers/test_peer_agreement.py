@@ -15,8 +15,8 @@ from venire.ratings.agreement.reference import micro_macro
 from venire.ratings.data.ballots import ballots_of
 from venire.ratings.data.judgments import merge_orders
 from venire.ratings.pairwise.bradley_terry import bradley_terry
-from venire.ratings.peers.micro_orders import by_judge, orders_by_instruction
 from venire.ratings.peers.peer_agreement import peer_agreement, truncation
+from venire.ratings.peers.peer_evaluation import by_judge, orders_by_instruction
 from venire.storage.transfer.formats.battles import read_battles
 
 Make = Callable[..., Any]

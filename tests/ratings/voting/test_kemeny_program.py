@@ -11,9 +11,8 @@ from scipy.optimize import OptimizeResult
 
 from tests.ratings.all_orders import ballots_summed, tournament
 from venire.ratings.voting import kemeny_program
-from venire.ratings.voting.kemeny_blocks import Excess, excess, excess_of
+from venire.ratings.voting.kemeny_blocks import Excess, excess, excess_of, optima
 from venire.ratings.voting.kemeny_program import least_order
-from venire.ratings.voting.kemeny_subsets import optima
 
 
 def always() -> float:

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from tests.ratings.all_orders import ballots_summed, tournament
-from venire.ratings.voting.kemeny_blocks import Excess, excess, excess_of
-from venire.ratings.voting.kemeny_search import improved, searched, started
-from venire.ratings.voting.kemeny_subsets import optima
+from venire.ratings.voting.kemeny_blocks import Excess, excess, excess_of, optima
+from venire.ratings.voting.kemeny_program import improved, searched, started
 
 
 def never() -> bool:

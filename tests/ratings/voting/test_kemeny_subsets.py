@@ -12,8 +12,7 @@ from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
 from tests.ratings.all_orders import ballots_summed, tournament, tried
-from venire.ratings.voting.kemeny_blocks import Excess, excess, excess_of
-from venire.ratings.voting.kemeny_subsets import LARGEST, optima
+from venire.ratings.voting.kemeny_blocks import LARGEST, Excess, excess, excess_of, optima
 
 
 @settings(deadline=None, max_examples=80)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.ratings.elections import ballot_table
-from venire.ratings.voting.median_rank import median_rank, weighted_median
+from venire.ratings.voting.rules import median_rank, weighted_median
 
 INF, NAN = np.inf, np.nan
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from venire.ratings.data.votes import Votes
-from venire.ratings.voting.ranked_pairs import ranked_pairs
+from venire.ratings.voting.rules import ranked_pairs
 
 
 def locked_one_by_one(votes: Votes) -> list[int]:

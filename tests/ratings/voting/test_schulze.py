@@ -10,8 +10,7 @@ from hypothesis import given, settings
 
 from tests.ratings.elections import SCHULZE_45, election, elections
 from venire.ratings.data.votes import Votes
-from venire.ratings.voting.majorities import levels, margins
-from venire.ratings.voting.schulze import schulze, widest
+from venire.ratings.voting.rules import levels, margins, schulze, widest
 
 
 @settings(max_examples=40, deadline=None)

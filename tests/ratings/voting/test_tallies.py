@@ -7,7 +7,7 @@ import pytest
 
 from tests.ratings.elections import TENNESSEE, election
 from venire.ratings.data.votes import Votes
-from venire.ratings.voting.tallies import borda, copeland, minimax
+from venire.ratings.voting.rules import borda, copeland, minimax
 
 UNEVEN = Votes(("a", "b", "c"), np.array([[0.0, 6.0, 0.0], [4.0, 0.0, 1.0], [0.0, 1.0, 0.0]]))
 """a and b met ten times, b and c twice, a and c never."""

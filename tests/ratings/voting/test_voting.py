@@ -13,10 +13,7 @@ from numpy.typing import NDArray
 
 from tests.ratings.elections import SCHULZE_45, TENNESSEE, election, elections, positions, relabelled
 from venire.ratings.data.votes import Order, Votes, contradicted
-from venire.ratings.voting.ranked_pairs import ranked_pairs
-from venire.ratings.voting.rules import markov
-from venire.ratings.voting.schulze import schulze
-from venire.ratings.voting.tallies import borda, copeland, minimax
+from venire.ratings.voting.rules import borda, copeland, markov, minimax, ranked_pairs, schulze
 
 Method = Callable[[Votes], Order]
 

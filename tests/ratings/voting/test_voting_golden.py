@@ -12,11 +12,7 @@ from venire.ratings.data.ballots import ballot_votes, ballots_from_judgments, tr
 from venire.ratings.data.judgments import Judgments, merge_orders
 from venire.ratings.data.votes import Order, Votes, votes
 from venire.ratings.pairwise.plackett_luce import plackett_luce
-from venire.ratings.voting.median_rank import median_rank
-from venire.ratings.voting.ranked_pairs import ranked_pairs
-from venire.ratings.voting.rules import markov
-from venire.ratings.voting.schulze import schulze
-from venire.ratings.voting.tallies import borda, copeland, minimax
+from venire.ratings.voting.rules import borda, copeland, markov, median_rank, minimax, ranked_pairs, schulze
 from venire.storage.transfer.formats.battles import read_battles
 
 AGREED = ("gpt-4", "claude-v1", "vicuna-13b", "gpt-3.5-turbo", "bard")

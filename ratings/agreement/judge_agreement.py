@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
 from venire.ratings.agreement.chance_corrected import Coefficient, krippendorff_alpha
-from venire.ratings.data.judgments import Judgments, combine
+from venire.ratings.data.judgments import Judgments, combine_keys
 from venire.ratings.data.statistics import norm
 from venire.ratings.data.validation import check_draws, check_level, finite_or_none
 

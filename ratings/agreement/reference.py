@@ -1,7 +1,8 @@
 """Agreement of ratings and orders with a reference, such as people's ratings of the same models.
 
 `agreement` compares one set of ratings with the reference; `micro_macro` compares orders instruction by instruction
-(micro) and over all instructions (macro).
+(micro) and over all instructions (macro), as *LLMs Judge Themselves: A Game-Theoretic Framework for Human-Aligned
+Evaluation*, arXiv 2510.15746, does.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.validation import check_seed
 from venire.ratings.inference.options import Habit
-from venire.ratings.pairwise.components import groups_of
+from venire.ratings.pairwise.components import strong_components_of
 from venire.ratings.pairwise.covariance import Errors
 from venire.ratings.pairwise.solvers import NotConvergedError, climb, curve_of
 from venire.ratings.pairwise.wins import win_counts
@@ -379,7 +379,7 @@ def _local(task: Task, ability: Vector) -> NDArray[np.float64]:
 def _equal(task: Task) -> Point:
     """m-ELO's ratings, all abilities being 1; models that it cannot rate together are held by a slight ridge."""
     counts = win_counts(task.data)
-    ridge = 0.0 if len(groups_of(counts)) == 1 else 0.1
+    ridge = 0.0 if len(strong_components_of(counts)) == 1 else 0.1
     ratings = climb(curve_of(counts), counts.guess(), ridge=ridge).logits
     return warmed(task.cells, Point(ratings, _local(task, np.ones(task.cells.judges))), task.fixed, task.penalty)
 

@@ -1,4 +1,12 @@
-"""Separation in am-ELO: ratings and abilities without a finite maximum, who is left out of the fit, and why."""
+"""Separation in am-ELO: ratings and abilities without a finite maximum, who is left out of the fit, and why.
+
+A judge whose every verdict agrees (or disagrees) with the order of the ratings fits ever better as its ability grows:
+in the limit its verdicts cost nothing, and it says nothing but that order. It is taken out, the rest is fitted, and it
+stays out if the rest's order agrees with it. If not, the judge holds models apart that the others would put the other
+way round; the limit is then its order with those models equal, which a very large ability comes close to. One that
+contradicts itself among them, and would gain by a smaller ability, comes back into the fit. Models are separated where
+no chain of wins, each read with the sign of its judge's ability, leads both ways.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +18,7 @@ from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
 from venire.ratings.am_elo.fit import Cells, Peak, Penalty, Point, arrow, maximise, odds_at
-from venire.ratings.pairwise.components import groups_of
+from venire.ratings.pairwise.components import strong_components_of
 from venire.ratings.pairwise.solvers import NotConvergedError
 from venire.ratings.pairwise.wins import WinCounts
 

@@ -18,7 +18,7 @@ from scipy.sparse import coo_array
 from venire.arena.errors import InputError
 from venire.ratings.am_elo.fit import Arrow, Penalty, Reduced, arrow, reduced, terms
 from venire.ratings.am_elo.separation import Limit
-from venire.ratings.data.clustered import grouped
+from venire.ratings.data.clustered import cluster_codes
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.pairwise.covariance import PairErrors, blank_without_scatter, few_clusters
 

@@ -1,6 +1,10 @@
 """Goodness of fit of one rating a model: win shares of pairs against those that ratings expect, and their noise.
 
-The noise of win shares is drawn with its correlations: rows of one instruction move together.
+The plain chi-squared test takes battles for independent and outcomes for wins and losses: it rejects too often where
+judges share instructions, too seldom where ties are many. Here the null distribution is a wild bootstrap with the
+model's own expectation held (Liu 1988, "Bootstrap procedures under some non-i.i.d. models"): each unit (a cluster, or
+a row where there are none) adds its own residuals, times one normal number a draw. That is Rao and Scott's correction
+by simulation. The result is a size, in points of win share, and not only whether there is a difference.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from venire.arena.errors import InputError
-from venire.ratings.data.clustered import grouped
+from venire.ratings.data.clustered import cluster_codes
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.statistics import chi2, norm
@@ -82,7 +86,7 @@ def pair_noise(data: Comparisons, logits: Vector) -> PairNoise:
     keys, pair = np.unique(low.astype(np.int64) * size + high, return_inverse=True)
     first, second = (np.asarray(part, dtype=np.intp) for part in np.divmod(keys, max(size, 1)))
     expected = expit(at[first] - at[second])
-    unit, units = grouped(None if rows.cluster is None else rows.cluster[order], len(y))
+    unit, units = cluster_codes(None if rows.cluster is None else rows.cluster[order], len(y))
     unit, units = by_lot(unit, units)
 
     def by_unit(values: Vector) -> csr_array:

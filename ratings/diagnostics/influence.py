@@ -24,7 +24,7 @@ from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.statistics import student
 from venire.ratings.pairwise.bradley_terry import SeparatedError, bradley_terry_wins
-from venire.ratings.pairwise.components import among, groups_of
+from venire.ratings.pairwise.components import restrict_models, strong_components_of
 from venire.ratings.pairwise.covariance import inverse_information
 from venire.ratings.pairwise.leave_out import LeftOut, without_each_cluster, without_each_judge, without_each_model
 from venire.ratings.pairwise.wins import win_counts

@@ -21,7 +21,7 @@ from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Status
 from venire.ratings.data.judgments import canonical
-from venire.ratings.data.validation import check_draws, check_level, finite
+from venire.ratings.data.validation import check_draws, check_level, finite_or_none
 from venire.ratings.judges.discrimination import Discrimination, alone, fit_discrimination, gap_rows
 from venire.ratings.judges.habits import Habits, habits, own_family_rows
 from venire.ratings.judges.matchups import (

@@ -1,4 +1,10 @@
-"""Discrimination of judges: the slope of verdicts on the gap, P(first) = sigma(b_J + theta_J * g), by judge."""
+"""Discrimination of judges: the slope of verdicts on the gap, P(first) = sigma(b_J + theta_J * g), by judge.
+
+g is the gap of first over second in log odds, so that theta = 1 is a person's slope, 0 a coin, and a negative one is
+reversed. b_J is the pull towards the first position. It is am-ELO's ability with the ratings held at the reference.
+Verdicts of one judge on one gap are counted first, so that a step costs as much as there are distinct gaps. All judges
+take their Newton steps together; a step that would go downhill is halved for that judge alone.
+"""
 
 from __future__ import annotations
 

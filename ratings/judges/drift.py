@@ -115,7 +115,7 @@ def rating_drift(battles: Battles, seconds: ArrayLike | None = None) -> RatingDr
     data = judgments.comparisons()
     halves = [data.select(side) for side in (~late, late)]
     common = _common(halves)
-    found = _compared([effects(among(half, common)) for half in halves])
+    found = _compared([effects(restrict_models(half, common)) for half in halves])
     if found.clusters < max(_MIN_VERDICTS, found.models + 1):
         raise InputError(
             f"{found.clusters} instructions for {found.models} models: too few to tell a change of ratings from chance"

@@ -19,7 +19,7 @@ from scipy.special import expit
 from venire.arena.battles import Battles
 from venire.arena.planning import JudgeHabit
 from venire.arena.records import Status
-from venire.ratings.data.judgments import canonical, combine, merge_orders, select
+from venire.ratings.data.judgments import canonical, combine_keys, merge_orders, select_battles
 from venire.ratings.data.statistics import norm
 from venire.ratings.judges.discrimination import GapRows, fit_slopes
 from venire.ratings.judges.matchups import Coded, Tally
@@ -144,7 +144,7 @@ def _flips(
         both = counted.judge[counted.count.min(axis=1) > 0]
     else:
         # Repeats have to be told apart, and two verdicts on one showing refused: judgments do both.
-        judgments = merge_orders(select(rows, ~kin))
+        judgments = merge_orders(select_battles(rows, ~kin))
         codes = judgments.judge.astype(np.intp)
         opposite, both = codes[judgments.flipped], codes[judgments.readable == 2]
     return np.bincount(opposite, minlength=judges), np.bincount(both, minlength=judges)

@@ -13,13 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
 from venire.ratings.agreement.chance_corrected import kept_clusters
-from venire.ratings.data.clustered import grouped
+from venire.ratings.data.clustered import cluster_codes
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.statistics import norm, student
 from venire.ratings.data.style import unit_scale
 from venire.ratings.judges.habits import Share, share_of
-from venire.ratings.pairwise.components import among, groups_of
+from venire.ratings.pairwise.components import restrict_models, strong_components_of
 from venire.ratings.pairwise.covariates import covariates
 from venire.ratings.pairwise.wins import win_counts
 

@@ -20,7 +20,7 @@ from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings.pairwise.bradley_terry import bradley_terry_wins
-from venire.ratings.pairwise.components import strong_groups
+from venire.ratings.pairwise.components import strong_components
 from venire.ratings.pairwise.solvers import NotConvergedError
 
 __all__ = [
@@ -217,7 +217,7 @@ def gaps_from_other_judges(rows: Coded, shares: MatchupShares) -> NDArray[np.flo
         others = np.arange(judges) != judge
         wins = np.zeros((models, models))
         wins[a, b], wins[b, a] = won[others].sum(axis=0), lost[others].sum(axis=0)
-        group = max(strong_groups(wins), key=len, default=np.empty(0, dtype=np.intp))
+        group = max(strong_components(wins), key=len, default=np.empty(0, dtype=np.intp))
         if len(group) > 1:
             gaps[judge] = _gaps(wins, group)[a, b]
     return gaps

@@ -21,7 +21,7 @@ from venire.arena.errors import InputError, VenireError
 from venire.arena.records import Status
 from venire.ratings.data.clustered import ClusteredMean, clustered_difference, clustered_mean
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.data.judgments import canonical, merge_orders, select
+from venire.ratings.data.judgments import canonical, merge_orders, select_battles
 from venire.ratings.judges.habits import Share, share_of
 from venire.ratings.judges.length import HeldEqual, held_equal
 from venire.ratings.judges.matchups import dense_codes, outcomes
@@ -180,7 +180,7 @@ def _fitted(
         few = f"{found.rows} verdicts on {len(found.plain.models)} models, shown in one order, are too few for a fit"
         return ClusteredMean(None, None, counted.n, counted.clusters), few
     share = 1.0 / (1.0 + float(np.exp(-found.coefficient)))
-    return Mean(share, found.se * share * (1.0 - share), counted.n, counted.clusters), None
+    return ClusteredMean(share, found.se * share * (1.0 - share), counted.n, counted.clusters), None
 
 
 @dataclass(frozen=True, slots=True)

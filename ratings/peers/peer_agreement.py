@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from venire.arena.battles import Ballots
 from venire.ratings.agreement.chance_corrected import Coefficient, coefficient_of, resample
 from venire.ratings.agreement.reference import Agreement, MicroMacro, agreement, medians, micro_macro
-from venire.ratings.data.ballots import ballots_of, truncated
+from venire.ratings.data.ballots import ballots_from_judgments, truncated
 from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.votes import Order
 from venire.ratings.peers.peer_evaluation import Aggregate, by_judge, order_by, orders_by_instruction

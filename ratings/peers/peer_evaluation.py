@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Ballots
 from venire.arena.errors import InputError
-from venire.ratings.data.ballots import ballot_votes, ballots_of, paired, select, without_own
-from venire.ratings.data.judgments import Judgments, combine, merge_orders
+from venire.ratings.data.ballots import ballot_votes, ballots_from_judgments, select_ballots, to_battles, without_own
+from venire.ratings.data.judgments import Judgments, combine_keys, merge_orders
 from venire.ratings.data.models import model_of_judge, own_models
 from venire.ratings.data.statistics import ranks, student
-from venire.ratings.data.validation import check_level, code_integers, finite
+from venire.ratings.data.validation import check_level, code_integers, finite_or_none
 from venire.ratings.data.votes import Order, Votes, votes
 from venire.ratings.peers.self_preference import OwnOdds, own_odds
 from venire.ratings.voting.kemeny import kemeny_young
@@ -72,12 +72,14 @@ def placings(given: Ballots) -> Placings:
     """The positions that each judge gave on each instruction, ballots of weight 0 left out."""
     counted = np.ones(len(given)) if given.weight is None else given.weight
     if not (counted > 0.0).all():
-        given, counted = select(given, counted > 0.0), counted[counted > 0.0]
+        given, counted = select_ballots(given, counted > 0.0), counted[counted > 0.0]
     table = np.where(np.isinf(given.rank), len(given.models) + 1.0, given.rank)
     there = ~np.isnan(table)
     # What is not there is ranked behind all that is, where it changes no position.
     places = np.where(there, ranks(np.where(there, table, np.inf)), 0.0) if len(given) else table
-    _, first, group = np.unique(combine(given.judge, given.instruction + 1), return_index=True, return_inverse=True)
+    _, first, group = np.unique(
+        combine_keys(given.judge, given.instruction + 1), return_index=True, return_inverse=True
+    )
     sums, total = np.zeros((2, len(first), len(given.models)))
     np.add.at(sums, group, counted[:, None] * places)
     np.add.at(total, group, counted[:, None] * there)
@@ -92,9 +94,9 @@ def complete(given: Judgments) -> tuple[Ballots | None, int, int]:
 
     None where all of them do.
     """
-    groups, _ = code_integers(combine(given.judge, given.instruction + 1, given.repeat))
+    groups, _ = code_integers(combine_keys(given.judge, given.instruction + 1, given.repeat))
     try:
-        found = ballots_of(given)
+        found = ballots_from_judgments(given)
     except InputError:  # it raises for nothing else
         return None, len(groups), len(groups)
     return found, len(groups) - len(found), len(groups)
@@ -141,7 +143,7 @@ def orders_by_instruction(aggregate: Aggregate, given: Judgments | Ballots) -> N
         if not len(rows):
             continue
         if isinstance(given, Ballots):
-            said = ballot_votes(select(given, rows))
+            said = ballot_votes(select_ballots(given, rows))
         elif data is not None:
             said = votes(data.select(rows))
         found[number] = aggregate(said).position

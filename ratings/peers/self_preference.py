@@ -28,8 +28,8 @@ from scipy.sparse import csr_array
 from scipy.special import expit, log_expit
 
 from venire.arena.errors import InputError
-from venire.ratings.data.clustered import Mean, clustered_mean, grouped
-from venire.ratings.data.judgments import Judgments, combine
+from venire.ratings.data.clustered import ClusteredMean, cluster_codes, clustered_mean
+from venire.ratings.data.judgments import Judgments, combine_keys
 from venire.ratings.data.statistics import student
 from venire.ratings.data.validation import code_integers
 from venire.ratings.pairwise.bradley_terry import SeparatedError, bradley_terry
@@ -367,7 +367,7 @@ class OwnFamily:
     models: tuple[str, ...]
     own: float | None
     others: float | None
-    excess: Mean
+    excess: ClusteredMean
 
 
 def own_family(judgments: Judgments, own: NDArray[np.bool_]) -> tuple[OwnFamily, ...]:
@@ -378,7 +378,7 @@ def own_family(judgments: Judgments, own: NDArray[np.bool_]) -> tuple[OwnFamily,
     if not own.any():
         raise InputError("no judge is one of the models or of their families: nobody can favour its own")
     parts = (judgments.model_a, judgments.model_b, judgments.instruction + 1)
-    battle = np.unique(combine(*parts), return_inverse=True)[1] if len(judgments) else np.zeros(0, dtype=np.intp)
+    battle = np.unique(combine_keys(*parts), return_inverse=True)[1] if len(judgments) else np.zeros(0, dtype=np.intp)
     judges = np.flatnonzero(own.any(axis=1)).tolist()
     made = [_of_judge(judgments, battle, code, own[code], ~(own & own[code]).any(axis=1)) for code in judges]
     if all(one.excess.value is None for one in made):

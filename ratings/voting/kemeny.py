@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
 from venire.ratings.data.votes import Order, Votes, contradicted, pair_bound
-from venire.ratings.pairwise.components import strong_groups
+from venire.ratings.pairwise.components import strong_components
 from venire.ratings.voting.kemeny_blocks import LARGEST, Excess, blocks, excess, optima
 from venire.ratings.voting.kemeny_program import Known, least_order
 

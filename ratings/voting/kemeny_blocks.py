@@ -1,8 +1,10 @@
 """Exact Kemeny-Young for small blocks: the decomposition into blocks, and dynamic programming over subsets.
 
-A block is a strong component of "has at least as many votes": every order of least cost keeps its models together
-(the extended Condorcet criterion). Up to `LARGEST` models the program over all sets that can stand on top of a block
-gives every best order at once, and so each model's mean position.
+A block is a strong component of "has at least as many votes": every order of least cost keeps its models together (the
+extended Condorcet criterion). Within a block, what a model pays below a set depends on the set alone, not on its order.
+So the least cost of every set on top follows from those of the sets with one model less, and an order has the least
+cost exactly when each of its steps is a least one. How many such paths lead to a set from either end says how often
+each model stands at each position.
 """
 
 from __future__ import annotations

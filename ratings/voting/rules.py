@@ -18,7 +18,7 @@ from venire.arena.battles import Ballots
 from venire.arena.errors import InputError
 from venire.ratings.data.ballots import ballot_votes
 from venire.ratings.data.votes import Order, Votes, contradicted, pair_bound
-from venire.ratings.pairwise.plackett_luce import places
+from venire.ratings.pairwise.plackett_luce import ranked_places
 
 __all__ = [
     "borda",
@@ -229,7 +229,7 @@ def median_rank(ballots: Ballots) -> Order:
     middle stays the middle: `1/2 + models (place - 1/2) / shown`. Medians that are equal stay so: there are few values
     for them, and many ties. Ballots that rank nothing, or show one model, say nothing.
     """
-    field = places(ballots.rank)
+    field = ranked_places(ballots.rank)
     says = (field.ranked > 0) & (field.shown > 1)
     size = len(ballots.models)
     middle = (field.start + field.end) / 2.0

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from venire.arena.errors import InputError
-from venire.ratings.data.validation import finite
+from venire.ratings.data.validation import finite_or_none
 from venire.ratings.diagnostics.influence import (
     Influence,
     Left,

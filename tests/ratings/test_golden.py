@@ -9,7 +9,7 @@ import pytest
 
 from venire.arena.battles import Battles
 from venire.ratings.agreement.reference import agreement
-from venire.ratings.data.judgments import Judgments, merge_orders, select
+from venire.ratings.data.judgments import Judgments, merge_orders, select_battles
 from venire.ratings.judges.consistency import consistency
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.storage.transfer.formats.battles import read_battles

@@ -10,7 +10,7 @@ import pytest
 from tests.ratings.simulated import campaign
 from venire.arena.battles import Battles
 from venire.arena.planning import JudgeHabit
-from venire.ratings.data.judgments import select
+from venire.ratings.data.judgments import select_battles
 from venire.ratings.judges.habits import planning_habits
 
 STRENGTH = np.linspace(-1.5, 1.5, 6)

@@ -11,7 +11,7 @@ import pytest
 
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons, comparisons
-from venire.ratings.data.style import relative
+from venire.ratings.data.style import relative_difference
 from venire.ratings.judges.length import held_equal
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from venire.arena.errors import InputError
 from venire.ratings.agreement.reference import micro_macro
-from venire.ratings.data.ballots import ballots_of
+from venire.ratings.data.ballots import ballots_from_judgments
 from venire.ratings.data.judgments import merge_orders
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.ratings.peers.peer_agreement import peer_agreement, truncation

@@ -136,10 +136,10 @@ def plan(campaign: Campaign | CampaignSettings | Path | str, *, amend: bool = Fa
     >>> print(f"{found.trials} trials, {found.calls} calls, about ${found.expected:.2f}")
     60 trials, 120 calls, about $0.00
     """
-    from venire.render.plan import plan_json
+    from venire.forecasts.plan import plan_document
 
     with Session(resolve(campaign), amend=amend, spends=True) as session:
-        document = plan_json(session)
+        document = plan_document(session)
         return CampaignPlan(
             session.campaign.name,
             tuple(session.planned.design.models),

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from venire.configs.loading import load_campaign
-from venire.forecasts.intervals import PlanWidths, plan_widths
+from venire.forecasts.intervals import PlanIntervals, plan_intervals
+from venire.forecasts.plan import reasons
 from venire.orchestrator.recording.ending import Ending
 from venire.ratings.design.priors import SLOPE
-from venire.render.policy_reasons import reasons
 from venire.session import Session
 from venire.storage.plans.trial_states import planned_battles
 
@@ -27,10 +27,10 @@ Venire = Callable[..., Any]
 PRICED = "price = { input = 2.5, output = 10 }"
 
 
-def widths(file: Path) -> PlanWidths:
+def widths(file: Path) -> PlanIntervals:
     with Session(load_campaign(file), amend=True) as session:
-        found = plan_widths(session)
-    assert isinstance(found, PlanWidths)
+        found = plan_intervals(session)
+    assert isinstance(found, PlanIntervals)
     return found
 
 
@@ -109,8 +109,8 @@ def test_models_without_a_reference_have_widths_too(write_campaign: Write) -> No
     campaign = load_campaign(file)
     campaign = replace(campaign, data=replace(campaign.data, elo=None))
     with Session(campaign) as session:
-        found = plan_widths(session)
-    assert isinstance(found, PlanWidths)
+        found = plan_intervals(session)
+    assert isinstance(found, PlanIntervals)
     assert found.belief.source == "nothing"
     assert np.isfinite(found.widths.half()).all()
 
@@ -143,9 +143,9 @@ def test_rounds_that_are_not_planned_yet_count_as_they_would_be_chosen_now(
     file = in_rounds(write_campaign(judge=PRICED, instructions=8))
     found = widths(file)
     assert found.battles == 40
-    assert float(found.ahead.weight.sum()) == 30.0
+    assert float(found.remaining.weight.sum()) == 30.0
     assert found.counts.sum() == 40.0
-    assert len({tuple(one) for one in found.ahead.battles.tolist()}) == 30
+    assert len({tuple(one) for one in found.remaining.battles.tolist()}) == 30
     assert found.trials == 40 * 4
     told = venire("plan", file)
     assert "30 of 40 battles are still to be chosen" in told.out
@@ -153,7 +153,7 @@ def test_rounds_that_are_not_planned_yet_count_as_they_would_be_chosen_now(
     assert settle(file) is Ending.COMPLETE
     after = widths(file)
     assert after.battles == 40
-    assert after.ahead.until is None
+    assert after.remaining.until is None
     assert np.median(after.widths.half()) == pytest.approx(np.median(found.widths.half()), rel=0.4)
 
 
@@ -161,12 +161,12 @@ def test_without_a_number_the_budget_says_how_many_battles_follow(write_campaign
     file = write_campaign(judge=PRICED, instructions=4)
     in_rounds(file, OPEN).write_text(file.read_text().replace("instructions = 4\n", ""))
     found = widths(file)
-    assert (found.battles, found.ahead.open) == (10, True)
+    assert (found.battles, found.remaining.open) == (10, True)
     assert "how many battles follow is not known" in venire("plan", file).out
     file.write_text(file.read_text() + "[budget]\ncalls = 240\n")
     bounded = widths(file)
     assert bounded.battles == 240 // 8  # two judges, two orders, two calls
-    assert bounded.ahead.until == "the budget"
+    assert bounded.remaining.until == "the budget"
 
 
 def test_every_choice_is_explained_beside_the_best_that_could_be_done(

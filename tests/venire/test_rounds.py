@@ -21,7 +21,7 @@ from venire.arena.clock import VirtualClock
 from venire.arena.errors import CallError, Fault, InputError, StoreError
 from venire.arena.records import Reply
 from venire.feedback import RatingFeedback
-from venire.forecasts.intervals import PlanWidths, plan_widths
+from venire.forecasts.intervals import PlanIntervals, plan_intervals
 from venire.orchestrator.recording.ending import CampaignSummary, Ending
 from venire.orchestrator.recording.events import Event, Events
 from venire.ratings.inference.options import Options
@@ -484,8 +484,8 @@ def test_what_was_judged_costs_nothing_in_a_plan_that_is_made_anew(write: Write)
     assert rounds(path) == [("plan", 60)]
     assert summary.progress.settled == 60
     with venire.Session(venire.load_campaign(path), clock=VirtualClock()) as session:
-        widths = plan_widths(session)
-    assert isinstance(widths, PlanWidths)
+        widths = plan_intervals(session)
+    assert isinstance(widths, PlanIntervals)
     assert widths.covered == 0.5
     assert widths.each * 62 == pytest.approx(widths.paid)  # of what was paid, also for the plan before
     write(plan.format("balanced", "repeats = 2"), judges=judge, more="[budget]\ncalls = 102\n")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from venire.configs.loading import load_campaign
-from venire.forecasts.remaining_battles import ahead
+from venire.forecasts.intervals import remaining_battles
 from venire.session import Session
 
 Venire = Callable[..., Any]
@@ -74,7 +74,7 @@ def test_nothing_is_ahead_of_a_plan_that_its_budget_has_ended(venire: Venire, wr
     file.write_text(file.read_text(encoding="utf-8").replace('"all-pairs"', "'balanced'\nround = 20"), encoding="utf-8")
     assert "complete: the budget covers no further battle" in venire("run", file, "--yes").err
     with Session(load_campaign(file)) as session:
-        assert ahead(session, None, 2.0).until is None
+        assert remaining_battles(session, None, 2.0).until is None
 
 
 def test_what_costs_nothing_is_not_refused_for_money(venire: Venire, write_campaign: Write) -> None:

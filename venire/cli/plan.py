@@ -30,11 +30,10 @@ def plan(
     The data is imported and the plan written into the store; nobody is asked but by --pilot, whose trials are part of
     the plan and are not paid again."""
     from venire.configs.loading import load_campaign
-    from venire.forecasts.intervals import plan_widths
-    from venire.render.interval_forecast import show_widths, widths_json
+    from venire.forecasts.intervals import intervals_document, plan_intervals
+    from venire.forecasts.plan import design_limit, explanation, plan_document, reasons
     from venire.render.outcome import EXIT_CODES, run_pilot
-    from venire.render.plan import plan_json, show_plan
-    from venire.render.policy_reasons import explain_json, limit_of, reasons, show_reasons
+    from venire.render.plan import show_intervals, show_plan, show_reasons
     from venire.render.screen import console
     from venire.session import Session
 
@@ -42,17 +41,17 @@ def plan(
     with Session(load_campaign(file), amend=amend, spends=True) as session:
         if pilot is not None:
             code = EXIT_CODES[run_pilot(console(stderr=True), session, pilot, agree=None if yes else _agree_to_pilot)]
-        widths = plan_widths(session)
+        intervals = plan_intervals(session)
         if as_json:
-            told = plan_json(session) | {"widths": widths_json(widths)}
-            why = {"explain": explain_json(reasons(session), limit_of(session, widths))} if explain else {}
-            write_json(told | why)
+            document = plan_document(session) | {"widths": intervals_document(intervals)}
+            why = {"explain": explanation(reasons(session), design_limit(session, intervals))} if explain else {}
+            write_json(document | why)
         else:
             screen = console()
             show_plan(screen, session)
-            show_widths(screen, widths)
+            show_intervals(screen, intervals)
             if explain:
-                show_reasons(screen, reasons(session), limit_of(session, widths))
+                show_reasons(screen, reasons(session), design_limit(session, intervals))
     raise typer.Exit(code)
 
 

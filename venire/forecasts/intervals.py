@@ -1,18 +1,25 @@
-"""What a plan's money buys: the expected widths of intervals, and how they shrink with money."""
+"""Interval forecast: how wide a plan's intervals will be, how they shrink with money, and what rounds will choose.
+
+Battles of rounds to come are chosen as the policies would choose them by what is believed now. A policy that wants to
+see verdicts between two rounds is asked for the rest at once, as if these told nothing new: each pick accounts for
+those before it, so that the pairs and instructions are much what the rounds will come to.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from venire.arena.campaigns import StopSettings
+from venire.arena.campaigns import PhaseSettings, StopSettings
 from venire.arena.errors import InputError
-from venire.arena.planning import Estimates
-from venire.forecasts.remaining_battles import Ahead, ahead
+from venire.arena.planning import Estimates, Pick
+from venire.arena.records import RECORDED
 from venire.orchestrator.costs.forecast import JudgeForecast
+from venire.orchestrator.planning.plan_state import Field, state_of
 from venire.orchestrator.policies import POLICIES
 from venire.ratings.data.judgments import Judgments, merge_orders
 from venire.ratings.design.interval_forecast import (
@@ -25,14 +32,29 @@ from venire.ratings.design.interval_forecast import (
 )
 from venire.ratings.design.priors import PriorRatings, prior_ratings
 from venire.session import Session
+from venire.storage.plans import plans
 from venire.storage.plans.trial_states import PlannedBattles, planned_battles
 from venire.storage.read import frames
 
-__all__ = ["PlanWidths", "plan_widths"]
+__all__ = [
+    "WANTED_HALF_WIDTHS",
+    "PlanIntervals",
+    "RemainingBattles",
+    "finite_or_none",
+    "intervals_document",
+    "plan_intervals",
+    "remaining_battles",
+]
+
+_TIMES = (0.5, 1.0, 2.0, 4.0)
+WANTED_HALF_WIDTHS = (50.0, 25.0, 15.0)
+"""Half widths in Elo points for which the price is told."""
+_MAX_CHOSEN = 1_000
+"""Battles of a phase that are really chosen; where there are more, each stands for several."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PlanWidths:
+class PlanIntervals:
     """The widths to expect of a whole plan, what has been judged included.
 
     `battles` and `trials` are of the plan, `done` those settled or failed; nano-dollars `paid` so far, and of a trial
@@ -50,7 +72,7 @@ class PlanWidths:
     effect: DesignEffect
     counts: NDArray[np.float64]
     """How often each pair (models, models) of `widths.models` is put to a judge, in one place of the two."""
-    ahead: Ahead
+    remaining: RemainingBattles
     """What of it is still to be chosen."""
     largest: float
     """How many times as large it can be made: without end where instructions can be added."""
@@ -64,8 +86,56 @@ class PlanWidths:
         """What a plan of so many times the size costs in all, of which some is paid already."""
         return self.paid + round(self.each * max(0.0, times * self.trials - self.done))
 
+    def median(self, times: float = 1.0) -> float:
+        """The half width in the middle of the models, of a plan of so many times the size."""
+        return float(np.median(self.widths.half(times)))
 
-def plan_widths(session: Session) -> PlanWidths | str | None:
+    def sizes(self) -> list[tuple[str, float]]:
+        """Names and sizes of plans, none smaller than what is done or larger than can be."""
+        named = [("this plan" if times == 1.0 else f"{times:g} x", times) for times in _TIMES]
+        if 0.0 < self.covered < 1.0:
+            named.append(("as the budget covers", self.covered))
+        if self.largest < _TIMES[-1]:
+            named.append(("every battle there is", self.largest))
+        done = self.done / max(1, self.trials)
+        return sorted([one for one in named if done <= one[1] <= self.largest], key=lambda one: one[1])
+
+    def to_json(self) -> dict[str, Any]:
+        """The forecast as plain values: half widths in Elo points, None without end; money in nano-dollars."""
+        half, floor = self.widths.half(), self.widths.floor()
+        return {
+            "level": self.widths.level,
+            "median": finite_or_none(self.median(1.0)),
+            "models": {
+                name: {"half_width": finite_or_none(wide), "by_the_model_alone": finite_or_none(least)}
+                for name, wide, least in zip(self.widths.models, half.tolist(), floor.tolist(), strict=True)
+            },
+            "curve": [
+                {
+                    "plan": name,
+                    "times": times,
+                    "battles": round(self.battles * times),
+                    "nano": self.nano(times),
+                    "half_width": finite_or_none(self.median(times)),
+                }
+                for name, times in self.sizes()
+            ],
+            "needed": [
+                {"half_width": half, "nano": None if times is None else self.nano(times), "times": times}
+                for half, times in ((half, self.needed(half)) for half in WANTED_HALF_WIDTHS)
+            ],
+            "ahead": {
+                "battles": round(float(self.remaining.weight.sum())),
+                "until": self.remaining.until,
+                "open": self.remaining.open,
+            },
+            "grows_by": "instructions" if self.widths.grows else "battles",
+            "believed": {"source": self.belief.source, "slope": self.belief.slope, "judgments": self.belief.judgments},
+            "design_effect": asdict(self.effect),
+        }
+
+
+def plan_intervals(session: Session) -> PlanIntervals | str | None:
     """The widths of a session's plan; a sentence where none can be expected, None of a plan without pairs.
 
     Verdicts so far are the pilot: ratings, ties, flips and what judgments share come from them.
@@ -82,7 +152,7 @@ def plan_widths(session: Session) -> PlanWidths | str | None:
     a_trial = _each(session, rows)
     a_battle = standing.planned / len(planned.battles)
     so_far = _estimates(session, prior_ratings(planned.models, judged, elo))
-    more = ahead(session, so_far, _affordable(session, a_trial, done, standing.planned, a_battle))
+    more = remaining_battles(session, so_far, _affordable(session, a_trial, done, standing.planned, a_battle))
     models, battles, often = _whole(planned, more, session.planned.design.models)
     found, effect = prior_ratings(models, judged, elo), default
     if judged is not None:
@@ -109,9 +179,14 @@ def plan_widths(session: Session) -> PlanWidths | str | None:
     many = round(float(often.sum()))
     size = len(models)
     largest = np.inf if widths.grows else size * (size - 1) / 2 * len(session.planned.design.instructions) / many
-    return PlanWidths(
+    return PlanIntervals(
         widths, many, trials, done, paid, a_trial.nano, covered, found, effect, counts, more, float(largest)
     )
+
+
+def intervals_document(found: PlanIntervals | str | None) -> dict[str, Any] | None:
+    """A forecast of `plan_intervals` as plain values; where there is none, the reason."""
+    return {"reason": found} if isinstance(found, str) else None if found is None else found.to_json()
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +243,7 @@ def _estimates(session: Session, found: PriorRatings) -> Estimates | None:
 
 
 def _whole(
-    planned: PlannedBattles, more: Ahead, names: Sequence[str]
+    planned: PlannedBattles, more: RemainingBattles, names: Sequence[str]
 ) -> tuple[tuple[str, ...], NDArray[np.int32], NDArray[np.float64]]:
     """The models of all battles, battles planned and to come by codes of these, and how often a judge is put to each.
 
@@ -198,3 +273,117 @@ def _judged(session: Session) -> Judgments | None:
 def _more_instructions(session: Session) -> bool:
     """Whether a larger plan has more instructions: one that puts its matchups to all of them has."""
     return all(one.policy not in POLICIES or POLICIES[one.policy].crossed for one in session.campaign.plan.phases)
+
+
+def finite_or_none(points: float) -> float | None:
+    """None for a width without end, which JSON has no word for."""
+    return points if np.isfinite(points) else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RemainingBattles:
+    """Battles (battles, 3) that are still to be chosen: two models' names by `models`, and the instruction's number.
+
+    `weight` (battles,) is how many each stands for. `until` says what their number was taken from; None: there are
+    none, and `open` says whether that is because nobody knows how many there will be.
+    """
+
+    battles: NDArray[np.int32]
+    weight: NDArray[np.float64]
+    until: str | None = None
+    open: bool = False
+
+
+def remaining_battles(session: Session, estimates: Estimates | None, affordable: float | None) -> RemainingBattles:
+    """What a session's plan has still to choose; `affordable` battles more are what its budget covers, None: no end.
+
+    `estimates` are what verdicts say so far, None without any.
+    """
+    rounds = session.rounds
+    ended = rounds is not None and rounds.stopped is not None and not rounds.short
+    if ended or not session.campaign.in_rounds:
+        return RemainingBattles(_none(), np.zeros(0))
+    planned = session.planned
+    models, names = planned.design.models, planned.design.instructions
+    answers = plans.catalogue(session.store, models)
+    field = Field(session.store, session.campaign, models, names, answers, {}, session.prices)
+    asked, many = field.asked(one.design for one in planned.rounds), sum(one.design.size for one in planned.rounds)
+    found: list[NDArray[np.int32]] = []
+    weights: list[NDArray[np.float64]] = []
+    until, is_open = None, False
+    elo = frames.elos(session.store)
+    for phase in session.campaign.plan.phases:
+        done = sum(one.design.size for one in planned.rounds if one.phase == phase.name)
+        number, reason = _number(session, phase, done, many, affordable)
+        if number is None:
+            is_open = True
+            break
+        if number <= 0:
+            continue
+        there = len(models) * (len(models) - 1) // 2 * len(names) - len(field.barred) - len(asked)
+        number = min(number, there)
+        chosen = _chosen(session, field, phase, min(number, _MAX_CHOSEN), elo, asked, estimates)
+        if not len(chosen):
+            continue
+        number = number if len(chosen) == _MAX_CHOSEN else len(chosen)
+        found.append(chosen)
+        weights.append(np.full(len(chosen), number / len(chosen)))
+        asked, many, until = np.concatenate([asked, chosen]), many + number, reason
+    if not found:
+        return RemainingBattles(_none(), np.zeros(0), None, is_open)
+    battles = np.concatenate(found)
+    numbers = np.array([answers.instructions[name][0] for name in names], dtype=np.int32)
+    battles[:, 2] = numbers[battles[:, 2]]
+    return RemainingBattles(battles, np.concatenate(weights), until, is_open)
+
+
+def _none() -> NDArray[np.int32]:
+    return np.zeros((0, 3), dtype=np.int32)
+
+
+def _number(
+    session: Session, phase: PhaseSettings, done: int, many: int, affordable: float | None
+) -> tuple[int | None, str]:
+    """Battles that a phase has left to choose, and what says so; None where nobody knows."""
+    if phase.policy == RECORDED or (phase.crosses and done):
+        return 0, ""
+    if phase.crosses:
+        return _MAX_CHOSEN, "the plan"
+    rule = session.campaign.plan.stop.battles
+    ends = [
+        (None if phase.battles is None else phase.battles - done, "the plan"),
+        (None if rule is None else rule - many, "[plan.stop] battles"),
+        (None if affordable is None else int(affordable), "the budget") if phase.battles is None else (None, ""),
+    ]
+    known = [(number, why) for number, why in ends if number is not None]
+    return min(known) if known else (None, "")
+
+
+def _chosen(
+    session: Session,
+    field: Field,
+    phase: PhaseSettings,
+    number: int,
+    elo: Mapping[str, float],
+    asked: NDArray[np.int32],
+    estimates: Estimates | None,
+) -> NDArray[np.int32]:
+    """Battles (battles, 3) of a phase by places in the field; none where its policy cannot choose yet."""
+    policy, rng = POLICIES[phase.policy], np.random.default_rng([session.campaign.seed, len(asked)])
+    state = state_of(field, elo=elo, asked=asked, estimates=estimates if policy.adaptive else None)
+    wanted = (phase.matchups or len(field.models) ** 2) if policy.crossed else number
+    try:
+        picks = policy.choose(state, phase, wanted, rng)
+    except InputError:  # ratings that only the verdicts of an earlier phase will give
+        return _none()
+    models, instructions = field.places
+    rows = [
+        (models[one.model_a], models[one.model_b], place)
+        for one in picks
+        for place in (_on(one, instructions, len(field.instructions)))
+    ]
+    return np.array(rows, dtype=np.int32).reshape(-1, 3)
+
+
+def _on(pick: Pick, instructions: Mapping[str, int], number: int) -> range | tuple[int]:
+    return range(number) if pick.instruction is None else (instructions[pick.instruction],)

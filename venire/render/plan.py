@@ -1,42 +1,46 @@
-"""What is planned and what it will cost, before anything is asked; for eyes and as JSON."""
+"""A plan for eyes: what will be asked and why, what it will cost, and how wide its intervals will be."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
 
+import numpy as np
 from rich.console import Console
 
-from venire.arena.campaigns import BudgetSettings
+from venire.arena.campaigns import BudgetSettings, CampaignSettings, PhaseSettings
 from venire.arena.records import Shape
-from venire.orchestrator.costs.forecast import LongForecast
-from venire.orchestrator.designs import Replayed
+from venire.forecasts.intervals import WANTED_HALF_WIDTHS, PlanIntervals, finite_or_none
+from venire.forecasts.plan import DesignLimit, PolicyReason, plan_warnings
+from venire.judges import REASONS_TOKENS
+from venire.orchestrator.costs.forecast import LEVEL, JudgeForecast, LongForecast
+from venire.orchestrator.designs import PlannedCampaign, Replayed
 from venire.orchestrator.planning.respondents import generation
-from venire.render.forecast import forecast_json, show_forecast
-from venire.render.phases import phases_json, show_phases
+from venire.ratings.design.interval_forecast import DEFAULT_SPREAD
+from venire.render.screen import tabulate
 from venire.render.status import format_accounts, show_recovered
 from venire.reports.wording import counted, few
 from venire.session import Session
-from venire.status import MIN_INSTRUCTIONS
+from venire.status import stop_rules
 from venire.storage.read import frames
 from venire.storage.store.recovery import recovered
-from venire.wording import money, plain
+from venire.wording import duration, money, plain
 
-__all__ = ["plan_json", "show_plan"]
+__all__ = ["show_forecast", "show_intervals", "show_plan", "show_reasons"]
 
-_JUDGES_TOLD = 8
-_DONE = {
+_MAX_JUDGES = 8
+_LONG_INPUT_POLICY = {
     "error": "too_long without a call",
     "truncate-both": "their completions are cut at the end",
     "middle": "the middle of their completions is cut out",
 }
+_FAR_OFF = 0.1
 
 
 def show_plan(screen: Console, session: Session) -> None:
     """What is planned, what is left of it, and what that will cost."""
-    planned, chosen, standing = session.planned, session.planned.design, session.progress
+    planned, chosen, progress = session.planned, session.planned.design, session.progress
     settings = session.campaign.plan.phases[0]
     screen.print(f"{plain(session.campaign.name)}: {_made_of(session)} = {planned.trials:,} trials")
     possible = len(chosen.models) * (len(chosen.models) - 1) // 2
@@ -44,7 +48,7 @@ def show_plan(screen: Console, session: Session) -> None:
     if len(chosen.matchups) < wanted:
         screen.print(f"{settings.matchups} matchups were asked for: coverage = {settings.coverage} allows no more")
     if session.rounds is not None:
-        show_phases(screen, session.campaign, planned)
+        _show_phases(screen, session.campaign, planned)
     if planned.equal_texts:
         screen.print(f"left out: {planned.equal_texts} battles whose two texts are equal")
     _show_recorded(screen, chosen.recorded)
@@ -55,15 +59,15 @@ def show_plan(screen: Console, session: Session) -> None:
     if chosen.matchups and chosen.matchups[0].gap is not None:
         gaps = [matchup.gap for matchup in chosen.matchups if matchup.gap is not None]
         screen.print(f"Elo gaps: {max(gaps):.0f} to {min(gaps):.0f} points")
-    for sentence in _too_few(session):
+    for sentence in plan_warnings(session):
         screen.print(sentence, style="yellow")
     show_recovered(screen, recovered(session.store))
-    if standing.settled or standing.failed:
+    if progress.settled or progress.failed:
         screen.print(
-            f"on record: {standing.settled:,} settled, {standing.failed:,} failed, {standing.missing:,} missing; "
+            f"on record: {progress.settled:,} settled, {progress.failed:,} failed, {progress.missing:,} missing; "
             f"{format_accounts(asdict(session.accounts))}"
         )
-    if not standing.missing:
+    if not progress.missing:
         return
     show_forecast(screen, session.forecast(), session.asked)
     campaign = session.campaign
@@ -83,7 +87,7 @@ def _made_of(session: Session) -> str:
     many, models = f"{len(chosen.instructions):,} instructions", f"{len(chosen.models)} models"
     told = {
         Shape.NONE: f"{many} to answer",
-        Shape.PAIR: f"{models}, {_pairs_told(session)} x {1 if settings.orders == 'random' else 2} orders",
+        Shape.PAIR: f"{models}, {_format_pairs(session)} x {1 if settings.orders == 'random' else 2} orders",
         Shape.SINGLE: f"{models} x {many}",
         Shape.LIST: f"lists of {models} x {many}",
     }
@@ -98,24 +102,7 @@ def _made_of(session: Session) -> str:
     return " + ".join(asked)
 
 
-def _too_few(session: Session) -> Iterator[str]:
-    """What so few instructions cannot tell, said before anything is paid."""
-    many, stop = len(session.planned.design.instructions), session.campaign.plan.stop
-    if not session.campaign.pair_judges:
-        return
-    if many == 1:
-        yield (
-            "a single instruction: no rating or consistency will have an interval, and all of them are of this one "
-            f"text; [plan] instructions = {MIN_INSTRUCTIONS} or more gives intervals that hold"
-        )
-    if many < MIN_INSTRUCTIONS and (stop.half_width is not None or stop.top is not None or stop.ranks):
-        yield (
-            f"rules of [plan.stop] about widths and ranks need {MIN_INSTRUCTIONS} instructions, and this plan has "
-            f"{many}: they will never end it"
-        )
-
-
-def _pairs_told(session: Session) -> str:
+def _format_pairs(session: Session) -> str:
     """Matchups on all instructions, or how many battles of which rounds."""
     planned, policy = session.planned, session.campaign.plan.phases[0].policy
     if len(planned.rounds) == 1 and planned.design.battles is None:
@@ -127,7 +114,7 @@ def _pairs_told(session: Session) -> str:
 
 def _show_recorded(screen: Console, found: Sequence[Replayed]) -> None:
     """What is not planned of judgments on record, and what the plan misses there, by judge; of many judges in all."""
-    if len(found) > _JUDGES_TOLD:
+    if len(found) > _MAX_JUDGES:
         rows, trials = sum(one.rows for one in found), sum(one.trials for one in found)
         missing, one_order = sum(one.missing for one in found), sum(one.one_order for one in found)
         found = [Replayed(f"{len(found)} judges", rows, trials, missing, one_order)]
@@ -173,7 +160,7 @@ def _show_long_forecast(screen: Console, found: Iterable[LongForecast]) -> None:
         if one.too_long:
             screen.print(
                 f"too long for {plain(one.judge)}: about {_trials(one.too_long)} will not fit {one.context:,} tokens: "
-                f"{_DONE[one.policy]}"
+                f"{_LONG_INPUT_POLICY[one.policy]}"
             )
 
 
@@ -181,22 +168,216 @@ def _trials(count: int) -> str:
     return "1 trial" if count == 1 else f"{count:,} trials"
 
 
-def plan_json(session: Session) -> dict[str, Any]:
-    """The plan as plain values."""
-    chosen = session.planned.design
-    return {
-        "campaign": session.campaign.name,
-        "models": list(chosen.models),
-        "left_out": [asdict(one) for one in chosen.left_out],
-        "matchups": [asdict(matchup) for matchup in chosen.matchups],
-        "instructions": list(chosen.instructions),
-        "trials": session.planned.trials,
-        "plan": phases_json(session.campaign, session.planned),
-        "equal_texts": session.planned.equal_texts,
-        "recorded": [asdict(one) for one in chosen.recorded],
-        "warnings": list(_too_few(session)),
-        "progress": asdict(session.progress) | {"missing": session.progress.missing},
-        "judges": forecast_json(session.forecast()),
-        "too_long": [asdict(row) for row in session.forecast_long()],
-        "spent": session.accounts.nano,
+def _show_phases(screen: Console, campaign: CampaignSettings, planned: PlannedCampaign) -> None:
+    """What is planned after the rounds that stand: in which phases, in rounds of how many, and until what."""
+    for phase in campaign.plan.phases:
+        mine = [one for one in planned.rounds if one.phase == phase.name]
+        size = counted(sum(one.design.size for one in mine), "battle")
+        there = f"; planned so far: {counted(len(mine), 'round')}, {size}" if mine else ""
+        screen.print(plain(f"phase {phase.name}: {_of_phase(phase)}{there}"))
+    if rules := stop_rules(campaign.plan.stop):
+        screen.print(f"stops when {' or '.join(rules)}, or at the end of the plan or of the budget")
+
+
+def _of_phase(phase: PhaseSettings) -> str:
+    if phase.crosses:
+        return f"{phase.policy}, every matchup on all instructions"
+    many = "battles until a rule or the budget ends it" if phase.battles is None else f"{phase.battles:,} battles"
+    about = {"mean": "", "boundary": f" about the best {phase.top}", "place": f" about {phase.place}"}[phase.purpose]
+    return f"{phase.policy}{about}, {many}, in rounds of {phase.round:,}"
+
+
+def show_forecast(screen: Console, rows: Sequence[JudgeForecast], asked: str) -> None:
+    """Calls, tokens, money and time by judge, and what these figures were learnt from; `asked` heads the names."""
+    head = (asked, "trials", "calls", "tokens in", "tokens out", "low", "expected", "high", "at most", "time")
+    cells = [_cells(row) for row in rows]
+    if len(rows) > 1:
+        cells.append(_in_all(rows))
+    tabulate(screen, head, cells)
+    for sentence in _notes(rows):
+        screen.print(sentence, style="dim")
+
+
+def _cells(row: JudgeForecast) -> tuple[str, ...]:
+    return (plain(row.judge), *_figures(_counts(row), _prices(row)), _time(row))
+
+
+def _in_all(rows: Sequence[JudgeForecast]) -> tuple[str, ...]:
+    """Sums: of the lows and highs, as if all judges erred to one side."""
+    counts, prices = (map(sum, zip(*map(of, rows), strict=True)) for of in (_counts, _prices))
+    return ("in all", *_figures(tuple(counts), tuple(prices)), "")
+
+
+def _counts(row: JudgeForecast) -> tuple[int, ...]:
+    return (row.trials, row.calls, row.input_tokens, row.output_tokens)
+
+
+def _prices(row: JudgeForecast) -> tuple[int, ...]:
+    return (row.low, row.expected, row.high, row.most)
+
+
+def _figures(counts: tuple[int, ...], prices: tuple[int, ...]) -> tuple[str, ...]:
+    return (*(f"{count:,}" for count in counts), *map(money, prices))
+
+
+def _time(row: JudgeForecast) -> str:
+    """The longer of what limits allow and what answers take."""
+    known = [one for one in (row.seconds, row.waiting) if one is not None]
+    return duration(max(known)) if known else "no limit"
+
+
+def _notes(rows: Sequence[JudgeForecast]) -> list[str]:
+    learnt = [row for row in rows if row.learnt and row.trials]
+    told = []
+    if len(learnt) < len([row for row in rows if row.trials]):
+        whose = "" if not learnt else " of the others"
+        told.append(
+            f"tokens{whose} are guessed (4 characters each, 3 to 5 for low and high; {REASONS_TOKENS} of reasons, "
+            "70 to 411), "
+            "hidden reasoning left out; `venire plan --pilot 40` asks 40 trials of each judge first and learns"
+        )
+    if learnt:
+        trials = ", ".join(f"{row.learnt:,} of {plain(row.judge)}" for row in learnt[:4])
+        more = f" and {len(learnt) - 4} more judges" if len(learnt) > 4 else ""
+        told.append(f"learnt from settled trials on record: {trials}{more}; low to high holds {LEVEL:.0%} of the time")
+    for row in learnt:
+        if row.reasoning_tokens:
+            told.append(f"{plain(row.judge)}: {row.reasoning_tokens:,} of its tokens out are hidden reasoning")
+        if row.paid_over_price is not None and abs(row.paid_over_price - 1.0) > _FAR_OFF:
+            told.append(
+                f"{plain(row.judge)}: calls on record cost {row.paid_over_price:.2f} times what their tokens cost at "
+                "the price in force, by which this is forecast"
+            )
+    return told
+
+
+def show_intervals(screen: Console, found: PlanIntervals | str | None) -> None:
+    """A table of money and widths, what other widths would cost, and what this rests on."""
+    if found is None:
+        return
+    if isinstance(found, str):
+        screen.print(plain(found))
+        return
+    half = found.widths.half()
+    screen.print(
+        f"expected half width of the {found.widths.level:.0%} intervals, in Elo points on the judges' own scale: "
+        + (
+            f"{np.median(half):.0f} in the middle of {len(half)} models, {half.min():.0f} to {half.max():.0f}"
+            if np.isfinite(half).all()
+            else "without end, on a single instruction"
+        )
+    )
+    head = ("plan", "battles", *(("money",) if found.nano(1.0) else ()), "half width")
+    tabulate(screen, head, [_line(found, name, times) for name, times in found.sizes()])
+    screen.print(_priced(found))
+    if found.widths.instructions < 20:
+        screen.print(
+            f"only {counted(found.widths.instructions, 'instruction')}: the intervals themselves are uncertain with "
+            "fewer than 20, and so are these widths"
+        )
+    if found.remaining.until is not None:
+        remaining = round(float(found.remaining.weight.sum()))
+        many = f"{remaining:,} of {found.battles:,}" if remaining <= found.battles else f"{remaining:,}"
+        screen.print(
+            f"{many} battles are still to be chosen, here by what is believed now "
+            f"({found.remaining.until} says how many)"
+        )
+    if found.remaining.open:
+        screen.print("how many battles follow is not known (no number, no budget): this is of those that are planned")
+    for sentence in _rests_on(found):
+        screen.print(sentence, style="dim")
+    screen.print()
+
+
+def _line(found: PlanIntervals, name: str, times: float) -> tuple[str, ...]:
+    price = (money(found.nano(times)),) if found.nano(1.0) else ()
+    half = finite_or_none(found.median(times))
+    return (name, f"{found.battles * times:,.0f}", *price, "no end" if half is None else f"{half:.0f}")
+
+
+def _priced(found: PlanIntervals) -> str:
+    """What each of some widths takes."""
+    told, not_here = [], []
+    for half in WANTED_HALF_WIDTHS:
+        times = found.needed(half)
+        if times is None:
+            not_here.append(f"{half:.0f}")
+        else:
+            price = money(found.nano(times)) if found.nano(1.0) else f"{found.battles * times:,.0f} battles"
+            told.append(f"{half:.0f} takes {price}")
+    if not_here:
+        few = counted(found.widths.instructions, "instruction")
+        told.append(f"{', '.join(not_here)} cannot be had on {few}: it takes more of them")
+    more = "more instructions" if found.widths.grows else "more battles on the same instructions"
+    return f"half widths in the middle: {'; '.join(told)} (a larger plan: {more})"
+
+
+def _rests_on(found: PlanIntervals) -> list[str]:
+    seen, effect = found.belief, found.effect
+    if seen.source == "verdicts":
+        ratings = f"ratings by {seen.judgments:,} judgments so far"
+    elif seen.source == "reference":
+        whose = f"fitted to {seen.judgments:,} judgments" if seen.judgments else "as usual judges see them"
+        ratings = f"reference ratings x {seen.slope:.1f}, {whose}"
+    else:
+        ratings = f"nothing is known of the models: ratings with a spread of {DEFAULT_SPREAD:g} logit"
+    told = [
+        f"believed: {ratings}; judgments scatter {effect.scatter:.2f} of p (1 - p), correlations: judges "
+        f"{effect.judges:.2f}, completions {effect.completions:.2f}, repeats {effect.repeats:.2f}"
+    ]
+    if not effect.judgments:
+        return [*told, "the scatter and correlations are usual ones: widths may be off by 40 %; --pilot 40 measures"]
+    assert effect.ties is not None
+    assert effect.flips is not None
+    measured = f"measured on {effect.judgments:,} judgments: {effect.ties:.0%} ties, {effect.flips:.0%} flips"
+    return [*told, measured]
+
+
+def show_reasons(screen: Console, rows: Sequence[PolicyReason], limit: DesignLimit | str | None) -> None:
+    """A table of the first ones chosen, and the limit beside it."""
+    if not rows:
+        screen.print("nothing was chosen: no judge of this plan is shown pairs")
+        return
+    crossed = all(one.instruction is None for one in rows)
+    optional = {
+        "instruction": not crossed,
+        "gain": any(one.gain is not None for one in rows),
+        "gap": any(one.gap is not None for one in rows),
+        "se": any(one.se_a is not None for one in rows),
+        "price": any(one.nano for one in rows),
     }
+    head = ("matchup", "round", "phase", "why", *(name for name, there in optional.items() if there))
+    cells = []
+    for one in rows:
+        told = {
+            "instruction": plain(one.instruction or "all"),
+            "gain": "" if one.gain is None else f"{one.gain:.4g}",
+            "gap": "" if one.gap is None else f"{one.gap:.0f}",
+            "se": " / ".join("?" if se is None else f"{se:.0f}" for se in (one.se_a, one.se_b)),
+            "price": "" if one.nano is None else money(one.nano),
+        }
+        place = f"{one.round - rows[0].round + 1}"  # as everywhere a round is shown, also of a plan that was made anew
+        first = (f"{plain(one.model_a)} - {plain(one.model_b)}", place, plain(one.phase), plain(one.why))
+        cells.append((*first, *(told[name] for name, there in optional.items() if there)))
+    tabulate(screen, head, cells, title=f"the first {len(rows)} {'matchups' if crossed else 'battles'} chosen")
+    for sentence in _limit_sentences(limit):
+        screen.print(sentence)
+    screen.print()
+
+
+def _limit_sentences(limit: DesignLimit | str | None) -> Iterator[str]:
+    if isinstance(limit, str):
+        yield plain(limit)
+    elif limit is not None:
+        yield (
+            f"for the purpose {limit.purpose!r} the best design of pairs would do with {limit.efficiency:.0%} of these "
+            "battles, at the ratings believed"
+        )
+        of = "about the mean" if limit.across is None else f"of the differences between {limit.across}"
+        if limit.error is not None:
+            yield (
+                f"expected standard error {of} (root mean square): {limit.error:.1f} Elo points; "
+                f"the best design's limit {limit.least:.1f}"
+            )
+        else:
+            yield "no expected error beside it: it takes the other models' ratings for known, as no width above does"

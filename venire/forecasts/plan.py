@@ -1,4 +1,4 @@
-"""Why the first matchups or battles of a plan were chosen, and how near the plan comes to the best one could do."""
+"""A campaign's plan as plain values, with what it will cost; and why its first matchups or battles were chosen."""
 
 from __future__ import annotations
 
@@ -8,28 +8,85 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 
+from venire.arena.campaigns import CampaignSettings
 from venire.arena.errors import InputError
 from venire.arena.planning import JudgeHabit
 from venire.arena.records import Matchup
 from venire.arena.scale import POINTS_PER_LOGIT
-from venire.forecasts.intervals import PlanWidths
-from venire.orchestrator.designs import PlannedRound, RoundDesign
+from venire.forecasts.intervals import PlanIntervals
+from venire.orchestrator.designs import PlannedCampaign, PlannedRound, RoundDesign
 from venire.orchestrator.planning.plan_state import Field
 from venire.ratings.design.optimal_design import optimal_design
-from venire.render.screen import tabulate
 from venire.session import Session
+from venire.status import MIN_INSTRUCTIONS
 from venire.storage.plans import interim, plans
-from venire.wording import money, plain
 
-__all__ = ["Limit", "Reason", "explain_json", "limit_of", "reasons", "show_reasons"]
+__all__ = ["DesignLimit", "PolicyReason", "design_limit", "explanation", "plan_document", "plan_warnings", "reasons"]
 
-_FIRST = 20
+_MAX_REASONS = 20
+
+
+def plan_document(session: Session) -> dict[str, Any]:
+    """The plan as plain values."""
+    chosen = session.planned.design
+    return {
+        "campaign": session.campaign.name,
+        "models": list(chosen.models),
+        "left_out": [asdict(one) for one in chosen.left_out],
+        "matchups": [asdict(matchup) for matchup in chosen.matchups],
+        "instructions": list(chosen.instructions),
+        "trials": session.planned.trials,
+        "plan": _phases(session.campaign, session.planned),
+        "equal_texts": session.planned.equal_texts,
+        "recorded": [asdict(one) for one in chosen.recorded],
+        "warnings": list(plan_warnings(session)),
+        "progress": asdict(session.progress) | {"missing": session.progress.missing},
+        "judges": [asdict(row) for row in session.forecast()],
+        "too_long": [asdict(row) for row in session.forecast_long()],
+        "spent": session.accounts.nano,
+    }
+
+
+def _phases(campaign: CampaignSettings, planned: PlannedCampaign) -> dict[str, Any]:
+    """Phases, rounds and rules of a plan as plain values."""
+    return {
+        "phases": [asdict(phase) for phase in campaign.plan.phases],
+        "orders": campaign.plan.orders,
+        "stop": asdict(campaign.plan.stop),
+        "rounds": [
+            {
+                "round": one.number,
+                "phase": one.phase,
+                "policy": one.policy,
+                "battles": one.design.size,
+                "trials": one.trials,
+                "judges": list(one.design.judges),
+            }
+            for one in planned.rounds
+        ],
+    }
+
+
+def plan_warnings(session: Session) -> Iterator[str]:
+    """What too few instructions cannot tell, a sentence each."""
+    many, stop = len(session.planned.design.instructions), session.campaign.plan.stop
+    if not session.campaign.pair_judges:
+        return
+    if many == 1:
+        yield (
+            "a single instruction: no rating or consistency will have an interval, and all of them are of this one "
+            f"text; [plan] instructions = {MIN_INSTRUCTIONS} or more gives intervals that hold"
+        )
+    if many < MIN_INSTRUCTIONS and (stop.half_width is not None or stop.top is not None or stop.ranks):
+        yield (
+            f"rules of [plan.stop] about widths and ranks need {MIN_INSTRUCTIONS} instructions, and this plan has "
+            f"{many}: they will never end it"
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class PolicyReason:
     """One matchup or battle of a plan: `instruction` None is all of the plan's.
 
     `why` and `gain` are what the policy said, the gain in the policy's own unit; `gap` is in Elo points by reference
@@ -51,7 +108,7 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class DesignLimit:
     """What a plan is expected to reach and what the best plan of as many battles could, for one purpose.
 
     `efficiency` is the share of the plan's battles with which the best would do as well. `error` and `least` are the
@@ -67,12 +124,12 @@ class Limit:
     across: str | None = None
 
 
-def reasons(session: Session, most: int = _FIRST) -> list[Reason]:
+def reasons(session: Session, most: int = _MAX_REASONS) -> list[PolicyReason]:
     """The first matchups or battles chosen, in the order chosen, round by round."""
     return list(islice(_reasons(session), most))
 
 
-def _reasons(session: Session) -> Iterator[Reason]:
+def _reasons(session: Session) -> Iterator[PolicyReason]:
     planned = session.planned
     models, instructions = planned.design.models, planned.design.instructions
     if not session.campaign.pair_judges:
@@ -82,16 +139,16 @@ def _reasons(session: Session) -> Iterator[Reason]:
     seen = dict(interim.read(session.store, planned.id))
     for one in planned.rounds:
         before = [seen[number] for number in sorted(seen) if number < one.number]
-        errors = {told.model: told.se for told in before[-1].models} if before else {}
+        errors = {row.model: row.se for row in before[-1].models} if before else {}
         yield from _of_round(one, field, errors)
 
 
-def _of_round(one: PlannedRound, field: Field, errors: dict[str, float | None]) -> Iterator[Reason]:
+def _of_round(one: PlannedRound, field: Field, errors: dict[str, float | None]) -> Iterator[PolicyReason]:
     design = one.design
     for n, (matchup, instruction) in enumerate(_chosen(design)):
         pair = (matchup.model_a, matchup.model_b)
         on = design.instructions if instruction is None else (instruction,)
-        yield Reason(
+        yield PolicyReason(
             one.number,
             one.phase,
             matchup.model_a,
@@ -123,9 +180,9 @@ def _nano(field: Field, pair: tuple[str, str], on: Sequence[str], judges: Sequen
     return round(sum(float(one.costs(field.characters(one, battles)).sum()) for one in asked))
 
 
-def limit_of(session: Session, found: PlanWidths | str | None) -> Limit | str | None:
-    """How near a plan comes to the best of its size at the ratings believed; a sentence or None as `plan_widths`."""
-    if not isinstance(found, PlanWidths):
+def design_limit(session: Session, found: PlanIntervals | str | None) -> DesignLimit | str | None:
+    """How near a plan comes to the best of its size at the ratings believed; no forecast: what stands in its place."""
+    if not isinstance(found, PlanIntervals):
         return found
     phase = session.campaign.plan.phases[-1]
     models = found.widths.models
@@ -138,7 +195,7 @@ def limit_of(session: Session, found: PlanWidths | str | None) -> Limit | str | 
     except InputError as error:
         return f"no limit can be told: {error}"
     if purpose == "place":
-        return Limit(purpose, efficiency, None, None)
+        return DesignLimit(purpose, efficiency, None, None)
     if purpose == "mean":
         return _limit(purpose, efficiency, found.widths.wanted(best.aim) / len(models))
     contrasts = float(np.trace(best.aim)) / 2.0
@@ -146,62 +203,12 @@ def limit_of(session: Session, found: PlanWidths | str | None) -> Limit | str | 
     return _limit(purpose, efficiency, found.widths.wanted(best.aim) / contrasts, across)
 
 
-def _limit(purpose: str, efficiency: float, variance: float, across: str | None = None) -> Limit:
+def _limit(purpose: str, efficiency: float, variance: float, across: str | None = None) -> DesignLimit:
     error = float(POINTS_PER_LOGIT * np.sqrt(variance))
-    return Limit(purpose, efficiency, error, error * efficiency**0.5, across)
+    return DesignLimit(purpose, efficiency, error, error * efficiency**0.5, across)
 
 
-def show_reasons(screen: Console, rows: Sequence[Reason], limit: Limit | str | None) -> None:
-    """A table of the first ones chosen, and the limit beside it."""
-    if not rows:
-        screen.print("nothing was chosen: no judge of this plan is shown pairs")
-        return
-    crossed = all(one.instruction is None for one in rows)
-    optional = {
-        "instruction": not crossed,
-        "gain": any(one.gain is not None for one in rows),
-        "gap": any(one.gap is not None for one in rows),
-        "se": any(one.se_a is not None for one in rows),
-        "price": any(one.nano for one in rows),
-    }
-    head = ("matchup", "round", "phase", "why", *(name for name, there in optional.items() if there))
-    cells = []
-    for one in rows:
-        told = {
-            "instruction": plain(one.instruction or "all"),
-            "gain": "" if one.gain is None else f"{one.gain:.4g}",
-            "gap": "" if one.gap is None else f"{one.gap:.0f}",
-            "se": " / ".join("?" if se is None else f"{se:.0f}" for se in (one.se_a, one.se_b)),
-            "price": "" if one.nano is None else money(one.nano),
-        }
-        place = f"{one.round - rows[0].round + 1}"  # as everywhere a round is shown, also of a plan that was made anew
-        first = (f"{plain(one.model_a)} - {plain(one.model_b)}", place, plain(one.phase), plain(one.why))
-        cells.append((*first, *(told[name] for name, there in optional.items() if there)))
-    tabulate(screen, head, cells, title=f"the first {len(rows)} {'matchups' if crossed else 'battles'} chosen")
-    for sentence in _limit_told(limit):
-        screen.print(sentence)
-    screen.print()
-
-
-def _limit_told(limit: Limit | str | None) -> Iterator[str]:
-    if isinstance(limit, str):
-        yield plain(limit)
-    elif limit is not None:
-        yield (
-            f"for the purpose {limit.purpose!r} the best design of pairs would do with {limit.efficiency:.0%} of these "
-            "battles, at the ratings believed"
-        )
-        of = "about the mean" if limit.across is None else f"of the differences between {limit.across}"
-        if limit.error is not None:
-            yield (
-                f"expected standard error {of} (root mean square): {limit.error:.1f} Elo points; "
-                f"the best design's limit {limit.least:.1f}"
-            )
-        else:
-            yield "no expected error beside it: it takes the other models' ratings for known, as no width above does"
-
-
-def explain_json(rows: Sequence[Reason], limit: Limit | str | None) -> dict[str, Any]:
-    """The same as plain values; money in nano-dollars."""
-    told = {"reason": limit} if isinstance(limit, str) else None if limit is None else asdict(limit)
-    return {"chosen": [asdict(one) for one in rows], "limit": told}
+def explanation(rows: Sequence[PolicyReason], limit: DesignLimit | str | None) -> dict[str, Any]:
+    """Reasons and limit as plain values; money in nano-dollars."""
+    known = {"reason": limit} if isinstance(limit, str) else None if limit is None else asdict(limit)
+    return {"chosen": [asdict(one) for one in rows], "limit": known}

@@ -1,4 +1,4 @@
-"""Whether a budget covers anything at all: one that does not is refused, not run into.
+"""What budgets cover: how many battles of a list, and whether anything at all, since one that does not is refused.
 
 A plan in rounds is cut to whole battles; any other is paid trial by trial, until a call is not covered any more.
 """
@@ -6,21 +6,28 @@ A plan in rounds is cut to whole battles; any other is paid trial by trial, unti
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from venire.arena.campaigns import CampaignSettings, JudgeSettings, TokenPrice
+import numpy as np
+
+from venire.arena.campaigns import CampaignSettings, TokenPrice
 from venire.arena.errors import InputError
 from venire.judges import PROTOCOLS
-from venire.orchestrator.costs.budget import BudgetAccount, BudgetView
-from venire.orchestrator.costs.forecast import of_judge
+from venire.orchestrator.costs.budget import BudgetAccount, BudgetView, Reservation
+from venire.orchestrator.costs.call_cost import BattleCost, call_costs
+from venire.orchestrator.costs.forecast import judge_forecast
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 from venire.orchestrator.designs import PlannedCampaign
 from venire.storage.plans import plans
-from venire.storage.plans.usage import on_record
 from venire.storage.read import frames
 from venire.storage.store.store import Store
 
-__all__ = ["refuse_uncovered"]
+__all__ = ["ChargedBattles", "affordable", "refuse_uncovered"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +38,7 @@ class _Need:
     calls: int
     money: int
     tokens: int
-    call_money: int
-    call_tokens: int
+    call: Reservation
 
 
 def refuse_uncovered(
@@ -67,32 +73,19 @@ def refuse_uncovered(
 def _needs(store: Store, planned: PlannedCampaign, prices: Mapping[str, TokenPrice]) -> Iterator[_Need]:
     """Of the shortest trial of each judge that has any."""
     referenced = {number for number, judge in planned.judges.items() if PROTOCOLS[judge.protocol].needs_reference}
-    asked = [number for number, judge in planned.judges.items() if judge.recorded is None]
-    learnt = on_record(store, planned.id, asked, referenced)
+    calls = call_costs(store, planned.judges, prices)
     for row in plans.pending_texts(store, planned.id, referenced):
-        judge, price = planned.judges[row.respondent], prices[planned.judges[row.respondent].name]
-        if judge.recorded is not None:
-            yield _Need(judge.name, 1, 0, 0, 0, 0)
+        if row.respondent not in calls:
+            yield _Need(planned.judges[row.respondent].name, 1, 0, 0, Reservation(0))
             continue
-        one = of_judge(judge, 1, row.shortest, learnt.get(row.respondent), price)
-        shown, longest = row.shortest + _prompt(judge), int(judge.options["max_tokens"])
-        dearest = max((route.price or price).cost(shown, longest) for route in judge.lane.routes)
+        cost = calls[row.respondent]
+        one = judge_forecast(cost, 1, row.shortest)
         tokens = one.input_tokens + one.output_tokens
-        yield _Need(judge.name, one.calls, one.expected, tokens, dearest, shown + longest)
-
-
-def _prompt(judge: JudgeSettings) -> int:
-    """Bytes of the longest prompt that every trial is sent; that of a repair is not."""
-    entry = PROTOCOLS[judge.protocol]
-    texts = entry.texts(judge.options)
-    sent = [text for name, (_, _, text) in zip(entry.prompts, texts, strict=True) if name != "repair"]
-    return max((len(text.encode()) for text in sent), default=0)
+        yield _Need(one.judge, one.calls, one.expected, tokens, cost.worst_call(row.shortest))
 
 
 def _times(one: _Need, trials: int) -> _Need:
-    return _Need(
-        one.judge, trials * one.calls, trials * one.money, trials * one.tokens, one.call_money, one.call_tokens
-    )
+    return _Need(one.judge, trials * one.calls, trials * one.money, trials * one.tokens, one.call)
 
 
 def _lacking(group: Sequence[_Need], budgets: Mapping[str, BudgetView]) -> tuple[BudgetAccount, list[_Need]] | None:
@@ -123,11 +116,11 @@ def _short_of(account: BudgetAccount, asked: Sequence[_Need]) -> tuple[str, str]
         return _calls(limits.calls), _calls(calls)
     before = (calls - 1) / calls
     spent = sum(one.money for one in asked)
-    least = math.ceil(before * spent) + max(one.call_money for one in asked)
+    least = math.ceil(before * spent) + max(one.call.money for one in asked)
     if limits.money is not None and limits.money < least:
         return _dollars(limits.money), _taken(calls, f"about {_dollars(spent)}", _dollars(least))
     used = sum(one.tokens for one in asked)
-    least = math.ceil(before * used) + max(one.call_tokens for one in asked)
+    least = math.ceil(before * used) + max(one.call.tokens for one in asked)
     if limits.tokens is not None and limits.tokens < least:
         return f"{limits.tokens:,} tokens", _taken(calls, f"about {used:,} tokens", f"{least:,}")
     return None
@@ -157,3 +150,55 @@ def _told(account: BudgetAccount, asked: Sequence[_Need], what: str) -> str:
         f"{account.whose} of {limit} does not cover one {what}, which takes {who} {needed}: raise it, or ask "
         "cheaper models"
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChargedBattles:
+    """A list of battles as one judge is put to them: its budget, and what `characters` (battles,) they show it.
+
+    `left` (battles,) is the share of their trials that is not settled yet, by whichever campaign: the rest is free.
+    """
+
+    cost: BattleCost
+    budget: BudgetView
+    characters: NDArray[np.float64]
+    left: NDArray[np.float64]
+
+
+def affordable(judges: Iterable[ChargedBattles]) -> tuple[int | None, str]:
+    """How many battles of a list can be paid, the first ones, and whose limit says so; None: all of them.
+
+    The dearest call of the list is left over, since a call is only made when its accounts cover the worst that it may
+    come to.
+    """
+    accounts: dict[int, tuple[BudgetAccount, list[ChargedBattles]]] = {}
+    for one in judges:
+        for account in one.budget.accounts:
+            accounts.setdefault(id(account), (account, []))[1].append(one)
+    least: int | None = None
+    whose = ""
+    for account, charged in accounts.values():
+        if (count := _covered(account, charged)) is not None and (least is None or count < least):
+            least, whose = count, account.whose
+    return least, whose
+
+
+def _covered(account: BudgetAccount, charged: Sequence[ChargedBattles]) -> int | None:
+    """How many of the first battles an account covers; None: all."""
+    limits, many = account.limits, len(charged[0].left)
+    worst = [one.cost.call.worst_call(int(one.characters[one.left > 0.0].max(initial=0))) for one in charged]
+    money = [one.left * one.cost.costs(one.characters) for one in charged]
+    tokens = [one.left * one.cost.reads(one.characters) for one in charged]
+    needs = [
+        (limits.calls, account.calls, 0.0, [one.left * one.cost.calls for one in charged]),
+        (limits.money, account.money, max(call.money for call in worst), money),
+        (limits.tokens, account.tokens, max(call.tokens for call in worst), tokens),
+    ]
+    counts = []
+    for limit, used, spare, needed in needs:
+        if limit is not None:
+            total = np.cumsum(np.sum(needed, axis=0))
+            reached = int(np.searchsorted(total, limit - used - spare + 1e-6, side="right"))
+            counts.append(max(reached, int(np.searchsorted(total, 0.0, side="right"))))  # what is settled is free
+    least = min(counts, default=many)
+    return None if least >= many else least

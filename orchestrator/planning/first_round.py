@@ -141,7 +141,7 @@ def _battles(
     )
     if not picks:
         raise InputError(f"{campaign.path}: policy {phase.policy!r} finds no battle to ask: are all texts equal?")
-    count, _ = payable(field, picks, field.costs, budgets)
+    count, _ = payable(field, picks, field.learned_costs(), budgets)
     return battle_design(picks[: max(1, count)], elo, field.instructions, field.models, phase.name)
 
 

@@ -10,22 +10,32 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from venire.arena.campaigns import BudgetSettings, CampaignSettings, TokenPrice
+from venire.arena.campaigns import BudgetSettings, CampaignSettings, JudgeSettings, TokenPrice
 from venire.arena.keys import respondent_key
 from venire.arena.planning import Estimates, JudgeHabit, Pick, PlanState
 from venire.orchestrator.costs.budget import BudgetView
-from venire.orchestrator.costs.call_cost import Asked, JudgeCost, Lengths, affordable, judge_costs, lengths
+from venire.orchestrator.costs.call_cost import BattleCost, CallCost, battle_costs, call_costs
+from venire.orchestrator.costs.coverage import ChargedBattles, affordable
 from venire.orchestrator.designs import RoundDesign
 from venire.orchestrator.planning.recorded import Recording
 from venire.orchestrator.planning.respondents import respondents
 from venire.storage.plans.plans import Catalogue
-from venire.storage.plans.trial_states import SettledPairs, settled_pairs
+from venire.storage.plans.trial_states import SettledPairs, by_number, settled_pairs
 from venire.storage.store.store import Store
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["Field", "payable", "state_of"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TextLengths:
+    """Characters of instructions (instructions,), with their reference answers too, and completions (models, ...)."""
+
+    instructions: NDArray[np.float64]
+    referenced: NDArray[np.float64]
+    completions: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -41,14 +51,21 @@ class Field:
     prices: Mapping[str, TokenPrice]
 
     @cached_property
-    def lengths(self) -> Lengths:
+    def lengths(self) -> TextLengths:
         """Characters of all texts."""
-        return lengths(self.store, self.answers, self.models, self.instructions)
+        return _text_lengths(self.store, self.answers, self.models, self.instructions)
 
     @cached_property
-    def costs(self) -> tuple[JudgeCost, ...]:
-        """What each judge that is asked takes for a battle, as expected before any was."""
-        return judge_costs(self.campaign, self.prices)
+    def costs(self) -> tuple[BattleCost, ...]:
+        """What each judge that is asked takes for a battle, as expected before any was: what policies weigh."""
+        free = TokenPrice(0, 0)
+        judges = self.campaign.judges
+        return battle_costs(self.campaign, [CallCost(one, self.prices.get(one.name, free)) for one in judges])
+
+    def learned_costs(self) -> tuple[BattleCost, ...]:
+        """The same with what the store holds of each judge by now: what budgets are held against."""
+        judges = {number or -place: judge for place, (judge, number) in enumerate(self._numbered, start=1)}
+        return battle_costs(self.campaign, call_costs(self.store, judges, self.prices).values())
 
     @cached_property
     def places(self) -> tuple[Mapping[str, int], Mapping[str, int]]:
@@ -97,14 +114,14 @@ class Field:
                     found[models[one.model_a], models[one.model_b], place] = None
         return _codes([battle for battle in found if battle not in barred])
 
-    def characters(self, cost: JudgeCost, battles: NDArray[np.int32]) -> NDArray[np.float64]:
+    def characters(self, cost: BattleCost, battles: NDArray[np.int32]) -> NDArray[np.float64]:
         """How much text each of some battles (battles, 3) shows a judge."""
         told = self.lengths.referenced if cost.needs_reference else self.lengths.instructions
         shown = self.lengths.completions
         a, b, place = battles.T
         return np.asarray(told[place] + shown[a, place] + shown[b, place])
 
-    def left(self, cost: JudgeCost, battles: NDArray[np.int32]) -> NDArray[np.float64]:
+    def left(self, cost: BattleCost, battles: NDArray[np.int32]) -> NDArray[np.float64]:
         """The share (battles,) of the trials of some battles (battles, 3) that a judge has not settled yet."""
         a, b, place = battles.T
         settled = self._settled[cost.judge].of(self._numbers[a, place], self._numbers[b, place])
@@ -113,12 +130,17 @@ class Field:
     @cached_property
     def _settled(self) -> Mapping[str, SettledPairs]:
         """What was judged by each judge, in any campaign, when it was first asked for."""
-        known = {}
-        for judge, respondent in respondents(self.campaign):
-            rows = self.store.read("respondent_id", respondent_key=respondent_key(respondent))
-            known[judge.name] = rows[0][0] if rows else 0  # which is nobody's number
-        found = settled_pairs(self.store, set(known.values()))
-        return {name: found[number] for name, number in known.items()}
+        found = settled_pairs(self.store, {number for _, number in self._numbered})
+        return {judge.name: found[number] for judge, number in self._numbered}
+
+    @cached_property
+    def _numbered(self) -> Sequence[tuple[JudgeSettings, int]]:
+        """The judges with their respondent numbers; 0, which is nobody's, for one that the store does not know."""
+        return [
+            (judge, rows[0][0] if rows else 0)
+            for judge, respondent in respondents(self.campaign)
+            for rows in [self.store.read("respondent_id", respondent_key=respondent_key(respondent))]
+        ]
 
     @cached_property
     def _numbers(self) -> NDArray[np.int64]:
@@ -128,7 +150,7 @@ class Field:
 
 
 def payable(
-    field: Field, picks: Sequence[Pick], costs: Iterable[JudgeCost], budgets: Mapping[str, BudgetView]
+    field: Field, picks: Sequence[Pick], costs: Iterable[BattleCost], budgets: Mapping[str, BudgetView]
 ) -> tuple[int, str]:
     """How many of the first battles chosen the budgets cover at these costs, and whose does not cover more ("": all).
 
@@ -140,7 +162,7 @@ def payable(
     if all(account.limits == BudgetSettings() for _, budget in asked for account in budget.accounts):
         return len(picks), ""
     count, whose = affordable(
-        [Asked(one, budget, field.characters(one, battles), field.left(one, battles)) for one, budget in asked]
+        [ChargedBattles(one, budget, field.characters(one, battles), field.left(one, battles)) for one, budget in asked]
     )
     return (len(picks) if count is None else count), whose
 
@@ -153,7 +175,7 @@ def state_of(
     asked: NDArray[np.int32] | None = None,
     estimates: Estimates | None = None,
     judges: Collection[str] = (),
-    costs: Sequence[JudgeCost] | None = None,
+    costs: Sequence[BattleCost] | None = None,
 ) -> PlanState:
     """What a policy may know of a field now.
 
@@ -196,7 +218,7 @@ def _ratings(
     return logits, se
 
 
-def _prices(field: Field, costs: Sequence[JudgeCost]) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
+def _prices(field: Field, costs: Sequence[BattleCost]) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
     """Nano-dollars of an instruction and of a completion, for all judges together; None where nothing costs."""
     fixed = np.zeros(len(field.instructions))
     for one in costs:
@@ -216,3 +238,16 @@ def _recoded(battles: NDArray[np.int32], kept: NDArray[np.int64], models: int) -
 
 def _codes(battles: Sequence[tuple[int, ...]]) -> NDArray[np.int32]:
     return np.array(battles, dtype=np.int32).reshape(-1, 3)
+
+
+def _text_lengths(store: Store, answers: Catalogue, models: Sequence[str], instructions: Sequence[str]) -> TextLengths:
+    """How long the texts of some models and instructions are, in that order; NaN where a completion is missing."""
+    numbers = [answers.instructions[name][0] for name in instructions]
+    plain, referenced = (by_number(store, "instruction_lengths", of)[numbers] for of in ("characters", "referenced"))
+    characters = by_number(store, "completion_lengths")
+    found = np.full((len(models), len(instructions)), np.nan)
+    for row, model in enumerate(models):
+        for column, name in enumerate(instructions):
+            if (there := answers.completions.get((model, name))) is not None:
+                found[row, column] = characters[there.number]
+    return TextLengths(plain.astype(np.float64), referenced.astype(np.float64), found)

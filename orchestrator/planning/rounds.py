@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from venire.arena.battles import Battles
-from venire.arena.campaigns import CampaignSettings, PhaseSettings, TokenPrice
+from venire.arena.campaigns import BudgetSettings, CampaignSettings, PhaseSettings, TokenPrice
 from venire.arena.planning import Estimates, InterimAnalysis, Steering
 from venire.arena.records import RECORDED
 from venire.arena.scale import POINTS_PER_LOGIT
 from venire.orchestrator.costs.budget import BudgetView, budgets_left
-from venire.orchestrator.costs.call_cost import Asked, JudgeCost, affordable, learnt
+from venire.orchestrator.costs.call_cost import BattleCost
+from venire.orchestrator.costs.coverage import ChargedBattles, affordable
 from venire.orchestrator.designs import ExcludedModel, PlannedCampaign, RoundDesign, battle_design, crossed_design
 from venire.orchestrator.planning.expand import write_round
 from venire.orchestrator.planning.first_round import own_gaps
@@ -152,7 +153,7 @@ class Rounds:
             return None
         asked = field.asked((one.design for one in self.planned.rounds), group)
         budgets, names = self._budgets(), tuple(group) or self._campaign.pair_judges
-        costs, shown = self._costs(names, asked)
+        costs, shown = self._costs(names, asked, budgets)
         who, whose = _able(names, costs, shown, budgets)
         while who:
             costs = [one for one in costs if one.judge in who]
@@ -185,12 +186,15 @@ class Rounds:
         everybody = len(who) == len(self._campaign.pair_judges)
         return replace(design, left_out=without, judges=() if everybody else tuple(who)) if design.size else None
 
-    def _costs(self, names: Sequence[str], asked: NDArray[np.int32]) -> tuple[list[JudgeCost], Mapping[str, float]]:
-        """What a battle costs each of some judges, by what those before did, and how much text these showed it."""
-        costs = [one for one in self._field.costs if one.judge in names]
-        shown = {one.judge: float(self._field.characters(one, asked).mean()) for one in costs if len(asked)}
-        rows = self._store.read("paid_of_battles", campaign=self.planned.id)
-        return list(learnt(costs, shown, {name: (trials, nano) for name, trials, nano in rows})), shown
+    def _costs(
+        self, names: Sequence[str], asked: NDArray[np.int32], budgets: Mapping[str, BudgetView]
+    ) -> tuple[list[BattleCost], Mapping[str, float]]:
+        """What a battle costs each of some judges, learned where a budget limits them, and how much text those before
+        showed it."""
+        limited = any(account.limits != BudgetSettings() for name in names for account in budgets[name].accounts)
+        known = self._field.learned_costs() if limited else self._field.costs
+        costs = [one for one in known if one.judge in names]
+        return costs, {one.judge: float(self._field.characters(one, asked).mean()) for one in costs if len(asked)}
 
     def _budgets(self) -> Mapping[str, BudgetView]:
         return budgets_left(self._store, self._campaign, respondents(self._campaign))
@@ -210,13 +214,13 @@ class Rounds:
 
 
 def _able(
-    names: Sequence[str], costs: Sequence[JudgeCost], shown: Mapping[str, float], budgets: Mapping[str, BudgetView]
+    names: Sequence[str], costs: Sequence[BattleCost], shown: Mapping[str, float], budgets: Mapping[str, BudgetView]
 ) -> tuple[tuple[str, ...], str]:
     """The judges that can pay for a battle such as those before, and whose limit the first that cannot has reached."""
     poor = {}
     for one in costs:
         usual = np.array([shown.get(one.judge, 0.0)])
-        count, whose = affordable([Asked(one, budgets[one.judge], usual, np.ones(1))])
+        count, whose = affordable([ChargedBattles(one, budgets[one.judge], usual, np.ones(1))])
         if count == 0:
             poor[one.judge] = whose
     return tuple(name for name in names if name not in poor), next(iter(poor.values()), "")

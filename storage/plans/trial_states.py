@@ -32,6 +32,7 @@ __all__ = [
     "pending_trials",
     "planned_battles",
     "respondents",
+    "settled",
     "settled_pairs",
     "trial_states",
 ]
@@ -112,6 +113,11 @@ def paid(store: Store, campaign: int) -> tuple[PaidRow, ...]:
 def trial_states(store: Store, campaign: int) -> TrialStates:
     """How every trial of a campaign stands; safe in any thread while the writer is at work."""
     return _StateReader(store, campaign).states()
+
+
+def settled(store: Store) -> NDArray[np.bool_]:
+    """Whether each trial of the store is settled, for whichever campaign, by trial number."""
+    return _StateReader(store, 0).settled()
 
 
 def respondents(store: Store, trials: int) -> NDArray[np.int16]:

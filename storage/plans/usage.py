@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from venire.storage.plans.trial_states import by_number, parts, trial_states
+from venire.storage.plans.trial_states import by_number, parts, settled, trial_states
 from venire.storage.store.store import Store
 
 if TYPE_CHECKING:
@@ -44,9 +44,7 @@ class OnRecord:
     latency: NDArray[np.int64]
 
 
-def on_record(
-    store: Store, campaign: int, respondents: Collection[int], referenced: Collection[int] = ()
-) -> Mapping[int, OnRecord]:
+def on_record(store: Store, respondents: Collection[int], referenced: Collection[int] = ()) -> Mapping[int, OnRecord]:
     """What the latest settled trials of some respondents took, in any campaign of the store; only of those with any.
 
     Those in `referenced` are shown reference answers as well. Trials that began before the attempts that are read are
@@ -56,9 +54,9 @@ def on_record(
     found = _attempts(store, sorted(respondents), max(0, last + 1 - _ATTEMPTS), last)
     if not len(found["trial"]):
         return {}
-    settled = trial_states(store, campaign).settled
-    found = {name: column[settled[found["trial"]]] for name, column in found.items()}
-    shown = _shown(store, found["trial"], len(settled))
+    is_settled = settled(store)
+    found = {name: column[is_settled[found["trial"]]] for name, column in found.items()}
+    shown = _shown(store, found["trial"], len(is_settled))
     lengths = {one: by_number(store, "instruction_lengths", one) for one in ("characters", "referenced")}
     learnt = {}
     for number in np.unique(found["respondent"]).tolist():

@@ -38,11 +38,6 @@ select id, model from respondent;
 -- Files that were brought in whole, as JSON.
 select detail from event where kind = 'imported';
 
--- name: paid_of_battles
--- What the settled trials of battles of a campaign cost, by judge.
-select cj.name, count(*), sum(v.cost)::bigint from planned p join trial t on t.id = p.trial join settled v on v.trial = t.id
-  join campaign_judge cj on cj.campaign = p.campaign and cj.respondent = t.respondent where p.campaign = $campaign and t.model_a is not null group by cj.name;
-
 -- name: settled_in_plan
 select count(*) from planned p where p.campaign = $campaign and exists (select 1 from verdict v where v.trial = p.trial);
 

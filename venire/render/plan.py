@@ -14,7 +14,8 @@ from venire.arena.records import Shape
 from venire.forecasts.intervals import WANTED_HALF_WIDTHS, PlanIntervals, finite_or_none
 from venire.forecasts.plan import DesignLimit, PolicyReason, plan_warnings
 from venire.judges import REASONS_TOKENS
-from venire.orchestrator.costs.forecast import LEVEL, JudgeForecast, LongForecast
+from venire.orchestrator.costs.call_cost import LEVEL
+from venire.orchestrator.costs.forecast import JudgeForecast, LongForecast
 from venire.orchestrator.designs import PlannedCampaign, Replayed
 from venire.orchestrator.planning.respondents import generation
 from venire.ratings.design.interval_forecast import DEFAULT_SPREAD

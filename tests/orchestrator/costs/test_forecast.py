@@ -27,7 +27,8 @@ from venire.arena.errors import Fault
 from venire.arena.records import Completion, Instruction, Reply, Status, Verdict
 from venire.judges import PROTOCOLS, REASONS_TOKENS, prompts
 from venire.orchestrator.costs.budget import Reservation
-from venire.orchestrator.costs.forecast import JudgeForecast, forecast, of_judge
+from venire.orchestrator.costs.call_cost import CallCost
+from venire.orchestrator.costs.forecast import JudgeForecast, forecast, judge_forecast
 from venire.orchestrator.designs import PlannedCampaign
 from venire.orchestrator.planning.plan import plan_campaign
 from venire.orchestrator.recording.recorder import AttemptRecord, Recorder
@@ -272,7 +273,7 @@ def test_low_and_high_hold_nine_times_in_ten(unlike: Store) -> None:
     """Of what a trial takes by chance: texts, and replies of a length of their own."""
     made = planned(unlike, judge("j"))
     paid = answer(unlike, made, plans.pending_trials(unlike, made.id).trials.tolist(), seed=1)
-    record, rng, hits = on_record(unlike, made.id, made.judges), np.random.default_rng(1), 0
+    record, rng, hits = on_record(unlike, made.judges), np.random.default_rng(1), 0
     ((number, whole),) = record.items()
     assert int(whole.trials.sum()) == 80
     assert int(whole.paid.sum()) == paid
@@ -281,7 +282,7 @@ def test_low_and_high_hold_nine_times_in_ten(unlike: Store) -> None:
         learnt, left = chosen[:10], chosen[10:]
         part = OnRecord(*(getattr(whole, one.name)[learnt] for one in fields(whole)))
         texts = int(whole.characters[left].sum())
-        found = of_judge(made.judges[number], int(whole.trials[left].sum()), texts, part, CHEAP_CACHE)
+        found = judge_forecast(CallCost(made.judges[number], CHEAP_CACHE, part), int(whole.trials[left].sum()), texts)
         hits += found.low <= int(whole.paid[left].sum()) <= found.high
     assert 0.84 < hits / 400 <= 0.97
 
@@ -310,11 +311,11 @@ def test_a_trial_that_began_before_the_attempts_that_are_read_is_no_example(
     made = planned(unlike, judge("j"))
     answer(unlike, made, plans.pending_trials(unlike, made.id).trials.tolist(), seed=1)
     monkeypatch.setattr("venire.storage.plans.usage._ATTEMPTS", 41)
-    ((_, record),) = on_record(unlike, made.id, made.judges).items()
+    ((_, record),) = on_record(unlike, made.judges).items()
     assert int(record.trials.sum()) == 20
     assert int(record.calls.sum()) == 40
     monkeypatch.setattr("venire.storage.plans.usage._AT_ONCE", 7)  # and its calls may be read in two parts
-    ((_, again),) = on_record(unlike, made.id, made.judges).items()
+    ((_, again),) = on_record(unlike, made.judges).items()
     assert [getattr(again, one.name).tolist() for one in fields(again)] == [
         getattr(record, one.name).tolist() for one in fields(record)
     ]

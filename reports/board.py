@@ -14,12 +14,13 @@ from venire.arena.errors import InputError
 from venire.arena.records import Origin, Status
 from venire.ratings.agreement.reference import MINIMUM_MODELS, Agreement, agreement
 from venire.ratings.data.judgments import Judgments, merge_orders
+from venire.ratings.data.result import Rated
 from venire.ratings.data.validation import finite_or_none
 from venire.ratings.inference.options import Options
 from venire.ratings.judges.consistency import Consistency, JudgeConsistency, consistency
 from venire.ratings.judges.elo_from_consistency import Score, elo_from_consistency
 from venire.ratings.methods.methods import merge_selected, rate, select_verdicts
-from venire.ratings.pairwise.components import Rated, largest_group, unrated
+from venire.ratings.pairwise.components import largest_group, unrated
 from venire.reports.peers import peer_facts
 
 __all__ = ["Board", "ModelRow", "build"]

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.ratings.agreement.reference import agreement
+from venire.ratings.data.result import Rated
 from venire.ratings.inference.options import Options, option_names
 from venire.ratings.methods.methods import METHODS, ignored_options, missing_data, rate
-from venire.ratings.pairwise.components import Rated, largest_group
+from venire.ratings.pairwise.components import largest_group
 
 __all__ = ["Comparison", "Standing", "compare"]
 

@@ -1,1 +1,1 @@
-"""Tables of verdicts, votes and ballots as arrays, and what every method does to them first."""
+"""Verdicts, votes and ballots as arrays, and what every method does to them first."""

@@ -1,4 +1,4 @@
-"""Ballots: rankings of several models at once, and the way from them to pairs and from pairs back to them.
+"""Ballots: rankings of several models at once, from columns or from judgments, and the battles and votes made of them.
 
 Two models that a ballot showed and did not rank are tied below those that it did. To a voting method that is half a
 vote for each. To a rating it says nothing: the rule of choice under which a pair of ranked models is won by
@@ -50,6 +50,10 @@ not shown."""
 _UNNAMED = "unnamed"
 _PART = 1 << 20
 """Pairs made at a time, so that what is made on the way stays small beside what is kept."""
+_NEEDED = (
+    "ballots (columns judge, instruction_id, model, rank), or a judge that judged all pairs of three models or more on "
+    "an instruction"
+)
 
 
 def ballots(
@@ -125,13 +129,13 @@ def truncated(given: Ballots, best: int) -> Ballots:
 
 
 def without_own(given: Ballots, peers: Mapping[str, str]) -> Ballots:
-    """The same ballots without what a judge said of itself; `peers` is from judges to models, beside equal names."""
+    """The same ballots without self-votes; `peers` is from judges to models, beside equal names."""
     itself = own_models(given.judges, given.models, peers)[given.judge]
     return replace(given, rank=_competition_ranks(np.where(itself, np.nan, given.rank)))
 
 
 def ballot_votes(given: Ballots) -> Votes:
-    """The weight of ballots that prefer each model to each other; a tie, also of two unranked, is half to each.
+    """Pairwise votes: the weight of ballots that prefer one model to another; ties, unranked models too, are halves.
 
     A ballot that ranks nothing says nothing.
     """
@@ -388,12 +392,6 @@ def _no_number(values: list[Any]) -> tuple[int, Any]:
             if value is not None:
                 return row, value
     return 0, values
-
-
-_NEEDED = (
-    "ballots (columns judge, instruction_id, model, rank), or a judge that judged all pairs of three models or more on "
-    "an instruction"
-)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

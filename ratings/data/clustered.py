@@ -1,4 +1,7 @@
-"""Means whose rows come in clusters, and the difference of two of them, with errors that count a cluster once."""
+"""Cluster-robust errors: means and differences of rows that come in clusters, and the sums that sandwich errors need.
+
+Rows of one cluster, mostly those of one instruction, share what is not the models' doing, so errors count them as one.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,16 @@ from venire.ratings.data.statistics import student
 __all__ = ["ClusteredMean", "cluster_codes", "clustered_difference", "clustered_mean", "outer_products_by_cluster"]
 
 Vector = NDArray[np.float64]
+
+_DENSE = 20_000_000  # sums by cluster and model are kept in full up to so many numbers (160 MB)
+
+
+def cluster_codes(cluster: NDArray[np.int32] | None, rows: int) -> tuple[NDArray[np.int32], int]:
+    """Each row's cluster (rows,), numbered without gaps, and how many there are; None: each row is its own."""
+    if cluster is None:
+        return np.arange(rows, dtype=np.int32), rows
+    present = np.bincount(cluster) > 0
+    return (np.cumsum(present, dtype=np.int32) - np.int32(1))[cluster], int(present.sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +60,7 @@ class ClusteredMean:
 def clustered_mean(
     value: ArrayLike, cluster: ArrayLike | None = None, weight: ArrayLike | None = None
 ) -> ClusteredMean:
-    """Mean of `value` (rows,), each counting `weight` (rows,), and its error by `cluster` (rows,), else by rows.
+    """Weighted mean of `value` (rows,) with its cluster-robust error; `cluster` None: each row is its own.
 
     Raises `InputError` for columns of different lengths.
     """
@@ -63,7 +76,7 @@ def clustered_difference(
     weight: ArrayLike | None = None,
     other_weight: ArrayLike | None = None,
 ) -> ClusteredMean:
-    """Mean of `value` less mean of `other`, rows of either in the same clusters where these have one name.
+    """Difference of the means of `value` and `other` with its cluster-robust error; clusters of one name are one.
 
     Raises `InputError` for columns of different lengths.
     """
@@ -107,17 +120,6 @@ def _of(value: float | None, told: Vector, names: NDArray[Any]) -> ClusteredMean
         return ClusteredMean(value, None, len(told), count)
     sums = np.bincount(code, told, count)
     return ClusteredMean(value, float(np.sqrt(sums @ sums * count / (count - 1))), len(told), count)
-
-
-_DENSE = 20_000_000  # sums by cluster and model are kept in full up to so many numbers (160 MB)
-
-
-def cluster_codes(cluster: NDArray[np.int32] | None, rows: int) -> tuple[NDArray[np.int32], int]:
-    """Each row's cluster (rows,), numbered without gaps, and how many there are; None: each row is its own."""
-    if cluster is None:
-        return np.arange(rows, dtype=np.int32), rows
-    present = np.bincount(cluster) > 0
-    return (np.cumsum(present, dtype=np.int32) - np.int32(1))[cluster], int(present.sum())
 
 
 def outer_products_by_cluster(

@@ -1,4 +1,8 @@
-"""Judgments: verdicts with their two orders brought together, and the way from them to comparisons."""
+"""Judgments: verdicts with their two orders brought together, and the comparisons made of them.
+
+Everything is first put into one canonical form (names sorted, A before B by name, rows sorted), so that no estimate
+can depend on the order of rows, on the order of names, or on which model a table happens to call A.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,10 @@ __all__ = ["Cluster", "Flips", "Judgments", "Merge", "canonical", "combine_keys"
 
 Merge = Literal["mean", "strict", "none"]
 Cluster = Literal["auto", "instruction", "none"]
+
+Flips = Literal["tie", "drop"]
+_COLUMNS = ("model_a", "model_b", "judge", "instruction", "repeat", "swapped", "status", "label")
+_OPTIONAL = ("outcome", "weight", "score", "human", "cluster")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,12 +149,6 @@ def _present(codes: NDArray[np.int32], names: tuple[str, ...]) -> tuple[NDArray[
         return codes, names
     fresh = (np.cumsum(there) - 1).astype(np.int32)
     return fresh[codes], tuple(name for name, occurs in zip(names, there.tolist(), strict=True) if occurs)
-
-
-Flips = Literal["tie", "drop"]
-
-_COLUMNS = ("model_a", "model_b", "judge", "instruction", "repeat", "swapped", "status", "label")
-_OPTIONAL = ("outcome", "weight", "score", "human", "cluster")
 
 
 def combine_keys(*columns: NDArray[Any]) -> NDArray[np.int64]:

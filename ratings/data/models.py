@@ -1,7 +1,4 @@
-"""Which models to rank against accuracy: those that answer in form, beat chance, and differ in accuracy.
-
-Source: Remeli and Hardt 2026.
-"""
+"""Selections of models: those fit to be ranked against accuracy, and those that are a judge itself or of its family."""
 
 from __future__ import annotations
 

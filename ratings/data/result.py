@@ -1,4 +1,4 @@
-"""What every method that rates models returns."""
+"""The results that every method returns: ratings with their covariance, and ratings as a leaderboard shows them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.data.statistics import student
 from venire.ratings.data.validation import check_level
 
-__all__ = ["Ratings"]
+__all__ = ["Rated", "Ratings"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,3 +82,35 @@ class Ratings:
             elo = f"{self.elo[code]:.1f}" if np.isfinite(self.logits[code]) else "none"
             lines.append(f"{self.models[code]:<{width}}  {elo:>7}  {error:>6}  {span:>16}  {self.battles[code]:>9g}")
         return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rated:
+    """Ratings as a leaderboard shows them; arrays are (models,).
+
+    `lo`, `hi` and `se` are in Elo points, NaN where unknown; ranks and tiers count from 1 and are 0 where unknown,
+    `best` is the chance that the true rating is the highest, as far as it is known. `group` counts
+    from 1 in the order of `groups`; ranks and ratings compare within a group alone. `reasons` says why a model has no
+    rating, `figures` are the method's own figures by name, `without_estimate` the bootstrap replicates left out.
+    `position` is the place in the order of a method that gives an order and no ratings (`order.Order`), NaN without
+    one. `judge_figures` are what a method found of `judges`, (judges,) by name.
+    """
+
+    ratings: Ratings
+    lo: NDArray[np.float64]
+    hi: NDArray[np.float64]
+    se: NDArray[np.float64]
+    rank_lo: NDArray[np.int64]
+    rank_hi: NDArray[np.int64]
+    tier: NDArray[np.int64]
+    best: NDArray[np.float64]
+    group: NDArray[np.int64]
+    groups: tuple[tuple[str, ...], ...]
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    figures: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    fits: tuple[Mapping[str, Any], ...] = ()
+    without_estimate: int = 0
+    diagnostics: Mapping[str, Any] = field(default_factory=dict)
+    position: NDArray[np.float64] | None = None
+    judges: tuple[str, ...] = ()
+    judge_figures: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)

@@ -1,10 +1,4 @@
-"""What an answer looks like, in numbers: length and markdown, for ratings that account for style.
-
-Source: Remeli and Hardt 2026.
-
-Text in, counts out, in one pass over its lines. Each difference is relative, (a - b) / (a + b), so that ten words more
-weigh much in a short answer and little in a long one.
-"""
+"""Style of an answer in numbers: length and markdown, as covariates of ratings."""
 
 from __future__ import annotations
 

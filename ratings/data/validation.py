@@ -1,9 +1,9 @@
-"""Names to codes: columns of labels as they come, without sorting ten million strings.
+"""Validation of arguments: columns of names coded to integers, and the levels, draws and seeds that many methods take.
 
-Few names repeat over many rows, so a row is looked up, never compared with its neighbours. Strings of one width are
-rows of machine words; some of these words tell the known names apart, a hash of them gives the only name that a row
-can be, and all its words are then compared with that name's. Python strings that are the same objects over and over
-are told apart by their addresses in the same way; others go through a dict.
+Ten million names are coded without sorting them. Few names repeat over many rows, so a row is looked up, never compared
+with its neighbours. Strings of one width are rows of machine words; some of these words tell the known names apart, a
+hash of them gives the only name that a row can be, and all its words are then compared with that name's. Python strings
+that are the same objects over and over are told apart by their addresses in the same way; others go through a dict.
 """
 
 from __future__ import annotations

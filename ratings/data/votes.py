@@ -1,4 +1,4 @@
-"""What every method that puts models in an order by votes takes and returns."""
+"""Pairwise votes, and the orders that voting methods make of them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What to ask next: information, expected widths, stopping, placing a model."""
+"""Experimental design: information, interval forecasts, stopping, placing a model."""

@@ -1,9 +1,14 @@
-"""How wide the intervals of ratings will be, before anything is asked: the sandwich of a design instead of of verdicts.
+"""Interval forecast: how wide the intervals of ratings will be, from a design alone, before any verdict.
 
-What a fit's clustered errors are made of is known of a plan: who meets whom how often gives the information, and who
-meets whom on one instruction gives the scatter of the scores, once it is said how far judgments scatter about the
-ratings and what they share (`design_effect`). Growing a plan scales these sums, so that a width is known for each sum
-of money, and money for each width. Only designs that join all models have widths.
+What a fit's cluster-robust errors are made of is known of a plan: who meets whom how often gives the information, and
+who meets whom on one instruction gives the scatter of the scores, given how far judgments scatter about the ratings and
+what they share. Growing a plan scales these sums, so that a width is known for each sum of money, and money for each
+width. Only designs that join all models have widths.
+
+That scatter is the design effect. A model of independent verdicts takes each for a coin with the odds of the ratings.
+Real ones scatter less (two orders are averaged, ties lie in the middle), and hang together: judges agree about one
+battle beyond the ratings, and a completion that is better than its model's others wins all its battles. These shares
+are moments of residuals, so that they can be measured on a pilot and put to a plan that is not judged yet.
 """
 
 from __future__ import annotations
@@ -38,11 +43,18 @@ Codes = NDArray[np.int64]
 
 _PRIOR_PAIRS = 100
 """Pairs of judgments that a default counts as beside those that are measured."""
+DEFAULT_SPREAD = 1.0
+"""Standard deviation of the ratings of models nobody has judged, in the logits of a judge."""
+_MAX_SCALE = 2.0**40
+_HALVINGS = 80
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+Battles = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
 class DesignEffect:
-    """Moments of the residuals of judgments, outcome less expectation.
+    """Design effect: moments of the residuals of judgments, outcome less expectation.
 
     `scatter` is their variance over p (1 - p). The others are correlations: of two `judges` about one battle, of the
     `repeats` of one judge about one battle, and of two battles on one instruction that show the same completion of one
@@ -67,7 +79,7 @@ DEFAULT_EFFECT_ONE_ORDER = replace(DEFAULT_EFFECT, scatter=0.93)
 
 
 def design_effect(data: Judgments, logits: Vector, default: DesignEffect = DEFAULT_EFFECT) -> DesignEffect:
-    """The moments of `data` about ratings `logits` (models,), each drawn to the `default` as to 100 pairs of rows.
+    """Design effect of `data` about ratings `logits` (models,), its moments shrunk to `default` as by 100 more pairs.
 
     Rows of models without an estimate are left out. Raises `InputError` where the ratings are of other models.
     """
@@ -139,20 +151,9 @@ def _correlation(found: _Sums, scatter: float, default: float) -> float:
     return min(1.0, max(0.0, _shrunken(found.products, scatter * found.sizes, found.pairs, default)))
 
 
-DEFAULT_SPREAD = 1.0
-"""Standard deviation of the ratings of models nobody has judged, in the logits of a judge."""
-
-_MAX_SCALE = 2.0**40
-_HALVINGS = 80
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-Battles = NDArray[np.int32]
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class IntervalForecast:
-    """The expected errors of a design, and of the same design grown: `half`, `floor` and `needed` read it.
+    """Expected errors of a design, and of the same design grown: `half`, `floor` and `needed` read it.
 
     `bread` (n, n) is the inverse information of the design in logits, `alone` (n, n) the scatter of its scores from
     single battles and `shared` (n, n) that from battles that share a completion. `instructions` are those with a

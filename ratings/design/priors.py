@@ -1,4 +1,4 @@
-"""What ratings a planner may believe before the verdicts are in: on the scale of the judges' own log odds."""
+"""Prior ratings, before the verdicts are in: on the scale of the judges' own log odds."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class PriorRatings:
 def prior_ratings(
     models: Sequence[str], data: Judgments | None = None, reference: Mapping[str, float] | None = None
 ) -> PriorRatings:
-    """What to believe of `models` by judgments so far and by `reference` ratings in Elo points.
+    """Prior ratings of `models` from judgments so far and from `reference` ratings in Elo points.
 
     Many judgments are believed; of few only how steeply they follow the reference, where there is one.
     """

@@ -1,11 +1,4 @@
-"""When is enough: a look at the verdicts so far, with intervals of both kinds, and the first rule to stop that holds.
-
-Ratings are those of `venire rate`: the two orders of a battle merged, ties as half a win, Bradley-Terry, errors by
-instruction; where a policy chose the pairs by what was known of them, those of its method `even-pairs`. Who stops when
-an error is small stops when it is underestimated, so that here an error counts as no less than the model's own. Models
-that no chain of wins joins with the most others have no rating on one scale with them: the look says so, and no rule
-about widths or places holds while one has neither won nor lost enough to be placed.
-"""
+"""Interim analysis of the verdicts so far, with intervals of both kinds, and the stopping rules."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How sure ratings are: bootstrap, contrasts, ranks, intervals, and intervals that hold at any time."""
+"""Uncertainty of ratings: bootstrap, contrasts, ranks, intervals, and anytime-valid intervals."""

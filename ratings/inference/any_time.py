@@ -1,6 +1,6 @@
-"""Decisions while data still come in: intervals that hold at every look, and when to stop.
+"""Anytime-valid intervals and decisions: they hold at every interim analysis, whenever data collection stops.
 
-An interval of 1.96 errors holds at one look that was fixed beforehand. Who looks again and again until it says what
+An interval of 1.96 errors holds at one analysis that was fixed beforehand. Who looks again and again until it says what
 was hoped for is wrong in more than a third of all cases. The intervals here hold at all looks together, however many
 and whatever is asked next, at the price of being about half as wide again.
 """
@@ -80,7 +80,7 @@ class TopK:
 
 
 def any_time_radius(se: ArrayLike, *, alpha: float = 0.05, tau: float = SCALE) -> Vector:
-    """How many standard errors an interval reaches that holds at all looks: c(s), for errors in logits.
+    """Radius of an anytime-valid interval in standard errors, c(s), for errors in logits.
 
     `se` are errors of any shape, which what is returned has too. `alpha` is the chance of a miss at any look; share it
     among the pairs that are watched. `tau` in logits is about how far the estimate may be from 0. Infinite where the
@@ -97,7 +97,7 @@ def any_time_radius(se: ArrayLike, *, alpha: float = 0.05, tau: float = SCALE) -
 
 
 def interim_radius(looks: int, *, alpha: float = 0.05, degrees: float = np.inf) -> float:
-    """How many standard errors an interval reaches that holds at up to ten looks, declared before the first.
+    """Radius in standard errors of an interval that holds at up to ten interim analyses, declared before the first.
 
     The cheaper way where each look has half as many data again as the one before: alpha / looks at each (Bonferroni),
     two-sided, by Student's t with `degrees` of freedom. Raises `InputError` for a number of looks or an alpha.
@@ -112,7 +112,7 @@ def interim_radius(looks: int, *, alpha: float = 0.05, degrees: float = np.inf) 
 def any_time_interval(
     estimate: ArrayLike, se: ArrayLike, *, level: float = 0.95, tau: float = SCALE, among: int = 1
 ) -> tuple[Vector, Vector]:
-    """Lower and upper bounds in logits that hold at all looks, for each of `among` quantities together.
+    """Anytime-valid interval, (lower, upper) in logits, for each of `among` quantities together.
 
     `estimate` and `se` are in logits and of one shape, that of both bounds. For a difference of two models give
     `tau=PAIR_SCALE`. Raises `InputError` for a level or a number of quantities.

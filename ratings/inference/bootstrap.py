@@ -1,8 +1,10 @@
 """Bootstrap of Bradley-Terry ratings: by battle or by cluster, every replicate refitted to its own maximum.
 
 Battles are drawn as cells: equal rows are one cell, and how often a cell is drawn is a Poisson number around its count.
-Clusters (instructions) are drawn as they are, C out of C with replacement. Draws come in blocks of 64 replicates, each
-block from a stream of its own: the first replicates are the same however many are asked for.
+A Poisson draw by Walker's alias method is one random word and two look-ups, whatever the mean; one table serves all
+cells of one count, so tables pay where counts recur, and where they do not, numpy draws. Clusters (instructions) are
+drawn as they are, C out of C with replacement. Draws come in blocks of 64 replicates, each block from a stream of its
+own: the first replicates are the same however many are asked for.
 """
 
 from __future__ import annotations
@@ -36,6 +38,10 @@ Matrix = NDArray[np.float64]
 Places = NDArray[np.intp]
 Kind = Literal["percentile", "basic"]
 Draw = Callable[[np.random.Generator], Matrix]
+
+_TABLES_PAY = 100
+"""Entries of tables a cell, above which making them costs more than some thousand direct draws."""
+_CHUNK = 1 << 15
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,7 +113,7 @@ def bootstrap_battles(
     ridge: float = 0.0,
     fixed: NDArray[np.bool_] | None = None,
 ) -> Replicates:
-    """Draw single rows again around their ratings `logits` (n,), and refit; NaN is a model to leave out.
+    """Bootstrap by battle: draw single rows around their ratings `logits` (n,), and refit; NaN is a model to leave out.
 
     The number of rows is not held: each row counts a Poisson(1) number of times. `fixed` (n,) marks models that are
     held. Raises `InputError` where the table has no finite estimate, and for a number of replicates or a seed.
@@ -147,7 +153,7 @@ def bootstrap_clusters(
     ridge: float = 0.0,
     fixed: NDArray[np.bool_] | None = None,
 ) -> Replicates:
-    """Draw whole clusters again, as many as there are, around ratings `logits` (n,), and refit.
+    """Cluster bootstrap: draw whole clusters, as many as there are, around ratings `logits` (n,), and refit.
 
     Arguments and errors are those of `bootstrap_battles`; comparisons without a cluster are an `InputError` too.
     """
@@ -298,12 +304,6 @@ def _result(
             everyone[np.isfinite(everyone[:, held[0]]), held[0]] = logits[held]
     everyone[np.ix_(np.isfinite(everyone).any(axis=1), idle)] = logits[idle]
     return Replicates(data.models, everyone, logits, unit, units, seed)
-
-
-_TABLES_PAY = 100
-"""Entries of tables a cell, above which making them costs more than some thousand direct draws."""
-
-_CHUNK = 1 << 15
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""Differences of models, and any weighted sum of ratings, with intervals: one at a time or many at once."""
+"""Contrasts of ratings, such as differences, with pointwise and simultaneous intervals, and joint errors."""
 
 from __future__ import annotations
 
@@ -32,6 +32,44 @@ __all__ = [
 ]
 
 _NO_ERROR = 1e-12
+_ENTRIES = 1 << 18
+_EXTREMES = 24
+_DRAWS = 1000
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointErrors:
+    """Joint errors of the models that have an estimate and an error, whose places among all are `known` (m,).
+
+    `logits` (m,), their `covariance` (m, m) with its `degrees` of freedom, and `errors` (draws, m): how far off the
+    ratings might have been, jointly.
+    """
+
+    known: NDArray[np.intp]
+    logits: Vector
+    covariance: Matrix
+    degrees: float
+    errors: Matrix
+
+    @property
+    def differences(self) -> Matrix:
+        """Standard errors (m, m) of the differences of two models in logits.
+
+        0 where both were held; NaN where one was not and yet no error is left, which is want of data, not certainty.
+        """
+        variance = np.diagonal(self.covariance)
+        both = variance[:, None] + variance[None, :]
+        square = both - 2.0 * self.covariance
+        unknown = (square <= _NO_ERROR * both) & (both > 0.0)
+        np.fill_diagonal(unknown, False)
+        np.fill_diagonal(square, 0.0)
+        return np.asarray(np.where(unknown, np.nan, np.sqrt(np.maximum(square, 0.0))))
+
+    def quantile(self, level: float) -> float:
+        """Half the width of a two-sided interval of one difference, in standard errors."""
+        return float(student.ppf(0.5 + level / 2.0, self.degrees))
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,51 +242,10 @@ def _contrast(
     return Contrast(dict(coefficients), middle, error, middle - half, middle + half, level, above)
 
 
-_ENTRIES = 1 << 18
-_EXTREMES = 24
-_DRAWS = 1000
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class JointErrors:
-    """Of the models that have an estimate and an error, whose places among all are `known` (m,).
-
-    `logits` (m,), their `covariance` (m, m) with its `degrees` of freedom, and `errors` (draws, m): how far off the
-    ratings might have been, jointly.
-    """
-
-    known: NDArray[np.intp]
-    logits: Vector
-    covariance: Matrix
-    degrees: float
-    errors: Matrix
-
-    @property
-    def differences(self) -> Matrix:
-        """Standard errors (m, m) of the differences of two models in logits.
-
-        0 where both were held; NaN where one was not and yet no error is left, which is want of data, not certainty.
-        """
-        variance = np.diagonal(self.covariance)
-        both = variance[:, None] + variance[None, :]
-        square = both - 2.0 * self.covariance
-        unknown = (square <= _NO_ERROR * both) & (both > 0.0)
-        np.fill_diagonal(unknown, False)
-        np.fill_diagonal(square, 0.0)
-        return np.asarray(np.where(unknown, np.nan, np.sqrt(np.maximum(square, 0.0))))
-
-    def quantile(self, level: float) -> float:
-        """Half the width of a two-sided interval of one difference, in standard errors."""
-        return float(student.ppf(0.5 + level / 2.0, self.degrees))
-
-
 def joint_errors(
     ratings: Ratings, *, replicates: Replicates | None = None, draws: int = 10_000, seed: int = 0, level: float = 0.95
 ) -> JointErrors:
-    """The spread of `ratings` from their covariance, or from `replicates` of the same models where they are given.
+    """Joint errors of `ratings` from their covariance, or from `replicates` of the same models where they are given.
 
     Errors drawn from a covariance are normal, or Student's where it has finite degrees. Raises `InputError` for ratings
     without a covariance, replicates of other models, and impossible numbers.
@@ -276,7 +273,7 @@ def joint_errors(
 
 
 def max_t_quantile(joint: JointErrors, level: float, against: int | None = None) -> float:
-    """The level quantile of the largest |difference| over its standard error, over all pairs or those of one model.
+    """Max-t critical value: the level quantile of the largest |difference| / error over all pairs, or one model's.
 
     `against` is that model's place in `known`. Infinite where nothing can be told, and never less than for one pair.
     """

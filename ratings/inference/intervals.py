@@ -1,4 +1,4 @@
-"""From ratings to what a leaderboard shows: intervals, standard errors and ranks, by formula or from replicates."""
+"""Intervals, standard errors and ranks of a leaderboard, by formula or from bootstrap replicates of any method."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from venire.arena.errors import InputError, VenireError
 from venire.arena.scale import ELO_MEAN, POINTS_PER_LOGIT
 from venire.ratings.data.clustered import cluster_codes
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.data.result import Ratings
+from venire.ratings.data.result import Rated, Ratings
 from venire.ratings.inference.bootstrap import Replicates, bootstrap_battles, bootstrap_clusters
 from venire.ratings.inference.options import Options
 from venire.ratings.inference.ranking import Ranking, ranking
-from venire.ratings.pairwise.components import Rated
 from venire.ratings.pairwise.covariance import Errors
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""What a method that rates models may be told; one argument means the same to all of them."""
+"""Options of rating methods: one name means the same to all of them."""
 
 from __future__ import annotations
 
@@ -22,6 +22,16 @@ _MAX_RESTARTS = 1_000
 Ties = Literal["half", "drop", "rao-kupper", "davidson"]
 Habit = Literal["position", "ties"]
 OwnVotes = Literal["include", "exclude"]
+
+_FLAGS = {
+    "anchors": "--anchor",
+    "replicates": "--bootstrap",
+    "covariates": "--covariate",
+    "own_votes": "--own",
+    "judge_weights": "--judge-weight",
+    "habits": "--habit",
+}
+"""Options that the command takes by another word, most of them one at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,17 +106,6 @@ class Options:
         """Names of the options that differ from their defaults."""
         plain = Options()
         return tuple(one.name for one in fields(self) if getattr(self, one.name) != getattr(plain, one.name))
-
-
-_FLAGS = {
-    "anchors": "--anchor",
-    "replicates": "--bootstrap",
-    "covariates": "--covariate",
-    "own_votes": "--own",
-    "judge_weights": "--judge-weight",
-    "habits": "--habit",
-}
-"""Options that the command takes by another word, most of them one at a time."""
 
 
 def option_names(names: Iterable[str]) -> str:

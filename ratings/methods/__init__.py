@@ -1,1 +1,1 @@
-"""Rating methods by name: what each needs, takes and gives."""
+"""Rating methods by name: what each needs, its options and its results."""

@@ -1,4 +1,4 @@
-"""How methods with abilities of judges go from judgments to ratings; `ratings.methods` lists them by name."""
+"""Recipes of am-ELO and Stable Arena, from judgments to a rated table; `methods` lists them by name."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from venire.ratings.am_elo.am_elo import AmElo, am_elo
 from venire.ratings.am_elo.stable_arena import NobodyLeftError, StableArena, stable_arena
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.judgments import Judgments, merge_orders
-from venire.ratings.data.result import Ratings
+from venire.ratings.data.result import Rated, Ratings
 from venire.ratings.inference.intervals import Refit, errors_for, with_intervals
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import ABILITY_OPTIONS, Method
-from venire.ratings.pairwise.components import Rated, unrated
+from venire.ratings.pairwise.components import unrated
 from venire.ratings.pairwise.covariance import Errors
 from venire.ratings.pairwise.solvers import NotConvergedError
 

@@ -1,4 +1,4 @@
-"""The methods that rate models, by name: what each needs, and what it may be told."""
+"""Rating methods by name: what each needs, and which options it has."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from venire.ratings.data.ballots import missing_ballots, without_own
 from venire.ratings.data.ballots import select_ballots as select_ballots
 from venire.ratings.data.judgments import Judgments, merge_orders, select_battles
 from venire.ratings.data.models import model_of_judge
+from venire.ratings.data.result import Rated
 from venire.ratings.inference.options import Options, option_names
-from venire.ratings.pairwise.components import Rated
 
 __all__ = [
     "ABILITY_OPTIONS",
@@ -35,6 +35,31 @@ _COLUMNS = {
     "score": "the judge's score difference (a column score_difference, or a protocol that scores)",
     "human": "what people said (a column human_winner)",
 }
+METHODS: Registry[Method] = registry.METHODS
+"""Every method by the name used on the command line."""
+ABILITY_OPTIONS = frozenset({"ridge", "errors", "restarts", "habits", "ability_ridge"})
+"""Options of methods that fit an ability for each judge."""
+JUDGE_OPTIONS = frozenset({"judge_weights", "own_votes"})
+"""Options that mean nothing where what people said is rated: it has no judge."""
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A rating method, an entry of `registry.METHODS`.
+
+    `run` rates the models of a table: from the verdicts, the judgments that they come to and the options. `purpose` is
+    a line for `venire rate --help`. `options` names those beyond what most take, `ignores` those of these that
+    mean nothing to it. `needs` are columns that a table must have. `rates` says whether models are rated; else judges
+    alone are measured. `orders` says that models get places in an order, and no ratings.
+    """
+
+    run: Callable[[Battles, Judgments, Options], Rated]
+    purpose: str
+    options: frozenset[str] = frozenset()
+    needs: tuple[str, ...] = ()
+    ignores: frozenset[str] = frozenset()
+    rates: bool = True
+    orders: bool = False
 
 
 def merge_selected(battles: Battles, options: Options) -> Judgments:
@@ -115,32 +140,3 @@ def rate(battles: Battles, method: str, options: Options) -> Rated:
         raise InputError(f"there is no model {strange[0]!r} to anchor; there are: {', '.join(battles.models[:20])}")
     selected = select_verdicts(battles, options)
     return chosen.run(selected, merge_orders(selected, options.merge, flips=options.flips), options)
-
-
-METHODS: Registry[Method] = registry.METHODS
-"""Every method by the name used on the command line."""
-
-
-ABILITY_OPTIONS = frozenset({"ridge", "errors", "restarts", "habits", "ability_ridge"})
-"""Options of methods that fit an ability for each judge."""
-JUDGE_OPTIONS = frozenset({"judge_weights", "own_votes"})
-"""Options that mean nothing where what people said is rated: it has no judge."""
-
-
-@dataclass(frozen=True, slots=True)
-class Method:
-    """A rating method, an entry of `registry.METHODS`.
-
-    `run` rates the models of a table: from the verdicts, the judgments that they come to and the options. `purpose` is
-    a line for `venire rate --help`. `options` names those beyond what most take, `ignores` those of these that
-    mean nothing to it. `needs` are columns that a table must have. `rates` says whether models are rated; else judges
-    alone are measured. `orders` says that models get places in an order, and no ratings.
-    """
-
-    run: Callable[[Battles, Judgments, Options], Rated]
-    purpose: str
-    options: frozenset[str] = frozenset()
-    needs: tuple[str, ...] = ()
-    ignores: frozenset[str] = frozenset()
-    rates: bool = True
-    orders: bool = False

@@ -1,4 +1,4 @@
-"""How each method goes from judgments to ratings with intervals; `ratings.methods` lists them by name."""
+"""Recipes of ratings from pairs, from judgments to a rated table; `methods` lists them by name."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.judgments import Judgments, merge_orders
-from venire.ratings.data.result import Ratings
+from venire.ratings.data.result import Rated, Ratings
 from venire.ratings.data.validation import finite_or_none
 from venire.ratings.inference.intervals import anchor_shift, errors_for, with_intervals
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import JUDGE_OPTIONS, Method
 from venire.ratings.pairwise.balanced_pairs import balanced_pairs
 from venire.ratings.pairwise.bradley_terry import NotConvergedError, bradley_terry, m_elo
-from venire.ratings.pairwise.components import Rated, rate_groups, strong_components_of, unrated, weak_components
+from venire.ratings.pairwise.components import rate_groups, strong_components_of, unrated, weak_components
 from venire.ratings.pairwise.covariates import covariates
 from venire.ratings.pairwise.online import online_elo, trueskill
 from venire.ratings.pairwise.ties import NoTieParameterError, davidson, rao_kupper
@@ -54,7 +54,7 @@ _FEW_SHUFFLES = 10
 
 
 def by_bradley_terry(battles: Battles, judgments: Judgments, options: Options) -> Rated:
-    """Ties by choice; models that no chain of wins joins are rated apart, unless a ridge joins them.
+    """Bradley-Terry by component, with ties by choice; a ridge joins the components.
 
     A group whose ties have no finite parameter is not rated, with the reason. Raises `InputError` for ties as an
     outcome on judgments that are neither win, tie nor loss.
@@ -90,7 +90,7 @@ def _bradley_terry_of(data: Comparisons, options: Options) -> Rated:
 def rate_by_component(
     data: Comparisons, options: Options, rate_group: Callable[[Comparisons, Options], Rated]
 ) -> Rated:
-    """Models that no chain of wins joins are rated apart, each group by `rate_group`, unless a ridge joins them."""
+    """Rate each strongly connected component by `rate_group`; a ridge joins them all."""
     counts = win_counts(data)
     held = np.isin(data.models, list(options.anchors))
     groups = strong_components_of(counts, held)
@@ -153,7 +153,7 @@ def by_m_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated:
 
 
 def by_covariates(battles: Battles, judgments: Judgments, options: Options) -> Rated:
-    """One row a verdict, so that position can be a covariate; flips stay as the two verdicts that they are.
+    """Covariates, with one row a verdict, so that position can be one; flips stay as the two verdicts that they are.
 
     Raises `InputError` for a covariate that is not there, and as `covariates` does.
     """

@@ -1,4 +1,4 @@
-"""How Soft-Elo and its relatives go from judgments to ratings; `ratings.methods` lists them by name."""
+"""Recipes of Soft-Elo and its relatives, from judgments to a rated table; `methods` lists them by name."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
 from venire.ratings.data.judgments import Judgments
+from venire.ratings.data.result import Rated
 from venire.ratings.inference.intervals import anchor_shift, errors_for, with_intervals
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import JUDGE_OPTIONS, Method
-from venire.ratings.pairwise.components import Rated
 from venire.ratings.soft_elo.conformal import leave_one_out_conformal
 from venire.ratings.soft_elo.cross_validation import LeaveOneOut, accuracy, leave_one_out
 from venire.ratings.soft_elo.soft_elo import RIDGE, hard_elo, human_elo, soft_elo

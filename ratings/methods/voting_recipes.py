@@ -1,4 +1,4 @@
-"""How methods that put models in an order by votes go from judgments to what a leaderboard shows."""
+"""Recipes of methods that take votes or ballots, from judgments to a rated table; `methods` lists them by name."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from venire.arena.battles import Battles
 from venire.ratings.data.ballots import ballot_votes, paired_ballots
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.judgments import Judgments
-from venire.ratings.data.result import Ratings
+from venire.ratings.data.result import Rated, Ratings
 from venire.ratings.data.votes import Order, Votes, votes
 from venire.ratings.inference.intervals import errors_for, with_intervals
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import Method
 from venire.ratings.methods.pairwise_recipes import rate_by_component
-from venire.ratings.pairwise.components import Rated, weak_components
+from venire.ratings.pairwise.components import weak_components
 from venire.ratings.pairwise.plackett_luce import plackett_luce
 from venire.ratings.pairwise.wins import win_counts
 from venire.ratings.voting.kemeny import kemeny_young
@@ -48,6 +48,7 @@ __all__ = [
 _NO_VOTES = "took part in no readable judgment"
 _MAX_COUNTED = 2**53
 """Numbers of orders up to here are told as they are: JSON's readers hold no larger whole numbers."""
+_NO_ANCHORS = frozenset({"anchors"})
 
 
 def by_kemeny(battles: Battles, judgments: Judgments, options: Options) -> Rated:
@@ -181,8 +182,6 @@ def order_facts(order: Order, notes: list[str]) -> dict[str, Any]:
         "notes": notes,
     }
 
-
-_NO_ANCHORS = frozenset({"anchors"})
 
 KEMENY = Method(
     by_kemeny,

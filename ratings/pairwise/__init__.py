@@ -1,1 +1,1 @@
-"""Ratings from pairs: Bradley-Terry with its solvers, covariances and covariates, ties, online ratings, win rates."""
+"""Ratings from pairs: Bradley-Terry with solvers, errors and covariates, ties, online ratings, win rates, ballots."""

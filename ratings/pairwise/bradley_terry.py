@@ -3,6 +3,7 @@
 The likelihood is linear in the outcome, so the matrix of pair counts W[i, j] = weight by which i beat j is all that a
 fit needs, whatever the number of judgments. A finite maximum exists exactly when every model can be reached from
 every other along wins (Ford 1957); this is checked before fitting, never discovered by an optimiser that ran away.
+m-ELO, the am-ELO paper's Elo at its maximum instead of one pass of updates, is the same by another name.
 """
 
 from __future__ import annotations

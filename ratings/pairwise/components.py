@@ -1,15 +1,15 @@
-"""Whether ratings exist: found from the graph of wins before fitting, never by an optimiser that ran away.
+"""Connected components of the graph of wins: whether ratings exist, and rating each component apart.
 
-A finite maximum exists exactly when wins lead from every model to every other (Ford 1957). Models that are held at
-known ratings cannot run away from one another, so for this question they count as one.
+A finite maximum exists exactly when wins lead from every model to every other (Ford 1957); this is found before
+fitting, never by an optimiser that ran away. Models that are held at known ratings cannot run away from one another, so
+for this question they count as one. Components that no chain of wins joins are rated apart, each in a gauge of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from graphlib import TopologicalSorter
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,10 @@ from scipy.sparse.csgraph import connected_components
 
 from venire.arena.errors import VenireError
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.data.result import Ratings
+from venire.ratings.data.result import Rated, Ratings
 from venire.ratings.pairwise.wins import WinCounts
 
 __all__ = [
-    "Rated",
     "SeparatedError",
     "largest_group",
     "rate_groups",
@@ -33,6 +32,8 @@ __all__ = [
     "unrated",
     "weak_components",
 ]
+
+_MEAN = "mean 1000"
 
 
 class SeparatedError(VenireError):
@@ -48,7 +49,7 @@ class SeparatedError(VenireError):
 
 
 def strong_components(wins: NDArray[np.float64]) -> list[NDArray[np.intp]]:
-    """Sets of models that can be rated together (strong components of the beat graph), from pair counts (n, n).
+    """Strongly connected components of the graph of wins, from pair counts (n, n): models that can be rated together.
 
     Each holds ascending positions. A group that only ever beats another comes before it; where wins say nothing,
     the larger comes first, then the one with the smaller position.
@@ -71,7 +72,7 @@ def strong_components_of(counts: WinCounts, fixed: NDArray[np.bool_] | None = No
 
 
 def weak_components(counts: WinCounts) -> int:
-    """How many sets of models were never compared with one another."""
+    """Number of weakly connected components: sets of models that were never compared with one another."""
     if _plainly_joined(counts, np.ones(len(counts.first), dtype=np.bool_)):
         return 1
     return int(connected_components(_edges(len(counts.models), counts.first, counts.second), directed=False)[0])
@@ -153,41 +154,6 @@ def _few(group: Sequence[str]) -> str:
     return ", ".join(group[:5]) + (f" and {len(group) - 5} more" if len(group) > 5 else "")
 
 
-_MEAN = "mean 1000"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Rated:
-    """Ratings as a leaderboard shows them; arrays are (models,).
-
-    `lo`, `hi` and `se` are in Elo points, NaN where unknown; ranks and tiers count from 1 and are 0 where unknown,
-    `best` is the chance that the true rating is the highest, as far as it is known. `group` counts
-    from 1 in the order of `groups`; ranks and ratings compare within a group alone. `reasons` says why a model has no
-    rating, `figures` are the method's own figures by name, `without_estimate` the bootstrap replicates left out.
-    `position` is the place in the order of a method that gives an order and no ratings (`order.Order`), NaN without
-    one. `judge_figures` are what a method found of `judges`, (judges,) by name.
-    """
-
-    ratings: Ratings
-    lo: NDArray[np.float64]
-    hi: NDArray[np.float64]
-    se: NDArray[np.float64]
-    rank_lo: NDArray[np.int64]
-    rank_hi: NDArray[np.int64]
-    tier: NDArray[np.int64]
-    best: NDArray[np.float64]
-    group: NDArray[np.int64]
-    groups: tuple[tuple[str, ...], ...]
-    reasons: Mapping[str, str] = field(default_factory=dict)
-    figures: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
-    fits: tuple[Mapping[str, Any], ...] = ()
-    without_estimate: int = 0
-    diagnostics: Mapping[str, Any] = field(default_factory=dict)
-    position: NDArray[np.float64] | None = None
-    judges: tuple[str, ...] = ()
-    judge_figures: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
-
-
 def restrict_models(data: Comparisons, codes: Sequence[int] | NDArray[np.intp]) -> Comparisons:
     """The comparisons between some models, given by codes in the order wanted; clusters and judges keep their codes."""
     place = np.full(len(data.models), -1, dtype=np.int32)
@@ -202,7 +168,7 @@ def rate_groups(
     rate: Callable[[Comparisons], Rated],
     alone: Callable[[int], str],
 ) -> Rated:
-    """Rate each group of codes apart and put the results side by side; `alone` says why a single model has none.
+    """Rate each group of codes by itself and join the results; `alone` says why a group of one model has no rating.
 
     Raises what `rate` raises.
     """

@@ -1,4 +1,4 @@
-"""Covariance of Bradley-Terry ratings: what their errors are, and how errors of two models hang together.
+"""Covariance of Bradley-Terry ratings: cluster-robust (sandwich) and model-based, and the inverse information of both.
 
 The estimate moves by `bread @ score` when the score (the gradient of the log-likelihood) moves, so its covariance is
 bread times the scatter of the scores of independent units times bread: the sandwich. Units are clusters (all rows of
@@ -49,6 +49,8 @@ _NO_SCATTER = 1e-20
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
+
+_SINGULAR = "the ratings are too far apart for an error in double precision: give a ridge"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,7 +142,7 @@ def sandwiched(
     errors: str,
     unit: str = "comparison",
 ) -> tuple[Matrix, float, str | None]:
-    """Covariance (n, n), degrees of freedom, and what there is to say of them: the scatter of `units` scores.
+    """The sandwich: covariance (n, n) from the scatter of `units` scores, degrees of freedom, and a warning or None.
 
     `bread` is the inverse information, `meat` the sum of outer products of the units' scores, `free` (n,) the models
     that were not held, `largest` the most that a row's score is the difference of, `unit` what a row is.
@@ -156,7 +158,7 @@ def sandwiched(
 def model_covariance(
     data: Comparisons, logits: Vector, *, ridge: float = 0.0, fixed: NDArray[np.bool_] | None = None
 ) -> Matrix:
-    """The inverse information (n, n) of any targets: what errors would be if the model told all of its noise.
+    """Model-based covariance (n, n), the inverse information: the errors if outcomes scattered as the model says.
 
     With ties or probabilities it is no covariance but a floor for one, to stop by. Raises as the other does.
     """
@@ -281,9 +283,6 @@ def _spread(
     matrix = np.full((size, size), np.nan)
     matrix[np.ix_(rated, rated)] = inner
     return Covariance(matrix, degrees, errors, units, why)
-
-
-_SINGULAR = "the ratings are too far apart for an error in double precision: give a ridge"
 
 
 def inverse_information(

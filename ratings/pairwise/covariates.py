@@ -1,8 +1,4 @@
-"""Bradley-Terry ratings with covariates: what is left of a model's strength once length, style or position is paid for.
-
-P(A beats B) = sigma(R_A - R_B + w . x), x of A less B. Covariates are never centred: a row read from B's side must be
-the same row with its sign turned, and a centred column is not.
-"""
+"""Bradley-Terry with covariates: ratings adjusted for length, style or position."""
 
 from __future__ import annotations
 
@@ -82,7 +78,7 @@ def position_covariate(swapped: ArrayLike) -> NDArray[np.float64]:
 def covariates(
     data: Comparisons, x: ArrayLike, names: Sequence[str], *, ridge: float = 0.0, errors: Errors | None = None
 ) -> CovariateRatings:
-    """Maximum-likelihood ratings with the columns x (rows, k) of A less B, named by `names`; Remeli and Hardt 2026.
+    """Ratings adjusted for covariates: columns x (rows, k) of A less B, named by `names`; Remeli and Hardt 2026.
 
     `ridge` is lambda in lambda / 2 |R|^2; coefficients are not held back. `errors` None is "cluster" where the data
     has clusters, else "sandwich". A column of zeros is left out, its coefficient NaN: no other figure depends on it.

@@ -1,9 +1,4 @@
-"""What ratings would be without one judge, one cluster, or one model: exact refits, by subtraction.
-
-Pair counts add up over judges and clusters, so one is taken out by taking its counts out; a model by leaving out its
-pairs.
-Each refit begins at the ratings of all the data, which are close, and ends at its own maximum.
-"""
+"""Leave-one-out refits: ratings without one judge, one cluster or one model, exact, by subtraction of pair counts."""
 
 from __future__ import annotations
 

@@ -1,8 +1,12 @@
-"""Online Elo: each battle moves two ratings by K times what it surprised; the am-ELO paper.
+"""Online ratings, one battle after another: Elo and TrueSkill, as means over random orders.
 
-The result depends on the order of battles, which says nothing about models whose strength does not change. It is
-therefore the mean over random orders. Bradley-Terry has no such dependence and is the better answer; this one is here
-because boards quote it.
+An online rating depends on the order of battles, which says nothing about models whose strength does not change; it is
+therefore the mean over random orders. Bradley-Terry has no such dependence and is the better answer; these are here
+because boards quote them. Elo moves both ratings by K times outcome less expectation (the am-ELO paper).
+
+TrueSkill between two players without draws: a skill is a normal distribution that each battle narrows and moves, to the
+exact moments of its posterior (Herbrich, Minka and Graepel 2006). Constants are those of Remeli and Hardt 2026: skills
+begin at N(25, (25/3)^2), a performance scatters about the skill with 25/6, a skill drifts by 25/300 before each battle.
 """
 
 from __future__ import annotations
@@ -40,6 +44,9 @@ __all__ = [
 _OrderOfBattles = Literal["shuffled", "given"]
 
 _FEW = 24  # from so many orders on, side by side costs less than one after the other
+_CELLS = 10_000_000  # positions of all orders held at once: 40 MB
+MU, SIGMA, BETA, TAU = 25.0, 25.0 / 3.0, 25.0 / 6.0, 25.0 / 300.0
+_NORMAL_TO_LOGISTIC = 1.702  # Phi(x) is within 0.0095 of sigma(1.702 x) everywhere
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,9 +144,6 @@ def _update_ratings(rows: Comparisons, k: float, order: NDArray[np.int32]) -> ND
     return ratings.reshape(len(rows.models), lanes)
 
 
-_CELLS = 10_000_000  # positions of all orders held at once: 40 MB
-
-
 def _unweighted(data: Comparisons, method: str) -> Comparisons:
     """The rows that count; raises `InputError` where one has a weight that is neither 0 nor 1."""
     if data.weight is None:
@@ -185,11 +189,6 @@ def random_orders(rows: int, shuffles: int, seed: int) -> Iterator[NDArray[np.in
     for start in range(0, shuffles, group):
         part = streams[start : start + group]
         yield np.column_stack([np.random.default_rng(stream).permutation(rows).astype(np.int32) for stream in part])
-
-
-MU, SIGMA, BETA, TAU = 25.0, 25.0 / 3.0, 25.0 / 6.0, 25.0 / 300.0
-
-_NORMAL_TO_LOGISTIC = 1.702  # Phi(x) is within 0.0095 of sigma(1.702 x) everywhere
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,6 +3,12 @@
 Sources: Luce, Individual Choice Behavior (1959); Plackett, The analysis of permutations (1975). A finite maximum exists
 exactly when "placed above or tied" leads from every model to every other (Hunter, MM algorithms for generalized
 Bradley-Terry models, 2004): the same question as for the pairs of the ballots, and asked before anything is fitted.
+
+With e_i = exp(R_i), a ballot is a row of stages: the best of all is chosen, then the best of those left, with e_i / D,
+D the sum over the models that were left. Models that were shown and not ranked are left to the end: they stand in every
+D and are never chosen. A group of m tied models takes m stages, of which each model wins one m-th; at stage l (from 0)
+the group counts (m - l) / m of its sum in D (Efron 1977). Where nothing is left below the group its last stage says
+nothing and falls away, so that a tie of two is half a win to each.
 """
 
 from __future__ import annotations
@@ -25,6 +31,12 @@ from venire.ratings.pairwise.solvers import Local, Maximum, NotConvergedError, c
 __all__ = ["ChoiceLikelihood", "RankedPlaces", "plackett_luce", "ranked_places"]
 
 Vector = NDArray[np.float64]
+
+_ROWS = 1024
+"""Ballots worked on at a time: they stay in the processor's cache."""
+_SPAN = 300.0
+"""Ratings at most so many logits apart have exponentials whose squares double precision holds."""
+Matrix = NDArray[np.float64]
 
 
 def plackett_luce(
@@ -126,14 +138,6 @@ def _with_errors(
     spread[np.ix_(known, known)] = matrix
     notes = {**rated.diagnostics, "clusters": units, "errors_reason": reason}
     return replace(rated, covariance=spread, errors=kind, degrees=degrees, diagnostics=notes)
-
-
-_ROWS = 1024
-"""Ballots worked on at a time: they stay in the processor's cache."""
-_SPAN = 300.0
-"""Ratings at most so many logits apart have exponentials whose squares double precision holds."""
-
-Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,11 +1,4 @@
-"""Ratings that treat a tie as an outcome of its own: Rao and Kupper (1967), Davidson (1970).
-
-Both add one parameter to Bradley-Terry, and in the right form of it both log-likelihoods are concave, so that one
-Newton's method reaches the only maximum. With k = sqrt(1 + exp(t)), d the gap of two models:
-
-    Rao-Kupper  P(win) = sigma(d - ln k)              P(tie) = (k^2 - 1) P(win) P(loss)
-    Davidson    P(win) = exp(d / 2) / Z               P(tie) = nu / Z, nu = exp(t), Z = 2 cosh(d / 2) + nu
-"""
+"""Tie models: ratings that treat a tie as an outcome of its own, by Rao and Kupper (1967) and Davidson (1970)."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Soft-Elo: calibrated probabilities, conformal intervals, and a scale of people."""
+"""Soft-Elo: calibrated probabilities, conformal intervals, and the scale of human ratings."""

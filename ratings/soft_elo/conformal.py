@@ -1,7 +1,10 @@
 """Conformal intervals for what people would say of a model that only a judge has seen.
 
 What the judge got wrong on models that people know says how wrong it may be on the next one, provided that the next
-one is like them: exchangeable. Nothing is assumed about the shape of these errors.
+one is like them: exchangeable. Nothing is assumed about the shape of these errors. A split calibrates on half of the
+models. Jackknife+ calibrates on all of them, each left out in turn beside the model that is to be placed, which each
+sees by ratings that it had no part in (Barber, Candes, Ramdas and Tibshirani, 2021: it covers 1 - 2 alpha at least, and
+about 1 - alpha).
 """
 
 from __future__ import annotations
@@ -41,6 +44,9 @@ __all__ = [
 ]
 
 Scale = Literal["total", "se", "none"]
+
+_FEW = 9
+"""Calibration models below which intervals at 90 % are infinite, and at other levels hang on single models."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -342,10 +348,6 @@ def _errors(argument: str, values: ArrayLike, count: int) -> NDArray[np.float64]
     if array.ndim and array.shape != (count,):
         raise InputError(f"{argument} has shape {array.shape}; give one number a model ({count}), or one for all")
     return np.broadcast_to(array, (count,))
-
-
-_FEW = 9
-"""Calibration models below which intervals at 90 % are infinite, and at other levels hang on single models."""
 
 
 def _size_warnings(n: int, rank: int, alpha: float) -> tuple[str, ...]:

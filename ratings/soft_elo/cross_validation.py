@@ -1,4 +1,8 @@
-"""What a judge says of a model that people did not rate: each model in turn is left out and placed among the rest."""
+"""Leave-one-model-out cross-validation of a judge against people: each model is left out and placed among the rest.
+
+Tables of every signal are made once; fits without some models follow by subtraction. The baselines that soft targets
+have to beat are label smoothing, which pulls verdicts towards a tie by one constant, and hard ratings shrunk by one.
+"""
 
 from __future__ import annotations
 
@@ -47,6 +51,8 @@ __all__ = [
 ]
 
 Unit = Literal["battle", "instruction"]
+
+_MIN_ANCHORS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,9 +247,6 @@ def _beta_warnings(beta: NDArray[np.float64]) -> tuple[str, ...]:
     return tuple(said)
 
 
-_MIN_ANCHORS = 3
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelBattles:
     """The battles of one model against anchors: their rows, the opponent in each, and which side the model stood on."""
@@ -401,7 +404,7 @@ class Baselines:
 
 
 def smooth_labels(y: ArrayLike, confidence: float) -> NDArray[np.float64]:
-    """Outcomes (rows,) with wins at `confidence`, losses at 1 less it, ties at 0.5, and shares in proportion.
+    """Label smoothing: outcomes (rows,), wins at `confidence`, losses at 1 less it, ties at 0.5, shares in proportion.
 
     Raises `InputError` for a confidence that is not within [0.5, 1].
     """

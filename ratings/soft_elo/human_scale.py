@@ -1,9 +1,4 @@
-"""From a judge's scale to people's: a line through models that both know, and an interval for what it leaves open.
-
-Ratings by a judge are stretched or shrunk against those of people, and stand around another mean. Models that people
-rated (anchors) are placed anew just as the new model was, with as many battles chosen alike; how far the line through
-all other anchors misses each of them says how far it may miss the new one (leave-one-out, then split conformal).
-"""
+"""Calibration of a judge's scale to people's: a line through models that both know, with a prediction interval."""
 
 from __future__ import annotations
 

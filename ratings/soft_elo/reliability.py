@@ -1,4 +1,4 @@
-"""Whether the probability of a judge is one: how often people side with it, against how often it expects them to."""
+"""Reliability diagram of a judge: how often people side with it, against how often it expects them to."""
 
 from __future__ import annotations
 

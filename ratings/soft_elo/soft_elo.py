@@ -29,6 +29,11 @@ __all__ = [
 ]
 
 RIDGE = 0.01
+_STEPS = 200
+_TOLERANCE = 1e-11
+_CLIP = 1e-6
+_SPAN = 700.0
+"""Logits within which an exponential is a number of double precision."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,13 +162,6 @@ def _rated(
     known = with_targets(data, clip_targets(targets, parity))
     found = bradley_terry(known, ridge=ridge, anchors=anchors, errors=errors if len(known) else "none")
     return replace(found, method=method, diagnostics={**found.diagnostics, "ridge": ridge, "parity": parity})
-
-
-_STEPS = 200
-_TOLERANCE = 1e-11
-_CLIP = 1e-6
-_SPAN = 700.0
-"""Logits within which an exponential is a number of double precision."""
 
 
 def clip_targets(targets: NDArray[np.float64], parity: bool) -> NDArray[np.float64]:

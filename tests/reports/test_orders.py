@@ -12,9 +12,10 @@ import pytest
 from venire.arena.battles import Battles
 from venire.arena.records import Origin
 from venire.ratings.data.judgments import Judgments
+from venire.ratings.data.result import Rated
 from venire.ratings.inference.options import Options
 from venire.ratings.methods import methods
-from venire.ratings.pairwise.components import Rated, unrated
+from venire.ratings.pairwise.components import unrated
 from venire.reports.board import Board, build
 from venire.reports.comparison import compare
 

@@ -11,9 +11,9 @@ import pytest
 
 from venire.arena.battles import Battles
 from venire.arena.scale import to_elo
+from venire.ratings.data.result import Rated
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import rate
-from venire.ratings.pairwise.components import Rated
 
 Table = Callable[..., Battles]
 Rows = list[tuple[Any, ...]]

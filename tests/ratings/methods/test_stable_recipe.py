@@ -13,9 +13,9 @@ import pytest
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.ratings.am_elo.am_elo import am_elo
+from venire.ratings.data.result import Rated
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import merge_selected, rate
-from venire.ratings.pairwise.components import Rated
 from venire.reports.comparison import compare
 
 Table = Callable[..., Battles]

@@ -13,11 +13,11 @@ import pytest
 from venire.arena.battles import Ballots, Battles
 from venire.arena.errors import InputError
 from venire.ratings.data.ballots import ballot_votes, ballots, to_battles
+from venire.ratings.data.result import Rated
 from venire.ratings.data.votes import Order, Votes, contradicted, pair_bound, votes
 from venire.ratings.inference.options import Options
 from venire.ratings.methods import voting_recipes as vote_recipes
 from venire.ratings.methods.methods import METHODS, merge_selected, rate
-from venire.ratings.pairwise.components import Rated
 from venire.ratings.voting.kemeny import kemeny_young
 
 Table = Callable[..., Battles]

@@ -10,24 +10,25 @@ from typing import Any
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.arena.records import GENERATE, Origin, Shape
-from venire.boards.answer_style import battles_with_covariates
-from venire.boards.ballots import campaign_ballots, file_ballots, left_out, peers_of
-from venire.boards.known_ratings import known_ratings
 from venire.judges import PROTOCOLS
 from venire.orchestrator.policies import POLICIES
-from venire.ratings.data.ballots import Unranked
+from venire.ratings.data.ballots import Unranked, to_battles
+from venire.ratings.data.style import STYLE_NAMES, same_family, style_covariates
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import METHODS, ignored_options
 from venire.reports import comparison
 from venire.reports.board import Board, build
 from venire.reports.comparison import Comparison
+from venire.reports.wording import few
 from venire.storage.plans import plans
 from venire.storage.read import frames
 from venire.storage.store.opening import open_store
 from venire.storage.store.store import Store
 from venire.storage.transfer.formats import TABLE, read_verdicts
+from venire.storage.transfer.formats.ballots import has_ballots, read_ballots
 from venire.storage.transfer.formats.battles import read_battles
 from venire.storage.transfer.formats.judged import BothBad, ImportedVerdicts
+from venire.storage.transfer.formats.tables import read_reference
 
 DEFAULT_METHOD = "bradley-terry"
 _CHOSEN = (
@@ -38,6 +39,11 @@ _AS_ASKED = (
     "rated as pairs were asked, which the policy of this campaign chose by what was known of them: its looks are by "
     "--method even-pairs"
 )
+
+_FAMILY = "same-family"
+"""The covariate for answers of the judge's own family."""
+_BALLOTS = "ballots"
+"""The format of a table of ballots, as `--format` names it."""
 
 PLACING = "place "
 """How campaigns begin that place a model on the board of another: nobody means them who names none."""
@@ -213,7 +219,7 @@ def read(source: Source, features: Sequence[str] = ()) -> Verdicts:
     found = _read(source, features)
     if source.reference is None:
         return found
-    ratings, told = known_ratings(source.reference, found.battles.models, found.reference)
+    ratings, told = _reference_ratings(source.reference, found.battles.models, found.reference)
     return replace(found, reference=ratings, reference_told=told)
 
 
@@ -261,7 +267,7 @@ def _read_files(source: Source, features: Sequence[str]) -> Verdicts:
         "--covariate": features,
         "--cluster": source.cluster not in (None, "none", "instruction_id"),
     }
-    voted = file_ballots(
+    voted = _file_ballots(
         source.paths, source.form, mapping=source.mapping, where=source.where, unranked=source.unranked, given=given
     )
     if voted is not None:
@@ -310,27 +316,27 @@ def read_campaign(store: Store, campaign: frames.CampaignRow, features: Sequence
         raise InputError(f"campaign {campaign.name!r} has ballots alone, which have no covariates: leave them out")
     families = frames.families(store)
     judge_families = {judge.name: judge.family for judge in judges if judge.family is not None}
-    ballots = campaign_ballots(store, campaign) if of_lists else None
+    ballots = _campaign_ballots(store, campaign) if of_lists else None
     if ballots is not None and not pairs:
         battles = ballots
     elif features:
-        battles = battles_with_covariates(
+        battles = _battles_with_covariates(
             store, campaign.id, features, families=families, judge_families=judge_families
         )
     else:
         battles = frames.battles(store, campaign.id)
     return Verdicts(
-        replace(battles, peers=peers_of(store, judges, battles.models)),
+        replace(battles, peers=_judging_models(store, judges, battles.models)),
         origins={judge.origin for judge in judges},
         reference=frames.elos(store),
         families=families,
         judge_families=judge_families,
         judge_elo={judge.name: judge.elo for judge in judges if judge.elo is not None},
         seed=campaign.seed,
-        ballots=replace(ballots, peers=peers_of(store, judges, ballots.models))
+        ballots=replace(ballots, peers=_judging_models(store, judges, ballots.models))
         if ballots is not None and pairs
         else None,
-        note=left_out(of_lists) if of_lists and pairs else None,
+        note=_ballots_left_out(of_lists) if of_lists and pairs else None,
         method="even-pairs" if pairs and _chose(store, campaign) else DEFAULT_METHOD,
     )
 
@@ -367,3 +373,113 @@ def choose_campaign(store: Store, name: str | None) -> frames.CampaignRow:
         if one.name == name:
             return one
     raise InputError(f"the store {store.path} has no campaign {name!r}; there are: {names}")
+
+
+def _battles_with_covariates(
+    store: Store,
+    campaign: int,
+    names: Sequence[str],
+    *,
+    families: Mapping[str, str],
+    judge_families: Mapping[str, str],
+) -> Battles:
+    """The verdicts of a campaign with the covariates named: of style, from the texts that were shown, and of family.
+
+    `position` is known from the order shown and needs no column. Raises InputError for another name.
+    """
+    known = (*STYLE_NAMES, _FAMILY, "position")
+    if strange := [name for name in names if name not in known]:
+        raise InputError(f"a store knows no covariate {strange[0]!r}; it knows {', '.join(known)}")
+    battles, text_a, text_b = frames.battles_and_texts(store, campaign)
+    found = {}
+    if set(names) & set(STYLE_NAMES):
+        table = style_covariates(text_a, text_b)
+        found = {name: table[:, STYLE_NAMES.index(name)] for name in names if name in STYLE_NAMES}
+    if _FAMILY in names:
+        own = [judge_families.get(judge, families.get(judge)) for judge in battles.judges]
+        of_model = [families.get(model) for model in battles.models]
+        sides = ([of_model[code] for code in side.tolist()] for side in (battles.model_a, battles.model_b))
+        found[_FAMILY] = same_family([own[code] for code in battles.judge.tolist()], *sides)
+    return replace(battles, features=found)
+
+
+def _file_ballots(
+    paths: Sequence[Path],
+    form: str | None,
+    *,
+    mapping: Mapping[str, str] = {},
+    where: Mapping[str, str | Sequence[str]] = {},
+    unranked: Unranked = "below",
+    given: Mapping[str, object] = {},
+) -> Battles | None:
+    """The ballots of a file as pairs; None where it is none of ballots, by `form` or, without one, by its columns.
+
+    `given` are options by name that mean nothing to ballots. Raises InputError for one of them that was given, for
+    several files, and as `read_ballots` does.
+    """
+    if form not in (None, _BALLOTS) or (form is None and not has_ballots(paths[0], mapping)):
+        if unranked != "below":
+            raise InputError(f"{paths[0]} holds no ballots (columns model and rank): leave --unranked out")
+        return None
+    if len(paths) > 1:
+        raise InputError(f"{paths[1]}: a table of ballots is rated by itself; put the tables together into one")
+    if said := [name for name, value in given.items() if value]:
+        raise InputError(f"{paths[0]} is a table of ballots: leave {', '.join(said)} out")
+    return to_battles(read_ballots(paths[0], mapping, where=where, below=unranked == "below"))
+
+
+def _campaign_ballots(store: Store, campaign: frames.CampaignRow) -> Battles:
+    """The ballots of a campaign as pairs; pairs of a ballot that was not read have its status."""
+    return to_battles(*frames.ballots(store, campaign.id))
+
+
+def _ballots_left_out(judges: Collection[frames.JudgeRow]) -> str:
+    """What to say of judges of ballots in a campaign that judges pairs as well."""
+    names = sorted(judge.name for judge in judges)
+    more = " and others" if len(names) > 5 else ""
+    return (
+        f"pairs are rated here, and the ballots of {', '.join(names[:5])}{more} left out: methods that need ballots "
+        "take those alone"
+    )
+
+
+def _judging_models(store: Store, judges: Collection[frames.JudgeRow], models: Collection[str]) -> dict[str, str]:
+    """Which of the models a judge is, by the judge's name: the one that its own model is or wrote the answers of."""
+    writers: dict[str, set[str]] = {}
+    for one in frames.campaigns(store):
+        for row in frames.judges(store, one.id):
+            if row.protocol == GENERATE and row.name in models:
+                writers.setdefault(row.model, set()).add(row.name)
+    found = {}
+    for judge in judges:
+        if judge.model in models:
+            found[judge.name] = judge.model
+        elif len(wrote := writers.get(judge.model, set())) == 1:  # of several settings of one model nobody knows which
+            found[judge.name] = next(iter(wrote))
+    return {judge: model for judge, model in found.items() if judge != model}
+
+
+def _reference_ratings(
+    path: Path, models: Collection[str], known: Mapping[str, float]
+) -> tuple[dict[str, float], dict[str, Any]]:
+    """The ratings of a file, and what to say of them: how many of `models` they know, and whom they name besides.
+
+    `known` are the ratings that a store has and that these replace. Raises `InputError` where the file rates none of
+    `models`, and as `read_reference` does.
+    """
+    found = read_reference(path)
+    shared = found.keys() & set(models)
+    if models and not shared:
+        raise InputError(
+            f"{path} rates none of the models that were judged; it rates {few(sorted(found))}; judged were "
+            f"{few(sorted(models))}: give both the same names"
+        )
+    told = {
+        "file": str(path),
+        "ratings": len(found),
+        "shared": len(shared),
+        "not_judged": sorted(found.keys() - shared),
+        "not_rated": sorted(set(models) - shared),
+        "replaces": len(known),
+    }
+    return found, told

@@ -22,8 +22,7 @@ from venire.configs.loading import difference, resolve
 from venire.endpoints import Inside, check_all, open_all, read_secrets
 from venire.judges.providers import PROVIDERS
 from venire.judges.providers.vendors import find_price
-from venire.live.pulse import Pulse
-from venire.live.server import Answers, serve
+from venire.live.server import Answers, Pulse, serve
 from venire.loops import LoopFactory, run_whole, signals
 from venire.orchestrator.costs.forecast import JudgeForecast, LongForecast, forecast, forecast_long
 from venire.orchestrator.designs import PlannedCampaign

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
 from venire.experiments.contestants import ELO, fill, made_up
-from venire.experiments.truth import Habit, known_slope, long_run, shares
+from venire.experiments.figures import LongRunJudge, known_slope, long_run, shares
 from venire.ratings.data.statistics import spearman
 from venire.simulation.judge import load_profiles, simulate
 from venire.storage.read import frames
@@ -61,21 +61,21 @@ def test_long_run_shares_are_what_the_judges_say_over_many_instructions(
 ) -> None:
     outcomes = said(profile, protocol, gap, 2_500)
     ratio = np.log(CHARS[0] / CHARS[1])
-    share = shares(Habit(load_profiles()[profile], protocol), np.array([gap]), np.array([[ratio]]))
+    share = shares(LongRunJudge(load_profiles()[profile], protocol), np.array([gap]), np.array([[ratio]]))
     error = outcomes.std() / np.sqrt(len(outcomes))
     assert abs(outcomes.mean() - share[0]) < 3.5 * error
     assert error < 0.01
 
 
 def test_shares_of_both_sides_make_one() -> None:
-    habit = Habit(load_profiles()["bard"], "two-stage")
+    habit = LongRunJudge(load_profiles()["bard"], "two-stage")
     ratios = np.array([[0.3, -0.1]])
     there = shares(habit, np.array([75.0]), ratios)
     assert shares(habit, np.array([-75.0]), -ratios) == pytest.approx(1.0 - there)
 
 
-def of(profiles: Sequence[str], protocol: str = "two-stage") -> list[Habit]:
-    return [Habit(load_profiles()[name], protocol) for name in profiles]
+def of(profiles: Sequence[str], protocol: str = "two-stage") -> list[LongRunJudge]:
+    return [LongRunJudge(load_profiles()[name], protocol) for name in profiles]
 
 
 def test_long_run_ratings_keep_the_order_of_the_field_on_a_scale_of_the_judges() -> None:

@@ -19,7 +19,7 @@ from venire.storage.store.opening import open_store
 from venire.storage.store.store import Store
 from venire.storage.transfer import importing
 
-__all__ = ["ELO", "INSTRUCTIONS", "Field", "fill", "made_up", "read_field"]
+__all__ = ["ELO", "INSTRUCTIONS", "ContestantField", "fill", "made_up", "read_field"]
 
 ELO = (
     *(815.2, 841.6, 864.1, 898.1, 907.5, 922.2, 926.3, 942.8, 953.0, 960.0),
@@ -34,12 +34,12 @@ _MEAN, _BETWEEN, _WITHIN = 7.0, 0.6, 0.347
 """Of the logarithm of a reply's characters: mean, its spread over instructions, and that of replies to one of them."""
 
 _POINTS = 33
-_MOST_LENGTHS = 4_000_000
+_MAX_LENGTHS = 4_000_000
 _FILLER = "Simulated text without a meaning, as long as an answer would be. "
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Field:
+class ContestantField:
     """Models by name with their Elo, on so many instructions; `made_up` or of the file's data.
 
     `pairs` (pairs, 2) are places in `models`, and `log_ratios` (pairs or 1, any) are logarithms of the ratios of the
@@ -70,7 +70,7 @@ class Field:
         return np.asarray(elo[self.pairs[:, 0]] - elo[self.pairs[:, 1]], dtype=np.float64)
 
 
-def made_up(models: int, instructions: int) -> Field:
+def made_up(models: int, instructions: int) -> ContestantField:
     """A field of so many models on so many instructions: `ELO`, or as many values between its least and largest.
 
     Which name has which Elo is drawn, so that no order by name gives the ranking away. Raises InputError for fewer than
@@ -82,10 +82,10 @@ def made_up(models: int, instructions: int) -> Field:
     places = np.random.default_rng(models).permutation(models)
     names = {f"model-{place + 1:0{len(str(models))}d}": round(float(elo[n]), 1) for n, place in enumerate(places)}
     quantiles = norm.ppf((np.arange(_POINTS) + 0.5) / _POINTS)
-    return Field(names, instructions, True, np.sqrt(2.0) * _WITHIN * quantiles[None, :])
+    return ContestantField(names, instructions, True, np.sqrt(2.0) * _WITHIN * quantiles[None, :])
 
 
-def fill(store: Store, field: Field, seed: int) -> None:
+def fill(store: Store, field: ContestantField, seed: int) -> None:
     """Put a made-up field into an empty store, the lengths of its replies drawn by the seed."""
     rng = np.random.default_rng([seed, len(field.elo), field.instructions])
     common = rng.normal(_MEAN, _BETWEEN, (1, field.instructions))
@@ -104,7 +104,7 @@ def fill(store: Store, field: Field, seed: int) -> None:
     importing.add(store, [Rating(model, elo) for model, elo in field.elo.items()])
 
 
-def read_field(campaign: CampaignSettings, path: Path) -> Field:
+def read_field(campaign: CampaignSettings, path: Path) -> ContestantField:
     """The field of a campaign's data files, which are brought into a new store at `path`.
 
     Raises InputError where fewer than two models have completions and Elo, and as reading the files does.
@@ -126,7 +126,7 @@ def _map(maps: Mapping[str, Mapping[str, str]] | None, kind: str) -> Mapping[str
     return (maps or {}).get(kind, {})
 
 
-def _field(campaign: CampaignSettings, store: Store) -> Field:
+def _field(campaign: CampaignSettings, store: Store) -> ContestantField:
     known = frames.elos(store)
     there = [one.model for one in importing.contestants(store)]
     named = [model for model in there if campaign.data.models is None or model in campaign.data.models]
@@ -146,6 +146,6 @@ def _field(campaign: CampaignSettings, store: Store) -> Field:
     chars = np.array([[row[model] for model in sorted(elo)] for row in common], dtype=np.float64)
     logs = np.log(np.maximum(20.0, chars))
     first, second = np.array(list(combinations(range(len(elo)), 2)), dtype=np.intp).T
-    step = max(1, len(logs) * len(first) // _MOST_LENGTHS)  # of very many, some stand for all
+    step = max(1, len(logs) * len(first) // _MAX_LENGTHS)  # of very many, some stand for all
     ratios = (logs[::step, first] - logs[::step, second]).T
-    return Field(elo, len(common), False, ratios, tuple(model for model in named if model not in elo))
+    return ContestantField(elo, len(common), False, ratios, tuple(model for model in named if model not in elo))

@@ -27,9 +27,8 @@ from venire.arena.battles import Statistics
 from venire.arena.campaigns import CampaignSettings
 from venire.arena.clock import VirtualClock
 from venire.arena.errors import VenireError
-from venire.experiments.contestants import INSTRUCTIONS, Field, fill, made_up, read_field
-from venire.experiments.figures import figures
-from venire.experiments.truth import Habit, known_slope, long_run
+from venire.experiments.contestants import INSTRUCTIONS, ContestantField, fill, made_up, read_field
+from venire.experiments.figures import LongRunJudge, figures, known_slope, long_run
 from venire.experiments.variations import StandIn, Variation, campaign_of
 from venire.orchestrator.recording.ending import Ending
 from venire.session import Embedded, Session
@@ -41,7 +40,7 @@ __all__ = ["Run", "Simulation", "field_of", "simulate"]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One variation in one run: figures by name (`simulated_figures.FIGURES`), None where there is none."""
+    """One variation in one run: figures by name (`figures.FIGURES`), None where there is none."""
 
     variation: int
     number: int
@@ -68,7 +67,7 @@ class _Job:
     variation: int
     number: int
     campaign: CampaignSettings
-    field: Field
+    field: ContestantField
     template: Path | None
     """The store with the data of the file; None: the field is made up."""
     truth: NDArray[np.float64] | None
@@ -78,11 +77,11 @@ class _Job:
 
 def field_of(
     campaign: CampaignSettings, folder: Path, models: int | None, instructions: int | None
-) -> tuple[Field, Path | None]:
+) -> tuple[ContestantField, Path | None]:
     """The contestants, and where a store with their texts is (within `folder`); None for a made-up field.
 
     A made-up field is taken where its size is given, or where the file names no completions. Raises InputError as
-    `simulated_field.made_up` and `read_field` do.
+    `contestants.made_up` and `read_field` do.
     """
     if models is None and instructions is None and campaign.data.completions is not None:
         path = folder / "data.duckdb"
@@ -96,7 +95,7 @@ def simulate(
     campaign: CampaignSettings,
     judges: Sequence[StandIn],
     rows: Sequence[Variation],
-    field: Field,
+    field: ContestantField,
     template: Path | None,
     *,
     seeds: int,
@@ -125,7 +124,7 @@ def _jobs(
     campaign: CampaignSettings,
     judges: Sequence[StandIn],
     rows: Sequence[Variation],
-    field: Field,
+    field: ContestantField,
     template: Path | None,
     folder: Path,
     seeds: int,
@@ -138,16 +137,16 @@ def _jobs(
             varied = campaign_of(campaign, judges, field, row, number, battles)
             profiles = {one.name: parse_model(one.model)[0] for one in varied.judges}
             if place not in truths:
-                truths[place] = long_run(field, [_habit(varied, one.name) for one in varied.judges])
+                truths[place] = long_run(field, [_long_run_judge(varied, one.name) for one in varied.judges])
             slopes = {name: known_slope(profile) for name, profile in profiles.items()}
             yield _Job(place, number, varied, field, template, truths[place], slopes, folder)
 
 
-def _habit(campaign: CampaignSettings, name: str) -> Habit:
+def _long_run_judge(campaign: CampaignSettings, name: str) -> LongRunJudge:
     judge = next(one for one in campaign.judges if one.name == name)
     profile = parse_model(judge.model)[0]
     unread = profile.invalid * (0.5 if judge.options.get("repair") == "1" else 1.0)
-    return Habit(profile, judge.protocol, 1.0 - (unread if campaign.plan.orders == "random" else unread**2))
+    return LongRunJudge(profile, judge.protocol, 1.0 - (unread if campaign.plan.orders == "random" else unread**2))
 
 
 def _all(jobs: Sequence[_Job], workers: int) -> Iterator[Run]:

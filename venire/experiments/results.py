@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from venire.experiments.contestants import Field
+from venire.experiments.contestants import ContestantField
 from venire.experiments.experiment import Simulation
 from venire.experiments.figures import FIGURES
 from venire.experiments.variations import StandIn, Variation
@@ -66,7 +66,7 @@ class SimulationResult:
 
     simulation: Simulation
     variations: tuple[Variation, ...]
-    field: Field
+    field: ContestantField
     judges: tuple[StandIn, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -176,7 +176,7 @@ def _at_what_cost(one: FigureDifference, best: int) -> str:
 
 
 def simulation_document(
-    found: Simulation, rows: Sequence[Variation], field: Field, judges: Sequence[StandIn]
+    found: Simulation, rows: Sequence[Variation], field: ContestantField, judges: Sequence[StandIn]
 ) -> dict[str, Any]:
     """Everything as plain JSON values; only `speed` differs from one time to the next."""
     return {

@@ -18,7 +18,7 @@ from venire.arena.campaigns import (
 )
 from venire.arena.errors import InputError
 from venire.arena.records import GENERATE, RECORDED, Origin, Shape
-from venire.experiments.contestants import Field
+from venire.experiments.contestants import ContestantField
 from venire.judges import PROTOCOLS
 from venire.judges.providers.vendors import find_price
 from venire.orchestrator.policies import POLICIES
@@ -195,7 +195,7 @@ def _options(options: Mapping[str, str]) -> dict[str, str]:
 def campaign_of(
     campaign: CampaignSettings,
     judges: Sequence[StandIn],
-    field: Field,
+    field: ContestantField,
     row: Variation,
     number: int,
     battles: int | None,
@@ -245,7 +245,7 @@ def _phase(campaign: CampaignSettings, policy: str) -> PhaseSettings:
 
 
 def _sized(
-    campaign: CampaignSettings, field: Field, phase: PhaseSettings, battles: int | None, limited: bool
+    campaign: CampaignSettings, field: ContestantField, phase: PhaseSettings, battles: int | None, limited: bool
 ) -> PhaseSettings:
     """With as many battles as are wanted, or as the file's own plan has; until the budget where one is given."""
     if phase.policy not in POLICIES:
@@ -259,7 +259,7 @@ def _sized(
     return replace(phase, battles=phase.battles or _planned(campaign, field))
 
 
-def _planned(campaign: CampaignSettings, field: Field) -> int | None:
+def _planned(campaign: CampaignSettings, field: ContestantField) -> int | None:
     """How many battles the file's own plan has; None where budgets or rules to stop say when it is enough."""
     first = campaign.plan.phases[0]
     if first.policy in POLICIES and POLICIES[first.policy].crossed:
@@ -274,7 +274,7 @@ def _planned(campaign: CampaignSettings, field: Field) -> int | None:
 
 
 def _instructions(
-    campaign: CampaignSettings, field: Field, phase: PhaseSettings, battles: int | None, limited: bool
+    campaign: CampaignSettings, field: ContestantField, phase: PhaseSettings, battles: int | None, limited: bool
 ) -> int | None:
     """Of a policy that crosses matchups with instructions: as many as make so many battles, or use up a budget."""
     possible = len(field.elo) * (len(field.elo) - 1) // 2

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import socket
 from collections.abc import Callable, Iterator
 from http.client import HTTPConnection, HTTPException, HTTPResponse
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from venire.arena.errors import InputError, StoreHeldError
-from venire.live.sockets import LONGEST_PATH, PROCESS_FOLDERS, socket_path
+from venire.live.sockets import connect, socket_path
 from venire.status import status_document
 from venire.storage.read.selecting import Selected
 from venire.storage.store.opening import open_store
@@ -77,7 +76,7 @@ class Owner:
         return self._document("GET", "/status", seconds=_ANSWER_SECONDS)
 
     def live(self) -> dict[str, Any]:
-        """The run's latest counters: see `live.pulse.Pulse.document`."""
+        """The run's latest counters: see `live.server.Pulse.document`."""
         return self._document("GET", "/live", seconds=_ANSWER_SECONDS)
 
     def sql(self, text: str, *, most: int) -> Selected:
@@ -139,7 +138,7 @@ class Owner:
         connection = HTTPConnection("venire")
         stack.callback(connection.close)
         with self._listening():
-            door = connection.sock = _connect(socket_path(self.store), seconds)
+            door = connection.sock = connect(socket_path(self.store), seconds)
             connection.request(method, path, None if body is None else json.dumps(body))
             response = connection.getresponse()
             refusal = None if response.status == 200 else json.loads(response.read())["error"]
@@ -154,22 +153,3 @@ class Owner:
             yield
         except (OSError, HTTPException, ValueError) as error:
             raise SilentOwnerError(f"the process that holds the store {self.store} does not answer") from error
-
-
-def _connect(path: Path, seconds: float) -> socket.socket:
-    """A connection to a Unix socket, however long its path is. Raises OSError where nobody listens."""
-    door = socket.socket(socket.AF_UNIX)
-    door.settimeout(seconds)
-    try:
-        if len(os.fsencode(path)) <= LONGEST_PATH or not hasattr(os, "O_PATH"):
-            door.connect(str(path))
-            return door
-        there = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        try:
-            door.connect(f"{PROCESS_FOLDERS}/{there}")
-        finally:
-            os.close(there)
-    except BaseException:
-        door.close()
-        raise
-    return door

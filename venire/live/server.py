@@ -21,30 +21,76 @@ import json
 import os
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections import deque
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 from aiohttp import web
 
+from venire.arena.battles import Statistics
 from venire.arena.errors import InputError, VenireError
-from venire.live.pulse import Pulse
-from venire.live.sockets import LONGEST_PATH, PROCESS_FOLDERS, socket_path
+from venire.live.sockets import listening, socket_path
 from venire.storage.read.selecting import Selected
 
-__all__ = ["Answers", "serve"]
+__all__ = ["Answers", "Pulse", "serve"]
 
 SQL_AT_ONCE = 2
 HOLD_SECONDS = 60.0
 _STATUS_SECONDS = 1.0
 _PATIENCE_SECONDS = 0.5
 
+_WINDOW_SECONDS = 60.0
+"""In which the pace of a run is measured."""
+
 Ask = Callable[[str, int, threading.Event], Selected]
 """A query, the most rows wanted, and an event that says when nobody waits for them any more."""
+
+
+class Pulse:
+    """Takes the counters of a run as they change, and tells them to whoever asks; `since` is when the run began."""
+
+    def __init__(self, campaign: str, since: datetime) -> None:
+        self._run = {
+            "campaign": campaign,
+            "process": os.getpid(),
+            "host": socket.gethostname(),
+            "since": since.isoformat("T", "seconds"),
+        }
+        self._recent: deque[Statistics] = deque()
+        self.ending: str | None = None
+        """How the run ended, once it has."""
+
+    def feed(self, now: Statistics) -> None:
+        """Take the counters of this moment; of those within a second the last is kept."""
+        recent = self._recent
+        if len(recent) > 1 and now.elapsed - recent[-2].elapsed < 1.0:
+            recent.pop()
+        recent.append(now)
+        while now.elapsed - recent[0].elapsed > _WINDOW_SECONDS:
+            recent.popleft()
+
+    def document(self) -> dict[str, Any]:
+        """Who runs what since when, the counters, calls a second, and the seconds that are left at this pace.
+
+        `seconds_left` is null as long as nothing has been settled, `ending` as long as the run goes on.
+        """
+        first, last = (self._recent[0], self._recent[-1]) if self._recent else (Statistics(), Statistics())
+        seconds = last.elapsed - first.elapsed
+        done = last.settled + last.failed - first.settled - first.failed
+        left = last.planned - last.settled - last.failed
+        return {
+            **self._run,
+            **asdict(last),
+            "calls_per_second": round((last.calls - first.calls) / seconds, 3) if seconds > 0 else 0.0,
+            "seconds_left": round(left * seconds / done, 1) if done > 0 else None,
+            "ending": self.ending,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,36 +129,6 @@ async def serve(store: Path, answers: Answers, warn: Callable[[str], None] | Non
         await server.stop(path)
 
 
-@contextlib.contextmanager
-def _listening(path: Path) -> Iterator[socket.socket]:
-    """A socket that listens at `path` for this user alone; it appears there in one step, in place of an older one.
-
-    It is bound under a short name first, through its folder where the whole path is too long for a socket.
-    """
-    made = path.with_name(f".venire-{os.getpid()}.sock")
-    made.unlink(missing_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    listener = socket.socket(socket.AF_UNIX)
-    try:
-        if len(os.fsencode(made)) <= LONGEST_PATH:
-            listener.bind(str(made))
-        elif PROCESS_FOLDERS.is_dir():
-            listener.bind(f"{PROCESS_FOLDERS}/{folder}/{made.name}")
-        else:
-            raise OSError("its path is too long for a socket")
-        made.chmod(0o600)  # nobody can connect before `listen`
-        listener.listen(64)
-        listener.setblocking(False)
-        made.rename(path)
-        yield listener  # with the folder open, since asyncio looks up the name that it was bound under
-    except BaseException:
-        listener.close()
-        raise
-    finally:
-        made.unlink(missing_ok=True)
-        os.close(folder)
-
-
 @dataclass(slots=True)
 class _Server:
     answers: Answers
@@ -137,7 +153,7 @@ class _Server:
         await self._runner.setup()
         handler = self._runner.server
         assert handler is not None  # it is there from `setup` on
-        with _listening(path) as listener:
+        with listening(path) as listener:
             self._server = await asyncio.get_running_loop().create_unix_server(handler, sock=listener)
 
     async def stop(self, path: Path) -> None:

@@ -1,16 +1,19 @@
-"""Where the owner of a store is found while a campaign runs: what its server and its clients both know."""
+"""The Unix socket beside a store, on which its owner answers while a campaign runs; its path may be of any length."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
+from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["LONGEST_PATH", "PROCESS_FOLDERS", "socket_path"]
+__all__ = ["connect", "listening", "socket_path"]
 
-LONGEST_PATH = 100
+_MAX_PATH = 100
 """Bytes of a path that every Unix system takes as a socket's."""
 
-PROCESS_FOLDERS = Path("/proc/self/fd")
+_PROCESS_FOLDERS = Path("/proc/self/fd")
 """Where Linux shows what a process has open: a short way to a file that has a long path."""
 
 
@@ -18,3 +21,52 @@ def socket_path(store: Path) -> Path:
     """Where the owner of a store is to be found while a campaign runs."""
     real = Path(os.path.realpath(store))
     return real.with_name(real.name + ".sock")
+
+
+def connect(path: Path, seconds: float) -> socket.socket:
+    """A connection to a Unix socket, however long its path is. Raises OSError where nobody listens."""
+    door = socket.socket(socket.AF_UNIX)
+    door.settimeout(seconds)
+    try:
+        if len(os.fsencode(path)) <= _MAX_PATH or not hasattr(os, "O_PATH"):
+            door.connect(str(path))
+            return door
+        there = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        try:
+            door.connect(f"{_PROCESS_FOLDERS}/{there}")
+        finally:
+            os.close(there)
+    except BaseException:
+        door.close()
+        raise
+    return door
+
+
+@contextlib.contextmanager
+def listening(path: Path) -> Iterator[socket.socket]:
+    """A socket that listens at `path` for this user alone; it appears there in one step, in place of an older one.
+
+    It is bound under a short name first, through its folder where the whole path is too long for a socket.
+    """
+    made = path.with_name(f".venire-{os.getpid()}.sock")
+    made.unlink(missing_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        if len(os.fsencode(made)) <= _MAX_PATH:
+            listener.bind(str(made))
+        elif _PROCESS_FOLDERS.is_dir():
+            listener.bind(f"{_PROCESS_FOLDERS}/{folder}/{made.name}")
+        else:
+            raise OSError("its path is too long for a socket")
+        made.chmod(0o600)  # nobody can connect before `listen`
+        listener.listen(64)
+        listener.setblocking(False)
+        made.rename(path)
+        yield listener  # with the folder open, since asyncio looks up the name that it was bound under
+    except BaseException:
+        listener.close()
+        raise
+    finally:
+        made.unlink(missing_ok=True)
+        os.close(folder)

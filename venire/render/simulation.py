@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 
-from venire.experiments.contestants import Field
+from venire.experiments.contestants import ContestantField
 from venire.experiments.experiment import Simulation
 from venire.experiments.figures import FIGURES
 from venire.experiments.results import FigureMean, conclusions, means
@@ -23,7 +23,7 @@ _JUDGES = ("consistency", "decisive", "discrimination")
 
 
 def show_simulation(
-    screen: Console, found: Simulation, rows: Sequence[Variation], field: Field, judges: Sequence[StandIn]
+    screen: Console, found: Simulation, rows: Sequence[Variation], field: ContestantField, judges: Sequence[StandIn]
 ) -> None:
     """The table for eyes, with what it rests on above and what it comes to below."""
     seeds = 1 + max(run.number for run in found.runs)
@@ -63,7 +63,7 @@ def _speed(found: Simulation) -> str:
     )
 
 
-def _field_line(field: Field) -> str:
+def _field_line(field: ContestantField) -> str:
     """The contestants in a sentence."""
     low, high = min(field.elo.values()), max(field.elo.values())
     kind = "a made-up field of known truth" if field.made_up else "the data of the file"

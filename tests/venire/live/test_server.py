@@ -19,8 +19,7 @@ import pytest
 
 from venire.arena.battles import Statistics
 from venire.arena.errors import InputError, StoreError
-from venire.live.pulse import Pulse
-from venire.live.server import Answers, serve
+from venire.live.server import Answers, Pulse, serve
 from venire.live.sockets import socket_path
 from venire.storage.read.selecting import Selected
 

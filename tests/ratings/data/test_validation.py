@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,8 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from venire.arena.errors import InputError
+from venire.ratings.agreement.calibration import calibration
+from venire.ratings.agreement.chance_corrected import cohen_kappa, krippendorff_alpha
+from venire.ratings.am_elo.evaluation import evaluate
 from venire.ratings.data import validation as coding
+from venire.ratings.data.comparisons import comparisons
 from venire.ratings.data.validation import code_integers, code_labels, column
+from venire.ratings.pairwise.online import online_elo, trueskill
+from venire.ratings.soft_elo.conformal import split_coverage
+from venire.ratings.soft_elo.cross_validation import leave_one_out
 
 FORMS: dict[str, Any] = {
     "list of shared strings": lambda names: [STORE.setdefault(name, name) for name in names],
@@ -92,3 +100,25 @@ def test_integers_are_placed_among_those_that_occur(codes: list[int]) -> None:
 def test_integers_without_gaps_are_taken_as_they_are() -> None:
     codes = np.tile(np.arange(7, dtype=np.int32), 3)
     assert code_integers(codes)[1] is codes
+
+
+DATA = comparisons(list("abcabc"), list("bcacab"), [1.0, 0.0, 0.5, 1.0, 0.0, 1.0])
+SCORE = np.array([1.0, -1.0, 0.0, 2.0, -1.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda **told: cohen_kappa([1, 0], [1, 1], **told),
+        lambda **told: krippendorff_alpha([[1, 0], [1, 1]], **told),
+        lambda **told: calibration([0.5, 0.4], [1.0, 0.0], **told),
+        lambda **told: online_elo(DATA, **told),
+        lambda **told: trueskill(DATA, **told),
+        lambda **told: evaluate(DATA, lambda train, test: test.y, **told),
+        lambda **told: split_coverage([1.0, 2.0], 1.0, [1000.0, 1010.0], **told),
+        lambda **told: leave_one_out(DATA, SCORE, DATA.y, replicates=2, **told),
+    ],
+)
+def test_a_negative_seed_is_refused_by_name(call: Callable[..., Any]) -> None:
+    with pytest.raises(InputError, match="seed is -1; give a number that is not negative"):
+        call(seed=-1)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,8 +15,10 @@ from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.ratings.am_elo.am_elo import am_elo
 from venire.ratings.data.judgments import merge_orders
+from venire.ratings.data.result import Rated
 from venire.ratings.inference.options import Options
-from venire.ratings.methods.methods import METHODS, rate
+from venire.ratings.methods.methods import METHODS, merge_selected, rate
+from venire.reports.comparison import compare
 
 PAIRS = ("ab", "bc", "cd", "ac", "bd", "ad")
 
@@ -119,3 +124,124 @@ def test_am_elo_takes_its_options_and_refuses_others(table: Table) -> None:
     assert rate(battles, "am-elo", Options(restarts=2)).diagnostics["restarts"]["starts"] == 3
     with pytest.raises(InputError, match="am-elo does not take ties"):
         rate(battles, "am-elo", Options(ties="davidson"))
+
+
+Verdicts = Callable[..., Battles]
+
+STRENGTH = np.linspace(1.5, -1.5, 5)
+ABILITY = {"ann": 1.3, "bob": 1.1, "cal": 0.9, "dot": 1.0, "eve": -1.2, "few": 1.0}
+
+
+@cache
+def rows(seed: int = 0) -> tuple[tuple[Any, ...], ...]:
+    """Each pair on eight instructions in both orders by every judge, of `few` on two; `eve` is against the others."""
+    rng, found = np.random.default_rng(seed), []
+    for judge, ability in ABILITY.items():
+        for item in range(2 if judge == "few" else 8):
+            for a in range(5):
+                for b in range(5):
+                    if a != b:
+                        share = 1 / (1 + np.exp(ability * (STRENGTH[b] - STRENGTH[a])))
+                        verdict = "tie" if rng.random() < 0.1 else "first" if rng.random() < share else "second"
+                        found.append((f"m{a}", f"m{b}", verdict, judge, f"i{item}"))
+    return tuple(found)
+
+
+def stable(battles: Battles, **told: Any) -> Rated:
+    return rate(battles, "stable-arena", Options(**told))
+
+
+def gone(found: Rated) -> list[tuple[str, int]]:
+    return [(one["judge"], one["pass"]) for one in found.diagnostics["dropped"]]
+
+
+def test_who_is_left_out_is_told_those_with_an_ability_first(table: Verdicts) -> None:
+    battles = table(rows())
+    found = stable(battles)
+    eve, few = found.diagnostics["dropped"]
+    place = {name: code for code, name in enumerate(found.judges)}
+    ability = found.judge_figures["ability"]
+    assert (eve["judge"], eve["pass"], eve["verdicts"]) == ("eve", 1, 80)
+    assert eve["ability"] == ability[place["eve"]] < 0.0
+    assert eve["reason"] == f"ability {eve['ability']:.3g}, not above 0"
+    assert few == {
+        "judge": "few",
+        "pass": 0,
+        "verdicts": 20,
+        "reason": "20 verdicts, fewer than 50",
+        "ability": None,
+    }
+    assert np.isnan(ability[place["few"]])
+    kept = [place[name] for name in ("ann", "bob", "cal", "dot")]
+    assert ability[kept].mean() == pytest.approx(1.0)
+    errors = found.judge_figures["ability_se"]
+    assert np.isfinite(errors[kept]).all()
+    assert np.isnan(errors[[place["eve"], place["few"]]]).all()
+    assert found.fits[0]["judgments"] == 4 * 80
+    assert (found.diagnostics["passes"], found.diagnostics["sign"]) == (1, "as the majority")
+    assert found.diagnostics["no_ability"] == found.fits[0]["no_ability"] == {}
+    json.dumps([dict(found.diagnostics), *found.fits], allow_nan=False)
+    data = merge_selected(battles, Options()).comparisons()
+    assert data.judge is not None
+    alone = am_elo(data.select(np.isin(data.judge, [data.judges.index(name) for name in ("ann", "bob", "cal", "dot")])))
+    assert found.ratings.logits == pytest.approx(alone.ratings.logits, abs=1e-9)
+    assert found.se == pytest.approx(alone.ratings.se * 400 / np.log(10), abs=1e-6)
+    assert found.diagnostics["loglik"] == pytest.approx(alone.loglik)
+
+
+def test_thresholds_and_passes_are_those_told(table: Verdicts) -> None:
+    battles = table(rows())
+    assert gone(stable(battles, least_verdicts=20)) == [("eve", 1)]
+    assert gone(stable(battles, least_verdicts=21)) == [("eve", 1), ("few", 0)]
+    crowd = table(rows(5))
+    assert gone(stable(crowd, least_ability=1.4)) == [("eve", 1), ("few", 0)]
+    assert gone(stable(crowd, least_ability=1.4, until_stable=True)) == [("eve", 1), ("cal", 2), ("few", 0)]
+    assert stable(battles, restarts=3).diagnostics["restarts"]["starts"] == 4
+    assert stable(battles, ability_ridge=5.0).judge_figures["ability"][0] != pytest.approx(
+        stable(battles).judge_figures["ability"][0], abs=1e-3
+    )
+    habits = stable(battles, habits=("position",))
+    assert gone(habits) == [("eve", 1), ("few", 0)][: len(gone(habits))]
+    assert "ability_position" in habits.judge_figures
+    with pytest.raises(InputError, match=r"least_verdicts \(--least-verdicts\), until_stable \(--until-stable\)"):
+        rate(battles, "bradley-terry", Options(least_verdicts=10, until_stable=True))
+
+
+def test_bootstrap_draws_instructions_and_chooses_judges_anew(table: Verdicts) -> None:
+    found = stable(table(rows()), replicates=20, least_verdicts=30)
+    assert found.ratings.errors == "bootstrap over 8 instructions"
+    assert (found.lo < found.ratings.elo).all()
+    assert (found.ratings.elo < found.hi).all()
+    assert found.without_estimate == 0
+
+
+def test_without_a_judge_that_may_stay_no_model_is_rated_and_other_methods_are(table: Verdicts) -> None:
+    battles = table(rows())
+    found = stable(battles, least_verdicts=81)
+    assert np.isnan(found.ratings.logits).all()
+    assert set(found.reasons) == set(battles.models)
+    assert "every judge has fewer than 81 verdicts, the most ann with 80" in found.reasons["m0"]
+    both = compare(table(rows()[:20]), ("bradley-terry", "stable-arena"), Options())
+    assert [row.rank[1] for row in both.models] == [None] * 5
+    assert all(row.rank[0] for row in both.models)
+
+
+def test_an_undecided_sign_is_a_note_of_the_board(table: Verdicts) -> None:
+    turned = {"first": "second", "second": "first", "tie": "tie"}
+    plain = [row for row in rows() if row[3] in ("ann", "bob")]
+    against = [(*row[:2], turned[row[2]], f"{row[3]}-against", row[4]) for row in plain]
+    found = stable(table([*plain, *against]))
+    assert gone(found) == []
+    (note,) = found.diagnostics["notes"]
+    assert note.startswith("nobody more is left out for an ability, because its sign is undecided")
+
+
+def test_a_bootstrap_does_not_hide_that_the_sign_is_undecided(table: Verdicts) -> None:
+    """Of coins alone: only the error of the mean ability, which replicates take the place of, tells it."""
+    rng = np.random.default_rng(0)
+    coins = [
+        (*row[:2], str(rng.choice(["first", "second"])), *row[3:]) for row in rows() if row[3] in ("ann", "bob", "cal")
+    ]
+    found = stable(table(coins), replicates=2)
+    assert gone(found) == []
+    assert "within 2 errors of 0" in found.diagnostics["sign"]

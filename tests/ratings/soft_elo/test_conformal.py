@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import expit
 
 from venire.arena.errors import InputError
-from venire.ratings.soft_elo.conformal import conformal_rank, leave_one_out_conformal, split_conformal
+from venire.ratings.data.comparisons import Comparisons, comparisons
+from venire.ratings.soft_elo.conformal import (
+    LeaveTwoOut,
+    conformal_rank,
+    jackknife_plus,
+    leave_one_out_conformal,
+    leave_two_out,
+    split_conformal,
+    split_coverage,
+)
+from venire.ratings.soft_elo.cross_validation import leave_one_out
 
 
 def field(models: int, seed: int, tau: float = 20.0) -> tuple[Any, Any, Any, Any]:
@@ -175,3 +187,123 @@ def test_bad_input_is_named(said: str, arguments: dict[str, Any]) -> None:
     good: dict[str, Any] = {"residual": [1.0, 2.0, 3.0], "se": [1.0, 1.0, 1.0], "elo": [1000.0], "elo_se": [1.0]}
     with pytest.raises(InputError, match=said):
         split_conformal(**{**good, **arguments})
+
+
+def simulated(rows: int, models: int, seed: int = 0) -> tuple[Comparisons, Any, Any]:
+    rng = np.random.default_rng(seed)
+    truth = np.linspace(-1.0, 1.0, models)
+    a = rng.integers(0, models, rows)
+    b = (a + rng.integers(1, models, rows)) % models
+    gap = truth[a] - truth[b]
+    score = np.round((gap + rng.normal(0, 1, rows)) * 12) / 12
+    human = (rng.random(rows) < expit(gap)).astype(float)
+    return comparisons(a, b, np.where(score > 0, 1.0, np.where(score < 0, 0.0, 0.5))), score, human
+
+
+@pytest.mark.parametrize("signal", ["hard", "soft"])
+def test_two_left_out_is_one_left_out_of_the_battles_without_the_other(signal: Literal["hard", "soft"]) -> None:
+    data, score, human = simulated(400, 5)
+    found = leave_two_out(data, score, human, signal=signal)
+    single = leave_one_out(data, score, human, replicates=0)
+    assert np.diagonal(found.judge) == pytest.approx(single.judge[signal].elo, abs=1e-7)
+    for out in range(5):
+        rows = (data.a != out) & (data.b != out)
+        rest = replace(data, a=data.a[rows], b=data.b[rows], y=data.y[rows])
+        alone = leave_one_out(rest, score[rows], human[rows], replicates=0)
+        kept = np.arange(5) != out
+        assert found.judge[kept, out] == pytest.approx(alone.judge[signal].elo[kept], abs=1e-7)
+        assert found.human[kept, out] == pytest.approx(alone.human.elo[kept], abs=1e-7)
+
+
+def test_the_two_ends_are_order_statistics_of_what_each_anchor_says() -> None:
+    rng = np.random.default_rng(0)
+    human, judge = rng.normal(1000, 50, (12, 12)), rng.normal(1000, 50, (12, 12))
+    models = tuple("abcdefghijkl")
+    found = jackknife_plus(LeaveTwoOut(models, human, judge, np.ones(12, dtype=bool)), 1.0, scale="none")
+    others = np.arange(1, 12)
+    reach = np.abs(human[others, 0] - judge[others, 0])
+    assert found.low[0] == np.sort(judge[0, others] - reach)[1 - 1]
+    assert found.high[0] == np.sort(judge[0, others] + reach)[11 - 1]
+    assert (found.n, found.rank, found.method) == (11, 11, "jackknife+")
+
+
+def test_a_model_that_nobody_rated_is_calibrated_on_all_others() -> None:
+    data, score, human = simulated(3000, 11)
+    human = np.where((data.a == 10) | (data.b == 10), np.nan, human)
+    ratings = leave_two_out(data, score, human)
+    found = jackknife_plus(ratings, 10.0)
+    assert np.isnan(ratings.human[10]).all()
+    assert np.isfinite(found.high[10])
+    assert found.low[10] < found.elo[10] < found.high[10]
+    assert found.n == 9
+    # What leave_one_out says of its error by people is NaN; unknown is 0, not an interval of NaN.
+    unknown = jackknife_plus(ratings, 10.0, human_se=np.where(np.arange(11) == 10, np.nan, 0.0))
+    assert unknown.high.tolist() == found.high.tolist()
+
+
+def test_too_few_anchors_are_infinite_and_said() -> None:
+    data, score, human = simulated(400, 5)
+    found = jackknife_plus(leave_two_out(data, score, human), 10.0)
+    assert np.isinf(found.high).all()
+    assert found.expected is None
+    assert "infinite" in found.warnings[0]
+
+
+def test_recorded_battles_are_covered_by_intervals_half_as_wide_as_those_of_hard_ratings(
+    arena_sample: dict[str, Any],
+) -> None:
+    data, score, human = arena_sample["data"], arena_sample["score"], arena_sample["human"]
+    placed = leave_one_out(data, score, human)
+    width = {}
+    for signal in ("hard", "soft"):
+        ratings = leave_two_out(data, score, human, signal=signal)  # type: ignore[arg-type]
+        found = jackknife_plus(ratings, placed.judge[signal].se, human_se=placed.human.se)
+        assert found.covers(placed.human.elo).sum() >= 12
+        width[signal] = float(np.median(found.high - found.low))
+    assert width["soft"] < 0.5 * width["hard"]
+
+
+def test_bad_input_of_the_jackknife_is_named() -> None:
+    data, score, human = simulated(60, 3)
+    with pytest.raises(InputError, match="at least 4"):
+        leave_two_out(data, score, human)
+    with pytest.raises(InputError, match="signal is 'other'"):
+        leave_two_out(data, score, human, signal="other")  # type: ignore[arg-type]
+    ratings = LeaveTwoOut(tuple("abcd"), np.zeros((4, 4)), np.zeros((4, 4)), np.ones(4, dtype=bool))
+    with pytest.raises(InputError, match=r"human_se has shape \(3,\)"):
+        jackknife_plus(ratings, 1.0, human_se=[1.0, 2.0, 3.0])
+
+
+def test_exchangeable_models_are_covered_as_expected() -> None:
+    rng = np.random.default_rng(0)
+    found = [split_coverage(rng.normal(0, 20, 60), 5.0, np.full(60, 1000.0), seed=seed) for seed in range(60)]
+    assert found[0].expected == pytest.approx(28 / 31)
+    assert np.mean([each.observed for each in found]) == pytest.approx(28 / 31, abs=0.02)
+    assert found[0].width == pytest.approx(2 * 1.645 * 20, rel=0.4)
+    assert (found[0].n, found[0].splits) == (30, 20)
+
+
+def test_the_same_seed_splits_alike() -> None:
+    residual = np.random.default_rng(1).normal(0, 20, 41)
+    first, second, other = (split_coverage(residual, 5.0, residual, seed=seed) for seed in (1, 1, 2))
+    assert first == second != other
+    assert (first.n, first.expected) == (20, pytest.approx(19 / 21))
+
+
+def test_recorded_battles_are_too_few_for_a_split_at_nine_in_ten(arena_sample: dict[str, Any]) -> None:
+    placed = leave_one_out(arena_sample["data"], arena_sample["score"], arena_sample["human"])
+    narrow, wide = placed.judge["soft"], placed.judge["hard"]
+    at_90 = split_coverage(placed.residual(), narrow.se, narrow.elo, human_se=placed.human.se)
+    assert (at_90.expected, at_90.width, at_90.observed, at_90.n) == (None, np.inf, 1.0, 7)
+    at_80, hard = (
+        split_coverage(placed.residual(signal), by.se, by.elo, human_se=placed.human.se, alpha=0.2)
+        for signal, by in (("soft", narrow), ("hard", wide))
+    )
+    assert at_80.expected == 0.875
+    assert at_80.observed == pytest.approx(0.875, abs=0.08)
+    assert at_80.width < 0.5 * hard.width
+
+
+def test_too_few_models_are_refused() -> None:
+    with pytest.raises(InputError, match="2 models or more"):
+        split_coverage([1.0], 1.0, [1000.0])

@@ -176,7 +176,7 @@ class Session:
             self.store.path.unlink(missing_ok=True)
 
     def _steer(self, planned: PlannedCampaign) -> Steering:
-        """What reads the verdicts between two rounds: ratings of the campaign's own, unless told otherwise."""
+        """What reads the verdicts between two rounds: ratings of the campaign's own, unless another was given."""
         if self._steering is not None:
             return self._steering
         from venire.feedback import RatingFeedback  # and scipy, 65 MB that a plan of one round does without
@@ -262,7 +262,7 @@ class Session:
                 if not virtual:  # nobody can follow a clock that jumps
                     await stack.enter_async_context(serve(self.store.path, self._answers(pulse, door), warn))
 
-                def tell(now: Statistics) -> None:
+                def report(now: Statistics) -> None:
                     pulse.feed(now)
                     if progress is not None:
                         progress(now)
@@ -276,7 +276,7 @@ class Session:
                         self.prices,
                         clock=self.clock,
                         stop=stop,
-                        progress=tell if progress is not None or not virtual else None,
+                        progress=report if progress is not None or not virtual else None,
                         warn=warn,
                         on_start=door.open,
                         rounds=self.rounds,
@@ -314,7 +314,7 @@ class Session:
             )
 
     def _answers(self, pulse: Pulse, door: _Door) -> Answers:
-        """What others may be told of the store while a campaign runs."""
+        """What others may ask of the store while a campaign runs."""
 
         def sql(text: str, most: int, given_up: threading.Event) -> Selected:
             return select(self.store, text, most=min(most, MAX_ROWS), memory=_SQL_MEMORY, given_up=given_up)

@@ -67,7 +67,7 @@ def refuse_uncovered(
         return
     account, asked = next(one for one in poor if one is not None)
     what = "battle" if together & {one.judge for one in asked} else "trial"
-    raise InputError(f"{campaign.path}: {_told(account, asked, what)}")
+    raise InputError(f"{campaign.path}: {_refusal(account, asked, what)}")
 
 
 def _needs(store: Store, planned: PlannedCampaign, prices: Mapping[str, TokenPrice]) -> Iterator[_Need]:
@@ -137,11 +137,11 @@ def _calls(number: int) -> str:
 
 
 def _dollars(nano: int) -> str:
-    """Rounded up: a limit of what is told should do."""
+    """Rounded up: a limit of the amount shown is enough."""
     return f"${math.ceil(nano / 1e5) / 1e4:.4f}"
 
 
-def _told(account: BudgetAccount, asked: Sequence[_Need], what: str) -> str:
+def _refusal(account: BudgetAccount, asked: Sequence[_Need], what: str) -> str:
     short = _short_of(account, asked)
     assert short is not None  # or it would not be poor
     limit, needed = short

@@ -13,7 +13,7 @@ from venire.arena.planning import PlanState
 from venire.arena.records import Respondent
 from venire.orchestrator.costs.budget import budgets_left
 from venire.orchestrator.designs import RoundDesign, read_design
-from venire.orchestrator.planning.first_round import choose_first, refuse_phases
+from venire.orchestrator.planning.first_round import design_first_round, refuse_phases
 from venire.orchestrator.planning.respondents import respondents
 from venire.storage.plans import plans
 from venire.storage.read import frames
@@ -24,10 +24,10 @@ __all__ = ["plan_stays", "refuse_other_prompts", "rounds_stay"]
 _BESIDE = ("budget", "durability", "store")
 """What shapes no round: how much may be spent, and where and how it is written."""
 _OF_A_JUDGE = ("name", "repeats", "recorded", "map")
-"""What shapes rounds beside who a judge is, which its respondent key says."""
+"""What shapes rounds beside the judge itself, which its respondent key identifies."""
 _OF_A_PHASE = ("policy", "matchups", "coverage", "band", "purpose", "top", "place")
-_UNSAID = PhaseSettings()
-"""Settings leave out what says the same as no word."""
+_DEFAULTS = PhaseSettings()
+"""Settings leave out what equals its default."""
 
 
 def plan_stays(
@@ -71,17 +71,17 @@ def rounds_stay(before: str, after: str, begun: Sequence[str]) -> bool:
 def _phases(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """What shapes the rounds of each phase, by its name."""
     plan = settings["plan"]
-    return {one.get("name", _UNSAID.name): {key: _said(one, key) for key in _OF_A_PHASE} for one in _tables(plan)}
+    return {one.get("name", _DEFAULTS.name): {key: _setting(one, key) for key in _OF_A_PHASE} for one in _tables(plan)}
 
 
 def _tables(plan: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return plan.get("phase") or [plan]
 
 
-def _said(phase: Mapping[str, Any], key: str) -> Any:
+def _setting(phase: Mapping[str, Any], key: str) -> Any:
     if key in phase:
         return phase[key]
-    default = getattr(_UNSAID, key)
+    default = getattr(_DEFAULTS, key)
     return [f"{one:g}" for one in default] if isinstance(default, tuple) else default
 
 
@@ -106,7 +106,7 @@ def _has_grown(store: Store, campaign: CampaignSettings, known: plans.StoredCamp
     if not campaign.contestants or campaign.asks_contestants or (known.calls and not amend):
         return False
     before = read_design(plans.rounds(store, known.id)[0].design)
-    now = choose_first(store, campaign, {}, budgets_left(store, campaign, respondents(campaign)))[0]
+    now = design_first_round(store, campaign, {}, budgets_left(store, campaign, respondents(campaign)))[0]
     return _made_of(now) != _made_of(before)
 
 

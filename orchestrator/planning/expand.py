@@ -26,7 +26,7 @@ __all__ = ["expand"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _NumberedRespondent:
     """A respondent as its trials know it: its number, its key, the number of its protocol, how often it is asked."""
 
     number: int
@@ -60,11 +60,11 @@ def expand(
     record, in the orders that are.
     """
     drawn = None if orders == "both" else seed
-    asked: dict[Shape, list[_Asked]] = {shape: [] for shape in Shape}
-    replayed: list[_Asked] = []
+    asked: dict[Shape, list[_NumberedRespondent]] = {shape: [] for shape in Shape}
+    replayed: list[_NumberedRespondent] = []
     for number, one in judges:
         entry = PROTOCOLS[one.protocol]
-        who = _Asked(number, respondent_key(one), entry.number, repeats[number], recorded.get(number))
+        who = _NumberedRespondent(number, respondent_key(one), entry.number, repeats[number], recorded.get(number))
         (asked[entry.shape] if who.recording is None else replayed).append(who)
     for name, matchups in zip(chosen.instructions, chosen.matchups_on(), strict=True):
         for repeat in range(1, max(repeats.values()) + 1):
@@ -76,7 +76,9 @@ def expand(
             yield from _replayed(matchups, answers, name, repeat, [one for one in replayed if one.repeats >= repeat])
 
 
-def _answers(answers: Catalogue, name: str, repeat: int, contestants: Sequence[_Asked]) -> Iterator[PlannedTrial]:
+def _answers(
+    answers: Catalogue, name: str, repeat: int, contestants: Sequence[_NumberedRespondent]
+) -> Iterator[PlannedTrial]:
     instruction, key = answers.instructions[name]
     for one in contestants:
         yield PlannedTrial(trial_key(one.key, key, (), repeat), one.protocol, one.number, instruction, (), repeat)
@@ -87,7 +89,7 @@ def _battles(
     answers: Catalogue,
     name: str,
     repeat: int,
-    judges: Sequence[_Asked],
+    judges: Sequence[_NumberedRespondent],
     equal_texts: list[int],
     drawn: int | None,
 ) -> Iterator[PlannedTrial]:
@@ -113,14 +115,14 @@ def _battles(
                 )
 
 
-def _drawn(judge: _Asked, instruction: bytes, sides: tuple[bytes, bytes], repeat: int, seed: int) -> bool:
+def _drawn(judge: _NumberedRespondent, instruction: bytes, sides: tuple[bytes, bytes], repeat: int, seed: int) -> bool:
     """Whether B is shown first: drawn by the seed from what the trial is, so that it stays whatever else is planned."""
     asked = trial_key(judge.key, instruction, sides, repeat)
     return blake2b(asked, digest_size=1, key=b"%d" % seed, person=b"venire-order-1").digest()[0] % 2 == 1
 
 
 def _singles(
-    chosen: RoundDesign, answers: Catalogue, name: str, repeat: int, judges: Sequence[_Asked]
+    chosen: RoundDesign, answers: Catalogue, name: str, repeat: int, judges: Sequence[_NumberedRespondent]
 ) -> Iterator[PlannedTrial]:
     instruction, key = answers.instructions[name]
     for model, judge in product(chosen.models, judges):
@@ -130,7 +132,7 @@ def _singles(
 
 
 def _lists(
-    chosen: RoundDesign, answers: Catalogue, name: str, repeat: int, judges: Sequence[_Asked], seed: int
+    chosen: RoundDesign, answers: Catalogue, name: str, repeat: int, judges: Sequence[_NumberedRespondent], seed: int
 ) -> Iterator[PlannedTrial]:
     """All completions of an instruction at once, in an order of its own for each judge and repeat."""
     instruction, key = answers.instructions[name]
@@ -143,7 +145,7 @@ def _lists(
 
 
 def _replayed(
-    matchups: Sequence[Matchup], answers: Catalogue, name: str, repeat: int, judges: Sequence[_Asked]
+    matchups: Sequence[Matchup], answers: Catalogue, name: str, repeat: int, judges: Sequence[_NumberedRespondent]
 ) -> Iterator[PlannedTrial]:
     """What is on record of an instruction, as it was shown; nothing is paid for it, so equal texts are kept."""
     gaps = {(one.model_a, one.model_b): one.gap for one in matchups} if judges else {}

@@ -14,8 +14,8 @@ from venire.arena.records import RECORDED, Matchup
 from venire.judges import PROTOCOLS
 from venire.orchestrator.costs.budget import BudgetView
 from venire.orchestrator.designs import ExcludedModel, RoundDesign, battle_design, crossed_design
-from venire.orchestrator.planning.plan_state import Field, payable, state_of
-from venire.orchestrator.planning.recorded import Recording, pairs, read_recordings, tell
+from venire.orchestrator.planning.plan_state import PlanInputs, payable_battles, policy_state
+from venire.orchestrator.planning.recorded import Recording, judged_pairs, read_recordings, replay_summary
 from venire.orchestrator.policies import POLICIES
 from venire.orchestrator.policies.matchup_policies import gap
 from venire.storage.plans import plans
@@ -24,9 +24,9 @@ from venire.storage.store.store import Store
 from venire.storage.transfer import importing
 
 __all__ = [
-    "choose_first",
-    "design",
-    "own_gaps",
+    "design_crossed",
+    "design_first_round",
+    "needs_other_judges",
     "refuse_phases",
     "select_models",
 ]
@@ -68,7 +68,7 @@ def select_models(
     return PlanState(models, elo), left_out
 
 
-def design(
+def design_crossed(
     campaign: CampaignSettings, state: PlanState, left_out: tuple[ExcludedModel, ...], answers: Catalogue
 ) -> RoundDesign:
     """Matchups by the campaign's first policy, where it crosses, and instructions drawn with the campaign's seed.
@@ -76,7 +76,7 @@ def design(
     Raises InputError when the models have no instructions, or too few, in common.
     """
     rng = np.random.default_rng(campaign.seed)
-    drawn = _common(campaign, state.models, answers, rng)
+    drawn = _common_instructions(campaign, state.models, answers, rng)
     phase = campaign.plan.phases[0]
     if not campaign.pair_judges:
         return RoundDesign((), drawn, state.models, left_out, phase=phase.name)
@@ -88,7 +88,7 @@ def _pairs(models: Sequence[str]) -> int:
     return len(models) * (len(models) - 1) // 2
 
 
-def _common(
+def _common_instructions(
     campaign: CampaignSettings, models: Sequence[str], answers: Catalogue, rng: np.random.Generator
 ) -> tuple[str, ...]:
     common = sorted(
@@ -99,25 +99,25 @@ def _common(
             f"{campaign.path}: the {len(models)} models have no instruction in common that all of them answered: "
             "name fewer models in [data] models or import the missing completions"
         )
-    return _drawn(campaign, common, f"those answered by all {len(models)} models are only", rng)
+    return _draw_instructions(campaign, common, f"those answered by all {len(models)} models are only", rng)
 
 
-def own_gaps(phase: PhaseSettings, models: Sequence[str], known: Mapping[str, float]) -> bool:
-    """Whether a later phase chooses by gaps that only verdicts tell: each judge's are then those of the others."""
+def needs_other_judges(phase: PhaseSettings, models: Sequence[str], known: Mapping[str, float]) -> bool:
+    """Whether a later phase chooses by gaps that only verdicts give: each judge's are then by those of the others."""
     return phase.needs_elo and any(one not in known for one in models)
 
 
 def refuse_phases(campaign: CampaignSettings, state: PlanState) -> None:
     """Raise InputError for what would make a later phase impossible, before anything is paid for the first."""
     for place, phase in enumerate(campaign.plan.phases):
-        told = f"{campaign.path}: [[plan.phase]] {phase.name!r}"
+        where = f"{campaign.path}: [[plan.phase]] {phase.name!r}"
         if phase.purpose == "place" and phase.place not in state.models:
             there = ", ".join(sorted(state.models)[:8]) + (" ..." if len(state.models) > 8 else "")
             raise InputError(f"{campaign.path}: place = {phase.place!r} is no model of this campaign: it has {there}")
-        if place and own_gaps(phase, state.models, state.elo) and len(campaign.pair_judges) < 2:
+        if place and needs_other_judges(phase, state.models, state.elo) and len(campaign.pair_judges) < 2:
             without = next(name for name in state.models if name not in state.elo)
             raise InputError(
-                f"{told}: policy {phase.policy!r} needs Elo, and {without!r} has none: it would come from verdicts, "
+                f"{where}: policy {phase.policy!r} needs Elo, and {without!r} has none: it would come from verdicts, "
                 "and those of the only judge may not choose what that judge is asked: import Elo, add another judge, "
                 "or choose another policy"
             )
@@ -127,25 +127,25 @@ def refuse_phases(campaign: CampaignSettings, state: PlanState) -> None:
             try:
                 POLICIES[phase.policy].choose(replace(state, elo=elo), phase, number, np.random.default_rng(0))
             except InputError as error:
-                raise InputError(f"{told}: {error}") from None
+                raise InputError(f"{where}: {error}") from None
 
 
-def _battles(
-    field: Field, elo: Mapping[str, float], budgets: Mapping[str, BudgetView], estimates: Estimates | None
+def _design_battles(
+    inputs: PlanInputs, elo: Mapping[str, float], budgets: Mapping[str, BudgetView], estimates: Estimates | None
 ) -> RoundDesign:
     """The first battles by the campaign's first policy, at most as many as the budget pays for, but one at least."""
-    campaign = field.campaign
+    campaign = inputs.campaign
     phase, rng = campaign.plan.phases[0], np.random.default_rng([campaign.seed, 1])
     picks = POLICIES[phase.policy].choose(
-        state_of(field, elo=elo, estimates=estimates), phase, campaign.plan.round_size(phase), rng
+        policy_state(inputs, elo=elo, estimates=estimates), phase, campaign.plan.round_size(phase), rng
     )
     if not picks:
         raise InputError(f"{campaign.path}: policy {phase.policy!r} finds no battle to ask: are all texts equal?")
-    count, _ = payable(field, picks, field.learned_costs(), budgets)
-    return battle_design(picks[: max(1, count)], elo, field.instructions, field.models, phase.name)
+    count, _ = payable_battles(inputs, picks, inputs.learned_costs(), budgets)
+    return battle_design(picks[: max(1, count)], elo, inputs.instructions, inputs.models, phase.name)
 
 
-def choose_first(
+def design_first_round(
     store: Store,
     campaign: CampaignSettings,
     prices: Mapping[str, TokenPrice],
@@ -161,7 +161,8 @@ def choose_first(
         asked = plans.instruction_catalogue(store)
         if not asked.instructions:
             raise InputError(f"{campaign.path}: no instructions to answer: name a table in [data] instructions")
-        drawn = _drawn(campaign, sorted(asked.instructions), "there are only", np.random.default_rng(campaign.seed))
+        rng = np.random.default_rng(campaign.seed)
+        drawn = _draw_instructions(campaign, sorted(asked.instructions), "there are only", rng)
         names = tuple(judge.name for judge in campaign.judges)
         return RoundDesign((), drawn, names, (), phase=campaign.plan.phases[0].name), asked, {}
     recordings = read_recordings(campaign)
@@ -170,16 +171,16 @@ def choose_first(
         refuse_phases(campaign, state)
     answers = plans.catalogue(store, state.models)
     if campaign.plan.phases[0].policy == RECORDED:
-        chosen = _as_recorded(campaign, state, left_out, answers, recordings)
+        chosen = _design_recorded(campaign, state, left_out, answers, recordings)
     elif campaign.plan.phases[0].crosses or not campaign.pair_judges:
-        chosen = design(campaign, state, left_out, answers)
+        chosen = design_crossed(campaign, state, left_out, answers)
     else:
-        drawn = _common(campaign, state.models, answers, np.random.default_rng(campaign.seed))
-        field = Field(store, campaign, state.models, drawn, answers, recordings, prices)
-        chosen = replace(_battles(field, state.elo, budgets, estimates), left_out=left_out)
+        drawn = _common_instructions(campaign, state.models, answers, np.random.default_rng(campaign.seed))
+        inputs = PlanInputs(store, campaign, state.models, drawn, answers, recordings, prices)
+        chosen = replace(_design_battles(inputs, state.elo, budgets, estimates), left_out=left_out)
     _refuse_without_reference(campaign, chosen, answers)
     taken = [
-        tell(
+        replay_summary(
             recordings[one.name], chosen, answers, one.repeats or campaign.plan.repeats, campaign.plan.phases[0].policy
         )
         for one in campaign.judges
@@ -193,7 +194,7 @@ def choose_first(
     return replace(chosen, recorded=tuple(taken)), answers, recordings
 
 
-def _as_recorded(
+def _design_recorded(
     campaign: CampaignSettings,
     state: PlanState,
     left_out: tuple[ExcludedModel, ...],
@@ -207,8 +208,8 @@ def _as_recorded(
     }
     models = tuple(model for model in state.models if model in judged)
     without = tuple(ExcludedModel(model, "no judgment on record") for model in state.models if model not in judged)
-    drawn = _drawn(campaign, names, "those judged are only", np.random.default_rng(campaign.seed))
-    met = [pair for pair in sorted(pairs(recordings.values())) if set(pair) <= set(models)]
+    drawn = _draw_instructions(campaign, names, "those judged are only", np.random.default_rng(campaign.seed))
+    met = [pair for pair in sorted(judged_pairs(recordings.values())) if set(pair) <= set(models)]
     matchups = tuple(Matchup(*pair, gap(state, *pair)) for pair in met)
     return RoundDesign(matchups, drawn, models, left_out + without, phase=campaign.plan.phases[0].name)
 
@@ -224,7 +225,9 @@ def _refuse_without_reference(campaign: CampaignSettings, chosen: RoundDesign, a
             )
 
 
-def _drawn(campaign: CampaignSettings, names: Sequence[str], only: str, rng: np.random.Generator) -> tuple[str, ...]:
+def _draw_instructions(
+    campaign: CampaignSettings, names: Sequence[str], only: str, rng: np.random.Generator
+) -> tuple[str, ...]:
     """So many instructions as the campaign wants; all of them where it does not say. Raises InputError for too few."""
     wanted = campaign.plan.instructions
     if wanted is None:

@@ -13,7 +13,7 @@ from venire.orchestrator.costs.coverage import refuse_uncovered
 from venire.orchestrator.designs import PlannedCampaign, PlannedRound, read_design
 from venire.orchestrator.planning.amending import plan_stays, refuse_other_prompts
 from venire.orchestrator.planning.expand import write_round
-from venire.orchestrator.planning.first_round import choose_first
+from venire.orchestrator.planning.first_round import design_first_round
 from venire.orchestrator.planning.respondents import refuse_written, respondents
 from venire.orchestrator.planning.rounds import Rounds
 from venire.storage.plans import plans
@@ -73,7 +73,7 @@ def plan_campaign(
         numbers = plans.register(store, campaign, judges, _prompts(judges), plan_stays=True)
     else:
         budgets = budgets_left(store, campaign, judges)
-        design, answers, recordings = choose_first(store, campaign, prices or {}, budgets, estimates)
+        design, answers, recordings = design_first_round(store, campaign, prices or {}, budgets, estimates)
         numbers = plans.register(store, campaign, judges, _prompts(judges))
         known = plans.find_campaign(store, campaign.name)
         assert known is not None  # registered above

@@ -26,7 +26,7 @@ from venire.storage.store.store import Store
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Field", "payable", "state_of"]
+__all__ = ["PlanInputs", "payable_battles", "policy_state"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +39,7 @@ class TextLengths:
 
 
 @dataclass(frozen=True)
-class Field:
+class PlanInputs:
     """The models and instructions of a plan, with their completions: all that stays the same from round to round."""
 
     store: Store
@@ -116,10 +116,10 @@ class Field:
 
     def characters(self, cost: BattleCost, battles: NDArray[np.int32]) -> NDArray[np.float64]:
         """How much text each of some battles (battles, 3) shows a judge."""
-        told = self.lengths.referenced if cost.needs_reference else self.lengths.instructions
+        asked_text = self.lengths.referenced if cost.needs_reference else self.lengths.instructions
         shown = self.lengths.completions
         a, b, place = battles.T
-        return np.asarray(told[place] + shown[a, place] + shown[b, place])
+        return np.asarray(asked_text[place] + shown[a, place] + shown[b, place])
 
     def left(self, cost: BattleCost, battles: NDArray[np.int32]) -> NDArray[np.float64]:
         """The share (battles,) of the trials of some battles (battles, 3) that a judge has not settled yet."""
@@ -149,26 +149,29 @@ class Field:
         return np.array([[answers[model, name].number for name in self.instructions] for model in self.models])
 
 
-def payable(
-    field: Field, picks: Sequence[Pick], costs: Iterable[BattleCost], budgets: Mapping[str, BudgetView]
+def payable_battles(
+    inputs: PlanInputs, picks: Sequence[Pick], costs: Iterable[BattleCost], budgets: Mapping[str, BudgetView]
 ) -> tuple[int, str]:
     """How many of the first battles chosen the budgets cover at these costs, and whose does not cover more ("": all).
 
     `budgets` by judge name.
     """
-    models, instructions = field.places
+    models, instructions = inputs.places
     battles = _codes([(models[one.model_a], models[one.model_b], instructions[str(one.instruction)]) for one in picks])
     asked = [(one, budgets[one.judge]) for one in costs]
     if all(account.limits == BudgetSettings() for _, budget in asked for account in budget.accounts):
         return len(picks), ""
     count, whose = affordable(
-        [ChargedBattles(one, budget, field.characters(one, battles), field.left(one, battles)) for one, budget in asked]
+        [
+            ChargedBattles(one, budget, inputs.characters(one, battles), inputs.left(one, battles))
+            for one, budget in asked
+        ]
     )
     return (len(picks) if count is None else count), whose
 
 
-def state_of(
-    field: Field,
+def policy_state(
+    inputs: PlanInputs,
     *,
     elo: Mapping[str, float],
     models: Sequence[str] | None = None,
@@ -177,27 +180,27 @@ def state_of(
     judges: Collection[str] = (),
     costs: Sequence[BattleCost] | None = None,
 ) -> PlanState:
-    """What a policy may know of a field now.
+    """What a policy may know of a plan now.
 
     `elo` are ratings in Elo points, `asked` (battles, 3) what was asked already, `estimates` what verdicts say (None:
     nobody asked them), `judges` who will be asked (none named: all), `costs` what they take (None: as expected).
     `models` are left alone where only some are to be matched: then codes are of these.
     """
-    kept = np.arange(len(field.models)) if models is None else np.array([field.places[0][name] for name in models])
-    who = tuple(judges) or field.campaign.pair_judges
+    kept = np.arange(len(inputs.models)) if models is None else np.array([inputs.places[0][name] for name in models])
+    who = tuple(judges) or inputs.campaign.pair_judges
     habits = estimates.judges if estimates is not None else {}
-    logits, se = _ratings(field.models, estimates)
-    mine = [one for one in (field.costs if costs is None else costs) if one.judge in who]
-    fixed, shown = _prices(field, mine)
+    logits, se = _ratings(inputs.models, estimates)
+    mine = [one for one in (inputs.costs if costs is None else costs) if one.judge in who]
+    fixed, shown = _prices(inputs, mine)
     return PlanState(
-        tuple(field.models[code] for code in kept.tolist()),
-        {name: elo[name] for name in field.models if name in elo},
-        field.instructions,
+        tuple(inputs.models[code] for code in kept.tolist()),
+        {name: elo[name] for name in inputs.models if name in elo},
+        inputs.instructions,
         None if logits is None else logits[kept],
         None if se is None else se[kept],
-        None if asked is None else _recoded(asked, kept, len(field.models)),
-        _recoded(field.barred, kept, len(field.models)),
-        None if field.only is None else _recoded(field.only, kept, len(field.models)),
+        None if asked is None else _recoded(asked, kept, len(inputs.models)),
+        _recoded(inputs.barred, kept, len(inputs.models)),
+        None if inputs.only is None else _recoded(inputs.only, kept, len(inputs.models)),
         tuple(habits.get(name, JudgeHabit()) for name in who),
         fixed,
         None if shown is None else shown[kept],
@@ -218,13 +221,15 @@ def _ratings(
     return logits, se
 
 
-def _prices(field: Field, costs: Sequence[BattleCost]) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
+def _prices(
+    inputs: PlanInputs, costs: Sequence[BattleCost]
+) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
     """Nano-dollars of an instruction and of a completion, for all judges together; None where nothing costs."""
-    fixed = np.zeros(len(field.instructions))
+    fixed = np.zeros(len(inputs.instructions))
     for one in costs:
-        told = field.lengths.referenced if one.needs_reference else field.lengths.instructions
-        fixed += one.costs(told)
-    shown = field.lengths.completions * sum(one.nano_a_character for one in costs)
+        asked_text = inputs.lengths.referenced if one.needs_reference else inputs.lengths.instructions
+        fixed += one.costs(asked_text)
+    shown = inputs.lengths.completions * sum(one.nano_a_character for one in costs)
     return (fixed, shown) if fixed.any() else (None, None)
 
 

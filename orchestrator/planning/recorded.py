@@ -21,7 +21,7 @@ from venire.storage.plans.plans import Catalogue
 from venire.storage.store.store import Store
 from venire.storage.transfer.formats.recorded import read_recorded
 
-__all__ = ["Recording", "pairs", "read_recordings", "recorded_texts", "tell"]
+__all__ = ["Recording", "judged_pairs", "read_recordings", "recorded_texts", "replay_summary"]
 
 Shown = tuple[tuple[str, ...], int]
 """Models in the order shown, and the repeat."""
@@ -57,7 +57,7 @@ def read_recordings(
 ) -> Mapping[str, Recording]:
     """The tables of a campaign's recorded judges, or of those named, by judge.
 
-    Raises InputError for a table that cannot be used, for a protocol of several steps, and for a judgment that stands
+    Raises InputError for a table that cannot be used, for a protocol of several steps, and for a judgment that is
     twice in one table.
     """
     found = {}
@@ -91,7 +91,7 @@ def _read(judge: JudgeSettings) -> Recording:
     return Recording(judge.name, entry.shape, texts)
 
 
-def pairs(recordings: Iterable[Recording]) -> set[tuple[str, str]]:
+def judged_pairs(recordings: Iterable[Recording]) -> set[tuple[str, str]]:
     """Every pair of models that was judged, in canonical order."""
     return {
         (min(shown), max(shown))
@@ -102,7 +102,9 @@ def pairs(recordings: Iterable[Recording]) -> set[tuple[str, str]]:
     }
 
 
-def tell(recording: Recording, chosen: RoundDesign, answers: Catalogue, repeats: int, policy: str) -> Replayed:
+def replay_summary(
+    recording: Recording, chosen: RoundDesign, answers: Catalogue, repeats: int, policy: str
+) -> Replayed:
     """What a plan takes of one judge's judgments, and what it misses there."""
     trials = missing = one_order = 0
     for name, matchups in zip(chosen.instructions, chosen.matchups_on(), strict=True):

@@ -1,4 +1,4 @@
-"""The judges of a campaign as those whose answers are told apart in a store."""
+"""Who is asked: the judges of a campaign, or its contestants, as the respondents that a store knows."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What is planned next, once all that was planned is judged: the rounds and phases of a plan, until enough is known.
 
 A round is a pure function of what the store holds. Its design is stored before its first call, so that a run that was
-interrupted goes on with the round as it stands and repeats no decision.
+interrupted goes on with the round as it was planned and repeats no decision.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from venire.orchestrator.costs.call_cost import BattleCost
 from venire.orchestrator.costs.coverage import ChargedBattles, affordable
 from venire.orchestrator.designs import ExcludedModel, PlannedCampaign, RoundDesign, battle_design, crossed_design
 from venire.orchestrator.planning.expand import write_round
-from venire.orchestrator.planning.first_round import own_gaps
-from venire.orchestrator.planning.plan_state import Field, payable, state_of
+from venire.orchestrator.planning.first_round import needs_other_judges
+from venire.orchestrator.planning.plan_state import PlanInputs, payable_battles, policy_state
 from venire.orchestrator.planning.recorded import read_recordings
 from venire.orchestrator.planning.respondents import respondents
 from venire.orchestrator.policies import POLICIES
@@ -102,11 +102,13 @@ class Rounds:
         return _without(found, without) if without else found
 
     @cached_property
-    def _field(self) -> Field:
+    def _inputs(self) -> PlanInputs:
         first = self.planned.rounds[0].design
         answers = plans.catalogue(self._store, first.models)
         recordings = read_recordings(self._campaign)
-        return Field(self._store, self._campaign, first.models, first.instructions, answers, recordings, self._prices)
+        return PlanInputs(
+            self._store, self._campaign, first.models, first.instructions, answers, recordings, self._prices
+        )
 
     def _choose(self, analysis: InterimAnalysis) -> RoundDesign | None:
         """The design of the next round; None where nothing is left to ask, or, with `stopped` set, to be paid."""
@@ -114,7 +116,7 @@ class Rounds:
         for place, phase in enumerate(self._campaign.plan.phases):
             if phase.policy == RECORDED:
                 continue
-            own = place > 0 and own_gaps(phase, self._field.models, known)
+            own = place > 0 and needs_other_judges(phase, self._inputs.models, known)
             groups = [(name,) for name in self._campaign.pair_judges] if own else [()]
             for group in sorted(groups, key=lambda group: self._done(phase, group)):
                 if self._is_done(phase, group):
@@ -141,38 +143,38 @@ class Rounds:
         self, phase: PhaseSettings, group: Sequence[str], known: Mapping[str, float], analysis: InterimAnalysis
     ) -> RoundDesign | None:
         """A round of a phase, for all judges that can pay or for those of a group, by what the others say."""
-        policy, field = POLICIES[phase.policy], self._field
+        policy, inputs = POLICIES[phase.policy], self._inputs
         estimates = (
             self._steering.estimate(self._battles(group))
             if policy.adaptive or group or phase.purpose == "place"
             else None
         )
         elo = _as_elo(estimates) if estimates is not None and group else known
-        models = tuple(name for name in field.models if name in elo) if group else field.models
+        models = tuple(name for name in inputs.models if name in elo) if group else inputs.models
         if len(models) < 2:
             return None
-        asked = field.asked((one.design for one in self.planned.rounds), group)
+        asked = inputs.asked((one.design for one in self.planned.rounds), group)
         budgets, names = self._budgets(), tuple(group) or self._campaign.pair_judges
         costs, shown = self._costs(names, asked, budgets)
         who, whose = _able(names, costs, shown, budgets)
         while who:
             costs = [one for one in costs if one.judge in who]
-            expected = [one for one in field.costs if one.judge in who]
-            state = state_of(
-                field, elo=elo, models=models, asked=asked, estimates=estimates, judges=who, costs=expected
+            expected = [one for one in inputs.costs if one.judge in who]
+            state = policy_state(
+                inputs, elo=elo, models=models, asked=asked, estimates=estimates, judges=who, costs=expected
             )
             rng = np.random.default_rng([self._campaign.seed, len(self.planned.rounds) + 1])
             if policy.crossed:
                 number = phase.matchups or len(models) * (len(models) - 1) // 2
                 picks = policy.choose(state, phase, number, rng)
-                return self._design(crossed_design(picks, elo, field.instructions, models, phase.name), who)
+                return self._design(crossed_design(picks, elo, inputs.instructions, models, phase.name), who)
             number = self._campaign.plan.round_size(phase, self._done(phase, group), analysis.battles)
             picks = policy.choose(state, phase, number, rng)
             # as many as the budgets cover, so that none is left half judged
-            count, whose = payable(field, picks, costs, budgets)
+            count, whose = payable_battles(inputs, picks, costs, budgets)
             if count or not picks:
                 drawn = {one.instruction for one in picks[:count]}
-                on = [one for one in field.instructions if one in drawn]
+                on = [one for one in inputs.instructions if one in drawn]
                 return self._design(battle_design(picks[:count], elo, on, models, phase.name), who)
             who = tuple(name for name in who if all(one.whose != whose for one in budgets[name].accounts))
         self.stopped = f"{whose} covers no further battle"
@@ -181,7 +183,7 @@ class Rounds:
 
     def _design(self, design: RoundDesign, who: Sequence[str]) -> RoundDesign | None:
         """A design for some judges, with who is left out of it; None where it has no battle."""
-        missing = [name for name in self._field.models if name not in design.models]
+        missing = [name for name in self._inputs.models if name not in design.models]
         without = tuple(ExcludedModel(name, "no rating by the other judges") for name in missing)
         everybody = len(who) == len(self._campaign.pair_judges)
         return replace(design, left_out=without, judges=() if everybody else tuple(who)) if design.size else None
@@ -192,18 +194,18 @@ class Rounds:
         """What a battle costs each of some judges, learned where a budget limits them, and how much text those before
         showed it."""
         limited = any(account.limits != BudgetSettings() for name in names for account in budgets[name].accounts)
-        known = self._field.learned_costs() if limited else self._field.costs
+        known = self._inputs.learned_costs() if limited else self._inputs.costs
         costs = [one for one in known if one.judge in names]
-        return costs, {one.judge: float(self._field.characters(one, asked).mean()) for one in costs if len(asked)}
+        return costs, {one.judge: float(self._inputs.characters(one, asked).mean()) for one in costs if len(asked)}
 
     def _budgets(self) -> Mapping[str, BudgetView]:
         return budgets_left(self._store, self._campaign, respondents(self._campaign))
 
     def _append(self, design: RoundDesign) -> PlannedCampaign:
         numbers = {judge.name: number for number, judge in self.planned.judges.items()}
-        before, field = self.planned, self._field
+        before, inputs = self.planned, self._inputs
         added = write_round(
-            self._store, self._campaign, before.id, numbers, design, field.answers, field.recordings, follows=True
+            self._store, self._campaign, before.id, numbers, design, inputs.answers, inputs.recordings, follows=True
         )
         return replace(
             before,
@@ -228,8 +230,8 @@ def _able(
 
 def _as_elo(estimates: Estimates) -> dict[str, float]:
     """Ratings in Elo points, of the models that have one."""
-    told = zip(estimates.models, estimates.logits.tolist(), strict=True)
-    return {name: POINTS_PER_LOGIT * logit for name, logit in told if math.isfinite(logit)}
+    ratings = zip(estimates.models, estimates.logits.tolist(), strict=True)
+    return {name: POINTS_PER_LOGIT * logit for name, logit in ratings if math.isfinite(logit)}
 
 
 def _without(battles: Battles, judges: Collection[str]) -> Battles:

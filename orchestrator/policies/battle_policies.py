@@ -36,7 +36,7 @@ Matrix = NDArray[np.float64]
 
 
 class _Score(Protocol):
-    """What an adaptive policy ranks pairs by, told of every choice."""
+    """What an adaptive policy ranks pairs by, updated with every choice."""
 
     def gains(self) -> Matrix:
         """What one more battle of each pair (models, models) is worth; 0: nothing."""

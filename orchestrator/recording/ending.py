@@ -22,11 +22,11 @@ __all__ = [
     "CampaignSummary",
     "Ending",
     "StopRequest",
-    "end_of",
-    "first_of",
+    "ending_of",
     "gc_paused",
-    "keep_end",
-    "rescued",
+    "record_end",
+    "rescue_error",
+    "wait_for_any",
 ]
 
 GRACE_SECONDS = 30.0
@@ -43,8 +43,8 @@ class Ending(StrEnum):
     LANE_CLOSED = "lane closed"
 
 
-def end_of(progress: frames.Progress, *, stopped: bool, planned_out: bool, out_of_budget: bool) -> Ending:
-    """Why a run ended: by how its campaign stands, and whether it was asked to stop.
+def ending_of(progress: frames.Progress, *, stopped: bool, planned_out: bool, out_of_budget: bool) -> Ending:
+    """Why a run ended: by the progress of its campaign, and whether it was asked to stop.
 
     `planned_out`: all of the plan is planned; `out_of_budget`: a judge's next call, or the next round, is not covered.
     """
@@ -57,7 +57,7 @@ def end_of(progress: frames.Progress, *, stopped: bool, planned_out: bool, out_o
     return Ending.BUDGET if out_of_budget else Ending.LANE_CLOSED
 
 
-async def first_of(*events: asyncio.Event) -> None:
+async def wait_for_any(*events: asyncio.Event) -> None:
     """Wait until one of some events is set."""
     reasons = [asyncio.ensure_future(one.wait()) for one in events]
     try:
@@ -67,14 +67,14 @@ async def first_of(*events: asyncio.Event) -> None:
             reason.cancel()
 
 
-def keep_end(store: Store, campaign: int, calls: int) -> None:
-    """Keep that a run ended by itself; of one that did not, the next start tells what it left."""
-    told = {"campaign": campaign, "kind": "run ended", "detail": json.dumps({"calls": calls})}
+def record_end(store: Store, campaign: int, calls: int) -> None:
+    """Record that a run ended by itself; of one that did not, the next start reports what it left."""
+    fields = {"campaign": campaign, "kind": "run ended", "detail": json.dumps({"calls": calls})}
     with store.commit() as commit:
-        commit.run("insert_event", now=store.clock.wall(), batch=commit.batch, **told)
+        commit.run("insert_event", now=store.clock.wall(), batch=commit.batch, **fields)
 
 
-def rescued(store: Store, error: StoreError) -> StoreError:
+def rescue_error(store: Store, error: StoreError) -> StoreError:
     """What to say of a store that is not in its place any more, after a copy of it was written beside."""
     try:
         copy = rescue(store)

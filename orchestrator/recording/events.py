@@ -1,6 +1,6 @@
-"""What happens in a run, told as it happens to whoever watches: names, fields, and the way from the engine to them.
+"""Events of a run, sent to observers as they happen: names, fields, and the way from the engine to them.
 
-No event holds the text of a prompt or a reply, or a key. Trials are told by number and by key in hexadecimal.
+No event holds the text of a prompt or a reply, or a key. Trials are named by number and by key in hexadecimal.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from venire.arena.clock import Clock
 
-__all__ = ["EVENTS", "Event", "Events", "Kind", "Observer"]
+__all__ = ["EVENTS", "Event", "EventKind", "Events", "Observer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +25,10 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """What an event of some name tells, and the fields that it has, all of them always."""
+class EventKind:
+    """What an event of some name means, and the fields that it has, all of them always."""
 
-    told: str
+    meaning: str
     fields: tuple[str, ...]
 
 
@@ -37,25 +37,27 @@ Observer = Callable[[Event], None]
 
 _CALL = ("lane", "route", "judge", "trial", "key", "step", "attempt")
 
-EVENTS: Mapping[str, Kind] = {
-    "run.started": Kind(
+EVENTS: Mapping[str, EventKind] = {
+    "run.started": EventKind(
         "A run begins; `lanes` lists its routes: `lane`, `route`, `provider`, `model` and `endpoint` of each.",
         ("campaign", "planned", "settled", "failed", "missing", "lanes"),
     ),
-    "run.ended": Kind(
+    "run.ended": EventKind(
         "A run is over, for the reason in `ending`; counts of calls and money are of this run.",
         ("campaign", "ending", "calls", "answered", "retries", "settled", "failed", "missing", "cost_nano", "seconds"),
     ),
-    "trial.settled": Kind(
+    "trial.settled": EventKind(
         "A trial has its verdict; `status` as in the view battle, `cost_nano` and `seconds` over all its calls.",
         ("trial", "key", "judge", "lane", "status", "cost_nano", "seconds"),
     ),
-    "trial.failed": Kind(
+    "trial.failed": EventKind(
         "A step of a trial used up its attempts, or was refused; `fault` is the class of the last one's fault.",
         ("trial", "key", "judge", "lane", "step", "fault", "cost_nano", "seconds"),
     ),
-    "call.sent": Kind("A call leaves, after `wait_s` seconds at its lane's gate.", (*_CALL, "wait_s", "reserved_nano")),
-    "call.ended": Kind(
+    "call.sent": EventKind(
+        "A call leaves, after `wait_s` seconds at its lane's gate.", (*_CALL, "wait_s", "reserved_nano")
+    ),
+    "call.ended": EventKind(
         "A call was answered, failed or was given up; `fault` is `none` when answered, `status` that of HTTP. What the "
         "provider did not count is null; `cached_tokens` are among the `input_tokens`.",
         (
@@ -70,49 +72,49 @@ EVENTS: Mapping[str, Kind] = {
             "cost_nano",
         ),
     ),
-    "lane.held": Kind("No call of a route is sent for so many seconds.", ("lane", "route", "seconds", "why")),
-    "lane.slowed": Kind(
+    "lane.held": EventKind("No call of a route is sent for so many seconds.", ("lane", "route", "seconds", "why")),
+    "lane.slowed": EventKind(
         "Rate-limit responses slow a route: the calls that may be in flight, calls a second (null where only single "
         "calls are sent to see), and the responses that led to it.",
         ("lane", "route", "in_flight", "calls_per_second", "refused"),
     ),
-    "lane.unslowed": Kind(
+    "lane.unslowed": EventKind(
         "A route is as fast again as the campaign file allows.",
         ("lane", "route", "in_flight", "calls_per_second", "refused"),
     ),
-    "circuit.opened": Kind(
+    "circuit.opened": EventKind(
         "A route failed too often and gets no calls for a while.", ("lane", "route", "seconds", "why")
     ),
-    "circuit.probed": Kind("One call is sent to see whether a route works again.", ("lane", "route")),
-    "circuit.closed": Kind("A route works again.", ("lane", "route")),
-    "key.quarantined": Kind(
+    "circuit.probed": EventKind("One call is sent to see whether a route works again.", ("lane", "route")),
+    "circuit.closed": EventKind("A route works again.", ("lane", "route")),
+    "key.quarantined": EventKind(
         "A provider refuses a key, which is named by its environment variable.", ("lane", "route", "variable", "why")
     ),
-    "lane.closed": Kind("A lane takes no more calls in this run.", ("lane", "why")),
-    "limit.learnt": Kind(
+    "lane.closed": EventKind("A lane takes no more calls in this run.", ("lane", "why")),
+    "limit.learnt": EventKind(
         "A provider's answer told a limit; `what` says which, as in `requests_per_minute`.",
         ("lane", "route", "what", "limit"),
     ),
-    "judge.unaffordable": Kind("A budget does not cover a judge's next call.", ("judge", "why")),
-    "budget.reached": Kind("No judge can pay its next call: the run ends.", ("why",)),
-    "look": Kind(
+    "judge.unaffordable": EventKind("A budget does not cover a judge's next call.", ("judge", "why")),
+    "budget.reached": EventKind("No judge can pay its next call: the run ends.", ("why",)),
+    "look": EventKind(
         "What is known after a round of a plan: judged battles, verdicts, the largest half of an interval in Elo "
         "points, pairs of models that are open, models with too few battles; `stop` says why no more is planned.",
         ("round", "battles", "verdicts", "half_width", "open", "starved", "spent_nano", "stop"),
     ),
-    "round.planned": Kind(
+    "round.planned": EventKind(
         "Another round of the plan is in the store, and the run goes on with it.",
         ("round", "phase", "policy", "battles", "trials"),
     ),
-    "events.lost": Kind("So many events before this one could not be written to this file.", ("count",)),
+    "events.lost": EventKind("So many events before this one could not be written to this file.", ("count",)),
 }
-"""Name to what is told; docs/events.md shows the same."""
+"""Every event by name; docs/events.md shows the same."""
 
 
 class Events:
     """Tells observers what happens; without any it is not `active`, and callers build no fields.
 
-    An observer that raises is dropped, and `warn` hears of it once: whoever watches never harms the run. Where
+    An observer that raises is dropped, and `warn` is called once: whoever watches never harms the run. Where
     `checked` is true, as in tests, an event that is not as `EVENTS` says raises ValueError.
     """
 

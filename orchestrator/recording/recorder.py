@@ -74,7 +74,7 @@ class Recorder:
     that dies loses at most those, and what its workers have in flight. `workers` and `bytes_a_row` say how much may be
     on its way when the store fails, and so how much space is set aside for it. With `strict` an announcement is on the
     disk itself before its call is sent, and `safe` waits for a reply to be there. `inline` does without a thread (see
-    `Writer`). `on_error` hears once, in the loop's
+    `Writer`). `on_error` is called once, in the loop's
     thread, that the store failed or is not in its place any more; methods raise StoreError when nothing can be kept.
     Raises InputError for groups of no row, or of more than space can be set aside for.
     """
@@ -149,7 +149,7 @@ class Recorder:
     async def close(self) -> None:
         """Write what is waiting and end the writer. Raises StoreError when that could not be done in the store.
 
-        Whoever holds the store is told, and not waited for.
+        Whoever holds the store is notified, and not waited for.
         """
         self._ending.set()
         for request in self._holds:
@@ -279,7 +279,7 @@ _NOTHING_SAID: _Said = ((None,) * 5, (None,) * 2, (None,) * 3, None)
 
 
 def _said(reply: Reply) -> _Said:
-    """What a reply says, in the order of the columns: finish and counts, who served it, texts, log-probabilities."""
+    """A reply in the order of the columns: finish and counts, who served it, texts, log-probabilities."""
     counted = not reply.estimated
     return (
         (

@@ -38,7 +38,7 @@ async def settle(
 ) -> Outcome:
     """Go on with a trial from the replies on record until it has an outcome; whatever `ask` raises passes through.
 
-    A request that does not fit is not asked, and the trial is too long, or what the request says otherwise.
+    A request that does not fit is not asked, and the trial is too long, or as the request has it otherwise.
     """
     found = resume(protocol, trial, material, options, replies)
     if isinstance(found, Outcome):

@@ -1,1 +1,1 @@
-"""A campaign while it runs: trials asked to their end, recorded, and told as events."""
+"""A campaign while it runs: trials asked to their end, recorded, and sent as events."""

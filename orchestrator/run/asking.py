@@ -1,4 +1,4 @@
-"""Asking one trial after another to its end: what came of each is recorded, counted and told."""
+"""Asking one trial after another to its end: what came of each is recorded, counted and sent as an event."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Asking:
         self.settled += 1
         if self._events.active:
             seconds = self._clock.monotonic() - start
-            self._tell_trial("trial.settled", pending, judge, cost(), seconds, status=outcome.status.name.lower())
+            self._emit_trial("trial.settled", pending, judge, cost(), seconds, status=outcome.status.name.lower())
 
     def _fail(
         self, pending: PendingTrial, judge: JudgeSettings, step: int, fault: Fault, cost: int, seconds: float
@@ -84,14 +84,14 @@ class Asking:
         self._recorder.failure(pending.id, step, fault)
         self.failed += 1
         if self._events.active:
-            told = {"step": step, "fault": fault.name.lower()}
-            self._tell_trial("trial.failed", pending, judge, cost, seconds, **told)
+            about = {"step": step, "fault": fault.name.lower()}
+            self._emit_trial("trial.failed", pending, judge, cost, seconds, **about)
 
-    def _tell_trial(
-        self, name: str, pending: PendingTrial, judge: JudgeSettings, cost: int, seconds: float, **told: object
+    def _emit_trial(
+        self, name: str, pending: PendingTrial, judge: JudgeSettings, cost: int, seconds: float, **fields: object
     ) -> None:
         about = {"trial": pending.id, "key": pending.key.hex(), "judge": judge.name, "lane": lane_name(judge.lane)}
-        self._events.emit(name, **about, cost_nano=cost, seconds=seconds, **told)
+        self._events.emit(name, **about, cost_nano=cost, seconds=seconds, **fields)
 
 
 def _fits_context(judge: JudgeSettings) -> Callable[[Request], bool]:

@@ -28,11 +28,11 @@ from venire.orchestrator.recording.ending import (
     CampaignSummary,
     Ending,
     StopRequest,
-    end_of,
-    first_of,
+    ending_of,
     gc_paused,
-    keep_end,
-    rescued,
+    record_end,
+    rescue_error,
+    wait_for_any,
 )
 from venire.orchestrator.recording.events import Events
 from venire.orchestrator.recording.recorder import Recorder
@@ -91,7 +91,9 @@ async def run_campaign(
     events = events or Events(clock)
     next_round = NextRound(rounds, events, on_analysis)
     writing = {"group_rows": group_rows, "group_seconds": group_seconds, "inline": inline}
-    run = _Run(store, campaign, planned, clock, stop or StopRequest(), warn, events, next_round, on_start, writing)
+    run = _CampaignRun(
+        store, campaign, planned, clock, stop or StopRequest(), warn, events, next_round, on_start, writing
+    )
     with gc_paused():
         return await run.go(providers, prices, progress)
 
@@ -100,7 +102,7 @@ def _most_in_flight(lane: LaneSettings) -> int:
     return lane.concurrency * len(lane.routes)
 
 
-class _Run:
+class _CampaignRun:
     def __init__(
         self,
         store: Store,
@@ -145,9 +147,9 @@ class _Run:
         self._adopt(planned)
 
     def _adopt(self, planned: PlannedCampaign) -> None:
-        """Count from how a plan stands now, with all of it in the store."""
+        """Count from the progress of the plan by now, with all of it in the store."""
         self.planned = planned
-        self.standing = frames.progress(self.store, planned.id)
+        self.progress_before = frames.progress(self.store, planned.id)
         self.asking.count_anew()
 
     def _begin_round(self) -> None:
@@ -183,12 +185,12 @@ class _Run:
             raise
         finally:
             if self.broken is None:
-                keep_end(self.store, self.planned.id, self.counters.calls)
+                record_end(self.store, self.planned.id, self.counters.calls)
 
     async def _rounds(
         self, providers: Mapping[Identity, Provider], prices: Mapping[str, TokenPrice], progress: _Progress
     ) -> CampaignSummary:
-        started = json.dumps({"missing": self.standing.missing})
+        started = json.dumps({"missing": self.progress_before.missing})
         while True:
             self._begin_round()
             if started:
@@ -216,8 +218,8 @@ class _Run:
         """
         if self.stop.gently.is_set() or self.planned.only is not None or not self.next_round:
             return True
-        done = self.standing.settled + self.asking.settled + self.standing.failed + self.asking.failed
-        if done == self.standing.planned:
+        done = self.progress_before.settled + self.asking.settled + self.progress_before.failed + self.asking.failed
+        if done == self.progress_before.planned:
             return False
         left = plans.pending_trials(self.store, self.planned.id).respondents
         judges = self.planned.judges
@@ -242,7 +244,7 @@ class _Run:
             except StoreError as error:
                 self.broken = error  # with what became of the rows
             if (found := self.store.displaced()) is not None:
-                raise rescued(self.store, StoreError(found))
+                raise rescue_error(self.store, StoreError(found))
             if self.broken is not None:
                 raise self.broken
 
@@ -330,7 +332,7 @@ class _Run:
             start()
 
     async def _stop_gently(self) -> None:
-        await first_of(self.stop.gently, self.trouble)
+        await wait_for_any(self.stop.gently, self.trouble)
         self._halt()
         await self.clock.sleep(GRACE_SECONDS)
         self.stop.now.set()
@@ -397,9 +399,9 @@ class _Run:
         """The counters of this run, frozen."""
         gates = set(self.gates.values())
         return Statistics(
-            planned=self.standing.planned,
-            settled=self.standing.settled + self.asking.settled,
-            failed=self.standing.failed + self.asking.failed,
+            planned=self.progress_before.planned,
+            settled=self.progress_before.settled + self.asking.settled,
+            failed=self.progress_before.failed + self.asking.failed,
             calls=self.counters.calls,
             answered=self.counters.answered,
             retries=self.counters.retries,
@@ -415,15 +417,15 @@ class _Run:
 
     def _summary(self) -> CampaignSummary:
         closed = {lane_name(lane.settings): lane.closed for lane in self.lanes.values() if lane.closed is not None}
-        standing = frames.progress(self.store, self.planned.id)
+        progress = frames.progress(self.store, self.planned.id)
         only = self.planned.only  # a part of the plan may be what there is to ask
-        ending = end_of(
-            standing if only is None else frames.progress(self.store, self.planned.id, only),
+        ending = ending_of(
+            progress if only is None else frames.progress(self.store, self.planned.id, only),
             stopped=self.stop.gently.is_set(),
             planned_out=only is not None or not self.next_round or self.next_round.asked,
             out_of_budget=bool(self.out_of_budget) or self.next_round.short,
         )
         unaffordable = {self.planned.judges[number].name: why for number, why in self.out_of_budget.items()}
         return CampaignSummary(
-            ending, self.statistics(), standing, closed, unaffordable, self.counters.routes, self.next_round.stopped
+            ending, self.statistics(), progress, closed, unaffordable, self.counters.routes, self.next_round.stopped
         )

@@ -1,4 +1,4 @@
-"""The next round of a run, once everything that was planned is settled or failed: where it comes from, who is told."""
+"""The next round of a run, once everything that was planned is settled or failed: its source, and who is notified."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from venire.orchestrator.recording.events import Events
 __all__ = ["NextRound", "OnAnalysis", "RoundSource", "beside"]
 
 OnAnalysis = Callable[[int, str, InterimAnalysis], None]
-"""Told of each look: how many rounds there are, the phase of the last one, and what is known after it."""
+"""Called with each look: how many rounds there are, the phase of the last one, and what is known after it."""
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ class RoundSource(Protocol):
 
 
 class NextRound:
-    """Asks the source for another round and tells of it; true where there is a source at all."""
+    """Asks the source for another round and reports it; true where there is a source at all."""
 
     def __init__(self, source: RoundSource | None, events: Events, on_analysis: OnAnalysis | None = None) -> None:
         self._source, self._events, self._on_analysis = source, events, on_analysis
@@ -63,20 +63,20 @@ class NextRound:
         assert self._source is not None  # or the run is over
         planned = await _to_its_end(self._source)
         self.asked = planned is None
-        self._tell(before)
+        self._notify(before)
         if planned is not None and self._events.active:
             last = planned.rounds[-1]
-            told = {"round": last.number, "phase": last.phase, "policy": last.policy, "trials": last.trials}
-            self._events.emit("round.planned", battles=last.design.size, **told)
+            fields = {"round": last.number, "phase": last.phase, "policy": last.policy, "trials": last.trials}
+            self._events.emit("round.planned", battles=last.design.size, **fields)
         return planned
 
     async def analyse(self, planned: PlannedCampaign) -> None:
         """Look at a campaign that ends before its plan does."""
         if self._source is not None:
             await _to_its_end(self._source.analyse)
-            self._tell(planned)
+            self._notify(planned)
 
-    def _tell(self, planned: PlannedCampaign) -> None:
+    def _notify(self, planned: PlannedCampaign) -> None:
         if self._source is None or self._source.analysed is None:
             return
         number, analysis = self._source.analysed

@@ -59,7 +59,7 @@ def reparse(
 ) -> Reread:
     """Read every verdict in force for some campaigns again, and append a reading where it differs from them.
 
-    `progress` hears of the verdicts read and of their number. Raises InputError for a judge whose protocol is not
+    `progress` is called with the verdicts read and their number. Raises InputError for a judge whose protocol is not
     known today, StoreError when the store fails; nothing is written then.
     """
     screen(store)

@@ -19,7 +19,7 @@ from venire.arena.errors import InputError
 from venire.arena.planning import Estimates, Pick
 from venire.arena.records import RECORDED
 from venire.orchestrator.costs.forecast import JudgeForecast
-from venire.orchestrator.planning.plan_state import Field, state_of
+from venire.orchestrator.planning.plan_state import PlanInputs, policy_state
 from venire.orchestrator.policies import POLICIES
 from venire.ratings.data.judgments import Judgments, merge_orders
 from venire.ratings.design.interval_forecast import (
@@ -306,7 +306,7 @@ def remaining_battles(session: Session, estimates: Estimates | None, affordable:
     planned = session.planned
     models, names = planned.design.models, planned.design.instructions
     answers = plans.catalogue(session.store, models)
-    field = Field(session.store, session.campaign, models, names, answers, {}, session.prices)
+    field = PlanInputs(session.store, session.campaign, models, names, answers, {}, session.prices)
     asked, many = field.asked(one.design for one in planned.rounds), sum(one.design.size for one in planned.rounds)
     found: list[NDArray[np.int32]] = []
     weights: list[NDArray[np.float64]] = []
@@ -361,7 +361,7 @@ def _number(
 
 def _chosen(
     session: Session,
-    field: Field,
+    field: PlanInputs,
     phase: PhaseSettings,
     number: int,
     elo: Mapping[str, float],
@@ -370,7 +370,7 @@ def _chosen(
 ) -> NDArray[np.int32]:
     """Battles (battles, 3) of a phase by places in the field; none where its policy cannot choose yet."""
     policy, rng = POLICIES[phase.policy], np.random.default_rng([session.campaign.seed, len(asked)])
-    state = state_of(field, elo=elo, asked=asked, estimates=estimates if policy.adaptive else None)
+    state = policy_state(field, elo=elo, asked=asked, estimates=estimates if policy.adaptive else None)
     wanted = (phase.matchups or len(field.models) ** 2) if policy.crossed else number
     try:
         picks = policy.choose(state, phase, wanted, rng)

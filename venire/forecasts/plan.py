@@ -16,7 +16,7 @@ from venire.arena.records import Matchup
 from venire.arena.scale import POINTS_PER_LOGIT
 from venire.forecasts.intervals import PlanIntervals
 from venire.orchestrator.designs import PlannedCampaign, PlannedRound, RoundDesign
-from venire.orchestrator.planning.plan_state import Field
+from venire.orchestrator.planning.plan_state import PlanInputs
 from venire.ratings.design.optimal_design import optimal_design
 from venire.session import Session
 from venire.status import MIN_INSTRUCTIONS
@@ -135,7 +135,7 @@ def _reasons(session: Session) -> Iterator[PolicyReason]:
     if not session.campaign.pair_judges:
         return
     answers = plans.catalogue(session.store, models)
-    field = Field(session.store, session.campaign, models, instructions, answers, {}, session.prices)
+    field = PlanInputs(session.store, session.campaign, models, instructions, answers, {}, session.prices)
     seen = dict(interim.read(session.store, planned.id))
     for one in planned.rounds:
         before = [seen[number] for number in sorted(seen) if number < one.number]
@@ -143,7 +143,7 @@ def _reasons(session: Session) -> Iterator[PolicyReason]:
         yield from _of_round(one, field, errors)
 
 
-def _of_round(one: PlannedRound, field: Field, errors: dict[str, float | None]) -> Iterator[PolicyReason]:
+def _of_round(one: PlannedRound, field: PlanInputs, errors: dict[str, float | None]) -> Iterator[PolicyReason]:
     design = one.design
     for n, (matchup, instruction) in enumerate(_chosen(design)):
         pair = (matchup.model_a, matchup.model_b)
@@ -170,7 +170,7 @@ def _chosen(design: RoundDesign) -> Iterator[tuple[Matchup, str | None]]:
         yield from ((design.matchups[m], design.instructions[i]) for m, i in design.battles)
 
 
-def _nano(field: Field, pair: tuple[str, str], on: Sequence[str], judges: Sequence[str]) -> int | None:
+def _nano(field: PlanInputs, pair: tuple[str, str], on: Sequence[str], judges: Sequence[str]) -> int | None:
     models, instructions = field.places
     a, b = (models[name] for name in pair)
     battles = np.array([(a, b, instructions[name]) for name in on], dtype=np.int32).reshape(-1, 3)

@@ -28,7 +28,7 @@ from venire.arena.records import Battle, Completion, Instruction, Matchup, Origi
 from venire.judges import PROTOCOLS
 from venire.orchestrator.designs import ExcludedModel, PlannedCampaign, RoundDesign
 from venire.orchestrator.planning.expand import expand
-from venire.orchestrator.planning.first_round import design, select_models
+from venire.orchestrator.planning.first_round import design_crossed, select_models
 from venire.orchestrator.planning.plan import plan_campaign
 from venire.orchestrator.planning.respondents import respondents
 from venire.storage.plans import plans
@@ -186,14 +186,14 @@ def test_fewer_than_two_models_are_refused(policy: str, there: tuple[StoredModel
 # On what
 
 
-def state_of(models: Sequence[str]) -> PlanState:
+def policy_state(models: Sequence[str]) -> PlanState:
     return PlanState(tuple(models), {})
 
 
 def test_without_a_number_all_common_instructions_are_taken_in_order() -> None:
     answers = catalogue(MODELS, ("q3", "q1", "q2"))
     del answers.completions["birch", "q1"]  # type: ignore[attr-defined]  # a plain dict here
-    chosen = design(campaign(), state_of(MODELS), (ExcludedModel("oak", "no Elo"),), answers)
+    chosen = design_crossed(campaign(), policy_state(MODELS), (ExcludedModel("oak", "no Elo"),), answers)
     assert chosen.instructions == ("q2", "q3")
     assert [(one.model_a, one.model_b) for one in chosen.matchups] == list(combinations(MODELS, 2))
     assert (chosen.models, chosen.left_out) == (MODELS, (ExcludedModel("oak", "no Elo"),))
@@ -204,7 +204,7 @@ def test_instructions_are_drawn_with_the_seed_whatever_their_order() -> None:
     answers, reversed_ = catalogue(MODELS, names), catalogue(MODELS, names[::-1])
 
     def drawn(seed: int, among: Catalogue = answers) -> tuple[str, ...]:
-        return design(campaign(seed=seed, instructions=6), state_of(MODELS), (), among).instructions
+        return design_crossed(campaign(seed=seed, instructions=6), policy_state(MODELS), (), among).instructions
 
     assert drawn(1) == drawn(1) == drawn(1, reversed_)
     assert len(set(drawn(1))) == 6
@@ -217,16 +217,18 @@ def test_random_matchups_follow_the_seed_of_the_campaign() -> None:
     answers = catalogue(models, NAMES)
 
     def chosen(seed: int) -> tuple[Matchup, ...]:
-        return design(campaign(seed=seed, policy="random", matchups=15), state_of(models), (), answers).matchups
+        return design_crossed(
+            campaign(seed=seed, policy="random", matchups=15), policy_state(models), (), answers
+        ).matchups
 
     assert chosen(3) == chosen(3)
     assert chosen(3) != chosen(4)
 
 
 def test_as_many_instructions_as_there_are_may_be_wanted_and_not_one_more() -> None:
-    assert set(design(campaign(instructions=3), state_of(MODELS), (), ANSWERS).instructions) == set(NAMES)
+    assert set(design_crossed(campaign(instructions=3), policy_state(MODELS), (), ANSWERS).instructions) == set(NAMES)
     with pytest.raises(InputError, match=r"instructions = 4, and those answered by all 3 models are only 3"):
-        design(campaign(instructions=4), state_of(MODELS), (), ANSWERS)
+        design_crossed(campaign(instructions=4), policy_state(MODELS), (), ANSWERS)
 
 
 def test_models_without_an_instruction_in_common_are_refused() -> None:
@@ -236,7 +238,7 @@ def test_models_without_an_instruction_in_common_are_refused() -> None:
         {(model, name): ANSWERS.completions[model, name] for model, name in zip(MODELS, NAMES, strict=True)},
     )
     with pytest.raises(InputError, match=r"3 models have no instruction in common"):
-        design(campaign(), state_of(MODELS), (), answers)
+        design_crossed(campaign(), policy_state(MODELS), (), answers)
 
 
 # In which trials
@@ -324,7 +326,9 @@ def test_neither_the_order_of_judges_nor_that_of_models_changes_the_set_of_trial
         full = catalogue(models, names)
         answers = replace(full, completions={(m, i): full.completions[m, i] for i in names for m in order})
         state, left_out = select_models(asked, there)
-        return {one.key for one in expanded(design(asked, state, left_out, answers), answers, numbered(*judges))}
+        return {
+            one.key for one in expanded(design_crossed(asked, state, left_out, answers), answers, numbered(*judges))
+        }
 
     judges = [judge("j"), judge("k"), judge("l")]
     assert keys(judges, models) == keys(judges[::-1], models[::-1])

@@ -66,7 +66,7 @@ def test_the_page_of_events_says_what_the_table_says() -> None:
     text = PAGE.read_text(encoding="utf-8").partition("## Names")[2].partition("\n## ")[0]
     rows = ROW.findall(text)
     page = {name: (told, tuple(re.findall(r"`([a-z_]+)`", fields))) for name, told, fields in rows}
-    assert page == {name: (kind.told, kind.fields) for name, kind in EVENTS.items()}
+    assert page == {name: (kind.meaning, kind.fields) for name, kind in EVENTS.items()}
 
 
 def test_no_field_hides_a_line_s_own_and_none_is_for_texts_or_keys() -> None:

@@ -13,11 +13,11 @@ from venire.judges.providers import PROVIDERS
 from venire.judges.providers.base import Endpoint, Provider
 from venire.judges.providers.replay import REPLAY, ReplayProvider
 
-__all__ = ["Inside", "Opened", "Secrets", "check_all", "open_all", "read_secrets"]
+__all__ = ["EmbeddedProvider", "OpenRoute", "Secrets", "check_routes", "open_routes", "read_secrets"]
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenRoute:
     """A route with its connections, and the first judge that asks through it."""
 
     judge: JudgeSettings
@@ -25,7 +25,7 @@ class Opened:
     provider: Provider
 
 
-class Inside(NamedTuple):
+class EmbeddedProvider(NamedTuple):
     """Who answers for simulated judges that name no endpoint: an address, and what opens a route to it."""
 
     base_url: str
@@ -64,13 +64,13 @@ def read_secrets(
     return found
 
 
-def open_all(
+def open_routes(
     campaign: CampaignSettings,
     judges: Sequence[JudgeSettings],
     secrets: Mapping[Identity, Secrets],
-    inside: Inside | None,
+    inside: EmbeddedProvider | None,
     recorded: Mapping[str, str],
-) -> list[Opened]:
+) -> list[OpenRoute]:
     """A provider for every route; `inside` answers for simulated judges that name no endpoint.
 
     `recorded` are the replies of recorded judges by the key of the trial.
@@ -83,11 +83,15 @@ def open_all(
             return ReplayProvider(recorded)
         return _open(campaign, judge, route, secrets[route.identity], inside)
 
-    return [Opened(judge, route, provider(judge, route)) for judge, route in _routes(judges)]
+    return [OpenRoute(judge, route, provider(judge, route)) for judge, route in _routes(judges)]
 
 
 def _open(
-    campaign: CampaignSettings, judge: JudgeSettings, route: RouteSettings, secrets: Secrets, inside: Inside | None
+    campaign: CampaignSettings,
+    judge: JudgeSettings,
+    route: RouteSettings,
+    secrets: Secrets,
+    inside: EmbeddedProvider | None,
 ) -> Provider:
     lane = judge.lane
     if route.base_url is None:
@@ -112,9 +116,9 @@ def _open(
         raise InputError(f"{campaign.path}: judge {judge.name!r}: {error}") from error
 
 
-async def check_all(
+async def check_routes(
     campaign: CampaignSettings,
-    asked: Sequence[Opened],
+    asked: Sequence[OpenRoute],
     warn: Callable[[str], None] | None,
 ) -> None:
     """Try all endpoints at once; an InputError names all that cannot be used.

@@ -12,13 +12,13 @@ from typing import Any
 
 from venire.orchestrator.recording.ending import GRACE_SECONDS, CampaignSummary, StopRequest
 
-__all__ = ["LoopFactory", "run_whole", "signals"]
+__all__ = ["LoopFactory", "run_to_completion", "stop_on_signals"]
 
 LoopFactory = Callable[[], asyncio.AbstractEventLoop]
 
 
 @contextlib.contextmanager
-def signals(stop: StopRequest, warn: Callable[[str], None] | None) -> Iterator[None]:
+def stop_on_signals(stop: StopRequest, warn: Callable[[str], None] | None) -> Iterator[None]:
     """Ctrl-C and SIGTERM request a stop while a campaign runs; only the main thread can listen for them."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -41,7 +41,7 @@ def signals(stop: StopRequest, warn: Callable[[str], None] | None) -> Iterator[N
             signal.signal(number, handler)
 
 
-def run_whole(
+def run_to_completion(
     go: Callable[[], Coroutine[Any, Any, CampaignSummary]], loop_factory: LoopFactory | None
 ) -> CampaignSummary:
     """Run something to its end, in a thread of its own where this one has a running loop already, as in a notebook."""

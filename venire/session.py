@@ -19,11 +19,11 @@ from venire.arena.errors import InputError
 from venire.arena.planning import Estimates, Steering
 from venire.arena.records import Completion, Instruction, Origin, Rating
 from venire.configs.loading import difference, resolve
-from venire.endpoints import Inside, check_all, open_all, read_secrets
+from venire.endpoints import EmbeddedProvider, check_routes, open_routes, read_secrets
 from venire.judges.providers import PROVIDERS
 from venire.judges.providers.vendors import find_price
 from venire.live.server import Answers, Pulse, serve
-from venire.loops import LoopFactory, run_whole, signals
+from venire.loops import LoopFactory, run_to_completion, stop_on_signals
 from venire.orchestrator.costs.forecast import JudgeForecast, LongForecast, forecast, forecast_long
 from venire.orchestrator.designs import PlannedCampaign
 from venire.orchestrator.planning.plan import plan
@@ -248,15 +248,15 @@ class Session:
 
         virtual = isinstance(self.clock, VirtualClock)
 
-        async def go(inside: Inside | None) -> CampaignSummary:
+        async def go(inside: EmbeddedProvider | None) -> CampaignSummary:
             stop = StopRequest()
             if ready is not None:
                 ready(partial(_request_from_afar, asyncio.get_running_loop(), stop))
             async with contextlib.AsyncExitStack() as stack:
-                opened = open_all(self.campaign, left, secrets, inside, recorded)
+                opened = open_routes(self.campaign, left, secrets, inside, recorded)
                 for one in opened:
                     stack.push_async_callback(one.provider.close)
-                await check_all(self.campaign, opened, warn)
+                await check_routes(self.campaign, opened, warn)
                 pulse = Pulse(self.campaign.name, self.clock.wall())
                 door = _Door()
                 if not virtual:  # nobody can follow a clock that jumps
@@ -267,7 +267,7 @@ class Session:
                     if progress is not None:
                         progress(now)
 
-                with signals(stop, warn):
+                with stop_on_signals(stop, warn):
                     summary = await run_campaign(
                         self.store,
                         self.campaign,
@@ -292,7 +292,7 @@ class Session:
         if isinstance(self.clock, VirtualClock):
             loop_factory = self.clock.new_event_loop
         with self._inside(left, embedded or Embedded()) as inside:
-            summary = run_whole(lambda: go(inside), loop_factory)
+            summary = run_to_completion(lambda: go(inside), loop_factory)
         self.planned = self.planned if self.rounds is None else self.rounds.planned
         self._take_answers()
         return summary
@@ -322,7 +322,7 @@ class Session:
         return Answers(pulse, lambda: status_document(self.store), sql, door.hold)
 
     @contextlib.contextmanager
-    def _inside(self, left: Sequence[JudgeSettings], settings: Embedded) -> Iterator[Inside | None]:
+    def _inside(self, left: Sequence[JudgeSettings], settings: Embedded) -> Iterator[EmbeddedProvider | None]:
         """Who answers for simulated judges with something left that name no endpoint; None where there are none."""
         if not any(one.origin is Origin.SIMULATED and one.lane.routes[0].base_url is None for one in left):
             yield None
@@ -333,10 +333,10 @@ class Session:
             speed = 1.0 if isinstance(self.clock, VirtualClock) else 0.0
         if settings.direct:
             judges = DirectJudges(key, clock=self.clock, speed=speed, faults=settings.faults, seed=seed)
-            yield Inside(ADDRESS, judges.provider)
+            yield EmbeddedProvider(ADDRESS, judges.provider)
             return
         with serve_in_thread(JudgeServer(key, speed=speed, faults=settings.faults, seed=seed)) as server:
-            yield Inside(server.base_url, PROVIDERS["openai"].open)
+            yield EmbeddedProvider(server.base_url, PROVIDERS["openai"].open)
 
     def _judges_left(self) -> list[JudgeSettings]:
         """The judges that have something left to answer, or may have in a later round."""

@@ -36,7 +36,7 @@ from venire.judges.providers.openai import response_format
 from venire.judges.providers.replies import read_reply
 from venire.judges.providers.vendors import vendor_of
 
-__all__ = ["ACCEPTED", "HEARD", "LITELLM", "Connections", "LiteLLMProvider", "broken_call"]
+__all__ = ["ACCEPTED", "HEADER_LISTENER", "LITELLM", "LiteLLMConnections", "LiteLLMProvider", "broken_call"]
 
 ACCEPTED = "litellm>=1.106.2,<1.110,!=1.107.*"
 """The releases that may be imported, as `pyproject.toml` writes them; why is in `docs/security.md`."""
@@ -71,7 +71,7 @@ class LiteLLMProvider:
         self._endpoint = endpoint
         self._wall = wall
         self._limits = LimitsReader(endpoint.host, wall, monotonic)
-        self._connections: Connections | None = None
+        self._connections: LiteLLMConnections | None = None
         self.on_limits: Callable[[Limits, float], None] | None = None
 
     def __repr__(self) -> str:
@@ -108,7 +108,7 @@ class LiteLLMProvider:
         call = orjson.loads(body)
         litellm = await asyncio.to_thread(_load)
         failed: CallError | None = None
-        HEARD.set(self._hear)
+        HEADER_LISTENER.set(self._hear)
         try:
             async with asyncio.timeout(self._endpoint.timeout):
                 response = await litellm.acompletion(
@@ -153,9 +153,9 @@ class LiteLLMProvider:
             self._endpoint.timeout, connect=asked.connect, read=asked.read or self._endpoint.timeout
         )
 
-    def _open(self) -> Connections:
+    def _open(self) -> LiteLLMConnections:
         if self._connections is None:
-            self._connections = Connections.join(_load())
+            self._connections = LiteLLMConnections.join(_load())
         return self._connections
 
     def _translate(self, error: Exception) -> CallError:
@@ -228,12 +228,12 @@ def _load() -> Any:
 
 LITELLM = ProviderEntry(LiteLLMProvider, proxies=False)
 
-HEARD: ContextVar[Callable[[int, Mapping[str, str]], None]] = ContextVar("HEARD")
+HEADER_LISTENER: ContextVar[Callable[[int, Mapping[str, str]], None]] = ContextVar("HEARD")
 """Who wants the headers of the answer: the session is shared, and litellm hands out few of them."""
 
 
 @dataclass(slots=True)
-class Connections:
+class LiteLLMConnections:
     """The connections of all providers of an event loop, closed when the last one leaves.
 
     They are shared because litellm keeps its clients, with the session that they were made with, in a store of the
@@ -246,7 +246,7 @@ class Connections:
     users: int = 0
 
     @classmethod
-    def join(cls, litellm: Any) -> Connections:
+    def join(cls, litellm: Any) -> LiteLLMConnections:
         """The running loop's connections, counted once more."""
         loop = asyncio.get_running_loop()
         if loop not in _SHARED:
@@ -277,7 +277,7 @@ class Connections:
         return {"shared_session": self.session, "client": self.handler}
 
 
-_SHARED: dict[asyncio.AbstractEventLoop, Connections] = {}
+_SHARED: dict[asyncio.AbstractEventLoop, LiteLLMConnections] = {}
 
 
 def _open_session() -> aiohttp.ClientSession:
@@ -298,7 +298,7 @@ def _open_session() -> aiohttp.ClientSession:
 async def _stay(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
     """Turn a redirect of a call into an error before litellm sees it, which would follow with the key; read limits."""
     response = await handler(request)
-    if (hear := HEARD.get(None)) is not None:
+    if (hear := HEADER_LISTENER.get(None)) is not None:
         hear(response.status, response.headers)
     if request.method == "POST" and 300 <= response.status < 400:
         response.close()

@@ -20,13 +20,13 @@ from venire.judges.providers.replies import read_reply
 from venire.judges.providers.schemas import in_order, openai_schema
 from venire.judges.providers.vendors import vendor_of
 
-__all__ = ["DIALECTS", "OPENAI", "Dialect", "OpenAIProvider", "response_format"]
+__all__ = ["MODEL_PARAMETERS", "OPENAI", "ModelParameters", "OpenAIProvider", "response_format"]
 
 _DATED = re.compile(r"-\d{4}-\d{2}-\d{2}$")
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class ModelParameters:
     """How the parameters of some models differ, and why."""
 
     reason: str
@@ -36,9 +36,9 @@ class Dialect:
 
 # Patterns over the whole model name; the first that matches counts. Names with a vendor before a slash are a
 # gateway's, which translates parameters itself.
-DIALECTS: Mapping[str, Dialect] = {
-    r"gpt-5(\.\d+)?-chat.*": Dialect("no reasoning model in spite of its name"),
-    r"(o1|o3|o4|gpt-[56])([-.].*)?": Dialect(
+MODEL_PARAMETERS: Mapping[str, ModelParameters] = {
+    r"gpt-5(\.\d+)?-chat.*": ModelParameters("no reasoning model in spite of its name"),
+    r"(o1|o3|o4|gpt-[56])([-.].*)?": ModelParameters(
         "reasoning models count hidden reasoning too, under another name, and accept no temperature but their own",
         renamed={"max_tokens": "max_completion_tokens"},
         refused=frozenset({"temperature", "logprobs"}),
@@ -74,7 +74,7 @@ class OpenAIProvider(HttpProvider):
     def encode(self, model: str, request: Request) -> bytes:
         """The JSON body of a request, with sorted names: the same bytes for the same model and request."""
         body: dict[str, Any] = {"model": model, "messages": request.messages}
-        dialect = _dialect(model)
+        dialect = _parameters_of(model)
         renamed = self._vendor.renamed
         for name, value in (
             ("max_tokens", request.max_tokens),
@@ -111,11 +111,11 @@ def response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=256)
-def _dialect(model: str) -> Dialect:
-    for pattern, dialect in DIALECTS.items():
+def _parameters_of(model: str) -> ModelParameters:
+    for pattern, dialect in MODEL_PARAMETERS.items():
         if re.fullmatch(pattern, model):
             return dialect
-    return Dialect("none")
+    return ModelParameters("none")
 
 
 OPENAI = ProviderEntry(OpenAIProvider)

@@ -14,7 +14,7 @@ import orjson
 
 __all__ = ["anthropic_schema", "gemini_schema", "in_order", "openai_schema"]
 
-Dialect = Callable[[Mapping[str, Any]], dict[str, Any]]
+SchemaForm = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 _CLOSED = frozenset(
     {"$defs", "$ref", "additionalProperties", "anyOf", "description", "enum", "items", "properties", "required", "type"}
@@ -25,18 +25,18 @@ models do so behind gateways as well, and OpenAI takes them for some models only
 _GEMINI = _CLOSED | {"$anchor", "$id", "format", "maxItems", "maximum", "minItems", "minimum", "oneOf", "prefixItems"}
 
 
-def in_order(dialect: Dialect, schema: Mapping[str, Any]) -> orjson.Fragment:
+def in_order(form: SchemaForm, schema: Mapping[str, Any]) -> orjson.Fragment:
     """The schema in a dialect, as JSON with its names in its own order.
 
     A model that is held to a schema writes in that order: names that were sorted would have it say what it prefers
     before it has scored the second answer.
     """
-    return _written(dialect, orjson.dumps(schema, default=dict))
+    return _written(form, orjson.dumps(schema, default=dict))
 
 
 @lru_cache(maxsize=64)
-def _written(dialect: Dialect, schema: bytes) -> orjson.Fragment:
-    return orjson.Fragment(orjson.dumps(dialect(orjson.loads(schema))))
+def _written(form: SchemaForm, schema: bytes) -> orjson.Fragment:
+    return orjson.Fragment(orjson.dumps(form(orjson.loads(schema))))
 
 
 def openai_schema(schema: Mapping[str, Any]) -> dict[str, Any]:

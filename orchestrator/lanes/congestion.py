@@ -70,7 +70,7 @@ class Congestion(Enum):
 
 
 @dataclass(slots=True)
-class _Block:
+class _Blockage:
     """A time in which everything is refused: when it began, its probes, and what was accepted before."""
 
     since: float
@@ -146,7 +146,7 @@ class CongestionControl:
         self._next_step = 0
         """Number of the call whose answer lets the rate grow."""
         self._ramp_to = 0.0
-        self._block: _Block | None = None
+        self._block: _Blockage | None = None
 
     @property
     def state(self) -> Congestion:
@@ -340,19 +340,19 @@ class CongestionControl:
     def _enter_block(self, now: float, retry_after: float | None) -> None:
         sent = min(self._recent(now), self._number)
         seconds = min(self._minute, now - self._began)
-        self._block = _Block(now, self._number, seconds, sent, self._monitor.refused_after(self._number - sent))
+        self._block = _Blockage(now, self._number, seconds, sent, self._monitor.refused_after(self._number - sent))
         if not self._trial:
             self._former = self.rate
         self._trial, self._confirming = 0, False
         self._hold(now, retry_after, self._block)
 
-    def _refused_in_block(self, now: float, number: int, retry_after: float | None, block: _Block) -> None:
+    def _refused_in_block(self, now: float, number: int, retry_after: float | None, block: _Blockage) -> None:
         block.refused += number <= block.number
         if number == block.probe:
             block.probe = 0
             self._hold(now, retry_after, block)
 
-    def _hold(self, now: float, retry_after: float | None, block: _Block) -> None:
+    def _hold(self, now: float, retry_after: float | None, block: _Blockage) -> None:
         """Wait for the next probe: as long as was asked for, until that was wrong a few times; else ever longer.
 
         The random part keeps siblings that were refused together from coming back together.
@@ -365,7 +365,7 @@ class CongestionControl:
             self.held_until = now + seconds * (_MIN_JITTER + (1.0 - _MIN_JITTER) * self._jitter())
         block.probes += 1
 
-    def _unblock(self, now: float, block: _Block) -> None:
+    def _unblock(self, now: float, block: _Blockage) -> None:
         """A probe was accepted: go on as fast as was accepted on average, or ramp up after an outage."""
         lasted, accepted = now - block.since, max(1, block.sent - block.refused)
         self._block, self.held_until, self._due = None, 0.0, now

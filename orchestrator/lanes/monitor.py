@@ -30,7 +30,7 @@ _DENSE, _LOOKED_AT = 0.6, 64
 _MAX_KEPT = 4096
 
 
-class _Place(NamedTuple):
+class _StreamPoint(NamedTuple):
     """A point of the stream of calls: the number of a call in the order sent, how many have ended, how many of these
     were refused."""
 
@@ -58,7 +58,7 @@ class RateLimitMonitor:
         self._in_a_row = 0
         self._sum = 0.0
         self._ended = self._count = 0
-        self._begin = self._mark = self._zero = self._last = _Place(0, 0, 0)
+        self._begin = self._mark = self._zero = self._last = _StreamPoint(0, 0, 0)
         self._numbers: deque[int] = deque(maxlen=_MAX_KEPT)
 
     @property
@@ -68,7 +68,7 @@ class RateLimitMonitor:
 
     def begin(self, number: int) -> None:
         """From now on only calls sent after call `number` count: the earlier ones were sent at another rate."""
-        self._begin = self._mark = self._zero = self._last = _Place(number, self._ended, self._count)
+        self._begin = self._mark = self._zero = self._last = _StreamPoint(number, self._ended, self._count)
         self._sum = 0.0
 
     def mark(self) -> None:
@@ -91,7 +91,7 @@ class RateLimitMonitor:
         self._count += 1
         self._in_a_row += 1
         self._numbers.append(number)
-        here = _Place(max(number, self._last.sent), self._ended, self._count)
+        here = _StreamPoint(max(number, self._last.sent), self._ended, self._count)
         self._sum -= self.allowance * self._between(self._last, here)
         self._last = here
         if self._sum <= 0.0:
@@ -127,7 +127,7 @@ class RateLimitMonitor:
     def measured(self, number: int) -> tuple[int, int]:
         """Refused and all calls since the mark, when call `number` has just ended."""
         refused = self._count - self._mark.refused
-        calls = self._between(self._mark, _Place(max(number, self._last.sent), self._ended, self._count))
+        calls = self._between(self._mark, _StreamPoint(max(number, self._last.sent), self._ended, self._count))
         return refused, max(calls, refused)
 
     def learn(self, refused: int, calls: int) -> None:
@@ -141,5 +141,5 @@ class RateLimitMonitor:
         """How many calls with a higher number were refused, of the latest few thousand."""
         return sum(one > number for one in self._numbers)
 
-    def _between(self, one: _Place, other: _Place) -> int:
+    def _between(self, one: _StreamPoint, other: _StreamPoint) -> int:
         return other.ended - one.ended if self.by_end else other.sent - one.sent

@@ -16,7 +16,7 @@ import pytest
 from venire.arena.errors import InputError
 from venire.orchestrator.recording.events import Event
 from venire.telemetry import lines
-from venire.telemetry.lines import Lines
+from venire.telemetry.lines import EventLog
 
 Venire = Callable[..., Any]
 Write = Callable[..., Path]
@@ -96,12 +96,12 @@ def test_a_path_that_cannot_hold_events_is_refused_before_anything_is_made_or_sp
 def test_a_pipe_that_nobody_reads_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(InputError, match="cannot be written"):
-        Lines(tmp_path / "pipe", print)
+        EventLog(tmp_path / "pipe", print)
 
 
 def test_lines_keep_their_order_and_all_are_written_at_the_end(tmp_path: Path) -> None:
     told: list[str] = []
-    file = Lines(tmp_path / "events", told.append)
+    file = EventLog(tmp_path / "events", told.append)
     for number in range(5_000):
         file(event(number))
     file.close()
@@ -114,7 +114,7 @@ def test_a_full_disk_is_told_once_and_what_waited_is_written_when_there_is_room(
     tmp_path: Path, full: Callable[[bool], None]
 ) -> None:
     told: list[str] = []
-    file = Lines(tmp_path / "events", told.append)
+    file = EventLog(tmp_path / "events", told.append)
     for number in range(10):
         file(event(number))
     full(False)
@@ -127,8 +127,8 @@ def test_a_full_disk_is_told_once_and_what_waited_is_written_when_there_is_room(
 def test_what_finds_no_place_to_wait_is_counted(
     tmp_path: Path, full: Callable[[bool], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lines, "_MOST_WAITING", 5)
-    file = Lines(tmp_path / "events", lambda told: None)
+    monkeypatch.setattr(lines, "_MAX_WAITING", 5)
+    file = EventLog(tmp_path / "events", lambda told: None)
     file(event(0))
     full(True)  # the thread holds that one
     for number in range(1, 10):
@@ -142,7 +142,7 @@ def test_what_finds_no_place_to_wait_is_counted(
 
 def test_a_line_that_a_kill_cut_short_is_ended_before_the_next(tmp_path: Path) -> None:
     (tmp_path / "events").write_text('{"event":"run.star', encoding="utf-8")
-    file = Lines(tmp_path / "events", print)
+    file = EventLog(tmp_path / "events", print)
     file(event(7))
     file.close()
     cut, whole = (tmp_path / "events").read_text(encoding="utf-8").splitlines()

@@ -127,10 +127,10 @@ def plain(attributes: Any) -> dict[str, Any]:
 
 
 def test_a_collector_receives_run_trials_and_calls_in_the_words_of_the_conventions(collector: Collector) -> None:
-    from venire.telemetry.otel import Otel
+    from venire.telemetry.otel import OpenTelemetryExporter
 
     told: list[str] = []
-    otel = Otel(told.append)
+    otel = OpenTelemetryExporter(told.append)
     tell(otel, VirtualClock())
     otel.close()
     assert told == []
@@ -167,9 +167,9 @@ def test_a_collector_receives_run_trials_and_calls_in_the_words_of_the_conventio
 
 
 def test_a_collector_receives_counts_times_tokens_and_money(collector: Collector) -> None:
-    from venire.telemetry.otel import Otel
+    from venire.telemetry.otel import OpenTelemetryExporter
 
-    otel = Otel(pytest.fail)
+    otel = OpenTelemetryExporter(pytest.fail)
     tell(otel, VirtualClock())
     otel.close()
     metrics = collector.metrics()
@@ -194,7 +194,7 @@ def test_a_collector_receives_counts_times_tokens_and_money(collector: Collector
 def test_of_many_trials_at_once_a_few_are_traced_unless_a_sampler_is_named(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from venire.telemetry.otel import TRIALS_A_SECOND, Otel
+    from venire.telemetry.otel import TRIALS_A_SECOND, OpenTelemetryExporter
 
     class Still(VirtualClock):
         def advance(self, seconds: float) -> None:
@@ -204,7 +204,7 @@ def test_of_many_trials_at_once_a_few_are_traced_unless_a_sampler_is_named(
         collector.bodies.clear()
         if sampler is not None:
             monkeypatch.setenv("OTEL_TRACES_SAMPLER", sampler)
-        otel = Otel(pytest.fail)
+        otel = OpenTelemetryExporter(pytest.fail)
         tell(otel, Still(), trials=50)
         otel.close()
         assert sum(span.name == "venire.trial" for span in collector.spans()) == traced
@@ -263,9 +263,9 @@ def scrape(url: str) -> dict[str, float]:
 
 def test_a_scrape_reads_what_was_told_and_finds_nobody_after_the_run() -> None:
     pytest.importorskip("prometheus_client", reason="the extra prometheus is not installed")
-    from venire.telemetry.prometheus import Scraped
+    from venire.telemetry.prometheus import PrometheusExporter
 
-    scraped = Scraped(0)
+    scraped = PrometheusExporter(0)
     tell(scraped, VirtualClock())
     assert scraped.url == f"http://127.0.0.1:{scraped.port}/metrics", "on this machine alone"
     found = scrape(scraped.url)

@@ -43,7 +43,7 @@ from venire.status import (
 from venire.storage.plans import interim
 from venire.storage.read import frames
 from venire.storage.read.judge_quality import judge_readability
-from venire.telemetry import told_run
+from venire.telemetry import run_events
 from venire.wording import duration, is_reported_round, money, plain, retries
 
 __all__ = [
@@ -72,7 +72,7 @@ def show_outcome(session: Session, screen: Console, embedded: Embedded, observer
 
     warn = warning_printer(screen)
     events = Events(session.clock, observers, warn=warn)
-    with progress(screen) as tell, told_run(session, events) as tell_end:
+    with progress(screen) as tell, run_events(session, events) as tell_end:
         summary = session.run(
             embedded=embedded,
             progress=tell,

@@ -17,7 +17,7 @@ from venire.orchestrator.recording.events import Events, Observer
 if TYPE_CHECKING:
     from venire.session import Session
 
-__all__ = ["observe", "told_run"]
+__all__ = ["observe", "run_events"]
 
 
 _ENDPOINTS = (
@@ -45,24 +45,24 @@ def observe(
 
     with ExitStack() as stack:
         if lines is not None:
-            from venire.telemetry.lines import Lines
+            from venire.telemetry.lines import EventLog
 
-            file = Lines(lines, warn)
+            file = EventLog(lines, warn)
             stack.callback(file.close)
             observers.append(file)
         if metrics_port is not None:
             if not _installed("prometheus_client"):
                 raise InputError(f"--metrics-port needs {_extra('prometheus')}")
-            from venire.telemetry.prometheus import Scraped
+            from venire.telemetry.prometheus import PrometheusExporter
 
-            scraped = Scraped(metrics_port)
+            scraped = PrometheusExporter(metrics_port)
             stack.callback(scraped.close)
             observers.append(scraped)
             warn(f"metrics: {scraped.url}")
         if _wants_otel(otel, environ, warn):
-            from venire.telemetry.otel import Otel
+            from venire.telemetry.otel import OpenTelemetryExporter
 
-            sender = Otel(warn)
+            sender = OpenTelemetryExporter(warn)
             stack.callback(sender.close)
             observers.append(sender)
         yield observers
@@ -99,7 +99,7 @@ def _extra(name: str) -> str:
 
 
 @contextmanager
-def told_run(session: Session, events: Events) -> Iterator[Callable[[CampaignSummary], None]]:
+def run_events(session: Session, events: Events) -> Iterator[Callable[[CampaignSummary], None]]:
     """Tell that a run begins, and at the end how it ended: an error when nobody handed in a summary."""
     if not events.active:
         yield lambda summary: None

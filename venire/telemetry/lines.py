@@ -14,20 +14,20 @@ import orjson
 from venire.arena.errors import InputError
 from venire.orchestrator.recording.events import Event
 
-__all__ = ["Lines"]
+__all__ = ["EventLog"]
 
 _SECONDS = 0.2
 """How long an event may wait for its line; the thread is not woken for single ones."""
 
-_MOST_WAITING = 20_000
+_MAX_WAITING = 20_000
 """Events kept for a file that takes none; more are counted and left out."""
 
 _AT_ONCE = 1_000
 _FIRST = b'{"event":'
-_LONGEST_END = 5.0
+_MAX_CLOSING_SECONDS = 5.0
 
 
-class Lines:
+class EventLog:
     """An observer that appends one line an event to a file, a pipe or a device.
 
     Raises InputError for a path that cannot be written, or that holds something else than events. Later failures, as a
@@ -41,14 +41,14 @@ class Lines:
         self._descriptor, self._rest = _open(path)
         self._waiting: deque[Event] = deque()
         self._lost = self._lost_told = 0  # the one is counted by the loop, the other by the thread
-        self._told = False
+        self._warned = False
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="venire-events", daemon=True)
         self._thread.start()
 
     def __call__(self, event: Event) -> None:
         """Keep an event for the thread."""
-        if len(self._waiting) < _MOST_WAITING:
+        if len(self._waiting) < _MAX_WAITING:
             self._waiting.append(event)
         else:
             self._lost += 1
@@ -56,7 +56,7 @@ class Lines:
     def close(self) -> None:
         """Write what is waiting and close the file; a pipe that nobody empties is given up after 5 seconds."""
         self._ending.set()
-        self._thread.join(_LONGEST_END)
+        self._thread.join(_MAX_CLOSING_SECONDS)
         if self._thread.is_alive():
             self._tell("it takes no more")
 
@@ -87,8 +87,8 @@ class Lines:
         return True
 
     def _tell(self, why: str) -> None:
-        if not self._told:
-            self._told = True
+        if not self._warned:
+            self._warned = True
             self._warn(f"warning: events cannot be written to {self._path}: {why}; the run goes on")
 
 

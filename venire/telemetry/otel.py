@@ -26,13 +26,13 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 from venire.orchestrator.recording.events import Event
 
-__all__ = ["TRIALS_A_SECOND", "Otel"]
+__all__ = ["TRIALS_A_SECOND", "OpenTelemetryExporter"]
 
 TRIALS_A_SECOND = 10
 """Settled trials that are traced at most, and failed ones as many; OTEL_TRACES_SAMPLER decides instead where set."""
 
-_MOST_UNDER_WAY = 100_000
-_LONGEST_END = 10.0
+_MAX_OPEN_TRIALS = 100_000
+_MAX_CLOSING_SECONDS = 10.0
 _SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
 _TOKENS = tuple(float(4**power) for power in range(14))
 _VENDORS = {
@@ -54,7 +54,7 @@ _CALLED = {
 _Attributes = dict[str, str | int | float]
 
 
-class Otel:
+class OpenTelemetryExporter:
     """An observer that makes spans of the run, of trials and of their calls, and counts calls, tokens, times and money.
 
     Endpoint, headers, sampling and resource come from the standard OTEL_* variables. `spans` and `metrics` replace what
@@ -68,7 +68,7 @@ class Otel:
         spans: SpanProcessor | None = None,
         metrics: MetricReader | None = None,
     ) -> None:
-        self._log = _Told(warn)
+        self._log = _LibraryLog(warn)
         resource = Resource.create(
             {"service.version": version("venire")}
             | ({} if os.environ.get("OTEL_SERVICE_NAME") else {"service.name": "venire"})
@@ -97,25 +97,25 @@ class Otel:
         for thread in closing:
             thread.start()
         for thread in closing:
-            thread.join(_LONGEST_END)
+            thread.join(_MAX_CLOSING_SECONDS)
         self._log.close()
 
 
-class _Told(logging.Handler):
+class _LibraryLog(logging.Handler):
     """What the library logs for its users: the first complaint becomes a sentence, the others nothing."""
 
     def __init__(self, warn: Callable[[str], None]) -> None:
         super().__init__(logging.WARNING)
         self._warn = warn
-        self._told = False
+        self._warned = False
         self._logger = logging.getLogger("opentelemetry")
         self._before = self._logger.propagate
         self._logger.addHandler(self)
         self._logger.propagate = False
 
     def emit(self, record: logging.LogRecord) -> None:
-        if not self._told:
-            self._told = True
+        if not self._warned:
+            self._warned = True
             why = shorten(record.getMessage(), 160, placeholder=" ...")
             self._warn(f"warning: OpenTelemetry: {why}; the run goes on")
 
@@ -140,7 +140,7 @@ class _Traces:
         match event.name:
             case "call.ended":
                 self._calls.setdefault(event.fields["trial"], []).append(event)
-                if len(self._calls) > _MOST_UNDER_WAY:  # of trials that never ended
+                if len(self._calls) > _MAX_OPEN_TRIALS:  # of trials that never ended
                     del self._calls[next(iter(self._calls))]
             case "trial.settled" | "trial.failed":
                 calls = self._calls.pop(event.fields["trial"], [])
@@ -178,16 +178,16 @@ class _Traces:
         span.end(_nano(event))
 
     def _call(self, event: Event, inside: Any) -> None:
-        told: Mapping[str, Any] = event.fields
-        attributes = self._routes.get(told["route"], {}) | _own(
+        fields: Mapping[str, Any] = event.fields
+        attributes = self._routes.get(fields["route"], {}) | _own(
             event, "step", "attempt", "route", "wait_s", "cost_nano"
         )
-        attributes |= {called: told[name] for name, called in _CALLED.items() if told[name] is not None}
+        attributes |= {called: fields[name] for name, called in _CALLED.items() if fields[name] is not None}
         name = f"chat {attributes.get('gen_ai.request.model', '')}".strip()
-        start = _nano(event, told["latency_s"])
+        start = _nano(event, fields["latency_s"])
         span = self._tracer.start_span(name, inside, trace.SpanKind.CLIENT, attributes, start_time=start)
-        if told["fault"] != "none":
-            span.set_attribute("error.type", told["fault"])
+        if fields["fault"] != "none":
+            span.set_attribute("error.type", fields["fault"])
             span.set_status(trace.StatusCode.ERROR)
         span.end(_nano(event))
 
@@ -216,39 +216,39 @@ class _Metrics:
         self._usage = _histogram(meter, "gen_ai.client.token.usage", "{token}", "Tokens of a call", _TOKENS)
 
     def __call__(self, event: Event) -> None:
-        told: Mapping[str, Any] = event.fields
+        fields: Mapping[str, Any] = event.fields
         match event.name:
             case "call.sent":
-                self._in_flight.add(1, lane=told["lane"])
+                self._in_flight.add(1, lane=fields["lane"])
             case "call.ended":
-                self._ended(told)
+                self._ended(fields)
             case "trial.settled" | "trial.failed":
                 self._trials.add(1, state=event.name.removeprefix("trial."))
             case _:
                 return
 
-    def _ended(self, told: Mapping[str, Any]) -> None:
-        lane, fault = told["lane"], told["fault"]
-        known = self._routes.get(told["route"], {})
+    def _ended(self, fields: Mapping[str, Any]) -> None:
+        lane, fault = fields["lane"], fields["fault"]
+        known = self._routes.get(fields["route"], {})
         self._in_flight.add(-1, lane=lane)
         self._calls.add(1, lane=lane, **{"class": fault})
-        self._latency.record(told["latency_s"], known if fault == "none" else known | {"error.type": fault})
-        self._wait.record(told["wait_s"], {"venire.lane": lane})
+        self._latency.record(fields["latency_s"], known if fault == "none" else known | {"error.type": fault})
+        self._wait.record(fields["wait_s"], {"venire.lane": lane})
         for kind in ("input", "output"):
-            if told[f"{kind}_tokens"] is not None:
-                self._usage.record(told[f"{kind}_tokens"], known | {"gen_ai.token.type": kind})
-        if told["cached_tokens"]:
-            self._cached.add(told["cached_tokens"], lane=lane)
-        if told["cost_nano"]:
-            self._cost.add(told["cost_nano"] / 1e9, lane=lane)
+            if fields[f"{kind}_tokens"] is not None:
+                self._usage.record(fields[f"{kind}_tokens"], known | {"gen_ai.token.type": kind})
+        if fields["cached_tokens"]:
+            self._cached.add(fields["cached_tokens"], lane=lane)
+        if fields["cost_nano"]:
+            self._cost.add(fields["cost_nano"] / 1e9, lane=lane)
 
 
 class _Count:
     """A sum by attributes, in our words."""
 
-    def __init__(self, create: Callable[..., Any], name: str, unit: str, told: str) -> None:
+    def __init__(self, create: Callable[..., Any], name: str, unit: str, fields: str) -> None:
         self._sums: dict[tuple[tuple[str, str], ...], float] = {}
-        create(name, [self._observe], unit, told)
+        create(name, [self._observe], unit, fields)
 
     def add(self, value: float, **attributes: str) -> None:
         key = tuple(attributes.items())
@@ -261,8 +261,8 @@ class _Count:
         ]
 
 
-def _histogram(meter: Meter, name: str, unit: str, told: str, bounds: tuple[float, ...]) -> Histogram:
-    return meter.create_histogram(name, unit, told, explicit_bucket_boundaries_advisory=bounds)
+def _histogram(meter: Meter, name: str, unit: str, fields: str, bounds: tuple[float, ...]) -> Histogram:
+    return meter.create_histogram(name, unit, fields, explicit_bucket_boundaries_advisory=bounds)
 
 
 def _attributes(lane: Mapping[str, Any]) -> _Attributes:

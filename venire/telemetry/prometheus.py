@@ -10,12 +10,12 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, star
 from venire.arena.errors import InputError
 from venire.orchestrator.recording.events import Event
 
-__all__ = ["Scraped"]
+__all__ = ["PrometheusExporter"]
 
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 60.0, 120.0, 300.0)
 
 
-class Scraped:
+class PrometheusExporter:
     """An observer that counts, and answers `/metrics` on 127.0.0.1 at a port (0: a free one, told by `port`).
 
     Raises InputError for a port that cannot be had.
@@ -32,7 +32,7 @@ class Scraped:
         )
         self._in_flight = Gauge("venire_in_flight", "Calls sent and not yet ended.", ("lane",), registry=registry)
         self._trials = Gauge("venire_trials", "Trials of the campaign.", ("state",), registry=registry)
-        self._lanes: dict[Any, _Lane] = {}
+        self._lanes: dict[Any, _LaneMetrics] = {}
         try:
             self._server, self._thread = start_http_server(port, addr="127.0.0.1", registry=registry)
         except OSError as error:
@@ -42,37 +42,37 @@ class Scraped:
 
     def __call__(self, event: Event) -> None:
         """Count an event."""
-        told: Mapping[str, Any] = event.fields
+        fields: Mapping[str, Any] = event.fields
         match event.name:
             case "call.sent":
-                self._lane(told["lane"]).in_flight.inc()
+                self._lane(fields["lane"]).in_flight.inc()
             case "call.ended":
-                self._ended(told)
+                self._ended(fields)
             case "trial.settled" | "trial.failed":
                 self._trials.labels(event.name.removeprefix("trial.")).inc()
                 self._trials.labels("missing").dec()
             case "run.started":
                 for state in ("settled", "failed", "missing"):
-                    self._trials.labels(state).set(told[state])
+                    self._trials.labels(state).set(fields[state])
             case _:
                 return
 
-    def _ended(self, told: Mapping[str, Any]) -> None:
-        lane = self._lane(told["lane"])
+    def _ended(self, fields: Mapping[str, Any]) -> None:
+        lane = self._lane(fields["lane"])
         lane.in_flight.dec()
-        self._calls.labels(told["lane"], told["fault"]).inc()
-        lane.latency.observe(told["latency_s"])
-        lane.waits.observe(told["wait_s"])
+        self._calls.labels(fields["lane"], fields["fault"]).inc()
+        lane.latency.observe(fields["latency_s"])
+        lane.waits.observe(fields["wait_s"])
         for kind, counter in lane.tokens.items():
-            if count := told[kind]:
+            if count := fields[kind]:
                 counter.inc(count)
-        if told["cost_nano"]:
-            lane.cost.inc(told["cost_nano"] / 1e9)
+        if fields["cost_nano"]:
+            lane.cost.inc(fields["cost_nano"] / 1e9)
 
-    def _lane(self, name: Any) -> _Lane:
+    def _lane(self, name: Any) -> _LaneMetrics:
         """The counters of one lane, kept since looking labels up costs more than counting."""
         if name not in self._lanes:
-            self._lanes[name] = _Lane(self, name)
+            self._lanes[name] = _LaneMetrics(self, name)
         return self._lanes[name]
 
     def close(self) -> None:
@@ -82,8 +82,8 @@ class Scraped:
         self._thread.join()
 
 
-class _Lane:
-    def __init__(self, of: Scraped, name: str) -> None:
+class _LaneMetrics:
+    def __init__(self, of: PrometheusExporter, name: str) -> None:
         self.in_flight = of._in_flight.labels(name)
         self.latency = of._latency.labels(name)
         self.waits = of._waits.labels(name)
@@ -91,5 +91,5 @@ class _Lane:
         self.tokens = {f"{kind}_tokens": of._tokens.labels(name, kind) for kind in ("input", "output", "cached")}
 
 
-def _seconds(name: str, told: str, registry: CollectorRegistry) -> Histogram:
-    return Histogram(name, told, ("lane",), buckets=_SECONDS, registry=registry)
+def _seconds(name: str, fields: str, registry: CollectorRegistry) -> Histogram:
+    return Histogram(name, fields, ("lane",), buckets=_SECONDS, registry=registry)

@@ -13,7 +13,7 @@ from venire.judges.conversation import read_outcome
 from venire.judges.entry import REASONS_TOKENS, ProtocolEntry, ProtocolOption, ReplyExample
 from venire.judges.parsing.verdict_formats import VERDICT_FORMATS, read_verdict
 
-__all__ = ["PROMPTS", "RECORDED", "WORD", "is_dialect", "recorded"]
+__all__ = ["PROMPTS", "RECORDED", "WORD", "is_verdict_format", "recorded"]
 
 PROMPTS = ()
 
@@ -25,7 +25,7 @@ _NUMBER = r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
 _WORD = re.compile(rf"(first|second|tie)(?: ({_NUMBER}) ({_NUMBER}))?", re.ASCII)
 
 
-def is_dialect(name: str) -> bool:
+def is_verdict_format(name: str) -> bool:
     """Whether recorded replies can be read in this dialect."""
     return name == WORD or name in VERDICT_FORMATS
 
@@ -38,10 +38,10 @@ def recorded(trial: Trial, material: Material, options: Mapping[str, str]) -> Co
     """
     reply = yield Request((), max_tokens=int(options["max_tokens"]), temperature=None, seed=trial.repeat)
     dialect = options.get("dialect", WORD)
-    return read_outcome(reply, _read_word if dialect == WORD else _Reader(dialect))
+    return read_outcome(reply, _read_word if dialect == WORD else _FormatReader(dialect))
 
 
-class _Reader:
+class _FormatReader:
     """Reads replies in one dialect."""
 
     def __init__(self, dialect: str) -> None:
@@ -69,6 +69,6 @@ RECORDED = ProtocolEntry(
     prompts=PROMPTS,
     folder="recorded",
     expects=(REASONS_TOKENS,),
-    options={"dialect": ProtocolOption(is_dialect, f"a dialect: {', '.join((WORD, *VERDICT_FORMATS))}")},
+    options={"dialect": ProtocolOption(is_verdict_format, f"a dialect: {', '.join((WORD, *VERDICT_FORMATS))}")},
     examples=(ReplyExample(("second",), Preference(-1)), ReplyExample(("first 9 5",), Preference(1, 4.0))),
 )

@@ -15,7 +15,7 @@ from venire.arena.campaigns import Limits
 from venire.arena.errors import CallError, Fault, InputError
 from venire.arena.records import Request
 from venire.judges.providers import Endpoint, connections
-from venire.judges.providers.openai import DIALECTS, OpenAIProvider
+from venire.judges.providers.openai import MODEL_PARAMETERS, OpenAIProvider
 
 REQUEST = Request(({"role": "user", "content": "1 or 2?"},), 64, temperature=0.0, seed=7)
 
@@ -48,7 +48,7 @@ def test_reasoning_models_get_the_parameters_that_they_accept(model, reasons):
 
 
 def test_every_dialect_has_a_reason():
-    assert all(dialect.reason for dialect in DIALECTS.values())
+    assert all(dialect.reason for dialect in MODEL_PARAMETERS.values())
 
 
 def test_the_bytes_of_a_body_are_pinned():

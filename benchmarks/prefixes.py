@@ -23,7 +23,7 @@ from venire.arena.campaigns import TokenPrice
 from venire.configs.loading import load_campaign
 from venire.session import Session, answer_key
 from venire.simulation.server import JudgeServer, serve_in_thread
-from venire.storage.plans import plans
+from venire.storage.plans import trial_states
 from venire.storage.plans.trial_states import PendingTrials
 from venire.storage.store.store import Store
 
@@ -127,7 +127,7 @@ def run(order: Order, given: argparse.Namespace) -> dict[str, Any]:
         key = answer_key(load_campaign(write(folder, "http://127.0.0.1:9/v1", given)))
         settings = {"cache_prompts": given.blocks, "cache_least": given.least, "speed": given.speed}
         with serve_in_thread(JudgeServer(key, **settings)) as server:
-            found = plans.pending_trials
+            found = trial_states.pending_trials
 
             def ordered(store: Store, campaign: int) -> PendingTrials:
                 left = found(store, campaign)
@@ -136,7 +136,7 @@ def run(order: Order, given: argparse.Namespace) -> dict[str, Any]:
                 return PendingTrials(trials, shown["respondent"][trials - 1].astype(np.int16))
 
             campaign = load_campaign(write(folder, server.base_url, given))
-            with Session(campaign) as session, patch.object(plans, "pending", ordered):
+            with Session(campaign) as session, patch.object(trial_states, "pending_trials", ordered):
                 summary = session.run()
                 judges = session.store.connection.execute(_HITS).fetchall()
         whole, cached, output = (sum(row[column] for row in judges) for column in (2, 1, 5))

@@ -33,7 +33,7 @@ def resume(folder: Path) -> dict[str, Any]:
     from venire import session  # what a run imports
     from venire.configs.loading import load_campaign
     from venire.orchestrator.planning.plan import plan_campaign
-    from venire.storage.plans import plans
+    from venire.storage.plans import trial_states
     from venire.storage.read import frames
     from venire.storage.store.opening import open_store
 
@@ -55,11 +55,11 @@ def resume(folder: Path) -> dict[str, Any]:
         lap("progress")
         frames.campaign_spending(store, planned.id)
         lap("accounts")
-        plans.pending_texts(store, planned.id)
+        trial_states.pending_texts(store, planned.id)
         lap("forecast")
-        left = plans.pending_trials(store, planned.id)
+        left = trial_states.pending_trials(store, planned.id)
         lap("pending")
-        loaded = plans.load(store, left.trials[:500]) if len(left.trials) else []
+        loaded = trial_states.load(store, left.trials[:500]) if len(left.trials) else []
         lap("load")
         assert progress.missing == len(left.trials) >= len(loaded)
         return {

@@ -41,7 +41,9 @@ def is_simulated(model: str) -> bool:
 
 def cross_problems(raw: Mapping[str, Any]) -> list[Problem]:
     """What is wrong between the keys of a parsed campaign file, whatever else is wrong with it."""
-    judges, contestants = ([_Place(kind, *one) for one in _tables(raw.get(kind))] for kind in ("judge", "contestant"))
+    judges, contestants = (
+        [_PlacedTable(kind, *one) for one in _tables(raw.get(kind))] for kind in ("judge", "contestant")
+    )
     asked = [*judges, *contestants]
     return [
         *_nobody(raw),
@@ -55,7 +57,7 @@ def cross_problems(raw: Mapping[str, Any]) -> list[Problem]:
     ]
 
 
-class _Place(NamedTuple):
+class _PlacedTable(NamedTuple):
     """A table of a judge or a contestant, and where it stands."""
 
     kind: str
@@ -211,7 +213,7 @@ def _fallback_problems(place: Place, way: Mapping[str, Any], judge: Mapping[str,
         )
 
 
-def _name_problems(tables: Sequence[_Place]) -> Iterator[Problem]:
+def _name_problems(tables: Sequence[_PlacedTable]) -> Iterator[Problem]:
     first: dict[str, int] = {}
     for one in tables:
         if not isinstance(one.name, str):
@@ -239,16 +241,16 @@ def _budget_problems(budget: object, judges: Sequence[Mapping[str, Any]]) -> Ite
                 yield Problem(("budget", kind, name), f"no {kind} of that name; there is: {known}")
 
 
-def _lane_problems(tables: Sequence[_Place]) -> Iterator[Problem]:
+def _lane_problems(tables: Sequence[_PlacedTable]) -> Iterator[Problem]:
     """Those behind one door have one set of limits, and an endpoint that two lanes have in common is reached alike."""
-    sound: list[tuple[_Place, RespondentTable]] = []
+    sound: list[tuple[_PlacedTable, RespondentTable]] = []
     for place in tables:
         try:
             model = Judge if place.kind == "judge" else Contestant
             sound.append((place, model.model_validate(place.table)))
         except ValidationError:
             continue
-    known: dict[tuple[str | None, ...], tuple[_Place, RespondentTable]] = {}
+    known: dict[tuple[str | None, ...], tuple[_PlacedTable, RespondentTable]] = {}
     for place, one in sound:
         routes = _routes(one)
         if len(set(routes)) < len(routes):

@@ -21,8 +21,8 @@ from venire.judges.prompts import OVERRIDE, choose, header, load, source
 from venire.orchestrator.planning.respondents import respondents
 from venire.orchestrator.recording.trial import stage
 from venire.session import Session
-from venire.storage.plans import plans
-from venire.storage.plans.plans import PendingTrial
+from venire.storage.plans import plans, trial_states
+from venire.storage.plans.trial_states import PendingTrial
 from venire.storage.read.readings import AskedJudge, asked_judges, find_trial, prompt_texts
 from venire.storage.store.opening import open_store
 from venire.storage.store.store import Store
@@ -240,7 +240,7 @@ def render_request(campaign: CampaignSettings, wanted: str | None, step: int | N
     """
     judges = respondents(campaign)
     with _planned(campaign) as (store, number, planned_now):
-        trial = plans.load(store, np.array([find_trial(store, number, wanted)], dtype=np.int64))[0]
+        trial = trial_states.load(store, np.array([find_trial(store, number, wanted)], dtype=np.int64))[0]
         judge, respondent = _judge(campaign, judges, store, number, trial)
     requests, outcome = _conversation(judge, respondent, trial)
     chosen = len(requests) if step is None else step

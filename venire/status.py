@@ -15,7 +15,7 @@ from venire.arena.campaigns import StopSettings
 from venire.arena.errors import Fault
 from venire.arena.planning import InterimAnalysis, InterimRating
 from venire.arena.records import UNSENT
-from venire.storage.plans import interim, plans
+from venire.storage.plans import plans
 from venire.storage.read import frames
 from venire.storage.read.judge_quality import judge_readability, long_input, served_models
 from venire.storage.store.recovery import recovered
@@ -105,7 +105,7 @@ def rounds_document(store: Store, campaign: int) -> dict[str, Any]:
     names = ("round", "phase", "policy", "trials", "equal_texts", "planned_at")
     return {
         "rounds": [dict(zip(names, one[:6], strict=True)) for one in plans.rounds(store, campaign)],
-        "looks": interim_documents(interim.read(store, campaign)),
+        "looks": interim_documents(plans.interim_analyses(store, campaign)),
         "stops_when": stop_rules(_stop_settings(store.read("campaign_settings", campaign=campaign)[0][0])),
     }
 

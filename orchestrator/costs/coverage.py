@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 from venire.orchestrator.designs import PlannedCampaign
-from venire.storage.plans import plans
+from venire.storage.plans import trial_states
 from venire.storage.read import frames
 from venire.storage.store.store import Store
 
@@ -74,7 +74,7 @@ def _needs(store: Store, planned: PlannedCampaign, prices: Mapping[str, TokenPri
     """Of the shortest trial of each judge that has any."""
     referenced = {number for number, judge in planned.judges.items() if PROTOCOLS[judge.protocol].needs_reference}
     calls = call_costs(store, planned.judges, prices)
-    for row in plans.pending_texts(store, planned.id, referenced):
+    for row in trial_states.pending_texts(store, planned.id, referenced):
         if row.respondent not in calls:
             yield _Need(planned.judges[row.respondent].name, 1, 0, 0, Reservation(0))
             continue

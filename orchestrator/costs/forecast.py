@@ -13,7 +13,7 @@ from venire.judges.context_window import count_tokens, request_tokens, tokens_le
 from venire.judges.conversation import advance
 from venire.orchestrator.costs.call_cost import CallCost, call_costs
 from venire.orchestrator.designs import PlannedCampaign
-from venire.storage.plans import plans, usage
+from venire.storage.plans import trial_states, usage
 from venire.storage.plans.usage import OnRecord
 from venire.storage.store.store import Store
 
@@ -69,7 +69,7 @@ def forecast(store: Store, planned: PlannedCampaign, prices: Mapping[str, TokenP
     replies on record."""
     referenced = {number for number, judge in planned.judges.items() if PROTOCOLS[judge.protocol].needs_reference}
     calls = call_costs(store, planned.judges, prices)
-    left = {row.respondent: row for row in plans.pending_texts(store, planned.id, referenced, only=planned.only)}
+    left = {row.respondent: row for row in trial_states.pending_texts(store, planned.id, referenced, only=planned.only)}
     found = []
     for number, judge in sorted(planned.judges.items(), key=lambda item: item[1].name):
         row = left.get(number)

@@ -29,7 +29,7 @@ from venire.orchestrator.planning.plan_state import PlanInputs, payable_battles,
 from venire.orchestrator.planning.recorded import read_recordings
 from venire.orchestrator.planning.respondents import respondents
 from venire.orchestrator.policies import POLICIES
-from venire.storage.plans import interim, plans
+from venire.storage.plans import plans
 from venire.storage.read import frames
 from venire.storage.store.store import Store
 
@@ -86,9 +86,9 @@ class Rounds:
         """Keep a look, unless the last one that is kept saw the same and came to the same."""
         number = self.planned.rounds[-1].number
         self.analysed = number, analysis
-        last = interim.last(self._store, self.planned.id)
+        last = plans.last_interim(self._store, self.planned.id)
         if last is None or (*last[:2], last[2].stop) != (number, settled, analysis.stop):
-            interim.add(self._store, self.planned.id, number, analysis, settled)
+            plans.add_interim(self._store, self.planned.id, number, analysis, settled)
 
     def _analyse(self) -> tuple[InterimAnalysis, int]:
         """A look at what is settled, and how many trials are. Made anew: since the last one rules may have changed."""

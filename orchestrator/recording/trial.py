@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from venire.arena.errors import Fault
 from venire.arena.records import UNSENT, Material, Outcome, Protocol, Reply, Request, Status, Trial
 from venire.judges.conversation import resume
-from venire.storage.plans.plans import PendingTrial
+from venire.storage.plans.trial_states import PendingTrial
 
 __all__ = ["UNSENT_OUTCOME", "VERDICT_FAULTS", "Ask", "settle", "stage"]
 

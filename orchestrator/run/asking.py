@@ -21,7 +21,7 @@ from venire.orchestrator.planning.respondents import respondents
 from venire.orchestrator.recording.events import Events
 from venire.orchestrator.recording.recorder import Recorder
 from venire.orchestrator.recording.trial import VERDICT_FAULTS, settle, stage
-from venire.storage.plans.plans import PendingTrial
+from venire.storage.plans.trial_states import PendingTrial
 
 __all__ = ["Asking"]
 

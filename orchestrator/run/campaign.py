@@ -40,7 +40,7 @@ from venire.orchestrator.run.asking import Asking
 from venire.orchestrator.run.feed import Feed
 from venire.orchestrator.run.next_round import NextRound, OnAnalysis, RoundSource, beside
 from venire.orchestrator.run.screening import screen
-from venire.storage.plans import plans
+from venire.storage.plans import trial_states
 from venire.storage.read import frames
 from venire.storage.store.store import Store
 
@@ -154,7 +154,7 @@ class _CampaignRun:
 
     def _begin_round(self) -> None:
         """Open the way to the store for what is missing of the plan."""
-        self.pending = plans.pending_trials(self.store, self.planned.id).among(self.planned.only)
+        self.pending = trial_states.pending_trials(self.store, self.planned.id).among(self.planned.only)
         self.recorder = Recorder(
             self.store,
             self.planned.id,
@@ -221,7 +221,7 @@ class _CampaignRun:
         done = self.progress_before.settled + self.asking.settled + self.progress_before.failed + self.asking.failed
         if done == self.progress_before.planned:
             return False
-        left = plans.pending_trials(self.store, self.planned.id).respondents
+        left = trial_states.pending_trials(self.store, self.planned.id).respondents
         judges = self.planned.judges
         closed = {lane.settings.identity for lane in self.lanes.values() if lane.closed is not None}
         silent = {number for number, judge in judges.items() if judge.lane.identity in closed}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from venire.storage.plans.plans import PendingTrial, PendingTrials, load
+from venire.storage.plans.trial_states import PendingTrial, PendingTrials, load
 from venire.storage.store.store import Store
 
 if TYPE_CHECKING:

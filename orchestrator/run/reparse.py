@@ -19,8 +19,8 @@ from venire.orchestrator.planning.respondents import respondents
 from venire.orchestrator.recording.recorder import verdict_columns
 from venire.orchestrator.recording.trial import UNSENT_OUTCOME, VERDICT_FAULTS, stage
 from venire.orchestrator.run.screening import screen
-from venire.storage.plans import plans
-from venire.storage.plans.plans import PendingTrial, load
+from venire.storage.plans import plans, trial_states
+from venire.storage.plans.trial_states import PendingTrial, load
 from venire.storage.read.readings import AskedRespondent, ReadingComparison, ReadingDraft, ReadVerdict, last_faults
 from venire.storage.store.store import Store
 from venire.storage.transfer import importing
@@ -134,7 +134,7 @@ def take_answers(store: Store, campaign: CampaignSettings, planned: PlannedCampa
 def _completions(
     store: Store, planned: PlannedCampaign, keys: dict[str, bytes], trials: list[int]
 ) -> Iterator[Completion]:
-    for pending in plans.load(store, np.asarray(trials, dtype=np.int64)):
+    for pending in trial_states.load(store, np.asarray(trials, dtype=np.int64)):
         contestant = planned.judges[pending.respondent]
         trial, material = stage(pending, keys[contestant.name], contestant.protocol)
         conversation = PROTOCOLS[contestant.protocol].talk

@@ -1,43 +1,37 @@
-"""Campaigns and their plans in a store: registering, writing a round as a stream, and finding what is left to ask."""
+"""Campaigns and their plans in a store: registering, rounds written as a stream, and interim analyses after them."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import islice
-from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from venire.arena.campaigns import CampaignSettings, JudgeSettings
 from venire.arena.keys import respondent_key
-from venire.arena.records import GENERATE, Completion, Instruction, PlannedTrial, Reply, Respondent
-from venire.storage.plans.trial_states import PendingTexts, PendingTrials, pending_texts, pending_trials
+from venire.arena.planning import InterimAnalysis, InterimRating
+from venire.arena.records import GENERATE, PlannedTrial, Respondent
 from venire.storage.store.store import Row, Store
-from venire.storage.store.texts import ShownText
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    pass
 
 __all__ = [
     "Catalogue",
     "Catalogued",
-    "PendingTexts",
-    "PendingTrial",
-    "PendingTrials",
     "StoredCampaign",
     "StoredRound",
+    "add_interim",
     "answered_trials",
     "append_round",
     "catalogue",
     "clear_failures",
     "find_campaign",
     "instruction_catalogue",
-    "load",
-    "pending_texts",
-    "pending_trials",
+    "interim_analyses",
+    "last_interim",
     "register",
     "rounds",
     "sent_today",
@@ -90,35 +84,6 @@ class Catalogue:
     """By (model, instruction id)."""
     referenced: frozenset[str] = frozenset()
     """Instructions that have a reference answer."""
-
-
-_NO_ATTEMPTS: Mapping[int, int] = MappingProxyType({})
-
-
-class PendingTrial(NamedTuple):
-    """A trial that is left to ask, with its material and what is on record for it.
-
-    `shown` are completions in the order shown; `fences` are that of the instruction and theirs. `swapped` is whether B
-    is shown first, None for what is no order of a battle.
-    """
-
-    id: int
-    key: bytes
-    respondent: int
-    swapped: bool | None
-    repeat: int
-    instruction: Instruction
-    instruction_number: int
-    shown: tuple[Completion, ...]
-    shown_keys: tuple[bytes, ...]
-    fences: tuple[str, ...]
-    replies: tuple[Reply, ...] = ()
-    attempts: Mapping[int, int] = _NO_ATTEMPTS
-    """Step to the number of its last attempt on record."""
-    cost: int = 0
-    """Nano-dollars already spent or reserved on it."""
-    flagged: bool = False
-    """Whether a completion shown is suspected of instructing the judge, as far as the store was screened."""
 
 
 def find_campaign(store: Store, name: str) -> StoredCampaign | None:
@@ -262,65 +227,6 @@ def clear_failures(store: Store, campaign: int) -> int:
         return commit.written
 
 
-def load(store: Store, trials: NDArray[np.int64]) -> list[PendingTrial]:
-    """The trials of a chunk with texts and replies on record, in the order given; any thread may ask, one at a time."""
-    with store.loading:
-        return _load(store, trials)
-
-
-def _load(store: Store, trials: NDArray[np.int64]) -> list[PendingTrial]:
-    bounds = {"low": int(trials.min()), "high": int(trials.max()), "ids": trials.tolist()}
-    rows = {row[0]: row for row in store.read("trials", **bounds)}
-    instructions = store.texts.instructions([row[5] for row in rows.values()])
-    completions = store.texts.completions([number for row in rows.values() for number in row[6]])
-    attempts: dict[int, dict[int, int]] = {}
-    costs: dict[int, int] = {}
-    answered: set[int] = set()
-    for trial, step, last, cost, answers in store.read("attempts", **bounds):
-        attempts.setdefault(trial, {})[step] = last
-        costs[trial] = costs.get(trial, 0) + cost
-        if answers:
-            answered.add(trial)
-    replies = _replies(store, sorted(answered))
-    found = []
-    for one in bounds["ids"]:
-        row = rows[one]
-        pending = _pending(row, instructions[row[5]], [completions[number] for number in row[6]])
-        if one in costs:
-            said = tuple(replies.get(one, ()))
-            pending = pending._replace(replies=said, attempts=attempts[one], cost=costs[one])
-        found.append(pending)
-    return found
-
-
-def _replies(store: Store, trials: list[int]) -> Mapping[int, list[Reply]]:
-    """The replies of trials in step order; most that are left to ask have none, and then no text is read."""
-    found: dict[int, list[Reply]] = {}
-    if trials:
-        for trial, step, *fields in store.read("replies", low=trials[0], high=trials[-1], ids=trials):
-            said = found.setdefault(trial, [])
-            if step == len(said) + 1:  # a gap means that an earlier step has no reply: what follows it is not used
-                text, finish, reasoning, tokens_in, tokens_out, logprobs = fields
-                told = {"input_tokens": tokens_in, "output_tokens": tokens_out, "logprobs": _logprobs(logprobs)}
-                said.append(Reply(text, finish, reasoning, **told))
-    return found
-
-
-def _logprobs(text: str | None) -> tuple[tuple[tuple[str, float], ...], ...]:
-    return tuple(tuple((token, p) for token, p in place) for place in json.loads(text)) if text else ()
-
-
-def _pending(row: Row, prompt: ShownText[Instruction], shown: Sequence[ShownText[Completion]]) -> PendingTrial:
-    """A trial without what is on record for it."""
-    number, key, respondent, swapped, repeat, instruction, _ = row
-    texts, keys = tuple(one.what for one in shown), tuple(one.key for one in shown)
-    fences = (prompt.fence, *(one.fence for one in shown))
-    flagged = any(one.suspected for one in shown)
-    return PendingTrial(
-        number, key, respondent, swapped, repeat, prompt.what, instruction, texts, keys, fences, flagged=flagged
-    )
-
-
 def _trial_row(ordinal: int, trial: PlannedTrial) -> Row:
     battle = trial.battle
     return (
@@ -354,3 +260,52 @@ def answered_trials(store: Store, campaign: int) -> list[int]:
 def rounds(store: Store, campaign: int) -> tuple[StoredRound, ...]:
     """The rounds of the plan in force, in order."""
     return tuple(StoredRound(*row) for row in store.read("rounds", campaign=campaign))
+
+
+def add_interim(store: Store, campaign: int, round_number: int, analysis: InterimAnalysis, settled: int = 0) -> None:
+    """Keep an interim analysis, made after the round of that number when so many of its trials were settled.
+
+    Figures that are no number or without end are kept as not known. Raises StoreError when the store cannot be written.
+    """
+    figures = json.dumps(_finite(asdict(analysis)), ensure_ascii=False, allow_nan=False)
+    with store.commit() as commit:
+        commit.run(
+            "insert_interim",
+            campaign=campaign,
+            round=round_number,
+            now=store.clock.wall(),
+            settled=settled,
+            battles=analysis.battles,
+            verdicts=analysis.verdicts,
+            nano=analysis.nano,
+            stop=analysis.stop,
+            figures=figures,
+        )
+
+
+def interim_analyses(store: Store, campaign: int) -> tuple[tuple[int, InterimAnalysis], ...]:
+    """The interim analyses of a plan in force, each with the number of the round it was made after; any thread."""
+    return tuple(
+        (number, _analysis(figures)) for number, _, figures in store.read("interim_analyses", campaign=campaign)
+    )
+
+
+def last_interim(store: Store, campaign: int) -> tuple[int, int, InterimAnalysis] | None:
+    """The last analysis: its round, how many trials were settled then, and what it says; None before the first."""
+    rows = store.read("interim_analyses", campaign=campaign)
+    return None if not rows else (rows[-1][0], rows[-1][1], _analysis(rows[-1][2]))
+
+
+def _analysis(figures: str) -> InterimAnalysis:
+    found = json.loads(figures)
+    models = tuple(InterimRating(**one) for one in found.pop("models"))
+    return InterimAnalysis(**found | {"models": models, "warnings": tuple(found["warnings"])})
+
+
+def _finite(value: Any) -> Any:
+    """Plain values, with None for what JSON has no number for."""
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

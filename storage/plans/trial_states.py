@@ -1,4 +1,4 @@
-"""What of a plan is settled, failed or left to ask, in memory that hardly grows with the plan.
+"""What of a plan is settled, failed or left to ask, and what is left with its texts; memory hardly grows with the plan.
 
 A join of plan and verdicts holds both in hash tables: 100 bytes a trial and more. Trials are numbered without gaps, so
 here each state is one byte a trial, filled by ranges of rows. Views `planned` and `missing` of the schema say the same.
@@ -6,14 +6,18 @@ here each state is one byte a trial, filled by ranges of rows. Views `planned` a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from venire.storage.store.store import Store
+from venire.arena.records import Completion, Instruction, Reply
+from venire.storage.store.store import Row, Store
+from venire.storage.store.texts import ShownText
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,11 +25,13 @@ if TYPE_CHECKING:
 __all__ = [
     "PaidRow",
     "PendingTexts",
+    "PendingTrial",
     "PendingTrials",
     "PlannedBattles",
     "SettledPairs",
     "TrialStates",
     "by_number",
+    "load",
     "paid",
     "parts",
     "pending_texts",
@@ -299,3 +305,91 @@ def settled_pairs(store: Store, respondents: Collection[int]) -> Mapping[int, Se
 
 def _keys(low: NDArray[np.int64], high: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray(low << 32 | high)
+
+
+_NO_ATTEMPTS: Mapping[int, int] = MappingProxyType({})
+
+
+class PendingTrial(NamedTuple):
+    """A trial that is left to ask, with its material and what is on record for it.
+
+    `shown` are completions in the order shown; `fences` are that of the instruction and theirs. `swapped` is whether B
+    is shown first, None for what is no order of a battle.
+    """
+
+    id: int
+    key: bytes
+    respondent: int
+    swapped: bool | None
+    repeat: int
+    instruction: Instruction
+    instruction_number: int
+    shown: tuple[Completion, ...]
+    shown_keys: tuple[bytes, ...]
+    fences: tuple[str, ...]
+    replies: tuple[Reply, ...] = ()
+    attempts: Mapping[int, int] = _NO_ATTEMPTS
+    """Step to the number of its last attempt on record."""
+    cost: int = 0
+    """Nano-dollars already spent or reserved on it."""
+    flagged: bool = False
+    """Whether a completion shown is suspected of instructing the judge, as far as the store was screened."""
+
+
+def load(store: Store, trials: NDArray[np.int64]) -> list[PendingTrial]:
+    """The trials of a chunk with texts and replies on record, in the order given; any thread may ask, one at a time."""
+    with store.loading:
+        return _load(store, trials)
+
+
+def _load(store: Store, trials: NDArray[np.int64]) -> list[PendingTrial]:
+    bounds = {"low": int(trials.min()), "high": int(trials.max()), "ids": trials.tolist()}
+    rows = {row[0]: row for row in store.read("trials", **bounds)}
+    instructions = store.texts.instructions([row[5] for row in rows.values()])
+    completions = store.texts.completions([number for row in rows.values() for number in row[6]])
+    attempts: dict[int, dict[int, int]] = {}
+    costs: dict[int, int] = {}
+    answered: set[int] = set()
+    for trial, step, last, cost, answers in store.read("attempts", **bounds):
+        attempts.setdefault(trial, {})[step] = last
+        costs[trial] = costs.get(trial, 0) + cost
+        if answers:
+            answered.add(trial)
+    replies = _replies(store, sorted(answered))
+    found = []
+    for one in bounds["ids"]:
+        row = rows[one]
+        pending = _pending(row, instructions[row[5]], [completions[number] for number in row[6]])
+        if one in costs:
+            said = tuple(replies.get(one, ()))
+            pending = pending._replace(replies=said, attempts=attempts[one], cost=costs[one])
+        found.append(pending)
+    return found
+
+
+def _replies(store: Store, trials: list[int]) -> Mapping[int, list[Reply]]:
+    """The replies of trials in step order; most that are left to ask have none, and then no text is read."""
+    found: dict[int, list[Reply]] = {}
+    if trials:
+        for trial, step, *fields in store.read("replies", low=trials[0], high=trials[-1], ids=trials):
+            said = found.setdefault(trial, [])
+            if step == len(said) + 1:  # a gap means that an earlier step has no reply: what follows it is not used
+                text, finish, reasoning, tokens_in, tokens_out, logprobs = fields
+                told = {"input_tokens": tokens_in, "output_tokens": tokens_out, "logprobs": _logprobs(logprobs)}
+                said.append(Reply(text, finish, reasoning, **told))
+    return found
+
+
+def _logprobs(text: str | None) -> tuple[tuple[tuple[str, float], ...], ...]:
+    return tuple(tuple((token, p) for token, p in place) for place in json.loads(text)) if text else ()
+
+
+def _pending(row: Row, prompt: ShownText[Instruction], shown: Sequence[ShownText[Completion]]) -> PendingTrial:
+    """A trial without what is on record for it."""
+    number, key, respondent, swapped, repeat, instruction, _ = row
+    texts, keys = tuple(one.what for one in shown), tuple(one.key for one in shown)
+    fences = (prompt.fence, *(one.fence for one in shown))
+    flagged = any(one.suspected for one in shown)
+    return PendingTrial(
+        number, key, respondent, swapped, repeat, prompt.what, instruction, texts, keys, fences, flagged=flagged
+    )

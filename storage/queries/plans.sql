@@ -82,3 +82,14 @@ select distinct lane from attempt where fault = 0;
 with aged as (select greatest(0, epoch($now::timestamptz - sent_at)) as age, lane, sent_at from attempt)
 select if(age < 120, floor(age), floor(age / 60) * 60) as ago, count(*) from aged
   where lane in (select unnest($lanes)) and sent_at > $now::timestamptz - interval 86460 second group by all;
+
+-- name: insert_interim
+insert into look select $campaign, coalesce(max(number), 0) + 1, $round, $now, $settled, $battles, $verdicts, $nano, $stop, $figures from look where campaign = $campaign;
+
+-- name: interim_analyses
+-- What was known of a campaign after the rounds that are in force, in order.
+select l.round, l.settled, l.figures from look l join campaign c on c.id = l.campaign where l.campaign = $campaign and l.round >= c.in_force order by l.round, l.number;
+
+-- name: campaign_settings
+-- The settings that a campaign's file was last accepted with.
+select settings from campaign where id = $campaign;

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from venire.arena.errors import InputError, StoreHeldError
 
-__all__ = ["Place", "StoreLock", "flush", "is_open_here", "log_path"]
+__all__ = ["FileIdentity", "StoreLock", "flush", "is_open_here", "log_path"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def _held(store: Path, holder: bytes) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FileIdentity:
     """A file as it was found under a path."""
 
     path: Path
@@ -92,7 +92,7 @@ class Place:
     inode: int
 
     @classmethod
-    def of(cls, path: Path) -> Place:
+    def of(cls, path: Path) -> FileIdentity:
         """The file that a path names now. Raises FileNotFoundError where there is none."""
         there = path.stat()
         return cls(path, there.st_dev, there.st_ino)

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from venire.arena.errors import InputError, StoreError
-from venire.storage.store.files import Place
+from venire.storage.store.files import FileIdentity
 
 __all__ = [
     "MIN_SLOTS",
@@ -208,7 +208,7 @@ class Journal:
         mine = os.fstat(self._descriptor)
         os.close(self._descriptor)
         self._descriptor = -1
-        if remove and Place(self.path, mine.st_dev, mine.st_ino).now() is None:
+        if remove and FileIdentity(self.path, mine.st_dev, mine.st_ino).now() is None:
             self.path.unlink()
 
 

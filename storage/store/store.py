@@ -16,7 +16,7 @@ import duckdb
 from venire.arena.clock import Clock
 from venire.arena.errors import StoreError
 from venire.storage.store.connection import MEMORY, THREADS, Row, close, fetch, first_line, query
-from venire.storage.store.files import Place, StoreLock, log_path
+from venire.storage.store.files import FileIdentity, StoreLock, log_path
 from venire.storage.store.journal import MIN_SLOTS, Journal, Recovered
 from venire.storage.store.texts import Texts
 
@@ -51,7 +51,7 @@ class Store:
         self._door = threading.Lock()
         self._inside = 0
         """Reads and commits under way."""
-        self._place = Place.of(path)
+        self._place = FileIdentity.of(path)
         self.batch, self.running, written = map(int, self.rows("last_batch")[0])
         if self.running != written:
             raise StoreError(

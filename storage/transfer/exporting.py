@@ -13,7 +13,7 @@ from venire.arena.errors import InputError
 from venire.storage.care.offline import attached, folded, in_place
 from venire.storage.store.connection import query, quoted
 from venire.storage.transfer.formats import with_writers
-from venire.storage.transfer.formats.entry import KEPT, Part, Writer, prepare, statement
+from venire.storage.transfer.formats.entry import KEPT, ExportWriter, Part, prepare, statement
 
 __all__ = ["Exported", "export"]
 
@@ -87,7 +87,7 @@ def _refuse_there(target: Path, force: bool) -> None:
 
 
 def _write_parts(
-    connection: duckdb.DuckDBPyConnection, folder: Path, writer: Writer, keep: str, force: bool
+    connection: duckdb.DuckDBPyConnection, folder: Path, writer: ExportWriter, keep: str, force: bool
 ) -> tuple[Exported, ...]:
     """The files of another tool's format."""
     prepare(connection)

@@ -41,7 +41,7 @@ from venire.arena.keys import (
 from venire.arena.records import Completion, Instruction, Origin, Rating, Respondent
 from venire.judges import PROTOCOLS
 from venire.orchestrator.planning.plan import plan_campaign, respondents
-from venire.storage.plans import plans
+from venire.storage.plans import trial_states
 from venire.storage.store.opening import open_store
 from venire.storage.transfer import importing
 
@@ -343,8 +343,8 @@ def planned(folder: Path, records: Iterable[Instruction], one: JudgeSettings) ->
         )
         importing.add(store, [Rating("a", 1000.0), Rating("b", 1100.0)])
         made = plan_campaign(store, campaign(one, root=folder))
-        left = plans.pending_trials(store, made.id)
-        return {trial.key: trial.fences for trial in plans.load(store, left.trials)}
+        left = trial_states.pending_trials(store, made.id)
+        return {trial.key: trial.fences for trial in trial_states.load(store, left.trials)}
 
 
 @given(

@@ -13,7 +13,7 @@ import pytest
 from venire.configs.loading import load_campaign
 from venire.session import Session
 from venire.simulation.server import JudgeServer
-from venire.storage.plans import plans
+from venire.storage.plans import trial_states
 from venire.storage.plans.trial_states import PendingTrials
 
 Write = Callable[..., Path]
@@ -39,9 +39,9 @@ def shuffled(left: PendingTrials) -> PendingTrials:
 def test_the_plan_s_order_reads_more_from_a_small_cache_than_a_random_one(
     write_campaign: Write, serve: Serve, monkeypatch: pytest.MonkeyPatch, repeats: int
 ) -> None:
-    pending, shares = plans.pending_trials, []
+    pending, shares = trial_states.pending_trials, []
     for number, order in enumerate((lambda left: left, shuffled)):
-        monkeypatch.setattr(plans, "pending", lambda *of, order=order: order(pending(*of)))
+        monkeypatch.setattr(trial_states, "pending_trials", lambda *of, order=order: order(pending(*of)))
         with serve(cache_prompts=60, cache_least=0) as server:
             judge = JUDGE.format(url=server.base_url)
             path = write_campaign(name=f"{number}.toml", instructions=f"4\nrepeats = {repeats}", judges=judge)

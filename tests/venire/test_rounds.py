@@ -29,7 +29,7 @@ from venire.ratings.methods.methods import rate
 from venire.session import Embedded
 from venire.simulation.direct import DirectProvider
 from venire.storage.care import checking
-from venire.storage.plans import interim, plans
+from venire.storage.plans import plans
 from venire.storage.read import frames
 from venire.storage.store.store import Store
 from venire.storage.transfer.merging import merge
@@ -99,7 +99,7 @@ def planned(path: Path) -> list[tuple[Any, ...]]:
 
 def seen(path: Path) -> list[tuple[int, int, str | None]]:
     with venire.open_store(venire.load_campaign(path).store) as store:
-        return [(number, analysis.battles, analysis.stop) for number, analysis in interim.read(store, 1)]
+        return [(number, analysis.battles, analysis.stop) for number, analysis in plans.interim_analyses(store, 1)]
 
 
 def runs(path: Path) -> list[tuple[str, str]]:
@@ -209,7 +209,7 @@ def test_a_run_that_dies_while_a_round_is_planned_goes_on_with_the_same_plan(
 ) -> None:
     expected, path = undisturbed
     turns = [0]
-    add, append = interim.add, plans.append_round
+    add, append = plans.add_interim, plans.append_round
 
     def die() -> None:
         turns[0] += 1
@@ -238,7 +238,7 @@ def test_a_run_that_dies_while_a_round_is_planned_goes_on_with_the_same_plan(
 
     with monkeypatch.context() as patched:
         patched.setattr(plans, "_CHUNK", 5)
-        patched.setattr(interim, "add", analysed)
+        patched.setattr(plans, "add_interim", analysed)
         patched.setattr(plans, "append_round", appended)
         with pytest.raises(StoreError, match="gone"):
             go(path)
@@ -315,7 +315,7 @@ def test_a_campaign_is_looked_at_and_rated_by_what_does_not_hang_on_the_pairs_th
     path = write(f"[plan]\ninstructions = 16\npolicy = '{policy}'\nround = 60\nbattles = 120\n")
     go(path)
     with venire.open_store(venire.load_campaign(path).store) as store:
-        _, analysis = interim.read(store, 1)[-1]
+        _, analysis = plans.interim_analyses(store, 1)[-1]
         board = rate(frames.battles(store, 1), method, Options())
     there = dict(zip(board.ratings.models, board.ratings.elo.tolist(), strict=True))
     rated = [one for one in analysis.models if one.elo is not None]

@@ -20,7 +20,7 @@ from venire.orchestrator.planning.plan_state import PlanInputs
 from venire.ratings.design.optimal_design import optimal_design
 from venire.session import Session
 from venire.status import MIN_INSTRUCTIONS
-from venire.storage.plans import interim, plans
+from venire.storage.plans import plans
 
 __all__ = ["DesignLimit", "PolicyReason", "design_limit", "explanation", "plan_document", "plan_warnings", "reasons"]
 
@@ -136,7 +136,7 @@ def _reasons(session: Session) -> Iterator[PolicyReason]:
         return
     answers = plans.catalogue(session.store, models)
     field = PlanInputs(session.store, session.campaign, models, instructions, answers, {}, session.prices)
-    seen = dict(interim.read(session.store, planned.id))
+    seen = dict(plans.interim_analyses(session.store, planned.id))
     for one in planned.rounds:
         before = [seen[number] for number in sorted(seen) if number < one.number]
         errors = {row.model: row.se for row in before[-1].models} if before else {}

@@ -40,7 +40,7 @@ from venire.status import (
     served_documents,
     spending_document,
 )
-from venire.storage.plans import interim
+from venire.storage.plans import plans
 from venire.storage.read import frames
 from venire.storage.read.judge_quality import judge_readability
 from venire.telemetry import run_events
@@ -135,7 +135,7 @@ def _show_board(out: Console, session: Session) -> None:
     from venire.render.board import show_board  # and scipy, 65 MB that no run needs before its end
 
     show_board(out, session.board())
-    known = interim.read(session.store, session.planned.id)
+    known = plans.interim_analyses(session.store, session.planned.id)
     show_interim(out, known, verdicts=origins[0], first=session.planned.rounds[0].number)
 
 

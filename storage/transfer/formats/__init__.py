@@ -9,7 +9,7 @@ from pathlib import Path
 from venire.arena import registry
 from venire.arena.errors import InputError
 from venire.arena.registry import Registry
-from venire.storage.transfer.formats.entry import Format, Writer
+from venire.storage.transfer.formats.entry import ExportWriter, Format
 from venire.storage.transfer.formats.judged import ImportedVerdicts, VerdictDialect, likely_dialects, read_judged
 from venire.storage.transfer.formats.source import open_table
 from venire.storage.transfer.formats.texts import Reader
@@ -33,7 +33,7 @@ def with_dialects() -> dict[str, tuple[VerdictDialect, ...]]:
     return {name: one.dialects for name, one in FORMATS.items() if one.dialects}
 
 
-def with_writers() -> dict[str, Writer]:
+def with_writers() -> dict[str, ExportWriter]:
     """Formats that a store is written in."""
     return {name: one.write for name, one in FORMATS.items() if one.write is not None}
 

@@ -17,7 +17,7 @@ from typing import Any
 import duckdb
 
 from venire.arena.errors import InputError
-from venire.storage.transfer.formats.source import Table, open_table
+from venire.storage.transfer.formats.source import TableFile, open_table
 
 __all__ = ["Annotated", "open_annotated"]
 
@@ -35,7 +35,7 @@ _FORMS = {
 class Annotated:
     """An open table of which one text column is read, and to which columns of text are added; close it when done."""
 
-    def __init__(self, table: Table, column: str) -> None:
+    def __init__(self, table: TableFile, column: str) -> None:
         self._table = table
         self._column = column
 
@@ -145,7 +145,7 @@ def _form(path: Path) -> tuple[str, bool]:
     return extension, packed
 
 
-def _as_json(table: Table) -> Table:
+def _as_json(table: TableFile) -> TableFile:
     """The same rows of a JSON file with each value as it stands there, so that a number stays a number."""
     if not table.reader.startswith("read_json("):
         return table

@@ -19,7 +19,7 @@ from venire.arena.battles import Ballots
 from venire.arena.errors import InputError
 from venire.storage.store.connection import query
 from venire.storage.transfer.formats.columns import UNNAMED_JUDGE, condition, plain_numbers
-from venire.storage.transfer.formats.source import Table, open_table
+from venire.storage.transfer.formats.source import TableFile, open_table
 
 __all__ = ["has_ballots", "read_ballots"]
 
@@ -82,7 +82,7 @@ def read_ballots(
         return _encoded(table.connection, theirs, below)
 
 
-def _load(table: Table, theirs: Mapping[str, str], kept: tuple[str, list[list[str]]]) -> None:
+def _load(table: TableFile, theirs: Mapping[str, str], kept: tuple[str, list[list[str]]]) -> None:
     """The table `entry` that is checked and encoded; the file is parsed once."""
     cells = {name if name in _NAMES else f"{name}_cell": "null::varchar" for name in (*_NEEDED, *_OPTIONAL)}
     for name, column in theirs.items():
@@ -99,7 +99,7 @@ def _load(table: Table, theirs: Mapping[str, str], kept: tuple[str, list[list[st
         )
 
 
-def _refuse_bad_row(table: Table, theirs: Mapping[str, str]) -> None:
+def _refuse_bad_row(table: TableFile, theirs: Mapping[str, str]) -> None:
     if found := table.connection.execute(query("ballot_bad_row"), {"there": list(theirs)}).fetchone():
         row, place, cell = found
         if place in _ACCEPTED:

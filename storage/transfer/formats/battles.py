@@ -28,7 +28,7 @@ from venire.storage.transfer.formats.columns import (
     refuse_bad_features,
     scaled,
 )
-from venire.storage.transfer.formats.source import Table, open_table
+from venire.storage.transfer.formats.source import TableFile, open_table
 
 __all__ = ["UNNAMED_JUDGE", "read_battles"]
 
@@ -116,7 +116,7 @@ def _refuse_unknown(path: Path, mapping: Mapping[str, str], features: Sequence[s
             raise InputError(f"{path}: --map names both {names[0]} and {names[-1]}; a table has one of them")
 
 
-def _respelt(table: Table, mapping: Mapping[str, str]) -> Mapping[str, str]:
+def _respelt(table: TableFile, mapping: Mapping[str, str]) -> Mapping[str, str]:
     """The mapping with names in other letters; of models and winner only where the file has none in ours."""
     forms = {*_PLAIN, *_SHOWN}
     for sides in () if forms & {*table.columns, *mapping} else (_PLAIN, _SHOWN):
@@ -126,7 +126,7 @@ def _respelt(table: Table, mapping: Mapping[str, str]) -> Mapping[str, str]:
     return table.respelt(_OPTIONAL, mapping)
 
 
-def _sides(table: Table, mapping: Mapping[str, str]) -> tuple[str, str, str]:
+def _sides(table: TableFile, mapping: Mapping[str, str]) -> tuple[str, str, str]:
     """Our names of the two models and of the winner: as A and B, or in the order shown."""
     for sides in (_PLAIN, _SHOWN):
         if set(mapping) & set(sides[:2]):
@@ -140,7 +140,7 @@ def _sides(table: Table, mapping: Mapping[str, str]) -> tuple[str, str, str]:
 
 
 def _columns(
-    table: Table, sides: tuple[str, str, str], mapping: Mapping[str, str], cluster: str | None
+    table: TableFile, sides: tuple[str, str, str], mapping: Mapping[str, str], cluster: str | None
 ) -> dict[str, str]:
     """The file's names of our columns, those that are there; raises InputError for one that is needed and missing."""
     if not {*sides[:2]} & {*table.columns, *mapping}:
@@ -165,7 +165,7 @@ def _columns(
 
 
 def _load(
-    table: Table,
+    table: TableFile,
     theirs: Mapping[str, str],
     words: Mapping[str, int],
     features: Mapping[str, str],
@@ -193,7 +193,7 @@ def _words(sides: tuple[str, str, str], theirs: Mapping[str, str]) -> dict[str, 
 
 
 def _refuse_bad_row(
-    table: Table, theirs: Mapping[str, str], words: Mapping[str, int], sides: tuple[str, str, str]
+    table: TableFile, theirs: Mapping[str, str], words: Mapping[str, int], sides: tuple[str, str, str]
 ) -> None:
     found = table.connection.execute(query("battles_bad_row"), {"there": list(theirs)}).fetchone()
     if found is None:

@@ -15,7 +15,7 @@ import duckdb
 from venire.arena.records import Completion, Instruction
 from venire.storage.transfer.formats.entry import Format, Part
 from venire.storage.transfer.formats.judged import VerdictDialect
-from venire.storage.transfer.formats.texts import Record, Row, digest_id, joined, messages, rows, turns_of
+from venire.storage.transfer.formats.texts import Record, TextRow, digest_id, joined, messages, rows, turns_of
 
 __all__ = ["AM_ELO", "CHATBOT_ARENA", "SOFT_ELO"]
 
@@ -103,7 +103,7 @@ def read(paths: Sequence[Path]) -> Iterator[Record]:
                 yield Completion(model, name, text, samples[model, name])
 
 
-def _talk(row: Row, side: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _talk(row: TextRow, side: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What the person said and what the model answered, turn by turn."""
     said = messages(row, f"conversation_{side}")
     if said is None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.storage.transfer.formats.source import Table
+from venire.storage.transfer.formats.source import TableFile
 
 __all__ = [
     "NOT",
@@ -122,7 +122,7 @@ _SHOWN = 12
 
 
 def condition(
-    table: Table, where: Where, mapping: Mapping[str, str] = {}, *, strict: bool = True
+    table: TableFile, where: Where, mapping: Mapping[str, str] = {}, *, strict: bool = True
 ) -> tuple[str, list[list[str]]]:
     """SQL that holds for the rows asked for, and its parameters; `true` where nothing is asked.
 
@@ -147,11 +147,11 @@ def condition(
     return found, parameters
 
 
-def _cell(table: Table, column: str) -> str:
+def _cell(table: TableFile, column: str) -> str:
     return f"coalesce({table.label(column)}, '')"
 
 
-def _column(table: Table, key: str, mapping: Mapping[str, str]) -> tuple[str, bool]:
+def _column(table: TableFile, key: str, mapping: Mapping[str, str]) -> tuple[str, bool]:
     """The file's column, and whether its values are those to leave out."""
     unlike = key.endswith(NOT) and key not in table.columns
     name = key.removesuffix(NOT) if unlike else key
@@ -162,7 +162,7 @@ def _column(table: Table, key: str, mapping: Mapping[str, str]) -> tuple[str, bo
     return theirs, unlike
 
 
-def _refuse_unknown_values(table: Table, column: str, values: Sequence[str]) -> None:
+def _refuse_unknown_values(table: TableFile, column: str, values: Sequence[str]) -> None:
     cell = _cell(table, column)
     with table.errors():
         occurring = {
@@ -182,7 +182,7 @@ def _refuse_unknown_values(table: Table, column: str, values: Sequence[str]) -> 
     raise InputError(f'{table.path}: --where: "{column}" is {what} in no row; it holds: {shown}')
 
 
-def _any_row(table: Table, found: str, parameters: Sequence[Sequence[str]]) -> bool:
+def _any_row(table: TableFile, found: str, parameters: Sequence[Sequence[str]]) -> bool:
     with table.errors():
         row = table.connection.execute(
             f"select 1 from {table.reader} where {found} limit 1", [*table.parameters, *parameters]
@@ -193,7 +193,9 @@ def _any_row(table: Table, found: str, parameters: Sequence[Sequence[str]]) -> b
 _SIDES = (("a", "b"), ("first", "second"))
 
 
-def columns_of(table: Table, features: Sequence[str], mapping: Mapping[str, str] = {}) -> dict[str, tuple[str, ...]]:
+def columns_of(
+    table: TableFile, features: Sequence[str], mapping: Mapping[str, str] = {}
+) -> dict[str, tuple[str, ...]]:
     """The file's one or two columns of each covariate. Raises InputError for one that is not there."""
     found: dict[str, tuple[str, ...]] = {}
     for name in features:
@@ -208,7 +210,7 @@ def columns_of(table: Table, features: Sequence[str], mapping: Mapping[str, str]
     return found
 
 
-def feature_cells(table: Table, covariates: Mapping[str, Sequence[str]]) -> dict[str, str]:
+def feature_cells(table: TableFile, covariates: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Names and SQL of what a table of verdicts needs: `x0`, `x1`, ... and beside them the cells they are made of."""
     cells = {}
     for number, columns in enumerate(covariates.values()):
@@ -235,7 +237,7 @@ def scaled(
     return found
 
 
-def refuse_bad_features(table: Table, covariates: Mapping[str, Sequence[str]]) -> None:
+def refuse_bad_features(table: TableFile, covariates: Mapping[str, Sequence[str]]) -> None:
     """Raises InputError for the first row whose figure is missing, is no number, or is negative beside another."""
     for number, columns in enumerate(covariates.values()):
         two = len(columns) == 2

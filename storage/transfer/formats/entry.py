@@ -18,7 +18,7 @@ from venire.storage.store.connection import query
 from venire.storage.transfer.formats.judged import VerdictDialect
 from venire.storage.transfer.formats.texts import Reader
 
-__all__ = ["KEPT", "Format", "Part", "Writer", "file_name", "names", "prepare", "statement"]
+__all__ = ["KEPT", "ExportWriter", "Format", "Part", "file_name", "names", "prepare", "statement"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Format:
     purpose: str = ""
     read: Reader | None = None
     dialects: tuple[VerdictDialect, ...] = ()
-    write: Writer | None = None
+    write: ExportWriter | None = None
 
 
 KEPT = ("agreed", "decided", "every")
@@ -54,7 +54,7 @@ class Part:
     keep: str | None = None
 
 
-Writer = Callable[[duckdb.DuckDBPyConnection, str], Iterator[Part]]
+ExportWriter = Callable[[duckdb.DuckDBPyConnection, str], Iterator[Part]]
 """From a prepared connection and one of `KEPT` to the files of a format."""
 
 

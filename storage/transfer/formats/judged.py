@@ -21,7 +21,7 @@ from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.storage.store.connection import query
 from venire.storage.transfer.formats.columns import condition, encode
-from venire.storage.transfer.formats.source import Table, connect, open_table
+from venire.storage.transfer.formats.source import TableFile, connect, open_table
 
 __all__ = ["BothBad", "ImportedVerdicts", "VerdictDialect", "likely_dialects", "matches", "read_judged"]
 
@@ -98,7 +98,7 @@ class ImportedVerdicts:
 
 
 @dataclass(frozen=True, slots=True)
-class _Columns:
+class _DialectColumns:
     """The file's names of our columns, those that are there."""
 
     dialect: VerdictDialect
@@ -154,8 +154,8 @@ def read_judged(
 
 
 def _columns(
-    table: Table, dialects: Sequence[VerdictDialect], mapping: Mapping[str, str], constants: Mapping[str, str]
-) -> _Columns:
+    table: TableFile, dialects: Sequence[VerdictDialect], mapping: Mapping[str, str], constants: Mapping[str, str]
+) -> _DialectColumns:
     """Which dialect, and the file's names of its columns; raises InputError that names what is missing."""
     fitting = likely_dialects(dialects, [*table.columns, *(_named(dialects, mapping, table))])
     nearest = max(
@@ -176,16 +176,18 @@ def _columns(
             theirs[ours] = found
         elif ours in dialect.needed and ours not in constants:
             raise InputError(_missing(table, dialects, dialect, ours))
-    return _Columns(dialect, theirs, {name: constants[name] for name in dialect.given & set(constants) - set(theirs)})
+    return _DialectColumns(
+        dialect, theirs, {name: constants[name] for name in dialect.given & set(constants) - set(theirs)}
+    )
 
 
-def _named(dialects: Sequence[VerdictDialect], mapping: Mapping[str, str], table: Table) -> list[str]:
+def _named(dialects: Sequence[VerdictDialect], mapping: Mapping[str, str], table: TableFile) -> list[str]:
     """The dialects' own names of columns that a mapping says are there under another name."""
     mapped = [ours for ours, theirs in mapping.items() if theirs in table.columns]
     return [name for one in dialects for ours in mapped for name in one.columns.get(ours, ())[:1]]
 
 
-def _missing(table: Table, dialects: Sequence[VerdictDialect], dialect: VerdictDialect, ours: str) -> str:
+def _missing(table: TableFile, dialects: Sequence[VerdictDialect], dialect: VerdictDialect, ours: str) -> str:
     names = '" or "'.join(dialect.columns[ours])
     found = ", ".join(list(table.columns)[:30])
     if ours in dialect.given:
@@ -198,8 +200,8 @@ def _missing(table: Table, dialects: Sequence[VerdictDialect], dialect: VerdictD
 
 
 def _copy(
-    table: Table,
-    columns: _Columns,
+    table: TableFile,
+    columns: _DialectColumns,
     connection: duckdb.DuckDBPyConnection,
     number: int,
     kept: tuple[str, list[list[str]]],

@@ -11,7 +11,7 @@ import duckdb
 from venire.arena.records import Completion, Instruction
 from venire.storage.transfer.formats.entry import Format, Part, file_name, names
 from venire.storage.transfer.formats.judged import VerdictDialect
-from venire.storage.transfer.formats.texts import Record, Row, digest_id, rows
+from venire.storage.transfer.formats.texts import Record, TextRow, digest_id, rows
 
 __all__ = ["LLM_COMPARATOR"]
 
@@ -42,10 +42,10 @@ def read(paths: Sequence[Path]) -> Iterator[Record]:
                 raise report.error("not a report: two models and a list of examples are needed")
             names = [str(one.get("name") or "") for one in models]
             for number, example in enumerate(examples, start=1):
-                yield from _example(Row(path, number, {}), names, example)
+                yield from _example(TextRow(path, number, {}), names, example)
 
 
-def _example(row: Row, models: Sequence[str], example: Mapping[str, Any]) -> Iterator[Record]:
+def _example(row: TextRow, models: Sequence[str], example: Mapping[str, Any]) -> Iterator[Record]:
     prompt = _text(row, example, "input_text")
     name, tags = digest_id([prompt]), example.get("tags") or [""]
     yield Instruction(name, (prompt,), None, str(tags[0]))
@@ -55,7 +55,7 @@ def _example(row: Row, models: Sequence[str], example: Mapping[str, Any]) -> Ite
         yield Completion(model, name, _text(row, example, f"output_text_{side}"))
 
 
-def _text(row: Row, example: Mapping[str, Any], name: str) -> str:
+def _text(row: TextRow, example: Mapping[str, Any], name: str) -> str:
     """A text, or the texts of its chunks."""
     value = example.get(name)
     if isinstance(value, list) and all(one.get("type") == "text" for one in value):

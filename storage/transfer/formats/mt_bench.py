@@ -10,7 +10,7 @@ import duckdb
 from venire.arena.records import Completion, Instruction
 from venire.storage.transfer.formats.entry import Format, Part, file_name, names
 from venire.storage.transfer.formats.judged import VerdictDialect
-from venire.storage.transfer.formats.texts import Record, Row, Skipped, joined, messages, rows, turns_of
+from venire.storage.transfer.formats.texts import Record, Skipped, TextRow, joined, messages, rows, turns_of
 
 __all__ = ["ARENA_HARD", "MT_BENCH", "read"]
 
@@ -85,7 +85,7 @@ def read(paths: Sequence[Path]) -> Iterator[Record]:
                 raise row.error("neither a question (prompt, turns) nor an answer (choices, messages)")
 
 
-def _answers(row: Row) -> Iterator[Record]:
+def _answers(row: TextRow) -> Iterator[Record]:
     model, question = row.first("model", "model_id"), row.first("uid", "question_id")
     for sample, turns in enumerate(_samples(row), start=1):
         if _FAILED in turns:
@@ -97,7 +97,7 @@ def _answers(row: Row) -> Iterator[Record]:
         yield Completion(model, question, text, sample)
 
 
-def _samples(row: Row) -> list[tuple[str, ...]]:
+def _samples(row: TextRow) -> list[tuple[str, ...]]:
     """The turns of each choice, or of the one conversation."""
     if (said := messages(row, "messages")) is not None:
         found = [tuple(text for role, text in said if role == "assistant")]
@@ -111,7 +111,7 @@ def _samples(row: Row) -> list[tuple[str, ...]]:
     return found
 
 
-def _said(row: Row, turn: object) -> str:
+def _said(row: TextRow, turn: object) -> str:
     text = turn.get("content") if isinstance(turn, dict) else turn
     if not isinstance(text, str):
         raise row.error('a turn of "choices" holds no text; fill it in or leave the row out')

@@ -10,7 +10,7 @@ import duckdb
 from venire.arena.records import Completion, Instruction
 from venire.storage.transfer.formats.entry import Format, Part
 from venire.storage.transfer.formats.judged import VerdictDialect
-from venire.storage.transfer.formats.texts import Record, Row, digest_id, messages, rows
+from venire.storage.transfer.formats.texts import Record, TextRow, digest_id, messages, rows
 
 __all__ = ["MESSAGES", "PREFERENCES"]
 
@@ -61,12 +61,12 @@ def read(paths: Sequence[Path]) -> Iterator[Record]:
                 yield Completion(model, name, text)
 
 
-def _prompt(row: Row) -> tuple[str, ...]:
+def _prompt(row: TextRow) -> tuple[str, ...]:
     said = messages(row, "prompt")
     return (row.text("prompt"),) if said is None else tuple(map(_turn, said))
 
 
-def _answer(row: Row, side: str) -> tuple[tuple[str, ...], str]:
+def _answer(row: TextRow, side: str) -> tuple[tuple[str, ...], str]:
     """The prompt that stands before an answer, if any, and the answer."""
     said = messages(row, side)
     if said is None:

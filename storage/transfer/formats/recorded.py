@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from venire.arena.errors import InputError
 from venire.arena.records import Shape
-from venire.storage.transfer.formats.source import Table, open_table
+from venire.storage.transfer.formats.source import TableFile, open_table
 
 __all__ = ["COLUMNS", "RecordedJudgment", "read_recorded"]
 
@@ -69,7 +69,7 @@ def read_recorded(
 
 
 def _rows(
-    table: Table, judge: str, shape: Shape, mapping: Mapping[str, str], verdicts: bool
+    table: TableFile, judge: str, shape: Shape, mapping: Mapping[str, str], verdicts: bool
 ) -> Iterator[RecordedJudgment]:
     cells = _cells(table, shape, mapping, verdicts)
     theirs = {name: _column(table, name, mapping) for name in cells}
@@ -92,7 +92,7 @@ def _rows(
         raise InputError(f'{table.path}: no row of judge {judge!r} in "{theirs["judge"]}"; there is: {names or "none"}')
 
 
-def _cells(table: Table, shape: Shape, mapping: Mapping[str, str], verdicts: bool) -> dict[str, str]:
+def _cells(table: TableFile, shape: Shape, mapping: Mapping[str, str], verdicts: bool) -> dict[str, str]:
     """SQL for each of our columns that is read."""
     optional = {name for name in COLUMNS if name in mapping or name in table.columns}
     labels = [*sorted(optional & {"judge", "repeat"}), "instruction_id", *_SHOWN[shape]]
@@ -102,7 +102,7 @@ def _cells(table: Table, shape: Shape, mapping: Mapping[str, str], verdicts: boo
     return {name: ways.get(name, table.label)(theirs) for name, theirs in cells.items()}
 
 
-def _column(table: Table, name: str, mapping: Mapping[str, str]) -> str:
+def _column(table: TableFile, name: str, mapping: Mapping[str, str]) -> str:
     """The file's name of our column; the map that a user mends stands in the campaign file."""
     theirs = mapping.get(name, name)
     if theirs not in table.columns:

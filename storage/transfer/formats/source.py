@@ -24,7 +24,7 @@ import duckdb
 
 from venire.arena.errors import InputError
 
-__all__ = ["Table", "connect", "open_table"]
+__all__ = ["TableFile", "connect", "open_table"]
 
 _DELIMITED = {".csv": ",", ".tsv": "\t"}
 _JSON = {".jsonl": "newline_delimited", ".ndjson": "newline_delimited", ".json": "auto"}
@@ -44,7 +44,7 @@ _SMALL = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TableFile:
     """An open table file: a connection of its own, the columns found (name to SQL type), and how to read them."""
 
     path: Path
@@ -137,7 +137,7 @@ class Table:
         return '"' + theirs.replace('"', '""') + '"'
 
 
-def open_table(path: Path) -> Table:
+def open_table(path: Path) -> TableFile:
     """Open a table file and find its columns; close its connection when done.
 
     Raises InputError for an unknown extension, a missing, unreadable or empty file.
@@ -193,12 +193,12 @@ def _duckdb() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _parquet(path: Path, connection: duckdb.DuckDBPyConnection) -> Table:
+def _parquet(path: Path, connection: duckdb.DuckDBPyConnection) -> TableFile:
     reader = "read_parquet(?, binary_as_string=true, hive_partitioning=false)"
     return _described(path, connection, reader, (_literal(path),))
 
 
-def _delimited(path: Path, connection: duckdb.DuckDBPyConnection, delimiter: str, compression: str) -> Table:
+def _delimited(path: Path, connection: duckdb.DuckDBPyConnection, delimiter: str, compression: str) -> TableFile:
     header = _header(path, delimiter, compression)
     twice = [name for name in header if header.count(name) > 1]
     if twice:
@@ -210,7 +210,7 @@ def _delimited(path: Path, connection: duckdb.DuckDBPyConnection, delimiter: str
         "quote='\"', escape='\"', hive_partitioning=false)"
     )
     parameters = (_literal(path), types, delimiter, compression, _LONGEST_LINE)
-    return Table(path, dict.fromkeys(header, "VARCHAR"), True, connection, reader, parameters)
+    return TableFile(path, dict.fromkeys(header, "VARCHAR"), True, connection, reader, parameters)
 
 
 def _header(path: Path, delimiter: str, compression: str) -> list[str]:
@@ -227,7 +227,7 @@ def _header(path: Path, delimiter: str, compression: str) -> list[str]:
     return header
 
 
-def _json(path: Path, connection: duckdb.DuckDBPyConnection, form: str, compression: str) -> Table:
+def _json(path: Path, connection: duckdb.DuckDBPyConnection, form: str, compression: str) -> TableFile:
     """The columns are found by looking at the whole file; then each is read as text, which keeps dates and ids."""
     look = (
         "read_json(?, format=?, compression=?, sample_size=-1, map_inference_threshold=-1, "
@@ -248,7 +248,7 @@ def _json(path: Path, connection: duckdb.DuckDBPyConnection, form: str, compress
     longer = "maximum_object_size=?, " if sizes else ""
     reader = f"read_json(?, {longer}columns=?, format=?, compression=?, hive_partitioning=false)"
     parameters = (_literal(path), *sizes, dict.fromkeys(kept, "VARCHAR"), form, compression)
-    return Table(path, kept, False, connection, reader, parameters)
+    return TableFile(path, kept, False, connection, reader, parameters)
 
 
 def _longest(path: Path, compression: str) -> int:
@@ -256,10 +256,12 @@ def _longest(path: Path, compression: str) -> int:
     return min(size if compression == "none" else 20 * size, _LONGEST_VALUE)
 
 
-def _described(path: Path, connection: duckdb.DuckDBPyConnection, reader: str, parameters: tuple[Any, ...]) -> Table:
-    table = Table(path, {}, False, connection, reader, parameters)
+def _described(
+    path: Path, connection: duckdb.DuckDBPyConnection, reader: str, parameters: tuple[Any, ...]
+) -> TableFile:
+    table = TableFile(path, {}, False, connection, reader, parameters)
     rows = table.execute("describe select * from {table}").fetchall()
-    return Table(path, {str(row[0]): str(row[1]) for row in rows}, False, connection, reader, parameters)
+    return TableFile(path, {str(row[0]): str(row[1]) for row in rows}, False, connection, reader, parameters)
 
 
 def _literal(path: Path) -> str:

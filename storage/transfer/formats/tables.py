@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 
 from venire.arena.errors import InputError
 from venire.arena.records import Completion, Instruction, Rating
-from venire.storage.transfer.formats.source import Table, open_table
+from venire.storage.transfer.formats.source import TableFile, open_table
 
 __all__ = ["MAX_ELO", "TableKind", "read", "read_reference", "unrated"]
 
@@ -66,7 +66,7 @@ def unrated(path: Path, mapping: Mapping[str, str] = {}) -> int:
     return int(row[0]) if row else 0
 
 
-def _open(path: Path, kind: TableKind, mapping: Mapping[str, str]) -> tuple[Table, dict[str, str]]:
+def _open(path: Path, kind: TableKind, mapping: Mapping[str, str]) -> tuple[TableFile, dict[str, str]]:
     """The table, and our column names to the file's: all that are needed, and the optional ones that are there."""
     columns = _COLUMNS[kind]
     needed = [*columns.labels, *columns.texts]
@@ -81,7 +81,7 @@ def _open(path: Path, kind: TableKind, mapping: Mapping[str, str]) -> tuple[Tabl
     return table, {name: table.column(name, mapping) for name in [*needed, *there]}
 
 
-def _refuse_duplicates(table: Table, kind: TableKind, theirs: Mapping[str, str]) -> None:
+def _refuse_duplicates(table: TableFile, kind: TableKind, theirs: Mapping[str, str]) -> None:
     unique = _COLUMNS[kind].unique
     keys = [f"{table.label(theirs[name])} as k{position}" for position, name in enumerate(unique)]
     names = ", ".join(f"k{position}" for position in range(len(unique)))
@@ -97,7 +97,9 @@ def _refuse_duplicates(table: Table, kind: TableKind, theirs: Mapping[str, str])
         raise InputError(f"{table.path}: {what} stands in row {rows[0]} and again in row {rows[1]}; keep one of them")
 
 
-def _records(table: Table, kind: TableKind, theirs: Mapping[str, str]) -> Iterator[Instruction | Completion | Rating]:
+def _records(
+    table: TableFile, kind: TableKind, theirs: Mapping[str, str]
+) -> Iterator[Instruction | Completion | Rating]:
     labels = _COLUMNS[kind].labels
     cells = [table.label(column) if name in labels else table.text(column) for name, column in theirs.items()]
     made = 0
@@ -114,7 +116,7 @@ def _records(table: Table, kind: TableKind, theirs: Mapping[str, str]) -> Iterat
         )
 
 
-def _rows(table: Table, result: Any) -> Iterator[tuple[str | None, ...]]:
+def _rows(table: TableFile, result: Any) -> Iterator[tuple[str | None, ...]]:
     while True:
         with table.errors():
             rows = result.fetchmany(_ROWS)
@@ -124,7 +126,7 @@ def _rows(table: Table, result: Any) -> Iterator[tuple[str | None, ...]]:
 
 
 def _record(
-    table: Table, kind: TableKind, number: int, cell: dict[str, str | None], theirs: Mapping[str, str]
+    table: TableFile, kind: TableKind, number: int, cell: dict[str, str | None], theirs: Mapping[str, str]
 ) -> Instruction | Completion | Rating | None:
     def required(name: str) -> str:
         text = cell[name]
@@ -149,7 +151,7 @@ MAX_ELO = 100_000.0
 """As in a campaign file: what lies beyond is a mistake, and its gaps would not fit their column."""
 
 
-def _elo(table: Table, number: int, text: str, column: str) -> float:
+def _elo(table: TableFile, number: int, text: str, column: str) -> float:
     try:
         elo = float(text)
     except ValueError:
@@ -209,7 +211,7 @@ def _table_rows(path: Path) -> Iterable[tuple[str | None, str | None]]:
             return table.execute(f"select {cells} from {{table}}").fetchall()
 
 
-def _rating(table: Table) -> str:
+def _rating(table: TableFile) -> str:
     """The column of ratings. Raises `InputError` where it, or the models' column, is missing."""
     there = [name for name in _RATING_COLUMNS if name in table.columns]
     if "model" not in table.columns or not there:

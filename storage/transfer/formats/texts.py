@@ -15,7 +15,7 @@ from venire.arena.errors import InputError
 from venire.arena.records import Completion, Instruction
 from venire.storage.transfer.formats.source import open_table
 
-__all__ = ["Reader", "Record", "Row", "Skipped", "digest_id", "joined", "messages", "rows", "split", "turns_of"]
+__all__ = ["Reader", "Record", "Skipped", "TextRow", "digest_id", "joined", "messages", "rows", "split", "turns_of"]
 
 _ROWS = 500
 _HEADING = re.compile(r"^\[turn (\d+)\]\n", re.MULTILINE)
@@ -35,7 +35,7 @@ Reader = Callable[[Sequence[Path]], Iterator[Record]]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TextRow:
     """One row of a file with the cells that were asked for, as text; nested ones as JSON."""
 
     path: Path
@@ -72,7 +72,7 @@ class Row:
         return InputError(f"{self.path}: row {self.number}: {problem}")
 
 
-def rows(path: Path, names: Sequence[str]) -> Iterator[Row]:
+def rows(path: Path, names: Sequence[str]) -> Iterator[TextRow]:
     """The rows of a file in their order, streamed, with the cells of those columns that are there.
 
     Raises InputError for a file that cannot be read, and for one that has none of the columns.
@@ -88,7 +88,7 @@ def rows(path: Path, names: Sequence[str]) -> Iterator[Row]:
         while chunk := result.fetchmany(_ROWS):
             for cells in chunk:
                 number += 1
-                yield Row(path, number, dict(zip(there, cells, strict=True)))
+                yield TextRow(path, number, dict(zip(there, cells, strict=True)))
 
 
 def digest_id(turns: Sequence[str]) -> str:
@@ -116,7 +116,7 @@ def split(text: str, turns: int) -> tuple[str, ...]:
     return tuple(text[mark.end() : end] for mark, end in zip(marks, ends, strict=True))
 
 
-def messages(row: Row, name: str) -> list[tuple[str, str]] | None:
+def messages(row: TextRow, name: str) -> list[tuple[str, str]] | None:
     """A cell as messages, role and text, or None where it is plain text; raises InputError for another structure."""
     value = row.value(name)
     if not isinstance(value, list) or not all(isinstance(one, dict) and "role" in one for one in value):
@@ -124,7 +124,7 @@ def messages(row: Row, name: str) -> list[tuple[str, str]] | None:
     return [(str(one["role"]), _content(row, name, one.get("content"))) for one in value]
 
 
-def turns_of(row: Row, name: str) -> tuple[str, ...]:
+def turns_of(row: TextRow, name: str) -> tuple[str, ...]:
     """A cell that holds one text, a list of texts, or a list of objects with a `content`."""
     value = row.value(name)
     if isinstance(value, list):
@@ -134,7 +134,7 @@ def turns_of(row: Row, name: str) -> tuple[str, ...]:
     return (row.text(name),)
 
 
-def _content(row: Row, name: str, content: Any) -> str:
+def _content(row: TextRow, name: str, content: Any) -> str:
     """The text of a message: as it is, under `answer`, or in blocks of which some hold text."""
     if isinstance(content, str):
         return content

@@ -32,7 +32,7 @@ from venire.orchestrator.costs.forecast import JudgeForecast, forecast, judge_fo
 from venire.orchestrator.designs import PlannedCampaign
 from venire.orchestrator.planning.plan import plan_campaign
 from venire.orchestrator.recording.recorder import AttemptRecord, Recorder
-from venire.storage.plans import plans
+from venire.storage.plans import plans, trial_states
 from venire.storage.plans.usage import OnRecord, on_record
 from venire.storage.store.opening import open_store
 from venire.storage.store.store import Store
@@ -136,14 +136,14 @@ def test_what_is_settled_or_failed_is_no_longer_counted(store: Store) -> None:
     made = planned(store, judge("j", rate=60), judge("k", rate=60))
     prices = {"j": PRICE, "k": PRICE}
     mine, other = sorted(made.judges, key=lambda number: made.judges[number].name)
-    left = plans.pending_trials(store, made.id).of(mine).trials.tolist()
+    left = trial_states.pending_trials(store, made.id).of(mine).trials.tolist()
     before = forecast(store, made, prices)
     settle(store, made, left[:2], left[2:3])
     first, second = forecast(store, made, prices)
     assert (first.trials, first.calls, first.seconds) == (1, 2, 2.0)
     assert first.input_tokens == before[0].input_tokens // 4
     assert second == before[1]
-    settle(store, made, left[3:] + plans.pending_trials(store, made.id).of(other).trials.tolist(), [])
+    settle(store, made, left[3:] + trial_states.pending_trials(store, made.id).of(other).trials.tolist(), [])
     for one in forecast(store, made, prices):
         assert (one.trials, one.calls, one.low, one.expected, one.high, one.most, one.seconds) == (
             0,
@@ -158,7 +158,7 @@ def test_what_is_settled_or_failed_is_no_longer_counted(store: Store) -> None:
 
 def test_a_pardoned_failure_is_counted_again(store: Store) -> None:
     made = planned(store, judge("j"))
-    settle(store, made, [], plans.pending_trials(store, made.id).trials.tolist()[:1])
+    settle(store, made, [], trial_states.pending_trials(store, made.id).trials.tolist()[:1])
     assert forecast(store, made, {"j": PRICE})[0].trials == 3
     plans.clear_failures(store, made.id)
     assert forecast(store, made, {"j": PRICE})[0].trials == 4
@@ -229,7 +229,7 @@ def answer(store: Store, made: PlannedCampaign, trials: list[int], *, seed: int,
             recorder.attempt(AttemptRecord(*of, reply=reply), slot)
 
         paid = 0
-        for pending in plans.load(store, np.array(trials)):
+        for pending in trial_states.load(store, np.array(trials)):
             shown = sum(len(one.text) for one in pending.shown) + len(pending.instruction.turns[0]) + 4 + FRAME
             for step, usual in ((1, 300), (2, 10)):
                 given, said = shown // 4, int(usual * rng.uniform(0.8, 1.2))
@@ -247,7 +247,7 @@ def answer(store: Store, made: PlannedCampaign, trials: list[int], *, seed: int,
 
 
 def in_parts(store: Store, made: PlannedCampaign, first: int, seed: int) -> tuple[list[int], list[int]]:
-    trials = np.random.default_rng(seed).permutation(plans.pending_trials(store, made.id).trials).tolist()
+    trials = np.random.default_rng(seed).permutation(trial_states.pending_trials(store, made.id).trials).tolist()
     return trials[:first], trials[first:]
 
 
@@ -272,7 +272,7 @@ def test_what_is_on_record_of_a_judge_says_what_the_rest_takes(unlike: Store, re
 def test_low_and_high_hold_nine_times_in_ten(unlike: Store) -> None:
     """Of what a trial takes by chance: texts, and replies of a length of their own."""
     made = planned(unlike, judge("j"))
-    paid = answer(unlike, made, plans.pending_trials(unlike, made.id).trials.tolist(), seed=1)
+    paid = answer(unlike, made, trial_states.pending_trials(unlike, made.id).trials.tolist(), seed=1)
     record, rng, hits = on_record(unlike, made.judges), np.random.default_rng(1), 0
     ((number, whole),) = record.items()
     assert int(whole.trials.sum()) == 80
@@ -292,7 +292,7 @@ def test_one_judges_record_says_nothing_of_another_and_few_instructions_say_too_
     prices = {"j": CHEAP_CACHE, "k": CHEAP_CACHE}
     before = forecast(unlike, made, prices)
     mine = (
-        plans.pending_trials(unlike, made.id)
+        trial_states.pending_trials(unlike, made.id)
         .of(min(made.judges, key=lambda one: made.judges[one].name))
         .trials.tolist()
     )
@@ -309,7 +309,7 @@ def test_a_trial_that_began_before_the_attempts_that_are_read_is_no_example(
     unlike: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = planned(unlike, judge("j"))
-    answer(unlike, made, plans.pending_trials(unlike, made.id).trials.tolist(), seed=1)
+    answer(unlike, made, trial_states.pending_trials(unlike, made.id).trials.tolist(), seed=1)
     monkeypatch.setattr("venire.storage.plans.usage._ATTEMPTS", 41)
     ((_, record),) = on_record(unlike, made.judges).items()
     assert int(record.trials.sum()) == 20

@@ -25,7 +25,7 @@ from venire.arena.records import Completion, Instruction
 from venire.orchestrator.designs import PlannedCampaign
 from venire.orchestrator.planning.pilot import pilot_trials
 from venire.orchestrator.planning.plan import plan_campaign
-from venire.storage.plans import plans
+from venire.storage.plans import trial_states
 from venire.storage.store.opening import open_store
 from venire.storage.store.store import Store
 from venire.storage.transfer import importing
@@ -57,8 +57,8 @@ def planned(
     )
 
 
-def shown(store: Store, trials: NDArray[np.int64]) -> list[plans.PendingTrial]:
-    return plans.load(store, trials)
+def shown(store: Store, trials: NDArray[np.int64]) -> list[trial_states.PendingTrial]:
+    return trial_states.load(store, trials)
 
 
 def settle(store: Store, trials: list[int]) -> None:
@@ -113,7 +113,7 @@ def test_a_pilot_that_was_stopped_goes_on_with_the_battles_that_it_began(store: 
 
 def test_every_judge_has_its_number_though_they_have_unlike_battles_left(store: Store) -> None:
     made = planned(store, judge("j"), judge("k"), orders="random")
-    rows = shown(store, plans.pending_trials(store, made.id).trials)
+    rows = shown(store, trial_states.pending_trials(store, made.id).trials)
     own = {number: [one.id for one in rows if one.respondent == number] for number in made.judges}
     first, second = made.judges
     settle(store, own[first][:30] + own[second][30:60])

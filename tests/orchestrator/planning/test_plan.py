@@ -31,7 +31,7 @@ from venire.orchestrator.planning.expand import expand
 from venire.orchestrator.planning.first_round import design_crossed, select_models
 from venire.orchestrator.planning.plan import plan_campaign
 from venire.orchestrator.planning.respondents import respondents
-from venire.storage.plans import plans
+from venire.storage.plans import trial_states
 from venire.storage.plans.plans import Catalogue, Catalogued
 from venire.storage.read import frames
 from venire.storage.store.opening import open_store
@@ -366,7 +366,7 @@ def test_a_campaign_is_planned_into_its_store(store: Store) -> None:
     assert {one.name for one in planned.judges.values()} == {"j", "k"}
     assert (planned.trials, planned.equal_texts) == (3 * 3 * 2 * 2 * 2, 0)
     assert len(set(in_plan(store, planned))) == planned.trials
-    left = plans.pending_trials(store, planned.id)
+    left = trial_states.pending_trials(store, planned.id)
     assert {one: len(left.of(one).trials) for one in planned.judges} == dict.fromkeys(
         planned.judges, planned.trials // 2
     )
@@ -374,8 +374,8 @@ def test_a_campaign_is_planned_into_its_store(store: Store) -> None:
 
 def test_what_a_plan_shows_is_what_its_keys_were_made_of(store: Store) -> None:
     planned = plan_campaign(store, campaign(models=("ash", "birch")))
-    trials = plans.pending_trials(store, planned.id).trials
-    for one in plans.load(store, trials):
+    trials = trial_states.pending_trials(store, planned.id).trials
+    for one in trial_states.load(store, trials):
         a, b = sorted(one.shown, key=lambda side: side.model)
         assert (a.model, b.model) == ("ash", "birch")
         assert a.text == f"ash says this of {one.instruction.id}"

@@ -487,7 +487,7 @@ def test_an_outage_uses_up_no_attempts_while_the_lane_is_patient(store: Store) -
 
 
 def test_a_run_does_not_end_while_a_chunk_is_being_read(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = plans.load
+    real = trial_states.load
     reading = threading.Event()
     done: list[bool] = []
 
@@ -785,7 +785,7 @@ def test_a_chunk_that_cannot_be_read_stops_the_run_and_what_is_in_flight_comes_i
 ) -> None:
     """The danger: giving up calls that are paid for because others cannot be planned on."""
     monkeypatch.setattr("venire.orchestrator.run.feed._CHUNK", 3)
-    real, reads = plans.load, 0
+    real, reads = trial_states.load, 0
 
     def load(*arguments: Any) -> Any:
         nonlocal reads

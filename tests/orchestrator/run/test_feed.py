@@ -10,7 +10,7 @@ import pytest
 
 from venire.arena.records import Completion, Instruction
 from venire.orchestrator.run.feed import Feed
-from venire.storage.plans.plans import PendingTrial, PendingTrials
+from venire.storage.plans.trial_states import PendingTrial, PendingTrials
 from venire.storage.store.store import Store
 
 if TYPE_CHECKING:

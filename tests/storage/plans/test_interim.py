@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from venire.arena.planning import InterimAnalysis, InterimRating
-from venire.storage.plans import interim, plans
+from venire.storage.plans import plans, trial_states
 
 NOT_KNOWN = InterimRating("b", None, None, None, None, None, None, 0, starved=True)
 LOOK = InterimAnalysis(
@@ -30,10 +30,10 @@ def rounds(house: Any, *phases: str, follows: bool = True) -> list[Any]:
 
 def test_a_look_is_read_back_to_the_last_digit(house: Any) -> None:
     rounds(house, "first", "second")
-    interim.add(house.store, 1, 1, LOOK, settled=4)
-    interim.add(house.store, 1, 2, InterimAnalysis(1, 2, 3, 4))
-    assert interim.read(house.store, 1) == ((1, LOOK), (2, InterimAnalysis(1, 2, 3, 4)))
-    assert interim.last(house.store, 1) == (2, 0, InterimAnalysis(1, 2, 3, 4))
+    plans.add_interim(house.store, 1, 1, LOOK, settled=4)
+    plans.add_interim(house.store, 1, 2, InterimAnalysis(1, 2, 3, 4))
+    assert plans.interim_analyses(house.store, 1) == ((1, LOOK), (2, InterimAnalysis(1, 2, 3, 4)))
+    assert plans.last_interim(house.store, 1) == (2, 0, InterimAnalysis(1, 2, 3, 4))
     columns = house.store.connection.execute(
         "select round, settled, battles, verdicts, nano, stop from look"
     ).fetchall()
@@ -43,8 +43,8 @@ def test_a_look_is_read_back_to_the_last_digit(house: Any) -> None:
 def test_what_is_no_number_or_without_end_is_not_known(house: Any) -> None:
     rounds(house, "first")
     wild = InterimRating("a", math.nan, math.inf, -math.inf, math.inf, math.nan, math.inf, 1)
-    interim.add(house.store, 1, 1, InterimAnalysis(1, 1, 1, 1, (wild,), math.inf))
-    ((_, found),) = interim.read(house.store, 1)
+    plans.add_interim(house.store, 1, 1, InterimAnalysis(1, 1, 1, 1, (wild,), math.inf))
+    ((_, found),) = plans.interim_analyses(house.store, 1)
     assert found == InterimAnalysis(1, 1, 1, 1, (InterimRating("a", None, None, None, None, None, None, 1),), None)
     ((figures,),) = house.store.connection.execute("select figures from look").fetchall()
     assert "NaN" not in figures
@@ -54,11 +54,11 @@ def test_what_is_no_number_or_without_end_is_not_known(house: Any) -> None:
 
 def test_looks_at_a_plan_out_of_force_are_kept_and_not_told(house: Any) -> None:
     rounds(house, "first", "second", follows=False)
-    interim.add(house.store, 1, 1, LOOK)
-    assert interim.read(house.store, 1) == ()
-    assert interim.last(house.store, 1) is None
-    interim.add(house.store, 1, 2, LOOK)
-    assert interim.read(house.store, 1) == ((2, LOOK),)
+    plans.add_interim(house.store, 1, 1, LOOK)
+    assert plans.interim_analyses(house.store, 1) == ()
+    assert plans.last_interim(house.store, 1) is None
+    plans.add_interim(house.store, 1, 2, LOOK)
+    assert plans.interim_analyses(house.store, 1) == ((2, LOOK),)
 
 
 def test_rounds_that_follow_stay_in_force_together_and_plan_nothing_twice(house: Any) -> None:
@@ -68,4 +68,4 @@ def test_rounds_that_follow_stay_in_force_together_and_plan_nothing_twice(house:
     found = plans.rounds(house.store, 1)
     assert [(one.number, one.phase, one.trials) for one in found] == [(1, "first", 2), (2, "second", 2), (3, "plan", 2)]
     assert len(set(house.column("select trial from planned"))) == 6
-    assert len(plans.pending_trials(house.store, 1).trials) == 6
+    assert len(trial_states.pending_trials(house.store, 1).trials) == 6

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from venire.arena.keys import completion_key, fence
 from venire.arena.records import Battle, Completion, Instruction, PlannedTrial, Reply
-from venire.storage.plans import plans
-from venire.storage.plans.plans import PendingTrial
+from venire.storage.plans import plans, trial_states
+from venire.storage.plans.trial_states import PendingTrial
 from venire.storage.store.opening import open_store
 from venire.storage.transfer import importing
 
@@ -32,12 +32,12 @@ def synthetic(count: int, first: int = 0) -> Iterator[PlannedTrial]:
 
 
 def left(house: Any, name: str = "c") -> dict[int, list[int]]:
-    found = plans.pending_trials(house.store, house.number(name))
+    found = trial_states.pending_trials(house.store, house.number(name))
     return {judge: found.of(judge).trials.tolist() for judge in sorted(set(found.respondents.tolist()))}
 
 
 def load(house: Any, trials: Sequence[int]) -> list[PendingTrial]:
-    return plans.load(house.store, np.array(trials, dtype=np.int64))
+    return trial_states.load(house.store, np.array(trials, dtype=np.int64))
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_numbers_go_on_over_chunks_and_rounds_and_reopenings(house: Any, path: P
         plans.append_round(store, 1, synthetic(30, first=10_040), policy="p", seed=1, equal_texts=[0])
         found = store.connection.execute("select count(*), count(distinct id), min(id), max(id) from trial").fetchall()
         assert found == [(10_070, 10_070, 1, 10_070)]
-        assert plans.pending_trials(store, 1).of(1).trials.tolist() == list(range(10_041, 10_071))
+        assert trial_states.pending_trials(store, 1).of(1).trials.tolist() == list(range(10_041, 10_071))
 
 
 def test_an_interrupted_round_is_dropped_and_planned_anew(house: Any) -> None:
@@ -268,7 +268,7 @@ def test_fences_are_those_of_the_texts_for_all_orders_campaigns_and_openings(
     before = [one.fences for one in load(house, trials)]
     house.store.close()
     with open_store(path) as store:
-        assert [one.fences for one in plans.load(store, np.array(trials))] == before
+        assert [one.fences for one in trial_states.load(store, np.array(trials))] == before
 
 
 def test_equal_texts_of_two_models_have_one_fence(house: Any) -> None:
@@ -361,8 +361,8 @@ def test_a_forecast_counts_what_is_left_and_the_characters_that_it_shows(filled:
     expected = []
     for judge in judges.values():
         rest = [one for one in pending[3:] if one.respondent == judge]
-        expected.append(plans.PendingTexts(judge, len(rest), sum(map(shown, rest)), min(map(shown, rest))))
-    assert plans.pending_texts(filled.store, 1) == tuple(expected)
+        expected.append(trial_states.PendingTexts(judge, len(rest), sum(map(shown, rest)), min(map(shown, rest))))
+    assert trial_states.pending_texts(filled.store, 1) == tuple(expected)
 
 
 def test_the_catalogue_has_first_answers_of_the_named_models_and_equal_texts_hash_alike(filled: Any) -> None:

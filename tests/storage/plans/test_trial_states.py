@@ -11,7 +11,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from venire.storage.plans import plans, trial_states
+from venire.storage.plans import trial_states
 from venire.storage.read import frames
 from venire.storage.transfer import importing
 
@@ -27,6 +27,7 @@ from venire.orchestrator.planning.plan import expand
 from venire.orchestrator.designs import RoundDesign
 from venire.storage.transfer import importing
 from venire.storage.plans import plans
+from venire.storage.plans import trial_states
 from venire.storage.store.opening import open_store
 
 models = [f"model-{n:02}" for n in range(20)]
@@ -47,7 +48,7 @@ with open_store(sys.argv[1]) as store:
     stream = expand(design, plans.catalogue(store, models), judged_by, dict.fromkeys(numbers.values(), 1), [0])
     print(plans.append_round(store, 1, stream, policy="p", seed=7, equal_texts=[0]))
     print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
-    print(len(plans.pending(store, 1).trials))
+    print(len(trial_states.pending_trials(store, 1).trials))
     with store.commit() as commit:
         store.connection.execute(
             "insert into verdict by name select id trial, 1 reading, 0 status, 'r' as rule, 1 label, 0 as cost, "
@@ -62,14 +63,15 @@ from venire import session  # what a run imports
 from venire.render import outcome
 from venire.storage.read import frames
 from venire.storage.plans import plans
+from venire.storage.plans import trial_states
 from venire.storage.store.opening import open_store
 
 with open_store(sys.argv[1]) as store:
     print(frames.progress(store, 1).missing)
-    plans.forecast(store, 1)
+    trial_states.pending_texts(store, 1)
     frames.judge_progress(store, 1)
-    left = plans.pending(store, 1)
-    print(len(left.trials), len(plans.load(store, left.trials[:500])))
+    left = trial_states.pending_trials(store, 1)
+    print(len(left.trials), len(trial_states.load(store, left.trials[:500])))
     print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
     print("scipy" in sys.modules or "litellm" in sys.modules)
 """
@@ -85,7 +87,7 @@ def test_what_is_left_is_what_the_views_say_in_plan_order(filled: Any) -> None:
     filled.write("failure", *((trial, 1, 3, False) for trial in shuffled[5:10]))
     filled.write("failure", (shuffled[9], 1, 3, True))
     for campaign in (1, 2):
-        left = plans.pending_trials(filled.store, campaign)
+        left = trial_states.pending_trials(filled.store, campaign)
         expected = filled.all(
             "select m.trial, t.respondent from missing m join trial t on t.id = m.trial where m.campaign = $1 "
             "order by m.round, m.ordinal",
@@ -111,7 +113,7 @@ def test_the_order_is_the_plans_where_rows_lie_in_another(filled: Any, monkeypat
         cursor.execute("insert into plan select * from turned order by ordinal desc")
     for at_once in (1, 5, 1 << 17):
         monkeypatch.setattr(trial_states, "_AT_ONCE", at_once)
-        assert plans.pending_trials(filled.store, 1).trials.tolist() == numbers
+        assert trial_states.pending_trials(filled.store, 1).trials.tolist() == numbers
 
 
 def test_a_file_that_was_read_before_is_not_read_again_and_a_changed_one_is(house: Any, tmp_path: Path) -> None:

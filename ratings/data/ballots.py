@@ -137,13 +137,13 @@ def without_own(given: Ballots, peers: Mapping[str, str]) -> Ballots:
 def ballot_votes(given: Ballots) -> Votes:
     """Pairwise votes: the weight of ballots that prefer one model to another; ties, unranked models too, are halves.
 
-    A ballot that ranks nothing says nothing.
+    A ballot that ranks nothing has no vote.
     """
-    said, size = select_ballots(given, _ranks_any(given)), len(given.models)
+    ranking, size = select_ballots(given, _ranks_any(given)), len(given.models)
     weight = np.zeros(size * size)
-    for rows, a, b, sign, _ in _pairs(said):
+    for rows, a, b, sign, _ in _pairs(ranking):
         share = 0.5 + 0.5 * sign
-        counted = np.ones(len(rows)) if said.weight is None else said.weight[rows]
+        counted = np.ones(len(rows)) if ranking.weight is None else ranking.weight[rows]
         weight += np.bincount(a.astype(np.int64) * size + b, counted * share, size * size)
         weight += np.bincount(b.astype(np.int64) * size + a, counted * (1.0 - share), size * size)
     return Votes(given.models, weight.reshape(size, size))
@@ -152,17 +152,17 @@ def ballot_votes(given: Ballots) -> Votes:
 def to_battles(given: Ballots, status: NDArray[np.int8] | None = None) -> Battles:
     """Ballots as verdicts, a row for each two models of a ballot of which one is ranked at least.
 
-    `status` (ballots,) says why a ballot ranks nothing, unreadable unless told: all its pairs are then such verdicts.
+    `status` (ballots,) says why a ballot ranks nothing, unreadable by default: all its pairs are then such verdicts.
     Rows of one instruction share their noise, and rows of one ballot where no instruction is known. The order shown is
     not known. What ballots there are to read stay with the battles.
     """
-    says = _ranks_any(given)
+    ranks_any = _ranks_any(given)
     unread = np.full(len(given), Status.UNREADABLE, dtype=np.int8) if status is None else status
     parts: list[tuple[NDArray[Any], ...]] = [
         tuple(np.zeros(0, dtype=kind) for kind in (np.int32, np.int32, np.int32, np.int8))
     ]
     for rows, a, b, sign, unranked in _pairs(given):
-        kept = ~unranked | ~says[rows]
+        kept = ~unranked | ~ranks_any[rows]
         parts.append((rows[kept], a[kept], b[kept], sign[kept]))
     ballot, a, b, sign = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     if np.any(ballot[1:] < ballot[:-1]):  # ballots of several sizes came size by size
@@ -179,13 +179,13 @@ def to_battles(given: Ballots, status: NDArray[np.int8] | None = None) -> Battle
         instruction=given.instruction[ballot],
         repeat=given.repeat[ballot],
         swapped=np.zeros(len(ballot), dtype=np.bool_),
-        status=np.where(says, np.int8(Status.OK), unread)[ballot].astype(np.int8),
+        status=np.where(ranks_any, np.int8(Status.OK), unread)[ballot].astype(np.int8),
         label=sign,
         ordered=False,
         weight=None if given.weight is None else given.weight[ballot],
         cluster=None if named else ballot,
         clusters=() if named else _titles(given),
-        ballots=select_ballots(given, says),
+        ballots=select_ballots(given, ranks_any),
     )
 
 

@@ -50,7 +50,7 @@ class ClusteredMean:
         return self.value - half, self.value + half
 
     def beyond(self, middle: float) -> float:
-        """How many standard errors the value is away from `middle`; 0 where that cannot be told."""
+        """How many standard errors the value is away from `middle`; 0 where that is not known."""
         if self.value is None or self.se is None:
             return 0.0
         apart = abs(self.value - middle)
@@ -84,11 +84,11 @@ def clustered_difference(
     others, other_heavy, other_names = _columns(other, other_cluster, other_weight)
     if cluster is None:
         other_names = other_names + len(rows)
-    first, told = _parts(rows, heavy)
-    second, other_told = _parts(others, other_heavy)
+    first, scores = _parts(rows, heavy)
+    second, other_scores = _parts(others, other_heavy)
     if first is None or second is None:
         return ClusteredMean(None, None, len(rows) + len(others), 0)
-    return _of(first - second, np.concatenate([told, -other_told]), np.concatenate([names, other_names]))
+    return _of(first - second, np.concatenate([scores, -other_scores]), np.concatenate([names, other_names]))
 
 
 def _columns(
@@ -111,15 +111,15 @@ def _parts(rows: Vector, weight: Vector) -> tuple[float | None, Vector]:
     return mean, weight * (rows - mean) / total
 
 
-def _of(value: float | None, told: Vector, names: NDArray[Any]) -> ClusteredMean:
+def _of(value: float | None, scores: Vector, names: NDArray[Any]) -> ClusteredMean:
     if value is None:
-        return ClusteredMean(None, None, len(told), 0)
+        return ClusteredMean(None, None, len(scores), 0)
     found, code = np.unique(names, return_inverse=True)
     count = len(found)
     if count < 2:
-        return ClusteredMean(value, None, len(told), count)
-    sums = np.bincount(code, told, count)
-    return ClusteredMean(value, float(np.sqrt(sums @ sums * count / (count - 1))), len(told), count)
+        return ClusteredMean(value, None, len(scores), count)
+    sums = np.bincount(code, scores, count)
+    return ClusteredMean(value, float(np.sqrt(sums @ sums * count / (count - 1))), len(scores), count)
 
 
 def outer_products_by_cluster(

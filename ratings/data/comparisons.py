@@ -177,15 +177,15 @@ def _in_parts(
 ) -> None:
     """Refuse the first wrong row; `wrong` sees rows that stay in cache and answers None where all are right.
 
-    `names` are those of codes, so that a row is told as it was given.
+    `names` are those of codes, so that the message shows a row as it was given.
     """
     for start in range(0, len(columns[0]), _PART):
         found = wrong(*(values[start : start + _PART] for values in columns))
         if found is not None:
             row = start + int(np.argmax(found))
             value = columns[-1][row]
-            told = value if names is None else names[value]
-            raise InputError(f"{argument}, row {row}: {told!s} is not possible: {what}")
+            shown = value if names is None else names[value]
+            raise InputError(f"{argument}, row {row}: {shown!s} is not possible: {what}")
 
 
 def _meets_itself(a: NDArray[np.int32], b: NDArray[np.int32]) -> NDArray[np.bool_] | None:

@@ -1,9 +1,9 @@
 """Validation of arguments: columns of names coded to integers, and the levels, draws and seeds that many methods take.
 
 Ten million names are coded without sorting them. Few names repeat over many rows, so a row is looked up, never compared
-with its neighbours. Strings of one width are rows of machine words; some of these words tell the known names apart, a
+with its neighbours. Strings of one width are rows of machine words; some of these words distinguish the known names, a
 hash of them gives the only name that a row can be, and all its words are then compared with that name's. Python strings
-that are the same objects over and over are told apart by their addresses in the same way; others go through a dict.
+that are the same objects over and over are distinguished by their addresses in the same way; others go through a dict.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _code_words(parts: Iterator[NDArray[Any]], rows: int) -> tuple[NDArray[np.in
     """Codes of rows of words and, for each code, a row that has it; None where there are too many different rows."""
     codes = np.empty(rows, dtype=np.int32)
     examples: list[int] = []
-    table: _Table | None = None
+    table: _NameTable | None = None
     start = 0
     for words in parts:
         while True:
@@ -150,13 +150,13 @@ def _code_words(parts: Iterator[NDArray[Any]], rows: int) -> tuple[NDArray[np.in
             if len(known) + len(fresh) > _NAMES:
                 return None
             examples.extend((start + unknown[where]).tolist())
-            table = _Table(np.concatenate([known, fresh]))
+            table = _NameTable(np.concatenate([known, fresh]))
         codes[start : start + len(words)] = found
         start += len(words)
     return np.array(examples, dtype=np.intp), codes
 
 
-class _Table:
+class _NameTable:
     """Different rows of words (names, words), found again by a hash under which no two of them meet."""
 
     def __init__(self, known: NDArray[Any]) -> None:

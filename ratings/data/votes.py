@@ -33,8 +33,8 @@ class Votes:
 class Order:
     """An order of `models` by one method.
 
-    `order` are all models, best first; models that the method does not tell apart stand by name. `position` (models,)
-    counts from 1 for the best, equal for models not told apart (their mean), over all optimal orders where there are
+    `order` are all models, best first; models that the method ties stand by name. `position` (models,)
+    counts from 1 for the best, equal for tied models (their mean), over all optimal orders where there are
     several; NaN is a model without votes. `score` (models,) is the method's own figure and `unit` names it. `cost` is
     the weight of votes that `order` contradicts, `lower_bound` what no order can go below, `proved` whether `cost` is
     the least there is, `optimal_orders` how many orders have it, None where that is not known.

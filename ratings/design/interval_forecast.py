@@ -134,9 +134,9 @@ def _with_shared_completion(sides: list[Codes], battle: Codes, residual: Vector,
     """Over all pairs of rows that show one completion in common: the other sign where it stands on the other side."""
     first, group = np.unique(battle, return_index=True, return_inverse=True)[1:]
     instruction, a, b = (side[first] for side in sides)
-    told, sizes, number = (np.bincount(group, values) for values in (residual, size, np.ones(len(group))))
+    residuals, sizes, number = (np.bincount(group, values) for values in (residual, size, np.ones(len(group))))
     completion = combine_keys(np.tile(instruction, 2), np.concatenate([a, b]))
-    found = _with_same_key(completion, np.concatenate([told, -told]), np.tile(sizes, 2))
+    found = _with_same_key(completion, np.concatenate([residuals, -residuals]), np.tile(sizes, 2))
     return found._replace(pairs=_with_same_key(completion, np.tile(number, 2), np.tile(number, 2)).products)
 
 
@@ -236,7 +236,7 @@ def forecast_intervals(
 
     `logits` (models,) are the ratings believed, on the scale of the judges' own log odds; where one is NaN a battle
     tells what it does on average of models whose ratings have the standard deviation `spread`. Each of `judges` gives
-    `repeats` judgments of each battle. `weight` (battles,) says how often each is judged, once unless told. Raises
+    `repeats` judgments of each battle. `weight` (battles,) says how often each is judged, once by default. Raises
     `InputError` for impossible numbers, and where battles leave models apart.
     """
     check_level(level)

@@ -1,7 +1,7 @@
 """One new model among others that are rated already: what its few verdicts say on their scale.
 
 The board is fitted without the new model and then held, so that placing one model moves nobody else. Its rating
-solves `sum of (outcome - sigma(R - R_opponent)) = 0`. The error of that is told twice: as if the board were exact
+solves `sum of (outcome - sigma(R - R_opponent)) = 0`. The error of that is given twice: as if the board were exact
 (`held`), and with the board's own errors and their common instructions counted in (`measured`), by stacking both
 estimating equations (two-step M-estimation; "A Note on Two-Step Estimation", Murphy and Topel 1985, by clusters).
 A fit of all verdicts at once, in which everything moves, stands beside (`joint`).
@@ -136,11 +136,11 @@ def place_model(data: Comparisons, model: str, *, level: float = 0.95, seed: int
         end = _end(own, board.logits, logit, lopsided, level)
         held, measured = (_opened(one, lopsided, end) for one in (held, measured))
     rank = rank_interval(ratings, model, level=level, seed=seed) if math.isfinite(whole) else None
-    said = (*_warnings(model, own, lopsided, board), *why)
+    warnings = (*_warnings(model, own, lopsided, board), *why)
     against = len(np.unique(own.against))
     return Placement(
         model, held, measured, joint, ratings, moved, rank, _neighbours(ratings, model, near), len(own.y),
-        own.clusters, against, level, lopsided, said,
+        own.clusters, against, level, lopsided, warnings,
     )  # fmt: skip
 
 
@@ -214,12 +214,12 @@ def _extended(
     rated = np.flatnonzero(np.isfinite(logits))
     at, new = logits[rated], int(np.searchsorted(rated, code))
     weight = np.ones(len(rows)) if rows.weight is None else rows.weight
-    told = weight * (rows.y - expit(at[rows.a] - at[rows.b]))
+    scores = weight * (rows.y - expit(at[rows.a] - at[rows.b]))
     of_new = (rows.a == new) | (rows.b == new)
     group, count = cluster_codes(rows.cluster, len(rows))
     meat = outer_products_by_cluster(
-        group, count, rows.a, np.where(of_new & (rows.a != new), 0.0, told),
-        rows.b, np.where(of_new & (rows.b != new), 0.0, -told), len(rated),
+        group, count, rows.a, np.where(of_new & (rows.a != new), 0.0, scores),
+        rows.b, np.where(of_new & (rows.b != new), 0.0, -scores), len(rated),
     )  # fmt: skip
     inner = np.full((len(rated), len(rated)), np.nan)
     if count > 1 and math.isfinite(held_se):
@@ -333,16 +333,16 @@ def _neighbours(ratings: Ratings, model: str, near: int) -> tuple[Neighbour, ...
 
 
 def _warnings(model: str, own: _NewModelBattles, lopsided: str | None, board: Ratings) -> tuple[str, ...]:
-    said = []
+    warnings = []
     if lopsided is not None:
         end = "upper" if lopsided == "won" else "lower"
-        said.append(f"{model} {lopsided} every judgment: its rating has no {end} bound, and is pulled to the mean")
+        warnings.append(f"{model} {lopsided} every judgment: its rating has no {end} bound, and is pulled to the mean")
     if own.clusters < MIN_CLUSTERS:
-        said.append(
+        warnings.append(
             f"{model} was judged on {own.clusters} instructions: with fewer than {MIN_CLUSTERS} "
             "its error is uncertain itself"
         )
     unrated = int((~np.isfinite(board.logits)).sum()) - 1
     if unrated > 0:
-        said.append(f"{unrated} models of the store have no rating on the board, and are no part of this")
-    return tuple(said)
+        warnings.append(f"{unrated} models of the store have no rating on the board, and are no part of this")
+    return tuple(warnings)

@@ -75,8 +75,8 @@ def _slope(rows: Judgments, logits: Mapping[str, float]) -> float:
     """
     rating = np.array([logits.get(name, np.nan) for name in rows.models])
     gap = rating[rows.model_a] - rating[rows.model_b]
-    told = np.isfinite(gap)
-    gap, y = gap[told], rows.y[told]
+    known = np.isfinite(gap)
+    gap, y = gap[known], rows.y[known]
     low, high = -_LARGEST, _LARGEST
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)

@@ -91,7 +91,7 @@ def check_stop(stop: StopSettings, models: Sequence[str]) -> None:
 
 
 def evidence(battles: Battles, models: Sequence[str] = ()) -> Evidence:
-    """What verdicts say of `models` and of whom else they name; models without a verdict are there without a row.
+    """Verdicts as evidence on `models` and those that they name besides; a model without a verdict has no row.
 
     Raises `InputError` as `merge_orders` does.
     """
@@ -114,7 +114,7 @@ def evidence(battles: Battles, models: Sequence[str] = ()) -> Evidence:
 def interim_analysis(
     battles: Battles, models: Sequence[str], stop: StopSettings, *, nano: int = 0, even: bool = False
 ) -> InterimAnalysis:
-    """What the verdicts say of `models` by now, and the first rule of `stop` that holds; docs/design/stopping.md.
+    """Interim analysis of `models`: ratings by now, and the first rule of `stop` that holds; docs/design/stopping.md.
 
     The rules, in this order: the number of judged battles, the width of every model's interval, the best so many
     known, the whole order known. The last three need 20 instructions. Whatever the verdicts are there is a look. `even`
@@ -245,7 +245,7 @@ def _undecided(
 
 
 def _open(gap: Vector, se: Vector, stop: StopSettings) -> int:
-    """Of how many pairs it cannot be said at this look that the first is not worse by more than the indifference.
+    """Number of undecided pairs: those whose first model may still be worse by more than the indifference.
 
     The chance of a miss is shared among all of them.
     """
@@ -319,21 +319,21 @@ def _warnings(seen: Evidence, now: _CurrentRatings) -> tuple[str, ...]:
         return (now.reason,)
     known, met, few = np.isfinite(now.logits), seen.battles > 0, seen.battles < MIN_BATTLES
     many = ~few & (now.clusters >= MIN_CLUSTERS)
-    said = (
+    checks = (
         ("not judged yet", ~met),
         ("no rating yet, as no chain of wins joins them with the others both ways", met & ~known),
         (f"judged in fewer than {MIN_BATTLES} battles", known & few),
         ("no error can be told, as what was judged does not scatter", known & ~np.isfinite(now.larger) & many),
     )
-    told = [
+    warnings = [
         f"{what}: {_few([seen.models[code] for code in np.flatnonzero(which).tolist()])}"
-        for what, which in said
+        for what, which in checks
         if which.any()
     ]
     if 0 < now.clusters < MIN_CLUSTERS:
         on = "1 instruction" if now.clusters == 1 else f"{now.clusters} instructions"
-        told.append(f"on {on}; with fewer than {MIN_CLUSTERS} nothing stops by what is known")
-    return tuple(told)
+        warnings.append(f"on {on}; with fewer than {MIN_CLUSTERS} nothing stops by what is known")
+    return tuple(warnings)
 
 
 def _few(names: Sequence[str]) -> str:

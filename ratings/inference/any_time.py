@@ -69,7 +69,7 @@ class TopK:
     """The `top` models by the estimate, best first, and whether it is `decided` that they are the best.
 
     Decided: none of them is more than `indifference` Elo points below any other model. `open` holds the pairs (one of
-    the top, another model) of which this cannot be said yet.
+    the top, another model) that are still undecided.
     """
 
     top: tuple[str, ...]

@@ -77,7 +77,7 @@ class Contrast:
     """A weighted sum of ratings in Elo points: `estimate`, standard error `se`, and the interval from `lo` to `hi`.
 
     `above` is the chance that the true value is above 0, by the estimate's own distribution. All but the estimate are
-    NaN where no error can be told; held models alone have an error of 0.
+    NaN where no error is known; held models alone have an error of 0.
     """
 
     coefficients: Mapping[str, float]
@@ -275,7 +275,7 @@ def joint_errors(
 def max_t_quantile(joint: JointErrors, level: float, against: int | None = None) -> float:
     """Max-t critical value: the level quantile of the largest |difference| / error over all pairs, or one model's.
 
-    `against` is that model's place in `known`. Infinite where nothing can be told, and never less than for one pair.
+    `against` is that model's place in `known`. Infinite where no error is known, and never less than for one pair.
     """
     se = joint.differences
     inverse = np.zeros_like(se)

@@ -36,12 +36,12 @@ _FLAGS = {
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a method is told; None leaves the choice to the method.
+    """Options of a rating method; None leaves the choice to the method.
 
     `replicates` above 0 asks for bootstrap intervals in place of the sandwich, `ridge` is lambda in lambda / 2 |R|^2
     on the summed likelihood, `anchors` are Elo points by model, `ties` says what half outcomes count as, `flips` what
     becomes of two orders with opposite winners, `covariates` names columns of features. `own_votes` says whether a
-    judge that is one of the models is heard on itself, `judge_weights` what a judge's verdicts count (one where not
+    judge that is one of the models has votes on itself, `judge_weights` what a judge's verdicts count (one where not
     named). am-ELO: `restarts` more starts from the seed, `habits` of judges to fit, `ability_ridge` is lambda in
     lambda / 2 (theta - 1)^2. Stable Arena: judges with fewer than `least_verdicts` judgments, or an ability of
     `least_ability` or less, are left out, again and again under `until_stable`. Kemeny-Young: `seconds` to prove an

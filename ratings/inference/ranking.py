@@ -1,4 +1,4 @@
-"""What can be said of ranks: intervals, who is tied with whom, tiers, and the chance of being best.
+"""Ranks with simultaneous intervals: who is tied with whom, tiers, and the chance of being best.
 
 Two models are separated when their difference is beyond `critical` standard errors, the level quantile of the largest
 such ratio over all pairs under the ratings' joint error: all separations hold at once with the chance `level`.
@@ -126,7 +126,7 @@ def _place(models: tuple[str, ...], model: str) -> int:
 
 
 def _separated(gap: Matrix, se: Matrix, critical: float) -> NDArray[np.bool_]:
-    """Where a difference is beyond doubt; an error that cannot be told separates nothing."""
+    """Where a difference is beyond doubt; an unknown error separates nothing."""
     bound = np.zeros_like(se)
     np.multiply(critical, se, out=bound, where=se != 0.0)
     return np.asarray(gap > bound)

@@ -101,9 +101,11 @@ def with_abilities(
         blank = unrated(data, found.ratings.diagnostics["no_estimate"])
         return replace(blank, diagnostics={"sign": found.sign, **(more or {})})
     facts = dict(found.ratings.diagnostics)
-    told = {name: facts.pop(name) for name in ("restarts", "sign", "separated", "no_ability")}
+    judge_facts = {name: facts.pop(name) for name in ("restarts", "sign", "separated", "no_ability")}
     ratings = replace(found.ratings, diagnostics=facts)
-    rated = with_intervals(ratings, data, options, refit=refit, more={"loglik": found.loglik, **told, **(more or {})})
+    rated = with_intervals(
+        ratings, data, options, refit=refit, more={"loglik": found.loglik, **judge_facts, **(more or {})}
+    )
     figures = {"ability": found.ability, "ability_se": found.ability_se}
     for name, values in (("position", found.position), ("ties", found.ties)):
         errors = found.position_se if name == "position" else found.ties_se
@@ -135,11 +137,11 @@ def by_stable_arena(battles: Battles, judgments: Judgments, options: Options) ->
         return rated
     assert data.judge is not None, "am-ELO has seen to it"
     gone = np.isin(data.judges, [one.judge for one in found.dropped])
-    heard = len(data) - int(np.count_nonzero(gone[data.judge]))
+    counted = len(data) - int(np.count_nonzero(gone[data.judge]))
     unknown = {name: why for name, why in found.fit.reasons.items() if not gone[data.judges.index(name)]}
     return replace(
         rated,
-        fits=({**rated.fits[0], "judgments": heard, "no_ability": unknown},),
+        fits=({**rated.fits[0], "judgments": counted, "no_ability": unknown},),
         diagnostics={**rated.diagnostics, "no_ability": unknown},
         judge_figures={**rated.judge_figures, "ability": found.ability},
     )
@@ -175,8 +177,8 @@ def _dropped_judges(found: StableArena) -> dict[str, Any]:
         }
         for one in sorted(found.dropped, key=lambda one: one.at_pass == 0)
     ]
-    told: dict[str, Any] = {"dropped": dropped, "passes": found.passes}
-    return told if found.stopped is None else {**told, "notes": [found.stopped]}
+    facts: dict[str, Any] = {"dropped": dropped, "passes": found.passes}
+    return facts if found.stopped is None else {**facts, "notes": [found.stopped]}
 
 
 AM_ELO = Method(by_am_elo, "the same with an ability for each judge: P = sigma(theta_k (R_A - R_B))", ABILITY_OPTIONS)

@@ -62,7 +62,7 @@ def by_bradley_terry(battles: Battles, judgments: Judgments, options: Options) -
     data = judgments.comparisons()
     if options.ties == "drop":
         data = data.select(data.y != 0.5)
-    return rate_by_component(data, options, _bradley_terry_of)
+    return rate_by_component(data, options, lambda part: _bradley_terry_of(part, options))
 
 
 def _bradley_terry_of(data: Comparisons, options: Options) -> Rated:
@@ -87,9 +87,7 @@ def _bradley_terry_of(data: Comparisons, options: Options) -> Rated:
     return with_intervals(ratings, data, options, ridge=ridge)
 
 
-def rate_by_component(
-    data: Comparisons, options: Options, rate_group: Callable[[Comparisons, Options], Rated]
-) -> Rated:
+def rate_by_component(data: Comparisons, options: Options, rate_group: Callable[[Comparisons], Rated]) -> Rated:
     """Rate each strongly connected component by `rate_group`; a ridge joins them all."""
     counts = win_counts(data)
     held = np.isin(data.models, list(options.anchors))
@@ -97,7 +95,7 @@ def rate_by_component(
 
     def rate_one(part: Comparisons) -> Rated:
         try:
-            return rate_group(part, options)
+            return rate_group(part)
         except (NotConvergedError, NoTieParameterError) as error:
             return unrated(part, dict.fromkeys(part.models, str(error)))
 
@@ -129,16 +127,16 @@ def _unrated_reason(won: float, played: float) -> str:
 def by_balanced_pairs(battles: Battles, judgments: Judgments, options: Options) -> Rated:
     """Bradley-Terry ratings as if all pairs had been asked alike, by a curve that has room for another judge than that.
 
-    Models that no chain of wins joins are rated apart.
+    Models that no chain of wins joins are rated by component.
     """
 
-    def rate_group(part: Comparisons, told: Options) -> Rated:
+    def rate_group(part: Comparisons) -> Rated:
         found = balanced_pairs(part)
 
         def refit(rows: NDArray[np.intp]) -> Ratings:
             return balanced_pairs(part.select(rows)).ratings
 
-        return with_intervals(found.ratings, part, told, refit=refit, more={"lapse": found.lapse})
+        return with_intervals(found.ratings, part, options, refit=refit, more={"lapse": found.lapse})
 
     return rate_by_component(judgments.comparisons(), options, rate_group)
 
@@ -146,8 +144,8 @@ def by_balanced_pairs(battles: Battles, judgments: Judgments, options: Options) 
 def by_m_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated:
     """m-ELO: Bradley-Terry on halved ties, without ridge."""
 
-    def rate_group(part: Comparisons, told: Options) -> Rated:
-        return with_intervals(m_elo(part, errors=errors_for(part, told)), part, told)
+    def rate_group(part: Comparisons) -> Rated:
+        return with_intervals(m_elo(part, errors=errors_for(part, options)), part, options)
 
     return rate_by_component(judgments.comparisons(), options, rate_group)
 
@@ -163,7 +161,7 @@ def by_covariates(battles: Battles, judgments: Judgments, options: Options) -> R
     found = covariates(data, table, names, ridge=ridge, errors=errors_for(data, options))
     lo, hi = found.interval(options.level)
     figures = (found.coefficients, found.se, lo, hi, found.p_values)
-    told: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "covariates": [
             dict(zip(("name", "coefficient", "se", "lo", "hi", "p"), (name, *map(finite_or_none, row)), strict=True))
             for name, row in zip(found.names, zip(*(one.tolist() for one in figures), strict=True), strict=True)
@@ -178,7 +176,7 @@ def by_covariates(battles: Battles, judgments: Judgments, options: Options) -> R
         options,
         refit=lambda drawn: covariates(data.select(drawn), table[drawn], names, ridge=ridge, errors="none").ratings,
         figures={"elo_without": found.plain.elo + anchor_shift(found.plain, options.anchors)},
-        more=told,
+        more=facts,
     )
 
 

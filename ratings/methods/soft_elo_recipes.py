@@ -57,7 +57,7 @@ def by_soft_elo(battles: Battles, judgments: Judgments, options: Options) -> Rat
     held = leave_one_out(
         data, score, human, ridge=ridge, seed=options.seed, cluster="battle" if data.cluster is None else "instruction"
     )
-    figures, said = _against_people(held)
+    figures, comparison = _against_people(held)
     shift = anchor_shift(found.ratings, options.anchors)
     figures = {name: column + shift for name, column in figures.items()}
     return with_intervals(
@@ -71,7 +71,7 @@ def by_soft_elo(battles: Battles, judgments: Judgments, options: Options) -> Rat
             "n_fit": found.n_fit,
             "ece": found.ece,
             "notes": [*found.warnings, *held.warnings],
-            **said,
+            **comparison,
         },
     )
 
@@ -93,7 +93,7 @@ def _against_people(held: LeaveOneOut) -> tuple[Mapping[str, NDArray[np.float64]
         column = np.full(len(held.models), np.nan)
         column[anchors] = np.where(np.isfinite(bound), bound, np.nan)
         figures[name] = column
-    said = {
+    comparison = {
         "leave_one_out": {
             name: asdict(accuracy(held.human.elo[anchors], one.elo[anchors])) for name, one in held.judge.items()
         },
@@ -105,7 +105,7 @@ def _against_people(held: LeaveOneOut) -> tuple[Mapping[str, NDArray[np.float64]
             "warnings": list(found.warnings),
         },
     }
-    return figures, said
+    return figures, comparison
 
 
 def _ridge(options: Options) -> float:

@@ -47,7 +47,7 @@ __all__ = [
 
 _NO_VOTES = "took part in no readable judgment"
 _MAX_COUNTED = 2**53
-"""Numbers of orders up to here are told as they are: JSON's readers hold no larger whole numbers."""
+"""Numbers of orders up to here are given as they are: JSON's readers hold no larger whole numbers."""
 _NO_ANCHORS = frozenset({"anchors"})
 
 
@@ -216,23 +216,23 @@ def by_median_rank(battles: Battles, judgments: Judgments, options: Options) -> 
 
 
 def by_plackett_luce(battles: Battles, judgments: Judgments, options: Options) -> Rated:
-    """Plackett-Luce; models that no chain of "above" joins are rated apart, unless a ridge joins them.
+    """Plackett-Luce by component: models that no chain of "above" joins are rated apart, unless a ridge joins them.
 
-    Models rated together make an order, and what it contradicts is told as of other orders.
+    Models rated together make an order, and the votes that it contradicts are counted as for other orders.
 
     Raises `InputError` where there are no ballots to be had.
     """
     found, ridge = paired_ballots(battles, judgments), options.ridge or 0.0
 
-    def rate_group(part: Comparisons, told: Options) -> Rated:
+    def rate_group(part: Comparisons) -> Rated:
         inside = found.among(part.models)
-        anchors = {name: elo for name, elo in told.anchors.items() if name in part.models}
+        anchors = {name: elo for name, elo in options.anchors.items() if name in part.models}
 
         def refit(rows: NDArray[np.intp]) -> Ratings:
             return plackett_luce(inside.drawn(rows), ridge=ridge, anchors=anchors, errors="none")
 
-        ratings = plackett_luce(inside.ballots, ridge=ridge, anchors=anchors, errors=errors_for(part, told))
-        return with_intervals(ratings, part, told, refit=refit)
+        ratings = plackett_luce(inside.ballots, ridge=ridge, anchors=anchors, errors=errors_for(part, options))
+        return with_intervals(ratings, part, options, refit=refit)
 
     rated = rate_by_component(found.data, options, rate_group)
     facts = {**rated.diagnostics, "notes": list(found.notes)}

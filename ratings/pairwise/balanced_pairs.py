@@ -33,7 +33,7 @@ SCALE = 1.702
 """Logits in one deviation of the normal curve that is nearest to the logistic one."""
 
 VERDICTS_WITHOUT_LAPSE = 1.0
-"""What is added: one verdict that did hang on the gap. It keeps a lapse that nothing tells of at 0."""
+"""What is added: one verdict that did hang on the gap. It keeps a lapse without evidence at 0."""
 
 PRIOR_SD = 10.0
 """Logits: holds ratings that have no end, of who lost by lapses alone; what pairs are expected to say hardly moves."""
@@ -47,7 +47,7 @@ _CLOSE = 1e-16
 _ROUNDING = 1e-12
 """A step that adds a smaller share of the log-likelihood is taken unseen: the sum would not show it."""
 _MIN_SHARE = 1e-12
-"""The least probability that is told from none."""
+"""Smallest probability distinguished from 0."""
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -67,7 +67,7 @@ class BalancedPairs:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Fit:
+class _CurveFit:
     """The curve at its maximum: ratings (n,), lapse, and the information (n + 1, n + 1) of both with the prior's."""
 
     logits: Vector
@@ -125,7 +125,7 @@ def _curve(gap: Vector | Matrix, lapse: float) -> tuple[Matrix, Matrix, Matrix]:
     )
 
 
-def _fitted(counts: WinCounts, start: Vector) -> _Fit:
+def _fitted(counts: WinCounts, start: Vector) -> _CurveFit:
     """Newton's method, or Fisher's scoring where the surface does not bend down, with steps halved until they climb.
 
     A lapse of 0 stays there while the slope says that it should be less.
@@ -146,7 +146,7 @@ def _fitted(counts: WinCounts, start: Vector) -> _Fit:
             step = _inverse(bent) @ gradient
         ahead = float(gradient @ step)
         if ahead <= _CLOSE:
-            return _Fit(logits, lapse, expected, value, number)
+            return _CurveFit(logits, lapse, expected, value, number)
         for scale in 0.5 ** np.arange(_HALVINGS):
             there = logits + scale * step[:-1]
             at = min(max(lapse + float(scale * step[-1]), 0.0), _MAX_LAPSE)
@@ -161,8 +161,10 @@ def _fitted(counts: WinCounts, start: Vector) -> _Fit:
 
 def _value(counts: WinCounts, logits: Vector, lapse: float) -> float:
     share, _, _ = _curve(logits[counts.first] - logits[counts.second], lapse)
-    told = float(counts.won @ np.log(share) + counts.lost @ np.log1p(-share))
-    return told + VERDICTS_WITHOUT_LAPSE * float(np.log1p(-lapse)) - 0.5 * float(logits @ logits) / PRIOR_SD**2
+    log_likelihood = float(counts.won @ np.log(share) + counts.lost @ np.log1p(-share))
+    return (
+        log_likelihood + VERDICTS_WITHOUT_LAPSE * float(np.log1p(-lapse)) - 0.5 * float(logits @ logits) / PRIOR_SD**2
+    )
 
 
 def _local(counts: WinCounts, logits: Vector, lapse: float) -> tuple[Vector, Matrix, Matrix]:
@@ -171,15 +173,15 @@ def _local(counts: WinCounts, logits: Vector, lapse: float) -> tuple[Vector, Mat
     gap = logits[first] - logits[second]
     share, slope, fall = _curve(gap, lapse)
     spread, total = share * (1.0 - share), counts.won + counts.lost
-    told = (counts.won - total * share) / spread
+    scores = (counts.won - total * share) / spread
     gradient = np.append(
-        np.bincount(first, told * slope, size) - np.bincount(second, told * slope, size) - logits / PRIOR_SD**2,
-        told @ fall - VERDICTS_WITHOUT_LAPSE / (1.0 - lapse),
+        np.bincount(first, scores * slope, size) - np.bincount(second, scores * slope, size) - logits / PRIOR_SD**2,
+        scores @ fall - VERDICTS_WITHOUT_LAPSE / (1.0 - lapse),
     )
-    bend = -told * slope * gap / SCALE**2
+    bend = -scores * slope * gap / SCALE**2
     seen = counts.won / share**2 + counts.lost / (1.0 - share) ** 2
     expected = _information(counts, lapse, total / spread, slope, fall)
-    observed = _information(counts, lapse, seen, slope, fall, bend, -told * slope / (1.0 - lapse))
+    observed = _information(counts, lapse, seen, slope, fall, bend, -scores * slope / (1.0 - lapse))
     return gradient, expected, observed
 
 
@@ -218,7 +220,7 @@ def _inverse(information: Matrix) -> Matrix:
     return np.asarray(cho_solve(factor, np.diag(scale)) * scale[:, None])
 
 
-def _standardised(models: tuple[str, ...], fit: _Fit) -> tuple[Vector, Matrix]:
+def _standardised(models: tuple[str, ...], fit: _CurveFit) -> tuple[Vector, Matrix]:
     """Bradley-Terry ratings (n,) of all pairs alike, and how they move (n, n + 1) with those of the curve."""
     share, slope, fall = _curve(fit.logits[:, None] - fit.logits[None, :], fit.lapse)
     for matrix in (share, slope):
@@ -234,7 +236,7 @@ def _standardised(models: tuple[str, ...], fit: _Fit) -> tuple[Vector, Matrix]:
 
 
 def _covariance(
-    data: Comparisons, known: NDArray[np.bool_], fit: _Fit, bread: Matrix, floor: Matrix
+    data: Comparisons, known: NDArray[np.bool_], fit: _CurveFit, bread: Matrix, floor: Matrix
 ) -> tuple[Matrix, float, dict[str, object]]:
     """Covariance (n, n) by clusters, its degrees of freedom, and what there is to say of it."""
     place = np.cumsum(known) - 1
@@ -242,14 +244,14 @@ def _covariance(
     a, b = (place[code].astype(np.int32) for code in (rows.a, rows.b))
     weight = np.ones(len(rows)) if rows.weight is None else rows.weight
     share, slope, fall = _curve(fit.logits[a] - fit.logits[b], fit.lapse)
-    told = weight * (rows.y - share) / (share * (1.0 - share))
+    scores = weight * (rows.y - share) / (share * (1.0 - share))
     unit, units = cluster_codes(rows.cluster, len(rows))
     names = tuple(name for name, there in zip(data.models, known.tolist(), strict=True) if there)
     matrix, errors = np.full((len(known), len(known)), np.nan), "sandwich" if rows.cluster is None else "cluster"
     if units < 2:
         return matrix, np.nan, {"clusters": units, "errors_reason": "errors cannot be told from one unit"}
-    lapses = np.bincount(unit, told * fall, units).astype(np.float64)[:, None]
-    meat = outer_products_by_cluster(unit, units, a, told * slope, b, -told * slope, len(names), columns=lapses)
+    lapses = np.bincount(unit, scores * fall, units).astype(np.float64)[:, None]
+    meat = outer_products_by_cluster(unit, units, a, scores * slope, b, -scores * slope, len(names), columns=lapses)
     inner = bread @ meat @ bread.T * (units / (units - 1))
     largest = largest_score(weight * (rows.y - share), rows.y, rows.weight)
     reason = blank_without_scatter(names, inner, np.diagonal(floor) * largest)

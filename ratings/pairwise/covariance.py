@@ -59,7 +59,7 @@ class Covariance:
 
     `degrees` of freedom belong to Student's t (infinite: a normal distribution), `errors` says how the matrix was
     found, `clusters` how many independent units it rests on. A fixed model has an error of 0, since nothing was
-    estimated; a model whose error cannot be told has NaN in its row and column. `reason` says why, or warns; else None.
+    estimated; a model whose error is unknown has NaN in its row and column. `reason` says why, or warns; else None.
     """
 
     matrix: Matrix
@@ -232,8 +232,8 @@ def _scatter(rows: Comparisons, residuals: Vector, clustered: bool) -> tuple[Mat
         square = square + square.T
         return np.diag(square.sum(axis=1)) - square, len(rows.y[counted])
     group, count = cluster_codes(rows.cluster[counted], len(residuals))
-    told = residuals[counted]
-    return outer_products_by_cluster(group, count, rows.a[counted], told, rows.b[counted], -told, size), count
+    scores = residuals[counted]
+    return outer_products_by_cluster(group, count, rows.a[counted], scores, rows.b[counted], -scores, size), count
 
 
 def largest_score(residuals: Vector, y: Vector, weight: Vector | None) -> float:

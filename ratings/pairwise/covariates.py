@@ -38,7 +38,7 @@ class CovariateRatings:
 
     `coefficients` (k,) are in logits a unit of their column, `covariance` (k, k) is theirs; NaN is a column left out,
     and `ratings.diagnostics["left_out"]` says why. Its `own_information` is, for each column, the share of what it says
-    that neither the models nor other columns say as well: near 0, ratings and coefficient can hardly be told apart.
+    that neither the models nor other columns say as well: near 0, ratings and coefficient are nearly collinear.
     `kendall` is tau-b between the two orders of models: 1 where the
     covariates change no place.
     """
@@ -114,7 +114,7 @@ def covariates(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Fit:
+class _CovariateFit:
     """One fit over all models; those that never played are NaN."""
 
     point: NDArray[np.float64]
@@ -128,7 +128,9 @@ class _Fit:
     own: dict[str, float]
 
 
-def _fit(data: Comparisons, x: NDArray[np.float64], names: tuple[str, ...], ridge: float, kind: Errors) -> _Fit:
+def _fit(
+    data: Comparisons, x: NDArray[np.float64], names: tuple[str, ...], ridge: float, kind: Errors
+) -> _CovariateFit:
     played = np.bincount(data.a, minlength=len(data.models)) + np.bincount(data.b, minlength=len(data.models)) > 0
     present = np.flatnonzero(played)
     size, k = len(present), x.shape[1]
@@ -150,7 +152,7 @@ def _fit(data: Comparisons, x: NDArray[np.float64], names: tuple[str, ...], ridg
     everything = len(data.models) + k
     wide = np.full(everything, np.nan)
     wide[kept] = point
-    return _Fit(
+    return _CovariateFit(
         point=wide,
         covariance=None if covariance is None else _widened(covariance, kept, everything),
         degrees=degrees,
@@ -203,7 +205,7 @@ def _cluster_middle(
     return count, outer_products_by_cluster(group, count, rows.a, surprise, rows.b, -surprise, rows.size, columns)
 
 
-def _ratings(data: Comparisons, fit: _Fit, kind: Errors, left_out: dict[str, str]) -> Ratings:
+def _ratings(data: Comparisons, fit: _CovariateFit, kind: Errors, left_out: dict[str, str]) -> Ratings:
     size = len(data.models)
     notes: dict[str, Any] = {
         "log_likelihood": fit.log_likelihood,

@@ -179,7 +179,7 @@ def ranked_places(rank: Matrix) -> RankedPlaces:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Terms:
+class _PlaceTerms:
     """What each place of each ballot adds, (places, ballots): slopes up and down, and curvature.
 
     Two models of one ballot couple by the product of their exponentials times `bend` of the better placed, or `within`
@@ -252,9 +252,9 @@ class ChoiceLikelihood:
         chosen = logits - logits.max(initial=-np.inf)
         for part, weight, _, _ in self._parts:
             tail, stage = _tail(power[part.model] * part.there), _stages(part, weight)
-            said = stage > 0.0
+            positive = stage > 0.0
             total += float(_won(part, stage)[part.there] @ chosen[part.model[part.there]])
-            total -= float(stage[said] @ np.log(_left(part, tail)[said]))
+            total -= float(stage[positive] @ np.log(_left(part, tail)[positive]))
         return total
 
     def wins(self) -> Matrix:
@@ -262,14 +262,14 @@ class ChoiceLikelihood:
         wins = np.zeros(self.size * self.size)
         for part, weight, _, ties in self._parts:
             for place in range(len(part.model) - 1):
-                said = weight * (place < part.ranked) * part.there[place + 1 :]
+                mass = weight * (place < part.ranked) * part.there[place + 1 :]
                 key = part.model[place] * self.size + part.model[place + 1 :]
                 if ties:
-                    half = 0.5 * said * (np.arange(place + 1, len(part.model))[:, None] < part.end[place])
+                    half = 0.5 * mass * (np.arange(place + 1, len(part.model))[:, None] < part.end[place])
                     back = part.model[place + 1 :] * self.size + part.model[place]
                     wins += np.bincount(back.ravel(), half.ravel(), len(wins))
-                    said = said - half
-                wins += np.bincount(key.ravel(), said.ravel(), len(wins))
+                    mass = mass - half
+                wins += np.bincount(key.ravel(), mass.ravel(), len(wins))
         return wins.reshape(self.size, self.size)
 
     def _power(self, logits: Vector) -> Vector:
@@ -324,16 +324,16 @@ def _before(values: Matrix) -> Matrix:
     return sums
 
 
-def _strict(part: RankedPlaces, weight: Vector, inside: Matrix) -> _Terms:
+def _strict(part: RankedPlaces, weight: Vector, inside: Matrix) -> _PlaceTerms:
     """Ballots whose ranked models are all apart: each place is a choice of its own."""
     tail, stage = _tail(inside), _stages(part, weight)
     once = np.divide(stage, tail[:-1], out=np.zeros_like(stage), where=stage > 0.0)
     twice = np.divide(once, tail[:-1], out=np.zeros_like(stage), where=stage > 0.0)
     # The slope of a choice is one less its chance, written so that a chance of all but 1 costs no digits.
-    return _Terms(once * tail[1:], inside * _before(once)[:-1], _before(twice)[1:], None)
+    return _PlaceTerms(once * tail[1:], inside * _before(once)[:-1], _before(twice)[1:], None)
 
 
-def _tied(part: RankedPlaces, weight: Vector, inside: Matrix) -> _Terms:
+def _tied(part: RankedPlaces, weight: Vector, inside: Matrix) -> _PlaceTerms:
     tail, stage = _tail(inside), _stages(part, weight)
     left, share = _left(part, tail), _share(part)
     once = np.divide(stage, left, out=np.zeros_like(left), where=stage > 0.0)
@@ -344,4 +344,4 @@ def _tied(part: RankedPlaces, weight: Vector, inside: Matrix) -> _Terms:
     down = inside * np.where(alone, down, down + _within(part, share * once))
     above = np.take_along_axis(_before(twice), part.start, axis=0)
     bend, within = (above + _within(part, share**power * twice) for power in (1, 2))
-    return _Terms(up, down, bend, within)
+    return _PlaceTerms(up, down, bend, within)

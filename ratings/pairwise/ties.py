@@ -54,7 +54,7 @@ class _Pairs:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Terms:
+class _TieTerms:
     """Each pair's share of a log-likelihood: value, slopes and minus the second derivatives in gap and tie parameter.
 
     `up` less `down` is the slope in the gap, `tie_up` less `tie_down` that in the tie parameter.
@@ -75,7 +75,7 @@ class _Form:
     """What sets one method apart: its likelihood, its parameter's value and slope in t, where t begins, its bound."""
 
     method: str
-    terms: Callable[[_Pairs, NDArray[np.float64], float], _Terms]
+    terms: Callable[[_Pairs, NDArray[np.float64], float], _TieTerms]
     value: Callable[[float], tuple[float, float]]
     begin: Callable[[float], float]
     bound: float
@@ -113,13 +113,13 @@ def davidson(data: Comparisons, *, ridge: float = 0.0, anchors: Mapping[str, flo
     return _rate(_Form("davidson", _davidson_terms, value, begin, 0.0), data, ridge, anchors)
 
 
-def _rao_kupper_terms(pairs: _Pairs, gap: NDArray[np.float64], logit: float) -> _Terms:
+def _rao_kupper_terms(pairs: _Pairs, gap: NDArray[np.float64], logit: float) -> _TieTerms:
     log_k, slope = 0.5 * np.logaddexp(0.0, logit), 0.5 * float(expit(logit))
     ahead, behind = pairs.won + pairs.tied, pairs.lost + pairs.tied
     miss_ahead, miss_behind = expit(log_k - gap), expit(log_k + gap)
     up, down = ahead * miss_ahead, behind * miss_behind
     bend_up, bend_down = up * expit(gap - log_k), down * expit(-gap - log_k)
-    return _Terms(
+    return _TieTerms(
         value=ahead * log_expit(gap - log_k) + behind * log_expit(-gap - log_k) + pairs.tied * logit,
         up=up,
         down=down,
@@ -131,11 +131,11 @@ def _rao_kupper_terms(pairs: _Pairs, gap: NDArray[np.float64], logit: float) -> 
     )
 
 
-def _davidson_terms(pairs: _Pairs, gap: NDArray[np.float64], logit: float) -> _Terms:
+def _davidson_terms(pairs: _Pairs, gap: NDArray[np.float64], logit: float) -> _TieTerms:
     log_sum = np.logaddexp(0.5 * np.abs(gap) + np.log1p(np.exp(-np.abs(gap))), logit)
     win, loss, tie = np.exp(0.5 * gap - log_sum), np.exp(-0.5 * gap - log_sum), np.exp(logit - log_sum)
     met, lead = pairs.won + pairs.lost + pairs.tied, win - loss
-    return _Terms(
+    return _TieTerms(
         value=0.5 * gap * (pairs.won - pairs.lost) + pairs.tied * logit - met * log_sum,
         up=0.5 * (pairs.won * (2.0 * loss + tie) + pairs.tied * loss),
         down=0.5 * (pairs.lost * (2.0 * win + tie) + pairs.tied * win),
@@ -154,7 +154,7 @@ class _Curve:
         self.size = len(pairs.counts.models) + 1
         self._pairs, self._form, self._ridge = pairs, form, ridge
 
-    def terms(self, point: NDArray[np.float64]) -> _Terms:
+    def terms(self, point: NDArray[np.float64]) -> _TieTerms:
         counts = self._pairs.counts
         return self._form.terms(self._pairs, point[counts.first] - point[counts.second], float(point[-1]))
 

@@ -143,7 +143,7 @@ def fit_beta(
 
     `score` (rows,) is A less B, `human` (rows,) is 1, 0.5 or 0 for A; NaN in either leaves the row out. `ties` "drop"
     leaves human ties out as well, "half" takes them as half a win to each, which roughly halves beta. A beta of 0 or
-    below, or without a finite optimum, is returned as it is and said in `warnings`. Raises `InputError`.
+    below, or without a finite optimum, is returned as it is, with a warning in `warnings`. Raises `InputError`.
     """
     rows = len(np.atleast_1d(np.asarray(score)))
     scores, labels = score_column(score, rows), label_column(human, rows)
@@ -200,7 +200,7 @@ def beta_of(
     beta, iterations = maximise_beta(grid.size, battles, sided)
     error = _error(grid.size, code, share, mass, None if cluster is None else cluster.take(rows), beta)
     likelihood = beta_likelihood(grid.size, battles, sided, beta)
-    return Beta(beta, error, len(code), likelihood, iterations, ties, _said(beta))
+    return Beta(beta, error, len(code), likelihood, iterations, ties, _warnings(beta))
 
 
 def maximise_beta(
@@ -273,7 +273,7 @@ def _error(
     return float(np.sqrt(factor * (groups @ groups))) / information
 
 
-def _said(beta: float) -> tuple[str, ...]:
+def _warnings(beta: float) -> tuple[str, ...]:
     if np.isnan(beta):
         return ("beta: no battle has unequal scores and a decision of people, so it cannot be found",)
     if np.isinf(beta):

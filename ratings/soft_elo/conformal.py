@@ -122,13 +122,13 @@ def split_conformal(
     tau = known.tau()
     width = known.width(errors, people, tau)
     quantile = _smallest(known.scores(tau), rank)
-    said = (
+    warnings = (
         *_size_warnings(known.n, rank, alpha),
         *_extrapolation_warnings(points, calibration_elo, family, calibration_family),
         *_trend_warnings(known.residual, calibration_elo),
     )
     return _intervals(
-        points, np.full(len(points), quantile), width, np.full(len(points), tau), known.n, rank, alpha, said
+        points, np.full(len(points), quantile), width, np.full(len(points), tau), known.n, rank, alpha, warnings
     )
 
 
@@ -157,8 +157,8 @@ def leave_one_out_conformal(
         tau[code] = others.tau()
         quantile[code] = _smallest(others.scores(float(tau[code])), rank)
         width[code] = known.width(known.se[code], known.human_se[code], float(tau[code]))
-    said = (*_size_warnings(count - 1, rank, alpha), *_trend_warnings(known.residual, points))
-    return _intervals(points, quantile, width, tau, count - 1, rank, alpha, said, "leave-one-out")
+    warnings = (*_size_warnings(count - 1, rank, alpha), *_trend_warnings(known.residual, points))
+    return _intervals(points, quantile, width, tau, count - 1, rank, alpha, warnings, "leave-one-out")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -338,9 +338,9 @@ def jackknife_plus(
             high[code] = np.partition(seen + reach, rank - 1)[rank - 1]
     rank = conformal_rank(fewest, alpha)
     expected = None if rank > fewest else rank / (fewest + 1)
-    said = _size_warnings(fewest, rank, alpha)
+    warnings = _size_warnings(fewest, rank, alpha)
     blank, elo = np.full(count, math.nan), np.diagonal(ratings.judge).copy()
-    return Conformal(elo, low, high, blank, width, tau, fewest, rank, alpha, expected, "jackknife+", said)
+    return Conformal(elo, low, high, blank, width, tau, fewest, rank, alpha, expected, "jackknife+", warnings)
 
 
 def _errors(argument: str, values: ArrayLike, count: int) -> NDArray[np.float64]:
@@ -372,11 +372,11 @@ def _extrapolation_warnings(
 
     `elo` (models,) and `calibration_elo` (n,) are ratings by the judge. Raises `InputError` for a family too few.
     """
-    said = []
+    warnings = []
     if calibration_elo is not None and np.size(calibration_elo):
         known = np.asarray(calibration_elo, dtype=np.float64)
         outside = (elo < known.min()) | (elo > known.max())
-        said += [
+        warnings += [
             f"model {code}: {elo[code]:.0f} Elo is outside the {known.min():.0f} to {known.max():.0f} of calibration"
             for code in np.flatnonzero(outside)
         ]
@@ -384,8 +384,8 @@ def _extrapolation_warnings(
         if len(family) != len(elo):
             raise InputError(f"family has {len(family)} names, elo {len(elo)} models; give one name a model")
         absent = sorted(set(family) - set(calibration_family))
-        said += [f"no calibration model is of the family {name}" for name in absent]
-    return tuple(said)
+        warnings += [f"no calibration model is of the family {name}" for name in absent]
+    return tuple(warnings)
 
 
 def _trend_warnings(residual: NDArray[np.float64], rating: ArrayLike | None) -> tuple[str, ...]:

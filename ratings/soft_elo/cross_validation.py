@@ -172,8 +172,10 @@ def leave_one_out(
     placed = {name: _placed(columns) for name, columns in logits.items()}
     battles = field.wins["hard"].played
     human_elo = placed.pop("human")
-    said = (*_component_warnings(field), *_beta_warnings(beta))
-    return LeaveOneOut(data.models, human_elo, placed, beta, field.anchor, battles, ridge, replicates, cluster, said)
+    warnings = (*_component_warnings(field), *_beta_warnings(beta))
+    return LeaveOneOut(
+        data.models, human_elo, placed, beta, field.anchor, battles, ridge, replicates, cluster, warnings
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -237,14 +239,14 @@ def _placed(columns: NDArray[np.float64]) -> PlacedRatings:
 
 
 def _beta_warnings(beta: NDArray[np.float64]) -> tuple[str, ...]:
-    said = []
+    warnings = []
     if np.isnan(beta).any():
-        said.append(f"beta could not be found without {np.isnan(beta).sum()} of {len(beta)} models: no soft rating")
+        warnings.append(f"beta could not be found without {np.isnan(beta).sum()} of {len(beta)} models: no soft rating")
     if np.isinf(beta).any():
-        said.append(f"beta has no finite optimum without {np.isinf(beta).sum()} of {len(beta)} models")
+        warnings.append(f"beta has no finite optimum without {np.isinf(beta).sum()} of {len(beta)} models")
     if (beta <= 0.0).any():
-        said.append(f"beta is 0 or below without {(beta <= 0.0).sum()} of {len(beta)} models")
-    return tuple(said)
+        warnings.append(f"beta is 0 or below without {(beta <= 0.0).sum()} of {len(beta)} models")
+    return tuple(warnings)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -327,8 +329,8 @@ class HoldOut:
 
         `unit` (own rows,) says what is drawn together, `counts` (units, columns) how often each was drawn.
         """
-        told = clip_targets(targets[own.rows], self.parity)
-        outcome = np.where(own.first, told, 1.0 - told)
+        clipped = clip_targets(targets[own.rows], self.parity)
+        outcome = np.where(own.first, clipped, 1.0 - clipped)
         order = np.argsort(own.opponent, kind="stable")
         order = order[~np.isnan(outcome[order])]
         present, starts = np.unique(own.opponent[order], return_index=True)

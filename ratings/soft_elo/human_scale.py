@@ -89,15 +89,15 @@ def human_scale(
         family=None if family is None else [family],
         calibration_family=families,
     )
-    said = tuple(one.removeprefix("model 0: ") for one in found.warnings)
+    warnings = tuple(one.removeprefix("model 0: ") for one in found.warnings)
     if slope <= 0.0:
-        said += ("by these anchors the judge does not rate as people do, or the other way round: the line falls",)
+        warnings += ("by these anchors the judge does not rate as people do, or the other way round: the line falls",)
     if known and not np.isfinite(elo_se):
         found = replace(found, low=np.array([-np.inf]), high=np.array([np.inf]), expected=None)
-        said += ("its error is not known, and those of the anchors are: its interval has no end",)
+        warnings += ("its error is not known, and those of the anchors are: its interval has no end",)
     return HumanScale(
         point, float(found.low[0]), float(found.high[0]), chosen, slope, missed, residual,
-        replace(found, warnings=said), said,
+        replace(found, warnings=warnings), warnings,
     )  # fmt: skip
 
 

@@ -128,10 +128,12 @@ def _trend(
 
 
 def _warnings(beta: float, median: float, trend: float) -> tuple[str, ...]:
-    said = []
+    warnings = []
     if trend < _FLAT:
-        said.append("the curve of agreement is flat: people side no more with large score differences than with small")
+        warnings.append(
+            "the curve of agreement is flat: people side no more with large score differences than with small"
+        )
     if beta * median > 0.0 and float(expit(beta * median)) < _SMALL:
         middle = float(expit(beta * median))
-        said.append(f"beta is small: the median score difference moves the probability to {middle:.3f} alone")
-    return tuple(said)
+        warnings.append(f"beta is small: the median score difference moves the probability to {middle:.3f} alone")
+    return tuple(warnings)

@@ -116,7 +116,7 @@ def soft_elo(
     targets = grid.probabilities(fit.beta)
     trust = reliability_of(grid, labels, fit.beta, y=kept.y, weight=kept.weight)
     warnings = (*fit.warnings, *trust.warnings)
-    said = {
+    facts = {
         "beta": fit.beta,
         "beta_se": fit.se,
         "n_fit": fit.n_fit,
@@ -127,7 +127,7 @@ def soft_elo(
     found = _rated("soft-elo", kept, targets, ridge, parity, anchors, errors)
     spread = np.full(len(data), np.nan)
     spread[known] = targets
-    ratings = replace(found, diagnostics={**found.diagnostics, **said})
+    ratings = replace(found, diagnostics={**found.diagnostics, **facts})
     return SoftElo(ratings, fit.beta, fit.n_fit, trust.ece, fit, trust, spread, warnings)
 
 
@@ -141,8 +141,8 @@ def _beta(
         if np.isnan(given):
             raise InputError("beta is nan; give a number above 0, or none to fit it")
         against = (f"beta is {given:g}: the scores of this judge count for nothing, or against themselves",)
-        said = ("beta was given, not fitted", *(against if given <= 0.0 else ()))
-        fit = Beta(float(given), np.nan, 0, np.nan, 0, ties, said)
+        warnings = ("beta was given, not fitted", *(against if given <= 0.0 else ()))
+        fit = Beta(float(given), np.nan, 0, np.nan, 0, ties, warnings)
     if np.isnan(fit.beta):
         raise InputError(f"{'; '.join(fit.warnings)}: give labels of people in `human`, or `beta` itself")
     return fit

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.venire.test_routes import CALLS, KEYS, Front, fronted, judge, keys, rows
-from venire.orchestrator.lanes.refusals import SEVERAL
+from venire.orchestrator.lanes.refusals import REFUSALS_IN_A_ROW
 from venire.simulation.server import JudgeServer
 
 Venire = Callable[..., Any]
@@ -114,9 +114,9 @@ def revoke(front: Front, after: int, status: int, *, listed: bool) -> None:
 @pytest.mark.parametrize(
     ("status", "listed", "most"),
     [
-        (401, False, SEVERAL + IN_FLIGHT),
-        (401, True, SEVERAL + IN_FLIGHT),
-        (402, True, SEVERAL + IN_FLIGHT),
+        (401, False, REFUSALS_IN_A_ROW + IN_FLIGHT),
+        (401, True, REFUSALS_IN_A_ROW + IN_FLIGHT),
+        (402, True, REFUSALS_IN_A_ROW + IN_FLIGHT),
         (403, False, 30),
         (403, True, 60),
     ],

@@ -17,7 +17,7 @@ import duckdb
 import pytest
 
 from venire.arena.errors import Fault
-from venire.orchestrator.lanes.refusals import SEVERAL
+from venire.orchestrator.lanes.refusals import REFUSALS_IN_A_ROW
 from venire.simulation.server import JudgeServer
 
 Venire = Callable[..., Any]
@@ -168,7 +168,7 @@ def test_a_key_that_is_refused_in_the_middle_is_named_and_the_other_one_does_the
         assert "takes no more calls" in done.err
         assert "calls go by the other routes" in done.err
         assert done.err.count("takes no more calls") == 1
-        assert SEVERAL <= front.statuses[401] <= SEVERAL + 2 * 4, "several, and those in flight"
+        assert REFUSALS_IN_A_ROW <= front.statuses[401] <= REFUSALS_IN_A_ROW + 2 * 4, "several, and those in flight"
         ledger = server.ledger.entries
     assert len(ledger) == CALLS
     assert all(entry.key_asked == 1 for entry in ledger), "nothing was answered twice"

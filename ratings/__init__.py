@@ -23,8 +23,8 @@ from venire.ratings.agreement.chance_corrected import (
 from venire.ratings.agreement.judge_agreement import judge_agreement
 from venire.ratings.agreement.reference import agreement, micro_macro
 from venire.ratings.am_elo.am_elo import am_elo
-from venire.ratings.am_elo.evaluation import evaluate, judged, rated
-from venire.ratings.am_elo.robustness import perturbed, steadiness
+from venire.ratings.am_elo.evaluation import evaluate, predict_from_abilities, predict_from_ratings
+from venire.ratings.am_elo.robustness import perturb, robustness
 from venire.ratings.am_elo.stable_arena import NobodyLeftError, stable_arena
 from venire.ratings.data.ballots import ballot_votes, ballots, ballots_from_judgments, to_battles
 from venire.ratings.data.comparisons import Comparisons, comparisons, hard_targets, soft_targets
@@ -41,7 +41,7 @@ from venire.ratings.diagnostics.influence import influence, smallest_removal
 from venire.ratings.diagnostics.pair_coverage import pair_coverage
 from venire.ratings.diagnostics.stability import rating_path, tie_sensitivity, volatility
 from venire.ratings.diagnostics.transitivity import transitivity
-from venire.ratings.diagnostics.unparsed import unread
+from venire.ratings.diagnostics.unparsed import unparsed_replies
 from venire.ratings.inference.any_time import (
     any_time_interval,
     any_time_radius,
@@ -63,13 +63,13 @@ from venire.ratings.judges.consistency import consistency
 from venire.ratings.judges.discrimination import discrimination, score_reliability
 from venire.ratings.judges.drift import drift, rating_drift
 from venire.ratings.judges.elo_from_consistency import elo_from_consistency, elo_from_scores
-from venire.ratings.judges.length import held_equal, length_bias, partial_correlation
+from venire.ratings.judges.length import adjust_for, length_bias, partial_correlation
 from venire.ratings.judges.position import (
-    order_effects,
-    place_held_equal,
+    adjust_for_position,
     position_audit,
     position_audits,
     position_bias,
+    position_effects,
 )
 from venire.ratings.pairwise.bradley_terry import bradley_terry, bradley_terry_wins, m_elo
 from venire.ratings.pairwise.components import SeparatedError
@@ -84,8 +84,8 @@ from venire.ratings.pairwise.ties import NoTieParameterError, davidson, rao_kupp
 from venire.ratings.pairwise.win_rate import against_baseline, win_rate, win_rate_balanced
 from venire.ratings.pairwise.wins import win_counts
 from venire.ratings.peers.peer_agreement import peer_agreement, truncation
-from venire.ratings.peers.peer_evaluation import self_preference
-from venire.ratings.peers.self_preference import family_excess, own_family, own_odds
+from venire.ratings.peers.peer_evaluation import peer_evaluation
+from venire.ratings.peers.self_preference import family_excess, family_preference, self_preference_odds
 from venire.ratings.soft_elo.beta import fit_beta
 from venire.ratings.soft_elo.conformal import (
     jackknife_plus,
@@ -112,6 +112,8 @@ __all__ = [
     "Ratings",
     "SeparatedError",
     "Votes",
+    "adjust_for",
+    "adjust_for_position",
     "against_baseline",
     "agreement",
     "am_elo",
@@ -146,6 +148,7 @@ __all__ = [
     "elo_from_scores",
     "evaluate",
     "family_excess",
+    "family_preference",
     "filter_models",
     "fit_beta",
     "fleiss_kappa",
@@ -153,7 +156,6 @@ __all__ = [
     "goodness_of_fit",
     "hard_elo",
     "hard_targets",
-    "held_equal",
     "human_elo",
     "human_kappa",
     "human_scale",
@@ -162,7 +164,6 @@ __all__ = [
     "interim_radius",
     "jackknife_plus",
     "judge_agreement",
-    "judged",
     "kemeny_young",
     "krippendorff_alpha",
     "leave_one_out",
@@ -177,35 +178,35 @@ __all__ = [
     "minimax",
     "model_covariance",
     "online_elo",
-    "order_effects",
-    "own_family",
-    "own_odds",
     "pair_coverage",
     "pair_kinds",
     "partial_correlation",
     "peer_agreement",
-    "perturbed",
-    "place_held_equal",
+    "peer_evaluation",
+    "perturb",
     "place_model",
     "plackett_luce",
     "position_audit",
     "position_audits",
     "position_bias",
     "position_covariate",
+    "position_effects",
+    "predict_from_abilities",
+    "predict_from_ratings",
     "preference_shift",
     "rank_interval",
     "ranked_pairs",
     "ranking",
     "rao_kupper",
     "rate_by_kind",
-    "rated",
     "rating_drift",
     "rating_path",
     "reliability",
+    "robustness",
     "same_family",
     "schulze",
     "score_reliability",
-    "self_preference",
+    "self_preference_odds",
     "simultaneous",
     "simultaneous_differences",
     "smallest_removal",
@@ -215,7 +216,6 @@ __all__ = [
     "split_conformal",
     "split_coverage",
     "stable_arena",
-    "steadiness",
     "stopping_half_width",
     "style",
     "style_covariates",
@@ -227,7 +227,7 @@ __all__ = [
     "trueskill",
     "truncation",
     "unanimity",
-    "unread",
+    "unparsed_replies",
     "volatility",
     "votes",
     "win_counts",

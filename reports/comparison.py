@@ -18,11 +18,11 @@ from venire.ratings.inference.options import Options, option_names
 from venire.ratings.methods.methods import METHODS, ignored_options, missing_data, rate
 from venire.ratings.pairwise.components import largest_group
 
-__all__ = ["Comparison", "Standing", "compare"]
+__all__ = ["ComparedModel", "Comparison", "compare"]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ComparedModel:
     """One model under every method: Elo points and rank (1 is best, equals share the better), None where unrated.
 
     A method that gives an order has ranks and no Elo. A model outside the largest group of a method that rated groups
@@ -43,7 +43,7 @@ class Comparison:
     """
 
     methods: tuple[str, ...]
-    models: tuple[Standing, ...]
+    models: tuple[ComparedModel, ...]
     kendall: tuple[float | None, ...]
     left_out: dict[str, str]
     apart: tuple[str, ...] = ()
@@ -86,7 +86,7 @@ def compare(battles: Battles, methods: Sequence[str], options: Options) -> Compa
         left_out |= {
             name: f"does not take {option_names(lost)}"
             for name in METHODS
-            if name not in left_out and (lost := ignored_options(name, _told(name, options)))
+            if name not in left_out and (lost := ignored_options(name, _compared_models(name, options)))
         }
         chosen = [name for name in METHODS if name not in left_out]
     if len(chosen) < 2:
@@ -96,8 +96,8 @@ def compare(battles: Battles, methods: Sequence[str], options: Options) -> Compa
         )
     if unknown := [name for name in chosen if name not in METHODS]:
         raise InputError(f"method is {unknown[0]!r}; choose one of {', '.join(METHODS)}")
-    _refuse_unheard(chosen, options)
-    found = [rate(battles, name, _told(name, options)) for name in chosen]
+    _refuse_ignored_options(chosen, options)
+    found = [rate(battles, name, _compared_models(name, options)) for name in chosen]
     elo = np.array([one.ratings.elo for one in found])
     rank = np.array([_ranks(_together(one)) for one in found])
     rows = []
@@ -105,7 +105,7 @@ def compare(battles: Battles, methods: Sequence[str], options: Options) -> Compa
         ranks = [int(value) or None for value in rank[:, place]]
         first = ranks[0]
         rows.append(
-            Standing(
+            ComparedModel(
                 model=model,
                 elo=tuple(float(value) if math.isfinite(value) else None for value in elo[:, place]),
                 rank=tuple(ranks),
@@ -133,14 +133,14 @@ _OF_SOME = frozenset(
 """Options that are one method's own: named for it, they say nothing to the methods beside it."""
 
 
-def _told(method: str, options: Options) -> Options:
+def _compared_models(method: str, options: Options) -> Options:
     """The options as one of several methods is told them: without those that are another's own."""
     plain = Options()
     others = {name: getattr(plain, name) for name in _OF_SOME - METHODS[method].options}
     return replace(options, **others)
 
 
-def _refuse_unheard(methods: Sequence[str], options: Options) -> None:
+def _refuse_ignored_options(methods: Sequence[str], options: Options) -> None:
     """Raises `InputError` for an option of one method's own that none of these methods takes."""
     taken = frozenset[str]().union(*(METHODS[name].options for name in methods))
     if lost := [name for name in options.changed() if name in _OF_SOME - taken]:

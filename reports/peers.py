@@ -11,7 +11,7 @@ import numpy as np
 from venire.arena.battles import Ballots
 from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.models import model_of_judge
-from venire.ratings.peers.peer_evaluation import PeerRow, self_preference
+from venire.ratings.peers.peer_evaluation import PeerRow, peer_evaluation
 from venire.ratings.voting.kemeny import kemeny_young
 
 __all__ = ["peer_facts"]
@@ -29,7 +29,7 @@ def peer_facts(judgments: Judgments, ballots: Ballots | None, peers: Mapping[str
     if np.count_nonzero(there >= 0) < 2 or not itself.any():
         return {}
     given = judgments if ballots is None else ballots
-    found = self_preference(given, partial(kemeny_young, seconds=_SECONDS), peers=peers, micro=False, level=level)
+    found = peer_evaluation(given, partial(kemeny_young, seconds=_SECONDS), peers=peers, micro=False, level=level)
     return {
         "peers": {
             "unit": found.unit,

@@ -29,12 +29,12 @@ from venire.ratings import (
     merge_orders,
     minimax,
     online_elo,
+    peer_evaluation,
     plackett_luce,
     ranked_pairs,
+    robustness,
     schulze,
-    self_preference,
     smallest_removal,
-    steadiness,
     to_battles,
     votes,
 )
@@ -97,7 +97,7 @@ def steady() -> Drawing:
     for _ in range(4):
         data = _judged(rng.normal(0.0, 0.6, 20), rng.normal(1.0, 0.5, 42), 103, rng)
         for kind in kinds:
-            found = steadiness(data, methods, share=0.25, kind=kind, seeds=range(3))
+            found = robustness(data, methods, share=0.25, kind=kind, seeds=range(3))
             for name, shares in zip(found.methods, found.inconsistency, strict=True):
                 total[kind, name].append(float(np.nanmean(shares)))
     rows: Rows = [{"kind": kind, "method": name, "share": float(np.mean(s))} for (kind, name), s in total.items()]
@@ -237,7 +237,7 @@ def favour() -> Drawing:
             won = rng.random(len(logit)) < sigma(logit)
             judgments = merge_orders(replace(drawn, label=np.where(won, 1, -1).astype(np.int8)))
             peers = dict(zip(drawn.judges, drawn.models, strict=True))
-            best = self_preference(judgments, borda, peers=peers, micro=False).models[0]
+            best = peer_evaluation(judgments, borda, peers=peers, micro=False).models[0]
             rows.append({"gap": best.gap.value, "odds": best.odds.value, "best": words})
     x = alt.X("gap:Q", title="gap, positions: below 0, better by its own verdicts")
     y = alt.Y("odds:Q", title="own odds: above 0, favours itself")

@@ -20,12 +20,12 @@ from venire.ratings.data.judgments import Judgments, combine_keys
 from venire.ratings.data.statistics import norm
 from venire.ratings.data.validation import check_draws, check_level, finite_or_none
 
-__all__ = ["AlikePair", "Fellowship", "JudgeAgreement", "judge_agreement"]
+__all__ = ["AgreementWithOthers", "JudgeAgreement", "RedundantPair", "judge_agreement"]
 
-LEAST = 30
+MIN_BATTLES = 30
 """Battles that a judge must share with others to be counted."""
 
-MOST_JUDGES = 40
+MAX_JUDGES = 40
 """More judges are too many pairs to look at: those with the most battles are."""
 
 _STEPS = 1000
@@ -35,7 +35,7 @@ Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Fellowship:
+class AgreementWithOthers:
     """One judge: its agreement with the mean of the others over `battles`, and with itself on another `again` try.
 
     `behind` is how far it is behind the median of the other judges, `behind_lo` the lower bound of that, with all
@@ -51,7 +51,7 @@ class Fellowship:
 
 
 @dataclass(frozen=True, slots=True)
-class AlikePair:
+class RedundantPair:
     """Two judges: their `agreement`, what one common quality explains of it, and the `excess` with its lower bound."""
 
     judges: tuple[str, str]
@@ -69,8 +69,8 @@ class JudgeAgreement:
     """
 
     alpha: Coefficient
-    judges: tuple[Fellowship, ...]
-    pairs: tuple[AlikePair, ...]
+    judges: tuple[AgreementWithOthers, ...]
+    pairs: tuple[RedundantPair, ...]
     left_out: tuple[str, ...]
     clusters: int
 
@@ -80,17 +80,17 @@ def judge_agreement(
 ) -> JudgeAgreement:
     """Agreement of judges on the battles that several saw; bounds draw instructions, and hold for all judges together.
 
-    Raises `InputError` with fewer than two judges that saw `LEAST` battles in common with others.
+    Raises `InputError` with fewer than two judges that saw `MIN_BATTLES` battles in common with others.
     """
     check_level(level)
     check_draws(replicates, seed)
     sides, again, cluster = _sides(judgments)
     seen = np.isfinite(sides)
     shared = np.count_nonzero(seen & (np.count_nonzero(seen, axis=1) > 1)[:, None], axis=0)
-    order = np.argsort(-shared, kind="stable")[:MOST_JUDGES]
-    kept = np.sort(order[shared[order] >= LEAST])
+    order = np.argsort(-shared, kind="stable")[:MAX_JUDGES]
+    kept = np.sort(order[shared[order] >= MIN_BATTLES])
     if len(kept) < 2:
-        raise InputError(f"fewer than two judges saw {LEAST} battles or more that others saw too")
+        raise InputError(f"fewer than two judges saw {MIN_BATTLES} battles or more that others saw too")
     names = tuple(judgments.judges[code] for code in kept.tolist())
     table, unit = sides[:, kept], np.unique(cluster, return_inverse=True)[1]
     clusters = int(unit.max(initial=-1)) + 1
@@ -101,8 +101,8 @@ def judge_agreement(
         alpha=krippendorff_alpha(
             np.sign(sides[seen.any(axis=1)]), level=level, replicates=replicates, seed=seed, cluster=cluster
         ),
-        judges=_fellows(names, shared[kept], with_rest, again[kept], level),
-        pairs=_alike(names, _pairwise(table, unit, weights), level) if len(names) > 3 else (),
+        judges=_with_others(names, shared[kept], with_rest, again[kept], level),
+        pairs=_redundant_pairs(names, _pairwise(table, unit, weights), level) if len(names) > 3 else (),
         left_out=tuple(name for name in judgments.judges if name not in set(names)),
         clusters=clusters,
     )
@@ -162,9 +162,9 @@ def _cosine(product: Vector, first: Vector, second: Vector) -> Vector:
     return np.divide(product, norm, out=np.full_like(product, np.nan), where=norm > 0.0)
 
 
-def _fellows(
+def _with_others(
     names: tuple[str, ...], shared: NDArray[np.intp], found: Vector, again: Vector, level: float
-) -> tuple[Fellowship, ...]:
+) -> tuple[AgreementWithOthers, ...]:
     made = []
     for code, name in enumerate(names):
         if not np.isfinite(found[0, code]):
@@ -174,7 +174,7 @@ def _fellows(
         behind = np.median(others, axis=1) - found[:, code] if len(names) > 2 else np.full(len(found), np.nan)
         tail = (1.0 - level) / (2.0 * len(names))
         made.append(
-            Fellowship(
+            AgreementWithOthers(
                 judge=name,
                 battles=int(shared[code]),
                 agreement=float(found[0, code]),
@@ -186,7 +186,7 @@ def _fellows(
     return tuple(sorted(made, key=lambda one: (one.agreement, one.judge)))
 
 
-def _alike(names: tuple[str, ...], found: Vector, level: float) -> tuple[AlikePair, ...]:
+def _redundant_pairs(names: tuple[str, ...], found: Vector, level: float) -> tuple[RedundantPair, ...]:
     """Pairs by their excess over a single factor, which is fitted anew in each draw."""
     usable = np.asarray(np.isfinite(found).all(axis=(1, 2)))
     if not usable[0]:
@@ -196,7 +196,7 @@ def _alike(names: tuple[str, ...], found: Vector, level: float) -> tuple[AlikePa
     excess = found[usable] - expected
     pairs = list(combinations(range(len(names)), 2))
     made = [
-        AlikePair(
+        RedundantPair(
             judges=(names[one], names[other]),
             agreement=float(found[0, one, other]),
             expected=float(expected[0, one, other]),

@@ -32,7 +32,7 @@ _SPREAD = {
 }
 """Variance of arctanh of each: Fisher (1921); Bonett and Wright (2000); Fieller, Hartley and Pearson (1957)."""
 
-_LEAST = {"pearson": 4, "spearman": 4, "kendall": 5}
+_MIN_MODELS = {"pearson": 4, "spearman": 4, "kendall": 5}
 
 _DECIMALS = 9
 """Positions that differ by less are equal: the last bits of a mean make no order."""
@@ -123,7 +123,7 @@ def _fisher(name: str, value: float, models: int, level: float) -> tuple[float, 
     Percentiles of a bootstrap over models were tried beside it: with 5 to 15 models they cover 0.82 to 0.91 of
     Pearson's true values where this covers 0.93 to 0.97.
     """
-    if models < _LEAST[name] or abs(value) > 1.0 - 1e-12:
+    if models < _MIN_MODELS[name] or abs(value) > 1.0 - 1e-12:
         return None
     half = float(norm.ppf(0.5 + level / 2.0)) * float(np.sqrt(_SPREAD[name](value, models)))
     middle = float(np.arctanh(value))
@@ -155,8 +155,8 @@ def _notes(
         )
     for name, value in found.items():
         if name not in intervals:
-            few = f"{_LEAST[name]} models are needed"
-            why = few if models < _LEAST[name] else f"at {value:+.0f} its error cannot be told from these models"
+            few = f"{_MIN_MODELS[name]} models are needed"
+            why = few if models < _MIN_MODELS[name] else f"at {value:+.0f} its error cannot be told from these models"
             notes.append(f"no interval for {name}: {why}")
     return tuple(notes)
 

@@ -17,8 +17,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.errors import InputError
 from venire.ratings.am_elo.fit import NO_TIES, Cells, Penalty, Point, cells_of
-from venire.ratings.am_elo.separation import Limit, climb_to_limit, directed, judge_reasons, model_reasons, warmed
-from venire.ratings.am_elo.standard_errors import Spread, spread_of
+from venire.ratings.am_elo.separation import (
+    LimitFit,
+    climb_to_limit,
+    judge_reasons,
+    model_reasons,
+    verdict_directions,
+    warm_start,
+)
+from venire.ratings.am_elo.standard_errors import StandardErrors, standard_errors_of
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.validation import check_seed
@@ -28,7 +35,7 @@ from venire.ratings.pairwise.covariance import Errors
 from venire.ratings.pairwise.solvers import NotConvergedError, climb, curve_of
 from venire.ratings.pairwise.wins import win_counts
 
-__all__ = ["AmElo", "Restarts", "Task", "am_elo", "best_of", "task_of"]
+__all__ = ["AmElo", "FitProblem", "Restarts", "am_elo", "best_optimum", "fit_problem"]
 
 _NONE = 1e-5
 """A mean ability of less than this share of the abilities' mean size is none."""
@@ -84,15 +91,15 @@ def am_elo(
     outcome of 0.5 for a tie, and other shares are refused. `errors` None is "cluster" where the data has clusters, else
     "sandwich". Raises `InputError` for what cannot be fitted and `NotConvergedError`.
     """
-    task = task_of(data, ridge, ability_ridge, habits, first)
+    task = fit_problem(data, ridge, ability_ridge, habits, first)
     kind = _kind(errors, data)
     check_seed(seed)
     if restarts < 0:
         raise InputError(f"restarts is {restarts}; give 0 or more")
-    limit, told = best_of(task, restarts, seed)
+    limit, told = best_optimum(task, restarts, seed)
     if limit is None:
         return _nothing(task, told)
-    return _told(task, limit, told, kind)
+    return _result(task, limit, told, kind)
 
 
 def _kind(errors: Errors | None, data: Comparisons) -> Errors:
@@ -106,7 +113,7 @@ def _kind(errors: Errors | None, data: Comparisons) -> Errors:
     return kind
 
 
-def _told(task: Task, limit: Limit, restarts: Restarts, kind: Errors) -> AmElo:
+def _result(task: FitProblem, limit: LimitFit, restarts: Restarts, kind: Errors) -> AmElo:
     """The result in its gauge: mean ability 1, mean rating 0, and the sign that most judges have."""
     data, cells, point = task.data, task.cells, limit.peak.point
     counted = _counted(limit)
@@ -114,7 +121,7 @@ def _told(task: Task, limit: Limit, restarts: Restarts, kind: Errors) -> AmElo:
     spread = None
     if kind != "none" and not degenerate:
         rows, order = _rows(task, limit)
-        spread = spread_of(limit, rows, order, task.penalty, counted, kind)
+        spread = standard_errors_of(limit, rows, order, task.penalty, counted, kind)
     logits = np.full(cells.models, np.nan)
     logits[limit.models] = mean * (point.ratings - point.ratings.mean())
     local, errors = np.full(task.fixed.shape, np.nan), np.full(task.fixed.shape, np.nan)
@@ -144,7 +151,7 @@ def _told(task: Task, limit: Limit, restarts: Restarts, kind: Errors) -> AmElo:
     )
 
 
-def _facts(limit: Limit, restarts: Restarts) -> dict[str, Any]:
+def _facts(limit: LimitFit, restarts: Restarts) -> dict[str, Any]:
     optima = [list(one) for one in restarts.optima]
     return {
         "log_likelihood": limit.peak.log_likelihood,
@@ -155,7 +162,12 @@ def _facts(limit: Limit, restarts: Restarts) -> dict[str, Any]:
 
 
 def _ratings(
-    task: Task, limit: Limit, logits: Vector, spread: Spread | None, kind: Errors, notes: dict[str, Any]
+    task: FitProblem,
+    limit: LimitFit,
+    logits: Vector,
+    spread: StandardErrors | None,
+    kind: Errors,
+    notes: dict[str, Any],
 ) -> Ratings:
     """Ratings of all models, with the covariance of those in the fit."""
     ratings = Ratings("am-elo", task.data.models, logits, task.data.played, diagnostics=notes)
@@ -167,7 +179,9 @@ def _ratings(
     return replace(ratings, covariance=covariance, errors=kind, degrees=spread.degrees)
 
 
-def _habits(task: Task, limit: Limit, local: NDArray[np.float64], errors: NDArray[np.float64]) -> dict[str, Vector]:
+def _habits(
+    task: FitProblem, limit: LimitFit, local: NDArray[np.float64], errors: NDArray[np.float64]
+) -> dict[str, Vector]:
     """Habits by judge, NaN where its verdicts do not say; a judge that never ties has nu 0, without an error."""
     found: dict[str, Vector] = {}
     if task.cells.first is not None:
@@ -181,7 +195,7 @@ def _habits(task: Task, limit: Limit, local: NDArray[np.float64], errors: NDArra
     return found
 
 
-def _counted(limit: Limit) -> NDArray[np.bool_]:
+def _counted(limit: LimitFit) -> NDArray[np.bool_]:
     """Judges of the fit (judges,) with a finite ability: those of equal models alone have none."""
     point, part = limit.peak.point, limit.part
     gap = (point.ratings[part.upper] - point.ratings[part.lower]) / point.spread
@@ -189,7 +203,7 @@ def _counted(limit: Limit) -> NDArray[np.bool_]:
     return heard & ~np.isin(limit.judges, limit.edge)
 
 
-def _scale(limit: Limit, counted: NDArray[np.bool_]) -> tuple[float, bool]:
+def _scale(limit: LimitFit, counted: NDArray[np.bool_]) -> tuple[float, bool]:
     """What to divide abilities by, and whether their mean is nothing, so that it is the mean of their sizes instead."""
     ability = limit.peak.point.ability[counted]
     if not len(ability):
@@ -200,7 +214,7 @@ def _scale(limit: Limit, counted: NDArray[np.bool_]) -> tuple[float, bool]:
     return (size if size > 0.0 else 1.0), True
 
 
-def _rows(task: Task, limit: Limit) -> tuple[Comparisons, Vector | None]:
+def _rows(task: FitProblem, limit: LimitFit) -> tuple[Comparisons, Vector | None]:
     """The rows of the fit, coded into its models and judges, and the orders that they were shown in."""
     data = task.data
     assert data.judge is not None
@@ -223,16 +237,18 @@ def _rows(task: Task, limit: Limit) -> tuple[Comparisons, Vector | None]:
     return rows, None if task.first is None else task.first[inside]
 
 
-def _put_endless(cells: Cells, limit: Limit, logits: Vector, ability: Vector) -> None:
+def _put_endless(cells: Cells, limit: LimitFit, logits: Vector, ability: Vector) -> None:
     """Infinite abilities, in place: of judges out of the fit by their verdicts, of those at the edge by their sign."""
     ability[limit.edge] = np.sign(ability[limit.edge]) * np.inf
     part = cells.among(limit.models, limit.endless)
     gap = logits[limit.models][part.upper] - logits[limit.models][part.lower]
-    way = directed(part, gap)
+    way = verdict_directions(part, gap)
     ability[limit.endless] = np.array([-np.inf, np.nan, np.inf])[1 + way]
 
 
-def _sign(cells: Cells, ability: Vector, mean: float, limit: Limit, spread: Spread | None, degenerate: bool) -> str:
+def _sign(
+    cells: Cells, ability: Vector, mean: float, limit: LimitFit, spread: StandardErrors | None, degenerate: bool
+) -> str:
     """Whether the mean ability, and with it the direction of the ratings, is told by the data."""
     known = np.isfinite(ability)
     if not known.any():
@@ -256,7 +272,7 @@ def _sign(cells: Cells, ability: Vector, mean: float, limit: Limit, spread: Spre
     return "as the majority"
 
 
-def _nothing(task: Task, restarts: Restarts) -> AmElo:
+def _nothing(task: FitProblem, restarts: Restarts) -> AmElo:
     """No model can be rated: no two of them, or no judge that contradicts itself, so that nothing sets a scale."""
     data = task.data
     if not data.models:
@@ -288,7 +304,7 @@ class Restarts:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Task:
+class FitProblem:
     """What is fitted: the table, its cells, what holds the estimate, and what stays as it is in each judge."""
 
     data: Comparisons
@@ -298,9 +314,9 @@ class Task:
     first: Vector | None
 
 
-def task_of(
+def fit_problem(
     data: Comparisons, ridge: float, ability_ridge: float, habits: Sequence[Habit], first: ArrayLike | None
-) -> Task:
+) -> FitProblem:
     for name, value in (("ridge", ridge), ("ability_ridge", ability_ridge)):
         if not (value >= 0.0 and np.isfinite(value)):
             raise InputError(f"{name} is {value}; give a finite number, 0 or more")
@@ -324,12 +340,12 @@ def task_of(
                 f"judge {data.judges[int(np.argmax(only))]} gave nothing but ties, so that how freely it ties has no "
                 "finite estimate: leave it out, or leave the habit of ties out"
             )
-    return Task(data, cells, Penalty(ridge, ability_ridge), fixed, shown)
+    return FitProblem(data, cells, Penalty(ridge, ability_ridge), fixed, shown)
 
 
-def best_of(task: Task, restarts: int, seed: int) -> tuple[Limit | None, Restarts]:
+def best_optimum(task: FitProblem, restarts: int, seed: int) -> tuple[LimitFit | None, Restarts]:
     """The highest of the maxima that m-ELO with equal abilities and further starts lead to."""
-    found: list[Limit] = []
+    found: list[LimitFit] = []
     starts, failed, trouble = 0, 0, NotConvergedError("ratings and abilities: no start led to a maximum")
     rng = np.random.default_rng(seed)
     for number in range(2 + restarts):
@@ -358,13 +374,13 @@ def best_of(task: Task, restarts: int, seed: int) -> tuple[Limit | None, Restart
     return found[best], Restarts(starts, failed, tuple((value, int(times)) for value, times in optima))
 
 
-def _height(task: Task, limit: Limit) -> tuple[int, float]:
+def _height(task: FitProblem, limit: LimitFit) -> tuple[int, float]:
     """What starts are compared by: the more models rated the better, then the penalised likelihood."""
     height = limit.peak.log_likelihood - task.penalty.value(limit.peak.point)
     return len(limit.models), height
 
 
-def _local(task: Task, ability: Vector) -> NDArray[np.float64]:
+def _local(task: FitProblem, ability: Vector) -> NDArray[np.float64]:
     """Where judges begin: an ability each, no pull of the first place, and ties as often as they gave them."""
     cells = task.cells
     local = np.zeros(task.fixed.shape)
@@ -376,15 +392,15 @@ def _local(task: Task, ability: Vector) -> NDArray[np.float64]:
     return local
 
 
-def _equal(task: Task) -> Point:
+def _equal(task: FitProblem) -> Point:
     """m-ELO's ratings, all abilities being 1; models that it cannot rate together are held by a slight ridge."""
     counts = win_counts(task.data)
     ridge = 0.0 if len(strong_components_of(counts)) == 1 else 0.1
     ratings = climb(curve_of(counts), counts.guess(), ridge=ridge).logits
-    return warmed(task.cells, Point(ratings, _local(task, np.ones(task.cells.judges))), task.fixed, task.penalty)
+    return warm_start(task.cells, Point(ratings, _local(task, np.ones(task.cells.judges))), task.fixed, task.penalty)
 
 
-def _leading(task: Task) -> Point:
+def _leading(task: FitProblem) -> Point:
     """The one order of models that judges' net wins have in common, followed or opposed: it needs no majority."""
     cells = task.cells
     net = np.zeros((cells.judges, cells.models))
@@ -399,7 +415,7 @@ def _leading(task: Task) -> Point:
     return Point(turn * ratings, _local(task, turn * ability))
 
 
-def _drawn(task: Task, rng: np.random.Generator) -> Point:
+def _drawn(task: FitProblem, rng: np.random.Generator) -> Point:
     """Abilities drawn at random, of either sign, and ratings from net wins counted with them."""
     cells = task.cells
     ability = rng.normal(size=cells.judges)

@@ -22,13 +22,13 @@ from venire.ratings.data.validation import check_seed
 __all__ = [
     "Evaluation",
     "Predict",
+    "abilities_prediction",
     "auc",
     "auc_decisive",
     "evaluate",
-    "judged",
     "mse",
-    "predict_judged",
-    "rated",
+    "predict_from_abilities",
+    "predict_from_ratings",
 ]
 
 _LEVELS = 20
@@ -48,17 +48,17 @@ class Evaluation:
     predicted: NDArray[np.float64]
 
 
-def _predict(ratings: Ratings, data: Comparisons) -> NDArray[np.float64]:
+def _ratings_prediction(ratings: Ratings, data: Comparisons) -> NDArray[np.float64]:
     """P(A wins) (rows,) by the ratings of the same models; NaN where one has no estimate."""
     return np.asarray(expit(ratings.logits[data.a] - ratings.logits[data.b]))
 
 
-def rated(fit: Callable[[Comparisons], Ratings]) -> Predict:
+def predict_from_ratings(fit: Callable[[Comparisons], Ratings]) -> Predict:
     """What `evaluate` takes, from a method that rates models."""
-    return lambda train, test: _predict(fit(train), test)
+    return lambda train, test: _ratings_prediction(fit(train), test)
 
 
-def predict_judged(found: AmElo, data: Comparisons) -> NDArray[np.float64]:
+def abilities_prediction(found: AmElo, data: Comparisons) -> NDArray[np.float64]:
     """P(A wins) (rows,) as each row's judge would say it; NaN where a model has no estimate.
 
     A judge whose ability is not known gets the mean, 1; one of infinite ability is sure of every pair but equal models.
@@ -73,9 +73,9 @@ def predict_judged(found: AmElo, data: Comparisons) -> NDArray[np.float64]:
     return np.asarray(expit(lean))
 
 
-def judged(fit: Callable[[Comparisons], AmElo]) -> Predict:
+def predict_from_abilities(fit: Callable[[Comparisons], AmElo]) -> Predict:
     """What `evaluate` takes, from a method that also tells abilities of judges: each test row is its judge's."""
-    return lambda train, test: predict_judged(fit(train), test)
+    return lambda train, test: abilities_prediction(fit(train), test)
 
 
 def evaluate(data: Comparisons, method: Predict, *, folds: int = 5, seed: int = 0) -> Evaluation:

@@ -28,17 +28,17 @@ __all__ = [
     "NO_TIES",
     "Arrow",
     "Cells",
+    "LikelihoodTerms",
     "Peak",
     "Penalty",
     "Point",
     "Reduced",
-    "Terms",
     "arrow",
     "cells_of",
+    "likelihood_terms",
     "maximise",
     "odds_at",
     "reduced",
-    "terms",
 ]
 
 _TABLE = 1 << 22
@@ -220,7 +220,7 @@ def _counted(key: NDArray[np.int64], sums: list[Vector], places: int) -> tuple[N
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Terms:
+class LikelihoodTerms:
     """Each cell's log-likelihood (cells,), its slopes in z and t, and minus its second derivatives.
 
     `tie_slope`, `tie_bend` and `cross` are None where ties are no outcome of their own.
@@ -234,7 +234,9 @@ class Terms:
     cross: Vector | None = None
 
 
-def terms(won: Vector, lost: Vector, tied: Vector | None, odds: Vector, freedom: Vector | None) -> Terms:
+def likelihood_terms(
+    won: Vector, lost: Vector, tied: Vector | None, odds: Vector, freedom: Vector | None
+) -> LikelihoodTerms:
     """Log-likelihood and derivatives of cells at log odds z and tie parameter t (cells,) each.
 
     Surprises are written from the rarer side, so that a rare loss keeps its digits.
@@ -246,12 +248,12 @@ def terms(won: Vector, lost: Vector, tied: Vector | None, odds: Vector, freedom:
         ahead = odds > 0.0
         win, loss = np.where(ahead, likely, rare), np.where(ahead, rare, likely)
         value = -(won * (np.maximum(-odds, 0.0) + tail) + lost * (np.maximum(odds, 0.0) + tail))
-        return Terms(value, won * loss - lost * win, (won + lost) * (rare * likely))
+        return LikelihoodTerms(value, won * loss - lost * win, (won + lost) * (rare * likely))
     half = 0.5 * np.abs(odds)
     total = np.logaddexp(half + np.log1p(np.exp(-2.0 * half)), freedom)
     win, loss, tie = np.exp(0.5 * odds - total), np.exp(-0.5 * odds - total), np.exp(freedom - total)
     met = won + lost + tied
-    return Terms(
+    return LikelihoodTerms(
         value=0.5 * odds * (won - lost) + tied * freedom - met * total,
         slope=0.5 * (won * (2.0 * loss + tie) + tied * loss - lost * (2.0 * win + tie) - tied * win),
         bend=0.25 * met * (tie * (win + loss) + 4.0 * win * loss),
@@ -351,7 +353,7 @@ def arrow(
     point: Point,
     penalty: Penalty = _FREE,
     held: NDArray[np.bool_] | None = None,
-    found: Terms | None = None,
+    found: LikelihoodTerms | None = None,
 ) -> Arrow:
     """The likelihood of cells around a point; what is `held` (judges, b) has no slope and stands alone.
 
@@ -399,10 +401,10 @@ def odds_at(cells: Cells, point: Point) -> Vector:
     return np.asarray(odds, dtype=np.float64)
 
 
-def _terms_at(cells: Cells, point: Point) -> Terms:
+def _terms_at(cells: Cells, point: Point) -> LikelihoodTerms:
     """Each cell's log-likelihood at a point, with its derivatives."""
     freedom = None if cells.tied is None else point.local[cells.judge, -1]
-    return terms(cells.won, cells.lost, cells.tied, odds_at(cells, point), freedom)
+    return likelihood_terms(cells.won, cells.lost, cells.tied, odds_at(cells, point), freedom)
 
 
 def _difference(cells: Cells, values: Vector) -> Vector:
@@ -526,7 +528,7 @@ def _climb(
     penalty: Penalty,
     held: NDArray[np.bool_] | None,
     damping: float,
-) -> tuple[Point, Terms, float] | None:
+) -> tuple[Point, LikelihoodTerms, float] | None:
     """The next point that is not lower, its cells' terms, and the damping that it took; None where no step climbs."""
     while damping <= _STIFFEST:
         system = reduced(here, point.ratings, penalty, damping)

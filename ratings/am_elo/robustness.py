@@ -22,11 +22,11 @@ from venire.ratings.data.validation import check_seed
 __all__ = [
     "Fit",
     "Perturbation",
-    "Steadiness",
+    "Robustness",
     "f1_score",
     "inconsistency",
-    "perturbed",
-    "steadiness",
+    "perturb",
+    "robustness",
 ]
 
 Perturbation = Literal["random", "equal", "flip", "mixed"]
@@ -39,7 +39,7 @@ _SAME = 1e-9
 Fit = Callable[[Comparisons], Ratings | AmElo]
 
 
-def perturbed(data: Comparisons, judges: Collection[str], kind: Perturbation, *, seed: int = 0) -> Comparisons:
+def perturb(data: Comparisons, judges: Collection[str], kind: Perturbation, *, seed: int = 0) -> Comparisons:
     """The same table with the verdicts of some judges spoilt; those of the others stay as they are.
 
     "equal" makes every verdict a tie; "flip" turns winners round; "random" makes a preference a tie or the opposite
@@ -94,7 +94,7 @@ def _ranks(names: tuple[str, ...]) -> NDArray[np.intp]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Steadiness:
+class Robustness:
     """What became of ratings under one kind of perturbation.
 
     `inconsistency` (methods, seeds) is the share of pairs of models in another order than by the same method on the
@@ -150,7 +150,7 @@ def f1_score(found: Collection[str], spoilt: Collection[str]) -> float:
     return 2.0 * hits / either if either else float("nan")
 
 
-def steadiness(
+def robustness(
     data: Comparisons,
     methods: Mapping[str, Fit],
     *,
@@ -158,7 +158,7 @@ def steadiness(
     kind: Perturbation = "flip",
     seeds: Sequence[int] = range(10),
     thresholds: Sequence[float] = (0.0,),
-) -> Steadiness:
+) -> Robustness:
     """Spoil the verdicts of a random `share` of the judges, once a seed, and rate by each method again.
 
     `methods` are functions from comparisons to `Ratings` or `AmElo`; the latter also tells abilities, and judges at or
@@ -172,11 +172,11 @@ def steadiness(
     unlike = np.full((len(methods), len(seeds)), np.nan)
     f1 = np.full((len(methods), len(thresholds), len(seeds)), np.nan)
     undecided = np.zeros((len(methods), len(seeds)), dtype=np.bool_)
-    names = sorted(_heard(data))
+    names = sorted(_judges_with_verdicts(data))
     for at, seed in enumerate(seeds):
         chosen = sorted(np.random.default_rng((seed, 1)).choice(len(names), count, replace=False).tolist())
         spoilt = [names[code] for code in chosen]
-        table = perturbed(data, spoilt, kind, seed=seed)
+        table = perturb(data, spoilt, kind, seed=seed)
         for place, (name, fit) in enumerate(methods.items()):
             try:
                 found = fit(table)
@@ -186,19 +186,19 @@ def steadiness(
             if isinstance(found, AmElo):
                 undecided[place, at] = found.sign != "as the majority"
                 f1[place, :, at] = [f1_score(_low(found, threshold), spoilt) for threshold in thresholds]
-    return Steadiness(kind, count, tuple(seeds), tuple(methods), tuple(thresholds), unlike, f1, undecided)
+    return Robustness(kind, count, tuple(seeds), tuple(methods), tuple(thresholds), unlike, f1, undecided)
 
 
 def _count(data: Comparisons, share: float) -> int:
     if data.judge is None:
         raise InputError("the comparisons name no judge: give `judge` to `comparisons`")
-    judges = len(_heard(data))
+    judges = len(_judges_with_verdicts(data))
     if not 0.0 < share < 1.0 or not 1 <= round(share * judges) < judges:
         raise InputError(f"share is {share}: of {judges} judges give one that is at least one judge and not all")
     return round(share * judges)
 
 
-def _heard(data: Comparisons) -> list[str]:
+def _judges_with_verdicts(data: Comparisons) -> list[str]:
     """The judges that have a verdict."""
     assert data.judge is not None
     return [data.judges[code] for code in np.unique(data.judge).tolist()]

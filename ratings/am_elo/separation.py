@@ -22,7 +22,7 @@ from venire.ratings.pairwise.components import strong_components_of
 from venire.ratings.pairwise.solvers import NotConvergedError
 from venire.ratings.pairwise.wins import WinCounts
 
-__all__ = ["Limit", "climb_to_limit", "directed", "judge_reasons", "model_reasons", "warmed"]
+__all__ = ["LimitFit", "climb_to_limit", "judge_reasons", "model_reasons", "verdict_directions", "warm_start"]
 
 _FAR = 30.0
 """Ability, in ratings of unit spread, from which a judge without a contradiction is taken to have no finite one."""
@@ -55,7 +55,7 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Limit:
+class LimitFit:
     """The fit of the models and judges that have a finite one, and who is left out.
 
     `models` and `judges` are the codes of `part`, whose maximum `peak` is; `held` (judges of it, b) marks what stood
@@ -95,7 +95,7 @@ class _State:
 
 def climb_to_limit(
     cells: Cells, start: Point, penalty: Penalty, fixed: Mask, names: tuple[str, ...], judge_names: tuple[str, ...]
-) -> Limit | None:
+) -> LimitFit | None:
     """The maximum that a start leads to, in the limit where it is not finite; None where nothing can be fitted.
 
     `start` covers all models and judges, `fixed` (judges, b) marks what stays as it is. Ties between groups of one
@@ -137,7 +137,7 @@ def climb_to_limit(
         held = state.fixed[judges] | (state.edge[judges][:, None] & _column(fixed))
         outside = np.flatnonzero(state.endless)
         peak = replace(peak, steps=state.steps, log_likelihood=peak.log_likelihood + _aside(cells, state))
-        return Limit(part, state.alive, judges, peak, held, state.fixed, np.flatnonzero(state.edge), outside)
+        return LimitFit(part, state.alive, judges, peak, held, state.fixed, np.flatnonzero(state.edge), outside)
     raise NotConvergedError("ratings and abilities: which judges have a finite ability did not settle")
 
 
@@ -186,7 +186,7 @@ def _fitted(part: Cells, state: _State, judges: Codes, penalty: Penalty, blind: 
             halted = bool(np.any(_beyond(point, state.fixed[judges]) & placed & ~edge))
         if penalty.abilities == 0.0 and np.any((size > _FAR) & ~edge):
             halted = halted or bool(
-                np.any((size > _FAR) & ~edge & ((directed(part, odds) > 0) | ((size > state.vast) & ~freed)))
+                np.any((size > _FAR) & ~edge & ((verdict_directions(part, odds) > 0) | ((size > state.vast) & ~freed)))
             )
         if not halted and penalty.ratings == 0.0 and float(np.abs(odds).max(initial=0.0)) > _WIDE:
             halted = len(_groups(part, point)) > 1
@@ -229,7 +229,7 @@ def _unplaced(part: Cells, point: Point, state: _State, judges: Codes, names: tu
     if part.first is None:
         beyond &= ~state.fixed[judges, -1]
     else:
-        beyond |= directed(part, odds_at(part, point)) > 0
+        beyond |= verdict_directions(part, odds_at(part, point)) > 0
         beyond &= ~state.fixed[judges, 1] | (~state.fixed[judges, -1] if part.tied is not None else False)
     beyond &= ~state.edge[judges]
     found = judges[beyond]
@@ -250,7 +250,7 @@ def _column(fixed: Mask) -> Mask:
     return np.asarray(np.arange(fixed.shape[1])[None, :] == 0)
 
 
-def directed(cells: Cells, odds: Vector) -> NDArray[np.int8]:
+def verdict_directions(cells: Cells, odds: Vector) -> NDArray[np.int8]:
     """For each judge (judges,) 1 where every verdict is on the side that `odds` (cells,) favour, -1 where none is.
 
     0 stands for a judge with verdicts of both kinds, with ties, or on models that are equal, and for one without any.
@@ -266,7 +266,7 @@ def directed(cells: Cells, odds: Vector) -> NDArray[np.int8]:
 def _runaways(part: Cells, point: Point, state: _State, judges: Codes, halted: bool) -> bool:
     """Take judges that run away out of the fit, or to the edge where they were out before; whether there were any."""
     size, inside = np.abs(point.ability) * point.spread, ~state.edge[judges]
-    separated = inside & (directed(part, odds_at(part, point)) > 0)
+    separated = inside & (verdict_directions(part, odds_at(part, point)) > 0)
     if halted:
         separated &= size > _FAR
     vast = inside & ~separated & (size > state.vast) & ~state.freed[judges]
@@ -284,7 +284,7 @@ def _released(cells: Cells, state: _State, spread: float) -> bool:
     part = cells.among(state.alive, np.arange(cells.judges))
     gap = ratings[state.alive][part.upper] - ratings[state.alive][part.lower]
     there = part.by_judge(None) > 0.0
-    back = state.endless & there & (directed(part, gap) == 0)
+    back = state.endless & there & (verdict_directions(part, gap) == 0)
     # A judge of a single pair contradicts nobody. It has an ability where it says both of models that are apart.
     single = part.by_judge(None) == 1.0
     fits = _fitting(part, gap)
@@ -360,7 +360,7 @@ def _chosen(groups: list[Codes], part: Cells, codes: Codes, names: tuple[str, ..
     )
 
 
-def warmed(cells: Cells, start: Point, fixed: Mask, penalty: Penalty) -> Point:
+def warm_start(cells: Cells, start: Point, fixed: Mask, penalty: Penalty) -> Point:
     """The start with each ability one step closer to what the ratings make of its judge: it halves the climb."""
     here = arrow(cells, start, penalty, fixed)
     own = here.inner[:, 0, 0]
@@ -370,7 +370,9 @@ def warmed(cells: Cells, start: Point, fixed: Mask, penalty: Penalty) -> Point:
     return Point(start.ratings, local)
 
 
-def judge_reasons(judges: Sequence[str], cells: Cells, logits: Vector, ability: Vector, limit: Limit) -> dict[str, str]:
+def judge_reasons(
+    judges: Sequence[str], cells: Cells, logits: Vector, ability: Vector, limit: LimitFit
+) -> dict[str, str]:
     """Why an ability (judges,) is not finite, or a habit not known, by the judge's name."""
     some, edge = cells.by_judge(None), set(limit.edge.tolist())
     level = np.isfinite(logits)
@@ -399,7 +401,7 @@ def judge_reasons(judges: Sequence[str], cells: Cells, logits: Vector, ability: 
     return reasons
 
 
-def model_reasons(models: Sequence[str], cells: Cells, limit: Limit, ability: Vector) -> dict[str, str]:
+def model_reasons(models: Sequence[str], cells: Cells, limit: LimitFit, ability: Vector) -> dict[str, str]:
     """Why a model has no rating, by its name; wins by a judge of negative ability are losses."""
     left = np.setdiff1d(np.arange(cells.models), limit.models)
     if not len(left):

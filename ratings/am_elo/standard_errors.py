@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 
 from venire.arena.errors import InputError
-from venire.ratings.am_elo.fit import Arrow, Penalty, Reduced, arrow, reduced, terms
-from venire.ratings.am_elo.separation import Limit
+from venire.ratings.am_elo.fit import Arrow, Penalty, Reduced, arrow, likelihood_terms, reduced
+from venire.ratings.am_elo.separation import LimitFit
 from venire.ratings.data.clustered import cluster_codes
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.pairwise.covariance import PairErrors, blank_without_scatter, few_clusters
 
-__all__ = ["Spread", "spread_of"]
+__all__ = ["StandardErrors", "standard_errors_of"]
 
 _DENSE = 20_000_000
 """Sums of scores by unit and number are kept in full up to so many (160 MB)."""
@@ -33,8 +33,8 @@ Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Spread:
-    """Errors of a `Limit`, for its models and judges, where the mean ability is 1.
+class StandardErrors:
+    """Errors of a `LimitFit`, for its models and judges, where the mean ability is 1.
 
     `ratings` (n, n) is their covariance in logits, `local` (judges, b) the standard errors of abilities and habits, NaN
     where they cannot be told. `mean` is the error of the mean ability where ratings have a root mean square of 1.
@@ -64,14 +64,14 @@ class _Moves:
     mean: Vector
 
 
-def spread_of(
-    limit: Limit,
+def standard_errors_of(
+    limit: LimitFit,
     rows: Comparisons,
     first: Vector | None,
     penalty: Penalty,
     counted: NDArray[np.bool_],
     kind: PairErrors,
-) -> Spread:
+) -> StandardErrors:
     """Errors by cluster, by row ("sandwich") or of the model itself ("hessian") at a maximum.
 
     `rows` are those of the fit, coded into its models and judges; `first` (rows,) the order shown where it is fitted;
@@ -86,7 +86,7 @@ def spread_of(
     moves = _moves(limit, system, penalty, counted)
     if kind == "hessian":
         gram: Any = _information(here)
-        return Spread(*_put(limit, moves, gram, 1.0), np.inf, len(rows))
+        return StandardErrors(*_put(limit, moves, gram, 1.0), np.inf, len(rows))
     scores, largest, unit = _scores(limit, rows, first)
     units, each = _grouped(rows, kind)
     if units < 2:
@@ -99,10 +99,10 @@ def spread_of(
     reason = blank_without_scatter(names, ratings, reach * _mean(limit, counted))
     _blank(local, limit, each, rows, unit)
     reason = reason or few_clusters(units, part.models, kind)
-    return Spread(ratings, local, mean, units - 1.0, units, reason)
+    return StandardErrors(ratings, local, mean, units - 1.0, units, reason)
 
 
-def _unknown(limit: Limit) -> Spread:
+def _unknown(limit: LimitFit) -> StandardErrors:
     """What singular information means: with habits, that they cannot be told; else ratings too far apart."""
     if limit.held.shape[1] > 1:
         raise InputError(
@@ -112,13 +112,13 @@ def _unknown(limit: Limit) -> Spread:
     return _blanks(limit, "ratings are too far apart for an error in double precision: give a ridge")
 
 
-def _blanks(limit: Limit, reason: str) -> Spread:
+def _blanks(limit: LimitFit, reason: str) -> StandardErrors:
     """No errors, and why."""
     nothing = np.full((limit.part.models, limit.part.models), np.nan)
-    return Spread(nothing, np.full_like(limit.peak.point.local, np.nan), np.nan, np.nan, 0, reason)
+    return StandardErrors(nothing, np.full_like(limit.peak.point.local, np.nan), np.nan, np.nan, 0, reason)
 
 
-def _mean(limit: Limit, counted: NDArray[np.bool_]) -> float:
+def _mean(limit: LimitFit, counted: NDArray[np.bool_]) -> float:
     ability = limit.peak.point.ability[counted]
     return float(ability.mean()) if len(ability) and ability.mean() != 0.0 else 1.0
 
@@ -129,7 +129,7 @@ def _known(here: Arrow, system: Reduced) -> bool:
     return bool(np.all(kept > 1e-12 * np.maximum(np.diagonal(here.head), 1e-300)))
 
 
-def _moves(limit: Limit, system: Reduced, penalty: Penalty, counted: NDArray[np.bool_]) -> _Moves:
+def _moves(limit: LimitFit, system: Reduced, penalty: Penalty, counted: NDArray[np.bool_]) -> _Moves:
     point, size = limit.peak.point, limit.part.models
     mean, spread = _mean(limit, counted), point.spread
     inverse = system.ratings(np.eye(size))
@@ -160,7 +160,7 @@ def _moves(limit: Limit, system: Reduced, penalty: Penalty, counted: NDArray[np.
     )
 
 
-def _put(limit: Limit, moves: _Moves, gram: Any, factor: float) -> tuple[Matrix, Matrix, float]:
+def _put(limit: LimitFit, moves: _Moves, gram: Any, factor: float) -> tuple[Matrix, Matrix, float]:
     """Covariance of ratings, errors of abilities and habits, and error of the mean, from the scatter of scores."""
     size, shape = limit.part.models, limit.peak.point.local.shape
     matrix = moves.ratings @ np.asarray(gram @ moves.ratings.T)
@@ -203,7 +203,7 @@ def _information(here: Arrow) -> Any:
 
 
 def _scores(
-    limit: Limit, rows: Comparisons, first: Vector | None
+    limit: LimitFit, rows: Comparisons, first: Vector | None
 ) -> tuple[tuple[NDArray[np.intp], NDArray[np.intp], Vector], Vector, NDArray[np.intp]]:
     """Entries (row, place, score) of all rows, the largest score by place, and each row's judge."""
     assert rows.judge is not None
@@ -216,7 +216,7 @@ def _scores(
     won, lost = weight * rows.y, weight * (1.0 - rows.y)
     if drawn is not None:
         won, lost = np.where(drawn > 0.0, 0.0, won), np.where(drawn > 0.0, 0.0, lost)
-    found = terms(won, lost, drawn, odds, point.local[judge, -1] if ties else None)
+    found = likelihood_terms(won, lost, drawn, odds, point.local[judge, -1] if ties else None)
     columns = [found.slope * gap]
     if first is not None:
         columns.append(found.slope * first)
@@ -252,7 +252,7 @@ def _gram(unit: NDArray[Any], place: NDArray[np.intp], value: Vector, shape: tup
     return (table.T @ table).tocsr()
 
 
-def _blank(local: Matrix, limit: Limit, unit: NDArray[np.int32], rows: Comparisons, judge: NDArray[np.intp]) -> None:
+def _blank(local: Matrix, limit: LimitFit, unit: NDArray[np.int32], rows: Comparisons, judge: NDArray[np.intp]) -> None:
     """NaN, in place, for judges heard in a single unit, and where scores do not scatter."""
     some = np.ones(len(rows), dtype=np.bool_) if rows.weight is None else rows.weight > 0.0
     pairs = np.unique(unit[some].astype(np.int64) * limit.part.judges + judge[some])

@@ -25,8 +25,8 @@ from venire.ratings.pairwise.win_rate import mean_and_error
 
 __all__ = [
     "PAIR_KINDS",
+    "AnswerGrade",
     "DirectAccuracy",
-    "Grade",
     "KindRatings",
     "PairKind",
     "PreferenceShift",
@@ -40,7 +40,7 @@ PairKind = Literal["discriminative", "non-discriminative", "unattempted"]
 PAIR_KINDS: tuple[PairKind, ...] = ("discriminative", "non-discriminative", "unattempted")
 
 
-class Grade(IntEnum):
+class AnswerGrade(IntEnum):
     """What became of one answer."""
 
     NOT_ATTEMPTED = -1
@@ -84,12 +84,12 @@ def pair_kinds(grade_a: ArrayLike, grade_b: ArrayLike) -> NDArray[np.int8]:
     """Codes into `PAIR_KINDS` (rows,) from the grades of both answers.
 
     Discriminative: one right and one wrong; non-discriminative: both the same; unattempted: either was not attempted.
-    Raises `InputError` for what is no `Grade`.
+    Raises `InputError` for what is no `AnswerGrade`.
     """
-    a, b = _grades("grade_a", grade_a), _grades("grade_b", grade_b)
+    a, b = _answer_grades("grade_a", grade_a), _answer_grades("grade_b", grade_b)
     if a.shape != b.shape:
         raise InputError(f"grade_a has {len(a)} rows, grade_b {len(b)}; give one grade each a comparison")
-    silent = (a == Grade.NOT_ATTEMPTED) | (b == Grade.NOT_ATTEMPTED)
+    silent = (a == AnswerGrade.NOT_ATTEMPTED) | (b == AnswerGrade.NOT_ATTEMPTED)
     return np.where(silent, 2, (a == b).astype(np.int8)).astype(np.int8)
 
 
@@ -118,17 +118,17 @@ def direct_accuracy(model: ArrayLike, grade: ArrayLike, cluster: NDArray[np.int3
     Source: the direct judge of Remeli and Hardt 2026.
 
     Models are sorted by name. The error is that of a mean with n - 1, over clusters where `cluster` codes them; NaN
-    below two. Raises `InputError` for columns of unequal length and for what is no `Grade`.
+    below two. Raises `InputError` for columns of unequal length and for what is no `AnswerGrade`.
     """
-    names, grades = np.asarray(model).astype(str), _grades("grade", grade)
+    names, grades = np.asarray(model).astype(str), _answer_grades("grade", grade)
     if names.shape != grades.shape:
         raise InputError(f"model has {len(names)} rows, grade {len(grades)}; give one grade an answer")
     found, code = np.unique(names, return_inverse=True)
-    tried = grades != Grade.NOT_ATTEMPTED
+    tried = grades != AnswerGrade.NOT_ATTEMPTED
     figures = []
     for one in range(len(found)):
         own = (code == one) & tried
-        right = (grades[own] == Grade.CORRECT).astype(np.float64)
+        right = (grades[own] == AnswerGrade.CORRECT).astype(np.float64)
         figures.append(mean_and_error(right, cluster=None if cluster is None else cluster[own]))
     return DirectAccuracy(
         models=tuple(found.tolist()),
@@ -188,9 +188,9 @@ def _of_kind(
         return KindRatings(kind, count, share, None, str(error))
 
 
-def _grades(argument: str, values: ArrayLike) -> NDArray[np.int64]:
+def _answer_grades(argument: str, values: ArrayLike) -> NDArray[np.int64]:
     grades = np.asarray(values)
-    wrong = ~np.isin(grades, [int(grade) for grade in Grade])
+    wrong = ~np.isin(grades, [int(grade) for grade in AnswerGrade])
     if grades.ndim != 1 or wrong.any():
         row = int(np.argmax(wrong)) if grades.ndim == 1 else 0
         given = grades[row] if grades.ndim == 1 and len(grades) else grades

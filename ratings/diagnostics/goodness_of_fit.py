@@ -25,7 +25,7 @@ from venire.ratings.data.statistics import chi2, norm
 from venire.ratings.data.validation import check_draws
 from venire.ratings.pairwise.covariance import inverse_information, rated_rows
 
-__all__ = ["GoodnessOfFit", "OddPair", "PairNoise", "by_lot", "goodness_of_fit", "pair_noise", "tail"]
+__all__ = ["GoodnessOfFit", "OddPair", "PairNoise", "goodness_of_fit", "pair_noise", "pool_units", "tail_probability"]
 
 _UNITS = 2_000
 """Units beyond these are taken together: independent of one another as they are, nothing is lost by it but time."""
@@ -87,7 +87,7 @@ def pair_noise(data: Comparisons, logits: Vector) -> PairNoise:
     first, second = (np.asarray(part, dtype=np.intp) for part in np.divmod(keys, max(size, 1)))
     expected = expit(at[first] - at[second])
     unit, units = cluster_codes(None if rows.cluster is None else rows.cluster[order], len(y))
-    unit, units = by_lot(unit, units)
+    unit, units = pool_units(unit, units)
 
     def by_unit(values: Vector) -> csr_array:
         return csr_array((weight * values, (pair, unit)), shape=(len(keys), units))
@@ -104,7 +104,7 @@ def pair_noise(data: Comparisons, logits: Vector) -> PairNoise:
     )
 
 
-def by_lot(unit: NDArray[np.int32], units: int) -> tuple[NDArray[np.int32], int]:
+def pool_units(unit: NDArray[np.int32], units: int) -> tuple[NDArray[np.int32], int]:
     """Units (rows,) taken together by lot where there are more than 2,000, and how many there are then.
 
     Not in turn: neighbours may be sorted by outcome, and dealt out evenly they would scatter too little.
@@ -122,7 +122,7 @@ def _squares(sums: csr_array) -> Vector:
     return square * (units / (units - 1)) if units > 1 else np.full(len(square), np.nan)
 
 
-def tail(found: float, drawn: Vector) -> float:
+def tail_probability(found: float, drawn: Vector) -> float:
     """Share of draws (draws,) that are as large as what was found or larger, that one among them: a p-value."""
     return float((1 + np.count_nonzero(drawn >= found - 1e-12 * max(1.0, abs(found)))) / (1 + len(drawn)))
 
@@ -179,7 +179,7 @@ def goodness_of_fit(data: Comparisons, ratings: Ratings, *, draws: int = 999, se
     return GoodnessOfFit(
         misfit=float(np.sqrt(max(0.0, found - drawn.mean()) / whole)),
         raw=float(np.sqrt(found / whole)),
-        p_value=tail(found, drawn),
+        p_value=tail_probability(found, drawn),
         naive_p=_naive(noise, apart, degrees),
         pairs=len(noise.first),
         degrees=degrees,

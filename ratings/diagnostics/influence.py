@@ -30,16 +30,16 @@ from venire.ratings.pairwise.leave_out import LeftOut, without_each_cluster, wit
 from venire.ratings.pairwise.wins import win_counts
 
 __all__ = [
-    "Effects",
+    "FirstOrderEffects",
     "Influence",
-    "Left",
+    "LeaveOneOutChange",
     "Removal",
     "RemovalUnit",
     "Unit",
-    "clear_beyond",
-    "effects",
+    "critical_value",
+    "first_order_effects",
     "influence",
-    "outlying_beyond",
+    "outlier_critical_value",
     "rated_together",
     "smallest_removal",
 ]
@@ -50,7 +50,7 @@ Vector = NDArray[np.float64]
 
 RemovalUnit = Literal["judgment", "instruction", "judge"]
 
-_FEW = 64
+_MAX_EXACT = 64
 """Up to so many units the effect of each is found by leaving it out, which few and heavy ones need."""
 
 _SLIGHT = 1e-3
@@ -60,7 +60,7 @@ _NAMED = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Effects:
+class FirstOrderEffects:
     """What each row does to the ratings of all, to first order, in logits.
 
     `bread` (n, n) is the inverse information, `residuals` (rows,) are weighted outcomes less what was expected.
@@ -90,7 +90,7 @@ class Effects:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class LeaveOneOutChange:
     """What changes when `name` is left out.
 
     `change` is the largest change of a rating, in Elo points, with its standard error `se` (NaN for instructions), and
@@ -125,7 +125,7 @@ class Influence:
     ratings: Ratings
     leader: str
     top: tuple[str, ...]
-    without: tuple[Left, ...]
+    without: tuple[LeaveOneOutChange, ...]
     separated: tuple[str, ...]
     left_out: tuple[str, ...]
     clusters: int
@@ -139,7 +139,7 @@ def rated_together(data: Comparisons) -> Comparisons:
     return restrict_models(data, max(groups, key=len))
 
 
-def effects(data: Comparisons, *, ridge: float = 0.0) -> Effects:
+def first_order_effects(data: Comparisons, *, ridge: float = 0.0) -> FirstOrderEffects:
     """Fit Bradley-Terry ratings and keep what each row does to them; raises as `bradley_terry` does.
 
     Models without a comparison are left out of `data`.
@@ -154,7 +154,7 @@ def effects(data: Comparisons, *, ridge: float = 0.0) -> Effects:
     free = np.ones(size, dtype=np.bool_)
     bread = inverse_information(totals + totals.T, logits, ridge=ridge, free=free, models=rows.models)
     residuals = weight * (rows.y - expit(logits[rows.a] - logits[rows.b]))
-    return Effects(rows, ratings, bread, residuals)
+    return FirstOrderEffects(rows, ratings, bread, residuals)
 
 
 def influence(data: Comparisons, unit: Unit, *, ridge: float = 0.0, top: int = 3, most: int = 1000) -> Influence:
@@ -166,7 +166,7 @@ def influence(data: Comparisons, unit: Unit, *, ridge: float = 0.0, top: int = 3
     rows = rated_together(data)
     if len(rows.models) < 2 or not len(rows):
         raise InputError("no two models are joined by wins both ways: there is no rating to hang on anything")
-    found = effects(rows, ridge=ridge)
+    found = first_order_effects(rows, ridge=ridge)
     rows = found.data
     outlying: Mapping[str, float] = {}
     if unit == "instruction":
@@ -198,7 +198,7 @@ def influence(data: Comparisons, unit: Unit, *, ridge: float = 0.0, top: int = 3
     )
 
 
-def outlying_beyond(units: int, models: int, level: float = 0.99) -> float:
+def outlier_critical_value(units: int, models: int, level: float = 0.99) -> float:
     """How outlying the most outlying of `units` effects on `models` ratings is by chance, at most, by Grubbs' test.
 
     Infinite for fewer than three units, none of which can stand out.
@@ -209,7 +209,7 @@ def outlying_beyond(units: int, models: int, level: float = 0.99) -> float:
     return (units - 1) / math.sqrt(units) * math.sqrt(quantile**2 / (units - 2 + quantile**2))
 
 
-def clear_beyond(looks: int, clusters: int, level: float = 0.95) -> float:
+def critical_value(looks: int, clusters: int, level: float = 0.95) -> float:
     """How many standard errors, either way, the largest of `looks` changes reaches by chance in 1 - `level` at most.
 
     Student's t of `clusters` - 1 degrees of freedom, with Bonferroni's correction. Infinite with one cluster alone.
@@ -226,7 +226,7 @@ def _names(names: tuple[str, ...], unit: Unit) -> tuple[str, ...]:
     return names
 
 
-def _outlying(found: Effects, names: tuple[str, ...]) -> dict[str, float]:
+def _outlying(found: FirstOrderEffects, names: tuple[str, ...]) -> dict[str, float]:
     assert found.data.cluster is not None
     moved = found.units(found.data.cluster, len(names))
     usual = np.sqrt(np.mean(moved * moved, axis=0))
@@ -234,7 +234,9 @@ def _outlying(found: Effects, names: tuple[str, ...]) -> dict[str, float]:
     return dict(zip(names, ratio.max(axis=1).tolist(), strict=True))
 
 
-def _left(found: Effects, left: LeftOut, name: str, unit: Unit, outlying: float, top: int, ridge: float) -> Left:
+def _left(
+    found: FirstOrderEffects, left: LeftOut, name: str, unit: Unit, outlying: float, top: int, ridge: float
+) -> LeaveOneOutChange:
     after = left.without[name]
     place = {model: code for code, model in enumerate(found.ratings.models)}
     before = found.ratings.logits[[place[model] for model in after.models]]
@@ -250,7 +252,7 @@ def _left(found: Effects, left: LeftOut, name: str, unit: Unit, outlying: float,
     mean = dict.fromkeys(now, -1.0 / len(now))
     turned = shift is not None and now[0] != was[0]
     change = float(np.nanmax(np.abs(moved)))
-    return Left(
+    return LeaveOneOutChange(
         name=name,
         change=POINTS_PER_LOGIT * change,
         se=float("nan") if shift is None else shift.by({**mean, most: mean[most] + 1.0})[1],
@@ -269,7 +271,7 @@ class _Shift:
     Both fits share rows, so the error is that of the difference of what each row does to either.
     """
 
-    def __init__(self, found: Effects, name: str, unit: Unit, ridge: float) -> None:
+    def __init__(self, found: FirstOrderEffects, name: str, unit: Unit, ridge: float) -> None:
         data = found.data
         if unit == "model":
             code = data.models.index(name)
@@ -278,7 +280,7 @@ class _Shift:
             names, codes = (data.clusters, data.cluster) if unit == "instruction" else (data.judges, data.judge)
             assert codes is not None
             self.kept = codes != names.index(name)
-        self.found, self.rest = found, effects(data.select(self.kept), ridge=ridge)
+        self.found, self.rest = found, first_order_effects(data.select(self.kept), ridge=ridge)
 
     def by(self, shares: Mapping[str, float]) -> tuple[float, float]:
         """The change of a sum of ratings, each times its share."""
@@ -327,7 +329,7 @@ class Removal:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Pile:
+class _RemovalUnits:
     """Units that can be left out: what each holds of a lead, and who leads by how much when some are gone."""
 
     units: int
@@ -347,9 +349,9 @@ def smallest_removal(
     rows = rated_together(data)
     if len(rows.models) < 2 or not len(rows):
         raise InputError("no two models are joined by wins both ways: nobody leads")
-    found = effects(rows, ridge=ridge)
+    found = first_order_effects(rows, ridge=ridge)
     order = np.argsort(-np.round(found.ratings.logits, 10), kind="stable").tolist()
-    leader, pile = order[0], _pile(found, unit, order[0], ridge)
+    leader, pile = order[0], _removal_units(found, unit, order[0], ridge)
     guesses = []
     for rival in order[1:]:
         lead = float(found.ratings.logits[leader] - found.ratings.logits[rival])
@@ -359,7 +361,7 @@ def smallest_removal(
     return min(tried, key=lambda one: (np.inf if one.removed is None else one.removed, one.lead, one.rival))
 
 
-def _pile(found: Effects, unit: RemovalUnit, leader: int, ridge: float) -> _Pile:
+def _removal_units(found: FirstOrderEffects, unit: RemovalUnit, leader: int, ridge: float) -> _RemovalUnits:
     """The units of a table with what each holds of the lead over a rival, by the rival's code."""
     data = found.data
     if unit == "judgment":
@@ -372,7 +374,7 @@ def _pile(found: Effects, unit: RemovalUnit, leader: int, ridge: float) -> _Pile
     def without(gone: NDArray[np.intp]) -> Comparisons:
         return data.select(~np.isin(codes, gone))
 
-    if len(names) > _FEW:
+    if len(names) > _MAX_EXACT:
         moved = found.units(codes, len(names))
     else:
         logits = [_refitted(without(np.array([one])), ridge) for one in range(len(names))]
@@ -381,10 +383,10 @@ def _pile(found: Effects, unit: RemovalUnit, leader: int, ridge: float) -> _Pile
     def held(rival: int) -> Vector:
         return np.asarray(moved[:, leader] - moved[:, rival])
 
-    return _Pile(len(names), names, held, without)
+    return _RemovalUnits(len(names), names, held, without)
 
 
-def _judgments(found: Effects, leader: int) -> _Pile:
+def _judgments(found: FirstOrderEffects, leader: int) -> _RemovalUnits:
     """Single rows; equal rows are counted as one cell, so that a large table costs what its distinct rows do."""
     data, size = found.data, len(found.data.models)
     turned = data.a > data.b
@@ -401,7 +403,7 @@ def _judgments(found: Effects, leader: int) -> _Pile:
     of_pair, y, heavy = table[0][at].astype(np.int64), table[1][at], table[2][at]
     cells = Comparisons(data.models, (of_pair // size).astype(np.int32), (of_pair % size).astype(np.int32), y, heavy)
     residuals = np.where(turned, -found.residuals, found.residuals)[at]
-    one_each = Effects(cells, found.ratings, found.bread, residuals)
+    one_each = FirstOrderEffects(cells, found.ratings, found.bread, residuals)
     ends = np.cumsum(count)
 
     def held(rival: int) -> Vector:
@@ -414,7 +416,7 @@ def _judgments(found: Effects, leader: int) -> _Pile:
         kept = left > 0
         return Comparisons(cells.models, cells.a[kept], cells.b[kept], y[kept], heavy[kept] * left[kept])
 
-    return _Pile(len(data), (), held, without)
+    return _RemovalUnits(len(data), (), held, without)
 
 
 def _first_order(held: Vector, lead: float) -> int | None:
@@ -425,7 +427,13 @@ def _first_order(held: Vector, lead: float) -> int | None:
 
 
 def _search(
-    found: Effects, pile: _Pile, unit: RemovalUnit, leader: int, rival: int, guess: int | None, ridge: float
+    found: FirstOrderEffects,
+    pile: _RemovalUnits,
+    unit: RemovalUnit,
+    leader: int,
+    rival: int,
+    guess: int | None,
+    ridge: float,
 ) -> Removal:
     held = np.round(pile.held(rival), 12)
     order = np.argsort(-held, kind="stable")[: int(np.count_nonzero(held > 0.0))]
@@ -434,7 +442,7 @@ def _search(
         after = _refitted(pile.without(order[:number]), ridge)
         return bool(after[rival] > after[leader])
 
-    removed = _least(turns, guess or len(order), min(len(order), pile.units - 1))
+    removed = _min_removed(turns, guess or len(order), min(len(order), pile.units - 1))
     contrast = np.zeros(len(found.data.models))
     contrast[leader], contrast[rival] = 1.0, -1.0
     named = pile.names and removed is not None
@@ -451,7 +459,7 @@ def _search(
     )
 
 
-def _least(turns: Callable[[int], bool], guess: int, most: int) -> int | None:
+def _min_removed(turns: Callable[[int], bool], guess: int, most: int) -> int | None:
     """The least number up to `most` at which `turns` was seen to hold, searched outwards from a guess."""
     low, high = 0, max(1, min(guess, most))
     if most < 1:

@@ -18,7 +18,7 @@ from venire.ratings.pairwise.wins import WinCounts, win_counts
 
 __all__ = ["PairCoverage", "pair_coverage"]
 
-_MOST = 2_000
+_MAX_MODELS = 2_000
 """Models beyond which the balance of a board, a table of all pairs, is left open."""
 
 
@@ -56,7 +56,7 @@ def pair_coverage(data: Comparisons) -> PairCoverage:
     weight = counts.won + counts.lost
     islands = int(connected_components(_graph(counts, weight), directed=False)[0])
     bridges, hinges = _weak_links(size, counts.first, counts.second)
-    balance, worst = _balance(counts, weight) if islands == 1 and size <= _MOST else (np.inf, None)
+    balance, worst = _balance(counts, weight) if islands == 1 and size <= _MAX_MODELS else (np.inf, None)
     poorest, pair = int(np.argmin(counts.played)), int(np.argmin(weight))
     return PairCoverage(
         models=size,
@@ -68,7 +68,7 @@ def pair_coverage(data: Comparisons) -> PairCoverage:
         fewest_of_pair=(names[counts.first[pair]], names[counts.second[pair]], float(weight[pair])),
         bridges=tuple((names[one], names[two]) for one, two in bridges),
         hinges=tuple(names[code] for code in hinges),
-        balance=balance if islands > 1 or size <= _MOST else np.nan,
+        balance=balance if islands > 1 or size <= _MAX_MODELS else np.nan,
         worst=None if worst is None else (names[worst[0]], names[worst[1]]),
     )
 

@@ -17,11 +17,11 @@ from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.statistics import norm
 from venire.ratings.data.validation import check_draws
-from venire.ratings.diagnostics.goodness_of_fit import PairNoise, pair_noise, tail
+from venire.ratings.diagnostics.goodness_of_fit import PairNoise, pair_noise, tail_probability
 
 __all__ = ["Cycle", "Transitivity", "transitivity"]
 
-_MOST = 200
+_MAX_MODELS = 200
 """Models beyond these are left out, those with the fewest battles: triads grow with the cube."""
 
 _SHOWN = 5
@@ -82,7 +82,7 @@ def transitivity(data: Comparisons, ratings: Ratings, *, draws: int = 999, seed:
     `InputError` where no triad has three majorities, and for a number of draws or a seed.
     """
     check_draws(draws, seed)
-    kept = _most(data, ratings)
+    kept = _strongest_models(data, ratings)
     noise = pair_noise(data, kept)
     size = len(noise.models)
     clear = np.abs(2.0 * noise.won - noise.total) > 1e-9 * np.maximum(1.0, noise.total)
@@ -99,21 +99,21 @@ def transitivity(data: Comparisons, ratings: Ratings, *, draws: int = 999, seed:
         triads=triads,
         cyclic=cyclic,
         expected=float(drawn.mean()),
-        p_value=tail(cyclic / triads, drawn),
+        p_value=tail_probability(cyclic / triads, drawn),
         zeta=_zeta(size, cyclic) if bool(met.sum() == size * (size - 1)) else None,
         strongest=_strongest(noise, wins, 2.0 * triads),
         models=size,
     )
 
 
-def _most(data: Comparisons, ratings: Ratings) -> Vector:
+def _strongest_models(data: Comparisons, ratings: Ratings) -> Vector:
     """The ratings, centred, NaN but for the models with the most battles; of equals, the first by name."""
     logits = ratings.logits - np.nanmean(ratings.logits)
     rated = np.flatnonzero(np.isfinite(logits)).tolist()
     played = data.played
     order = sorted(rated, key=lambda code: (-played[code], data.models[code]))
     kept = np.full(len(logits), np.nan)
-    kept[order[:_MOST]] = logits[order[:_MOST]]
+    kept[order[:_MAX_MODELS]] = logits[order[:_MAX_MODELS]]
     return kept
 
 

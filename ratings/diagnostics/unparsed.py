@@ -15,16 +15,16 @@ from venire.arena.battles import Battles
 from venire.arena.records import Status
 from venire.ratings.data.clustered import cluster_codes
 from venire.ratings.data.statistics import chi2, norm
-from venire.ratings.diagnostics.goodness_of_fit import by_lot
+from venire.ratings.diagnostics.goodness_of_fit import pool_units
 
-__all__ = ["Unread", "UnreadOf", "unread", "wilson"]
+__all__ = ["UnparsedReplies", "UnparsedShare", "unparsed_replies", "wilson_lower_bound"]
 
-_FEWEST = 20
+_MIN_VERDICTS = 20
 """Verdicts of a judge below which its share is not told apart from chance."""
 
 
 @dataclass(frozen=True, slots=True)
-class UnreadOf:
+class UnparsedShare:
     """A judge or a model: its verdicts, the `share` not read, by status, and lower bound of the share (Wilson).
 
     Of a model, `expected` is the share that its judges would lose on it if all models were alike to them, `z` the
@@ -41,19 +41,19 @@ class UnreadOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class UnparsedReplies:
     """Shares of all verdicts, of each judge's and of each model's, the largest share first; `p_value` of a difference
     between models given their judges: the clearest model's, times their number. `judges_p` is that between judges."""
 
     verdicts: int
     share: float
-    judges: tuple[UnreadOf, ...]
-    models: tuple[UnreadOf, ...]
+    judges: tuple[UnparsedShare, ...]
+    models: tuple[UnparsedShare, ...]
     p_value: float
     judges_p: float
 
 
-def unread(battles: Battles, *, level: float = 0.99) -> Unread:
+def unparsed_replies(battles: Battles, *, level: float = 0.99) -> UnparsedReplies:
     """Count what was not read; errors are clustered by instruction where there are instructions. `level` is of `lo`."""
     lost = (battles.status != Status.OK).astype(np.float64)
     size, judges = len(battles.models), len(battles.judges)
@@ -67,16 +67,16 @@ def unread(battles: Battles, *, level: float = 0.99) -> Unread:
     expected = met @ by_judge / np.maximum(there, 1)
     by_status = [_statuses(battles.judge, battles.status, judges), _statuses(sides, np.tile(battles.status, 2), size)]
     models = [
-        _told(name, counts, level, float(expected[code]), float(z[code]))
+        _unparsed_share(name, counts, level, float(expected[code]), float(z[code]))
         for code, (name, counts) in enumerate(zip(battles.models, by_status[1], strict=True))
         if there[code]
     ]
-    return Unread(
+    return UnparsedReplies(
         verdicts=len(lost),
         share=float(lost.mean()) if len(lost) else 0.0,
         judges=_sorted(
             [
-                _told(name, counts, level)
+                _unparsed_share(name, counts, level)
                 for name, counts in zip(battles.judges, by_status[0], strict=True)
                 if counts.sum()
             ]
@@ -101,7 +101,7 @@ def _distances(
     variance = (met * (1.0 - own)) @ (by_judge * (1.0 - by_judge))
     sums = np.bincount(battles.model_a, left, size) + np.bincount(battles.model_b, left, size)
     if battles.instructions:
-        unit, units = by_lot(*cluster_codes(battles.instruction, len(left)))
+        unit, units = pool_units(*cluster_codes(battles.instruction, len(left)))
         wide = unit.astype(np.int64) * size
         parts = np.bincount(wide + battles.model_a, left, units * size)
         parts += np.bincount(wide + battles.model_b, left, units * size)
@@ -117,18 +117,18 @@ def _statuses(code: NDArray[np.int32], status: NDArray[np.int8], size: int) -> N
     return np.bincount(code * np.int64(wide) + status, minlength=size * wide).reshape(size, wide)
 
 
-def _told(
+def _unparsed_share(
     name: str, counts: NDArray[np.intp], level: float, expected: float | None = None, z: float | None = None
-) -> UnreadOf:
+) -> UnparsedShare:
     number = int(counts.sum())
     statuses = {one.name.lower(): int(counts[one]) for one in Status if one is not Status.OK and counts[one]}
     lost = number - int(counts[Status.OK])
-    return UnreadOf(name, number, lost / number, wilson(lost, number, level), statuses, expected, z)
+    return UnparsedShare(name, number, lost / number, wilson_lower_bound(lost, number, level), statuses, expected, z)
 
 
-def wilson(hits: int, number: int, level: float) -> float:
+def wilson_lower_bound(hits: int, number: int, level: float) -> float:
     """Lower bound of a share, one-sided (Wilson 1927); 0 for fewer than 20."""
-    if number < _FEWEST:
+    if number < _MIN_VERDICTS:
         return 0.0
     z, share = float(norm.ppf(level)), hits / number
     middle = share + z * z / (2 * number)
@@ -136,7 +136,7 @@ def wilson(hits: int, number: int, level: float) -> float:
     return float(max(0.0, (middle - half) / (1.0 + z * z / number)))
 
 
-def _sorted(rows: list[UnreadOf]) -> tuple[UnreadOf, ...]:
+def _sorted(rows: list[UnparsedShare]) -> tuple[UnparsedShare, ...]:
     return tuple(sorted(rows, key=lambda row: (-row.share, row.name)))
 
 

@@ -22,28 +22,28 @@ from venire.arena.errors import InputError
 from venire.arena.records import Status
 from venire.ratings.data.judgments import canonical
 from venire.ratings.data.validation import check_draws, check_level, finite_or_none
-from venire.ratings.judges.discrimination import Discrimination, alone, fit_discrimination, gap_rows
+from venire.ratings.judges.discrimination import Discrimination, fit_discrimination, gap_rows, own_units
 from venire.ratings.judges.habits import Habits, habits, own_family_rows
 from venire.ratings.judges.matchups import (
-    Coded,
+    CodedVerdicts,
     MatchupShares,
-    Tally,
+    VerdictCounts,
     Weights,
     code_rows,
+    count_verdicts,
     dense_codes,
     gaps_from_elo,
     gaps_from_other_judges,
     importance,
     matchup_shares,
-    tally,
 )
 
 __all__ = [
     "Consistency",
-    "Drawn",
-    "Draws",
     "Interval",
     "JudgeConsistency",
+    "ResampledUnits",
+    "ScoreDraws",
     "Unit",
     "consistency",
 ]
@@ -66,7 +66,7 @@ SCORES = ("consistency", "decisive", "corrected")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Drawn:
+class ResampledUnits:
     """How often each unit counts in each replicate: `weights` (replicates, units).
 
     `what` was drawn (`instruction`, `battle` where a table names no instruction, or `matchup`), `number` of them.
@@ -80,7 +80,7 @@ class Drawn:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Draws:
+class ScoreDraws:
     """Consistency of all judges: `point` (judges,), and how many `matchups` it is the mean of.
 
     `centre` (judges,) is the corrected figure, about which intervals stand; `errors` (replicates, judges) are its
@@ -93,7 +93,7 @@ class Draws:
     matchups: NDArray[np.intp]
 
 
-def _draw_units(rows: Coded, replicates: int, seed: int) -> Drawn:
+def _draw_units(rows: CodedVerdicts, replicates: int, seed: int) -> ResampledUnits:
     """Draw the instructions that occur, or where there is none the verdicts, as counts of equal ones.
 
     The same number of instructions and the same seed give the same draws, whatever else the rows hold. Raises
@@ -114,27 +114,27 @@ def _draw_units(rows: Coded, replicates: int, seed: int) -> Drawn:
         occurs = size > 0
         drawn = np.random.default_rng(seed).multinomial(number, size[occurs] / number, size=replicates)
         weights[:, occurs] = drawn / size[occurs]
-    return Drawn("instruction" if rows.instructions else "battle", number, weights, unit_of)
+    return ResampledUnits("instruction" if rows.instructions else "battle", number, weights, unit_of)
 
 
-def _draw_matchups(rows: Coded, replicates: int, seed: int) -> Drawn:
+def _draw_matchups(rows: CodedVerdicts, replicates: int, seed: int) -> ResampledUnits:
     """Draw the pairs that met, with all their verdicts, the same for all judges; raises as `_draw_units` does."""
     if replicates < 0 or seed < 0:
         return _draw_units(rows, replicates, seed)
     number = len(rows.pairs)
     share = np.full(number, 1.0 / max(number, 1))
     weights = np.random.default_rng(seed).multinomial(number, share, size=replicates if number else 0)
-    return Drawn("matchup", number, weights.astype(np.float64))
+    return ResampledUnits("matchup", number, weights.astype(np.float64))
 
 
 def _scores(
     shares: MatchupShares,
-    rows: Coded,
-    drawn: Drawn,
+    rows: CodedVerdicts,
+    drawn: ResampledUnits,
     *,
     unit: Unit = "matchup",
     importance: NDArray[np.float64] | None = None,
-) -> Draws:
+) -> ScoreDraws:
     """The consistency of every judge, plain and corrected, and the errors of the corrected one on the drawn units.
 
     `importance` (judges, pairs) weighs matchups (None: all the same; 0 or NaN leaves one out). Corrected figures use
@@ -143,26 +143,26 @@ def _scores(
     weight = np.ones((len(rows.judges), len(rows.pairs))) if importance is None else np.nan_to_num(importance, nan=0.0)
     if unit == "battle":
         mass, spread = weight[shares.judge, shares.pair], shares.u * (1.0 - shares.u)
-        return _ratio(_Spread(spread, mass, shares.judge, shares.pair, _units(shares, drawn)), rows, drawn)
-    table = _Columns.of(shares, rows, drawn)
+        return _ratio(_WeightedSpread(spread, mass, shares.judge, shares.pair, _units(shares, drawn)), rows, drawn)
+    table = _ShareColumns.of(shares, rows, drawn)
     whole = np.ones((1, table.units))
     mass = weight[table.judge, table.pair]
     plain, corrected = table.spread(whole, "plain"), table.spread(whole, "corrected")
-    found = _ratio(_Spread(plain[0], mass, table.judge, table.pair, None), rows, drawn)
+    found = _ratio(_WeightedSpread(plain[0], mass, table.judge, table.pair, None), rows, drawn)
     several = np.where(np.isfinite(corrected[0]), mass, 0.0)
     if drawn.what == "matchup":
-        about = _ratio(_Spread(corrected[0], several, table.judge, table.pair, None), rows, drawn)
-        return Draws(found.point, about.point, about.errors, found.matchups)
+        about = _ratio(_WeightedSpread(corrected[0], several, table.judge, table.pair, None), rows, drawn)
+        return ScoreDraws(found.point, about.point, about.errors, found.matchups)
     # Drawing with replacement makes what was seen the truth, so that corrected replicates scatter about the plain mean.
     seen = table.by_judge(np.where(several > 0, plain, np.nan), several)[0]
     errors = np.full((len(drawn.weights) if drawn.number > 1 else 0, len(rows.judges)), np.nan)
     for block in table.blocks(len(errors)):
         errors[block] = table.by_judge(table.spread(drawn.weights[block], "corrected"), several) - seen
-    return Draws(found.point, table.by_judge(corrected, several)[0], errors, found.matchups)
+    return ScoreDraws(found.point, table.by_judge(corrected, several)[0], errors, found.matchups)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Spread:
+class _WeightedSpread:
     """p (1 - p) of things that stay as they are when units are drawn: their mass, and where they belong."""
 
     spread: NDArray[np.float64]
@@ -172,7 +172,7 @@ class _Spread:
     unit: NDArray[np.intp] | None
 
 
-def _ratio(parts: _Spread, rows: Coded, drawn: Drawn) -> Draws:
+def _ratio(parts: _WeightedSpread, rows: CodedVerdicts, drawn: ResampledUnits) -> ScoreDraws:
     """1 - 4 * weighted mean spread of every judge, and its errors where whole parts are drawn."""
     judges = len(rows.judges)
     used = parts.mass > 0
@@ -186,7 +186,7 @@ def _ratio(parts: _Spread, rows: Coded, drawn: Drawn) -> Draws:
     weights = drawn.weights if unit is not None and drawn.number > 1 else np.zeros((0, units))
     distinct = np.unique(parts.judge[used] * max(len(rows.pairs), 1) + parts.pair[used])
     matchups = np.bincount(distinct // max(len(rows.pairs), 1), minlength=judges)
-    return Draws(point, point, _quotient(weights @ above, weights @ below) - point, matchups)
+    return ScoreDraws(point, point, _quotient(weights @ above, weights @ below) - point, matchups)
 
 
 def _quotient(above: NDArray[np.float64], below: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -194,12 +194,12 @@ def _quotient(above: NDArray[np.float64], below: NDArray[np.float64]) -> NDArray
     return np.asarray(np.where(some, 1.0 - 4.0 * above / np.where(some, below, 1.0), np.nan))
 
 
-def _units(shares: MatchupShares, drawn: Drawn) -> NDArray[np.intp]:
+def _units(shares: MatchupShares, drawn: ResampledUnits) -> NDArray[np.intp]:
     return shares.unit if drawn.unit_of is None else drawn.unit_of[shares.verdict]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Columns:
+class _ShareColumns:
     """What each column (a judge and a matchup) is counted from, by unit.
 
     `total`, `count` and `square` have shape (units, columns); `count` is None where every cell holds one share.
@@ -215,15 +215,15 @@ class _Columns:
     parts: tuple[slice, ...]
 
     @classmethod
-    def of(cls, shares: MatchupShares, rows: Coded, drawn: Drawn) -> _Columns:
+    def of(cls, shares: MatchupShares, rows: CodedVerdicts, drawn: ResampledUnits) -> _ShareColumns:
         pairs, judges = max(len(rows.pairs), 1), len(rows.judges)
         column, found = dense_codes(shares.judge * pairs + shares.pair, max(judges, 1) * pairs)
         judge, pair = np.divmod(found, pairs)
-        alone = drawn.what == "matchup"
-        units = 1 if alone else drawn.weights.shape[1]
-        unit = np.zeros(len(shares), dtype=np.intp) if alone else _units(shares, drawn)
+        by_matchup = drawn.what == "matchup"
+        units = 1 if by_matchup else drawn.weights.shape[1]
+        unit = np.zeros(len(shares), dtype=np.intp) if by_matchup else _units(shares, drawn)
         edges = np.searchsorted(judge, np.arange(judges + 1))
-        make = _Table(unit, column, (units, len(found)))
+        make = _DrawTable(unit, column, (units, len(found)))
         return cls(
             units=units,
             total=make.sums(shares.u),
@@ -268,7 +268,7 @@ class _Columns:
         return found
 
 
-class _Table:
+class _DrawTable:
     """Adds values up by unit and column: dense where enough cells are filled, sparse otherwise."""
 
     def __init__(self, unit: NDArray[np.intp], column: NDArray[np.intp], shape: tuple[int, int]) -> None:
@@ -343,7 +343,7 @@ class Consistency:
     seed: int
     level: float
     slopes: Discrimination | None = field(default=None, compare=False, repr=False)
-    forms: Mapping[str, Draws] = field(default_factory=dict, compare=False, repr=False)
+    forms: Mapping[str, ScoreDraws] = field(default_factory=dict, compare=False, repr=False)
 
     def difference(
         self, judge: str, other: str, score: str = "consistency", *, level: float | None = None
@@ -399,7 +399,7 @@ def consistency(
     if not own_family:
         kin = own_family_rows(rows, families, judge_families)
     used, drawn = _used(rows, kin, interval, replicates, seed)
-    counted = tally(used)
+    counted = count_verdicts(used)
     plain, decisive = matchup_shares(used, counted), matchup_shares(used, counted, decisive=True)
     source, gaps = _gaps(used, plain, elo)
     heavy = importance(weights, plain, gaps)
@@ -435,7 +435,9 @@ def _check(unit: str, interval: str, level: float) -> None:
     check_level(level)
 
 
-def _used(rows: Battles, kin: NDArray[np.bool_], interval: Interval, replicates: int, seed: int) -> tuple[Coded, Drawn]:
+def _used(
+    rows: Battles, kin: NDArray[np.bool_], interval: Interval, replicates: int, seed: int
+) -> tuple[CodedVerdicts, ResampledUnits]:
     """The readable rows outside `kin`, and what is drawn of all that are readable."""
     readable = rows.status == Status.OK
     known = code_rows(rows, readable)
@@ -446,7 +448,9 @@ def _used(rows: Battles, kin: NDArray[np.bool_], interval: Interval, replicates:
     return used, drawn
 
 
-def _gaps(rows: Coded, shares: MatchupShares, elo: Mapping[str, float] | None) -> tuple[str, NDArray[np.float64]]:
+def _gaps(
+    rows: CodedVerdicts, shares: MatchupShares, elo: Mapping[str, float] | None
+) -> tuple[str, NDArray[np.float64]]:
     """Where the gaps come from, and the gaps (judges, pairs), NaN where they are not known."""
     known = gaps_from_elo(rows, elo or {})
     if np.isfinite(known).any():
@@ -455,7 +459,7 @@ def _gaps(rows: Coded, shares: MatchupShares, elo: Mapping[str, float] | None) -
     return "other judges" if np.isfinite(fitted).any() else "none", fitted
 
 
-def _slopes(rows: Coded, counted: Tally | None, gaps: NDArray[np.float64]) -> Discrimination | None:
+def _slopes(rows: CodedVerdicts, counted: VerdictCounts | None, gaps: NDArray[np.float64]) -> Discrimination | None:
     """Discrimination on the decisive verdicts whose gap is known; None where there is none."""
     both = np.concatenate([gaps, -gaps], axis=1)
     if counted is None:
@@ -463,7 +467,7 @@ def _slopes(rows: Coded, counted: Tally | None, gaps: NDArray[np.float64]) -> Di
         taken = np.flatnonzero((rows.y != 0.5) & np.isfinite(gaps[rows.judge, rows.pair]))
         judge, value = rows.judge[taken], rows.pair[taken] + len(rows.pairs) * rows.swapped[taken]
         first = (won ^ rows.swapped)[taken].astype(np.intp)
-        number, unit = np.ones(len(taken), dtype=np.intp), alone(judge, value, first)
+        number, unit = np.ones(len(taken), dtype=np.intp), own_units(judge, value, first)
     else:
         decided = counted.count - counted.ties
         cell, order = np.nonzero(decided * np.isfinite(gaps[counted.judge, counted.pair])[:, None])
@@ -486,7 +490,7 @@ def _bounds(errors: NDArray[np.float64], level: float) -> tuple[float, float]:
     return float(lo), float(hi)
 
 
-def _figures(name: str, found: Draws | None, code: int, level: float) -> dict[str, float | None]:
+def _figures(name: str, found: ScoreDraws | None, code: int, level: float) -> dict[str, float | None]:
     """A score and its basic interval: the corrected estimate less the quantiles of its errors, turned about.
 
     Few instructions make a matchup look more one-sided than it is, and replicates, which repeat instructions, more
@@ -508,7 +512,7 @@ def _figures(name: str, found: Draws | None, code: int, level: float) -> dict[st
 
 
 def _assemble(
-    forms: Mapping[str, Draws], seen: Habits, slopes: Discrimination | None, level: float
+    forms: Mapping[str, ScoreDraws], seen: Habits, slopes: Discrimination | None, level: float
 ) -> tuple[JudgeConsistency, ...]:
     made = []
     for code, name in enumerate(seen.judges):

@@ -24,13 +24,13 @@ __all__ = [
     "Discrimination",
     "GapRows",
     "Slopes",
-    "alone",
     "derivatives",
     "discrimination",
     "fit_discrimination",
     "fit_slopes",
     "gap_rows",
     "log_posterior",
+    "own_units",
     "score_reliability",
 ]
 
@@ -48,7 +48,7 @@ _LEAP = 4.0
 
 _TOLERANCE = 1e-8
 
-_FEW = 5
+_MIN_JUDGES = 5
 
 _FIXED = (1.5, 1.0)
 """Mean and variance of the prior of slopes where the judges are too few to say."""
@@ -335,7 +335,7 @@ def discrimination(
     known = np.isfinite(gaps)
     values, value = np.unique(gaps[known], return_inverse=True)
     won = np.asarray(first_won, dtype=np.bool_)[known]
-    units = alone(who[known], value, won)
+    units = own_units(who[known], value, won)
     if instruction is not None:
         units = np.unique(np.asarray(instruction)[known], return_inverse=True)[1]
     who, value, units, number, first = _counted(who[known], value, units, won)
@@ -343,7 +343,7 @@ def discrimination(
     return fit_discrimination(rows, judges)
 
 
-def alone(judge: NDArray[np.intp], value: NDArray[np.intp], won: NDArray[Any]) -> NDArray[np.intp]:
+def own_units(judge: NDArray[np.intp], value: NDArray[np.intp], won: NDArray[Any]) -> NDArray[np.intp]:
     """Instructions (rows,) for rows that name none: each its own, numbered so that the order of rows does not show."""
     place = np.empty(len(judge), dtype=np.intp)
     place[np.lexsort((won, value, judge))] = np.arange(len(judge))
@@ -405,8 +405,8 @@ def fit_discrimination(rows: GapRows, judges: Sequence[str]) -> Discrimination:
     """The slopes of judges whose verdicts are counted already; see `discrimination`."""
     verdicts = rows.by_judge(rows.count).astype(np.intp)
     ends, some = rows.ends, verdicts > 0
-    mean, variance, prior = *_FIXED, f"fixed, fewer than {_FEW} judges"
-    if np.count_nonzero(some) >= _FEW:
+    mean, variance, prior = *_FIXED, f"fixed, fewer than {_MIN_JUDGES} judges"
+    if np.count_nonzero(some) >= _MIN_JUDGES:
         prior = "empirical Bayes"
         mean, variance = _empirical_bayes(rows, _FIXED)
     shrunk = fit_slopes(rows, mean=mean, precision=1.0 / variance)

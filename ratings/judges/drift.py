@@ -20,7 +20,7 @@ from venire.arena.scale import POINTS_PER_LOGIT
 from venire.ratings.data.clustered import ClusteredMean
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.judgments import canonical, combine_keys, merge_orders, select_battles
-from venire.ratings.diagnostics.influence import Effects, effects, rated_together
+from venire.ratings.diagnostics.influence import FirstOrderEffects, first_order_effects, rated_together
 from venire.ratings.judges.matchups import outcomes
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.ratings.pairwise.components import restrict_models
@@ -115,7 +115,7 @@ def rating_drift(battles: Battles, seconds: ArrayLike | None = None) -> RatingDr
     data = judgments.comparisons()
     halves = [data.select(side) for side in (~late, late)]
     common = _common(halves)
-    found = _compared([effects(restrict_models(half, common)) for half in halves])
+    found = _compared([first_order_effects(restrict_models(half, common)) for half in halves])
     if found.clusters < max(_MIN_VERDICTS, found.models + 1):
         raise InputError(
             f"{found.clusters} instructions for {found.models} models: too few to tell a change of ratings from chance"
@@ -217,7 +217,7 @@ def _common(halves: list[Comparisons]) -> list[int]:
     return codes
 
 
-def _compared(found: list[Effects]) -> RatingDrift:
+def _compared(found: list[FirstOrderEffects]) -> RatingDrift:
     early, late = found
     gaps = late.ratings.logits - early.ratings.logits
     size = len(gaps)
@@ -240,7 +240,7 @@ def _compared(found: list[Effects]) -> RatingDrift:
     )
 
 
-def _error(found: list[Effects], contrast: Vector) -> tuple[float, int]:
+def _error(found: list[FirstOrderEffects], contrast: Vector) -> tuple[float, int]:
     """Error of late less early, whose rows share instructions."""
     told = np.concatenate([-found[0].rows(contrast), found[1].rows(contrast)])
     units = [one.data.cluster for one in found]

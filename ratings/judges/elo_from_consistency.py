@@ -18,16 +18,16 @@ from venire.ratings.data.statistics import kendall, ranks
 from venire.ratings.judges.consistency import Consistency
 from venire.ratings.judges.discrimination import score_reliability
 
-__all__ = ["EloFromConsistency", "Line", "Score", "elo_from_consistency", "elo_from_scores"]
+__all__ = ["EloFromConsistency", "RegressionLine", "Score", "elo_from_consistency", "elo_from_scores"]
 
 Score = Literal["consistency", "decisive", "corrected", "discrimination"]
 
 _TOP = 1250.0
-_FEWEST = 3
+_MIN_JUDGES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class RegressionLine:
     """Elo on the score over some judges; None where they are fewer than 3, or do not differ.
 
     `mae` is the mean absolute error in Elo points in sample, `mae_left_out` with each judge predicted from a line
@@ -70,8 +70,8 @@ class EloFromConsistency:
     """
 
     score: str
-    all: Line
-    top: Line
+    all: RegressionLine
+    top: RegressionLine
     cluster: str
     left_out: tuple[str, ...]
 
@@ -112,7 +112,7 @@ def elo_from_scores(
     known = np.isfinite(x) & np.isfinite(y)
     places = np.flatnonzero(known)
     cluster, first = f"Elo over {top:g}", places[y[places] > top]
-    if len(first) < _FEWEST:
+    if len(first) < _MIN_JUDGES:
         # Of equals at the border all are taken, so that the order of judges decides nothing.
         least = np.sort(y[places])[::-1][: max(-(-len(places) // 3), 1)].min(initial=np.inf)
         cluster, first = "top third", places[y[places] >= least]
@@ -157,14 +157,14 @@ def _spread(errors: NDArray[np.float64]) -> NDArray[np.float64]:
     return found
 
 
-def _line(judges: list[str], x: NDArray[np.float64], y: NDArray[np.float64], se: NDArray[np.float64]) -> Line:
+def _line(judges: list[str], x: NDArray[np.float64], y: NDArray[np.float64], se: NDArray[np.float64]) -> RegressionLine:
     names = tuple(judges)
     share = score_reliability(x, se)
-    if len(x) < _FEWEST or np.ptp(x) == 0.0:
-        return Line(names, None, None, None, None, None, None, None, None, share)
+    if len(x) < _MIN_JUDGES or np.ptp(x) == 0.0:
+        return RegressionLine(names, None, None, None, None, None, None, None, None, share)
     slope, intercept, residual = _fit(x, y)
     differ = np.ptp(y) > 0.0
-    return Line(
+    return RegressionLine(
         judges=names,
         slope=slope,
         intercept=intercept,

@@ -22,9 +22,9 @@ from venire.arena.records import Status
 from venire.ratings.data.judgments import canonical, combine_keys, merge_orders, select_battles
 from venire.ratings.data.statistics import norm
 from venire.ratings.judges.discrimination import GapRows, fit_slopes
-from venire.ratings.judges.matchups import Coded, Tally
+from venire.ratings.judges.matchups import CodedVerdicts, VerdictCounts
 
-__all__ = ["Habits", "Share", "habits", "own_family_rows", "planning_habits", "share_of"]
+__all__ = ["Habits", "ShareEstimate", "estimate_share", "habits", "own_family_rows", "planning_habits"]
 
 SLOPE_SD = 0.5
 """Slopes of judges differ by about so much, as a share of their mean."""
@@ -38,13 +38,13 @@ TIE_VERDICTS = 20.0
 PAIRED_VERDICTS = 40.0
 """Battles in both orders, with verdicts that have nothing in common, that are added."""
 
-_LEAST_RHO = -0.5
+_MIN_RHO = -0.5
 
 Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class ShareEstimate:
     """A share of `n` cases with Wilson's interval at 95 %; `value` and bounds are None without cases.
 
     Where cases come in clusters the interval is that of as many independent cases as would scatter as they do.
@@ -69,11 +69,11 @@ class Habits:
     own_family: list[int]
 
 
-def share_of(hits: NDArray[np.bool_], cluster: NDArray[Any] | None) -> Share:
+def estimate_share(hits: NDArray[np.bool_], cluster: NDArray[Any] | None) -> ShareEstimate:
     """The share of `hits` (cases,) with Wilson's interval; `cluster` (cases,) names those that hang together."""
     cases = len(hits)
     if not cases:
-        return Share(None, None, None, 0)
+        return ShareEstimate(None, None, None, 0)
     value, alike = float(hits.mean()), float(cases)
     if cluster is not None and 0.0 < value < 1.0:
         _, code = np.unique(cluster, return_inverse=True)
@@ -84,7 +84,7 @@ def share_of(hits: NDArray[np.bool_], cluster: NDArray[Any] | None) -> Share:
     z = float(norm.ppf(0.975)) ** 2
     middle = (value + z / (2.0 * alike)) / (1.0 + z / alike)
     half = math.sqrt(z * (value * (1.0 - value) / alike + z / (4.0 * alike**2))) / (1.0 + z / alike)
-    return Share(value, max(0.0, middle - half), min(1.0, middle + half), cases)
+    return ShareEstimate(value, max(0.0, middle - half), min(1.0, middle + half), cases)
 
 
 def own_family_rows(
@@ -106,7 +106,7 @@ def own_family_rows(
     return np.asarray((model[rows.model_a] == mine) | (model[rows.model_b] == mine), dtype=np.bool_)
 
 
-def habits(rows: Battles, kin: NDArray[np.bool_], used: Coded, counted: Tally | None) -> Habits:
+def habits(rows: Battles, kin: NDArray[np.bool_], used: CodedVerdicts, counted: VerdictCounts | None) -> Habits:
     """Count a canonical table; `used` are its readable rows outside `kin` (rows,), `counted` their tally.
 
     Raises `InputError` for two verdicts on one showing.
@@ -131,7 +131,7 @@ def habits(rows: Battles, kin: NDArray[np.bool_], used: Coded, counted: Tally | 
 
 
 def _flips(
-    rows: Battles, kin: NDArray[np.bool_], used: Coded, counted: Tally | None
+    rows: Battles, kin: NDArray[np.bool_], used: CodedVerdicts, counted: VerdictCounts | None
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Judgments of each judge whose two orders chose opposite winners, and judgments that were read in both orders."""
     judges = len(rows.judges)
@@ -232,4 +232,4 @@ def _rho(size: int, rows: Battles, surprise: Vector) -> Vector:
     both = np.bincount(judge, one * other, size)
     own = np.sqrt(np.bincount(judge, one**2, size) * np.bincount(judge, other**2, size))
     found = np.divide(both, own, out=np.zeros(size), where=own > 0.0)
-    return np.asarray(np.maximum(found * number / (number + PAIRED_VERDICTS), _LEAST_RHO))
+    return np.asarray(np.maximum(found * number / (number + PAIRED_VERDICTS), _MIN_RHO))

@@ -18,25 +18,25 @@ from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.statistics import norm, student
 from venire.ratings.data.style import unit_scale
-from venire.ratings.judges.habits import Share, share_of
+from venire.ratings.judges.habits import ShareEstimate, estimate_share
 from venire.ratings.pairwise.components import restrict_models, strong_components_of
 from venire.ratings.pairwise.covariates import covariates
 from venire.ratings.pairwise.wins import win_counts
 
-__all__ = ["HeldEqual", "LengthBias", "Partial", "held_equal", "length_bias", "partial_correlation"]
+__all__ = ["AdjustedRatings", "LengthBias", "PartialCorrelation", "adjust_for", "length_bias", "partial_correlation"]
 
 
 @dataclass(frozen=True, slots=True)
 class LengthBias:
     """Share of decisive verdicts for the longer answer: where scores are `near` equal, in `all` battles, by people."""
 
-    near: Share
-    all: Share
-    human: Share
+    near: ShareEstimate
+    all: ShareEstimate
+    human: ShareEstimate
 
 
 @dataclass(frozen=True, slots=True)
-class Partial:
+class PartialCorrelation:
     """A partial correlation over `n` models with Fisher's interval at 95 % and its p-value; None where none exists."""
 
     value: float | None
@@ -69,15 +69,15 @@ def length_bias(
     if scores.shape != gap.shape or people.shape != gap.shape:
         raise InputError(f"score and human need one number a row: length has {len(gap)} rows")
 
-    def longer(said: NDArray[np.float64], rows: NDArray[np.bool_]) -> Share:
+    def longer(said: NDArray[np.float64], rows: NDArray[np.bool_]) -> ShareEstimate:
         kept = rows & (said != 0.5) & ~np.isnan(said) & (gap != 0.0) & ~np.isnan(gap)
-        return share_of((said[kept] > 0.5) == (gap[kept] > 0.0), kept_clusters(cluster, kept))
+        return estimate_share((said[kept] > 0.5) == (gap[kept] > 0.0), kept_clusters(cluster, kept))
 
     every = np.ones(len(gap), dtype=np.bool_)
     return LengthBias(longer(outcome, np.abs(scores) <= near), longer(outcome, every), longer(people, every))
 
 
-def partial_correlation(residual: ArrayLike, length: ArrayLike, elo: ArrayLike) -> Partial:
+def partial_correlation(residual: ArrayLike, length: ArrayLike, elo: ArrayLike) -> PartialCorrelation:
     """Correlation of `residual` with `length` over models (n,), after a straight line in `elo` is taken out of both.
 
     Models with NaN anywhere are left out. Raises `InputError` for columns of different lengths.
@@ -88,23 +88,23 @@ def partial_correlation(residual: ArrayLike, length: ArrayLike, elo: ArrayLike) 
     known = ~np.isnan(np.stack(columns)).any(axis=0)
     count = int(np.count_nonzero(known))
     if count < 5:
-        return Partial(None, None, None, None, count)
+        return PartialCorrelation(None, None, None, None, count)
     ours, theirs, given = (column[known] - column[known].mean() for column in columns)
     scale = float(given @ given)
     left = [part - (part @ given / scale if scale > 0.0 else 0.0) * given for part in (ours, theirs)]
     rest = [float(part @ part) for part in left]
     if any(after <= 1e-24 * float(part @ part) for after, part in zip(rest, (ours, theirs), strict=True)):
-        return Partial(None, None, None, None, count)
+        return PartialCorrelation(None, None, None, None, count)
     value = float(np.clip(left[0] @ left[1] / math.sqrt(rest[0] * rest[1]), -1.0, 1.0))
     degrees = count - 3
     slack = max(1.0 - value * value, 1e-300)
     p_value = float(2.0 * student.sf(abs(value) * math.sqrt(degrees / slack), degrees))
     middle, half = math.atanh(np.clip(value, -1 + 1e-15, 1 - 1e-15)), float(norm.ppf(0.975)) / math.sqrt(count - 4)
-    return Partial(value, math.tanh(middle - half), math.tanh(middle + half), p_value, count)
+    return PartialCorrelation(value, math.tanh(middle - half), math.tanh(middle + half), p_value, count)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HeldEqual:
+class AdjustedRatings:
     """Ratings `plain` and with the covariate `name` held `equal`, on the same rows.
 
     `coefficient` is in logits a unit of the covariate, or a deviation of it where that was asked, with its standard
@@ -131,7 +131,9 @@ class HeldEqual:
         return abs(self.coefficient) / self.se if self.se > 0.0 else 0.0
 
 
-def held_equal(data: Comparisons, x: ArrayLike, name: str, *, scaled: bool = True, ridge: float = 0.0) -> HeldEqual:
+def adjust_for(
+    data: Comparisons, x: ArrayLike, name: str, *, scaled: bool = True, ridge: float = 0.0
+) -> AdjustedRatings:
     """Fit ratings with and without the covariate `x` (rows,) of A less B; rows where it is NaN are left out.
 
     `scaled` divides it by its deviation about 0. Models outside the largest group that wins join take no part. Raises
@@ -154,7 +156,7 @@ def held_equal(data: Comparisons, x: ArrayLike, name: str, *, scaled: bool = Tru
     table = unit_scale(column[:, None])[0] if scaled else column[:, None]
     found = covariates(rows, table, (name,), ridge=ridge)
     before, after = found.plain.order, found.ratings.order
-    return HeldEqual(
+    return AdjustedRatings(
         name=name,
         coefficient=float(found.coefficients[0]),
         se=float(found.se[0]),

@@ -24,18 +24,18 @@ from venire.ratings.pairwise.components import strong_components
 from venire.ratings.pairwise.solvers import NotConvergedError
 
 __all__ = [
-    "Coded",
+    "CodedVerdicts",
     "MatchupShares",
-    "Tally",
+    "VerdictCounts",
     "Weights",
     "code_rows",
+    "count_verdicts",
     "dense_codes",
     "gaps_from_elo",
     "gaps_from_other_judges",
     "importance",
     "matchup_shares",
     "outcomes",
-    "tally",
 ]
 
 _DENSE = 1 << 23
@@ -45,7 +45,7 @@ Weights = Literal["even", "gap", "gap-squared", "optimal"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Coded:
+class CodedVerdicts:
     """Readable verdicts as codes, one row a verdict, A before B by name.
 
     `pair` points into `pairs` (n, 2), the codes of the two models; `y` is the outcome for A; `unit` is the instruction,
@@ -69,7 +69,7 @@ class Coded:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tally:
+class VerdictCounts:
     """Verdicts counted by judge, pair, instruction (cells,) and order: arrays of shape (cells, 2), A first and B first.
 
     `ties` and `won` (by A) are of the `count` verdicts; `total` is the sum of their outcomes.
@@ -127,13 +127,13 @@ def outcomes(label: NDArray[np.int8], outcome: NDArray[np.float64] | None) -> ND
     return np.asarray(np.where(np.isnan(outcome), y, outcome), dtype=np.float64)
 
 
-def code_rows(rows: Battles, used: NDArray[np.bool_]) -> Coded:
+def code_rows(rows: Battles, used: NDArray[np.bool_]) -> CodedVerdicts:
     """Take the rows used (rows,) of a canonical table as codes."""
     size = max(len(rows.models), 1)
     take = slice(None) if used.all() else used
     key = rows.model_a[take].astype(np.int64) * size + rows.model_b[take]
     pair, found = dense_codes(key, size * size)
-    return Coded(
+    return CodedVerdicts(
         judges=rows.judges,
         models=rows.models,
         pairs=np.stack(np.divmod(found, size), axis=1).astype(np.intp),
@@ -148,7 +148,7 @@ def code_rows(rows: Battles, used: NDArray[np.bool_]) -> Coded:
     )
 
 
-def tally(rows: Coded) -> Tally | None:
+def count_verdicts(rows: CodedVerdicts) -> VerdictCounts | None:
     """Count verdicts; None where the table names no instruction. Without orders all count as the first."""
     if not rows.instructions:
         return None
@@ -166,10 +166,10 @@ def tally(rows: Coded) -> Tally | None:
     judge, pair = np.divmod(column, pairs)
     count = np.bincount(slot, minlength=size)
     count, ties, wins = count.reshape(-1, 2), ties.reshape(-1, 2), wins.reshape(-1, 2)
-    return Tally(judge, pair, unit, count, ties, wins, total.reshape(-1, 2).astype(np.float64))
+    return VerdictCounts(judge, pair, unit, count, ties, wins, total.reshape(-1, 2).astype(np.float64))
 
 
-def matchup_shares(rows: Coded, counted: Tally | None, *, decisive: bool = False) -> MatchupShares:
+def matchup_shares(rows: CodedVerdicts, counted: VerdictCounts | None, *, decisive: bool = False) -> MatchupShares:
     """Average each judge's verdicts on a pair and an instruction: repeats of one order first, then the two orders.
 
     `counted` is the tally of the same rows. `decisive` leaves ties out first. Without instructions each verdict stands
@@ -192,14 +192,14 @@ def matchup_shares(rows: Coded, counted: Tally | None, *, decisive: bool = False
     return MatchupShares(u[some], *codes, np.empty(0, dtype=np.intp))
 
 
-def gaps_from_elo(rows: Coded, elo: Mapping[str, float]) -> NDArray[np.float64]:
+def gaps_from_elo(rows: CodedVerdicts, elo: Mapping[str, float]) -> NDArray[np.float64]:
     """Signed gaps A less B (judges, pairs) in log odds from Elo points by model; NaN where one is not known."""
     logits = np.array([elo.get(name, np.nan) for name in rows.models], dtype=np.float64) / POINTS_PER_LOGIT
     gap = logits[rows.pairs[:, 0]] - logits[rows.pairs[:, 1]]
     return np.tile(gap, (len(rows.judges), 1))
 
 
-def gaps_from_other_judges(rows: Coded, shares: MatchupShares) -> NDArray[np.float64]:
+def gaps_from_other_judges(rows: CodedVerdicts, shares: MatchupShares) -> NDArray[np.float64]:
     """Signed gaps A less B (judges, pairs) in log odds, for each judge from a Bradley-Terry fit on all others.
 
     Each share of a matchup on an instruction counts once. Gaps are known within the largest set of models that the

@@ -1,8 +1,8 @@
 """Position bias: what the order shown does to verdicts, to a single battle, and to ratings.
 
-`order_effects` and `position_bias` take each judge as a whole: the first sets flips against the noise of two tries of
-one order, the second is the plain share with Wilson's interval, as the Soft-Elo paper has it. `position_audit` takes
-one battle asked many times. `place_held_equal` rates with the position as a covariate.
+`position_effects` and `position_bias` take each judge as a whole: the first sets flips against the noise of two tries
+of one order, the second is the plain share with Wilson's interval, as the Soft-Elo paper has it. `position_audit` takes
+one battle asked many times. `adjust_for_position` rates with the position as a covariate.
 
 A judge that is merely unsure changes its mind between two orders as often as between two tries of one order. What it
 does more than that is the order's doing. Where a table has one order of each battle alone, the better model may have
@@ -22,20 +22,20 @@ from venire.arena.records import Status
 from venire.ratings.data.clustered import ClusteredMean, clustered_difference, clustered_mean
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.judgments import canonical, merge_orders, select_battles
-from venire.ratings.judges.habits import Share, share_of
-from venire.ratings.judges.length import HeldEqual, held_equal
+from venire.ratings.judges.habits import ShareEstimate, estimate_share
+from venire.ratings.judges.length import AdjustedRatings, adjust_for
 from venire.ratings.judges.matchups import dense_codes, outcomes
 
 __all__ = [
     "BattleAudit",
-    "OrderEffect",
     "PositionAudit",
     "PositionBias",
-    "order_effects",
-    "place_held_equal",
+    "PositionEffect",
+    "adjust_for_position",
     "position_audit",
     "position_audits",
     "position_bias",
+    "position_effects",
 ]
 
 _BALANCED = 0.2
@@ -50,8 +50,8 @@ class PositionBias:
     """Of one judge: the share of decisive verdicts for what was shown first, and of judgments that the order flips."""
 
     judge: str
-    first: Share
-    flips: Share
+    first: ShareEstimate
+    flips: ShareEstimate
 
 
 def position_bias(battles: Battles) -> tuple[PositionBias, ...]:
@@ -74,13 +74,13 @@ def position_bias(battles: Battles) -> tuple[PositionBias, ...]:
         cluster = rows.instruction[mine] if rows.instructions else None
         turns = judgments.instruction[both] if rows.instructions else None
         flips = judgments.flipped[both] if judgments.merged else np.zeros(0, dtype=np.bool_)
-        turned = share_of(flips, turns if judgments.merged else None)
-        found.append(PositionBias(judge, share_of(first[mine], cluster), turned))
+        turned = estimate_share(flips, turns if judgments.merged else None)
+        found.append(PositionBias(judge, estimate_share(first[mine], cluster), turned))
     return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
-class OrderEffect:
+class PositionEffect:
     """One judge. `first` is the share of decisive verdicts for what was shown first; `fitted` says that it is what a
     fit gives between equal models, since most battles were shown in one order alone; `reason` why there is none.
     `counted` is the share as the verdicts came, who stood first and all.
@@ -102,7 +102,7 @@ class OrderEffect:
     reason: str | None = None
 
 
-def order_effects(battles: Battles) -> tuple[OrderEffect, ...]:
+def position_effects(battles: Battles) -> tuple[PositionEffect, ...]:
     """The order's effect on each judge, by name, with errors by instruction.
 
     Raises `InputError` for a table that does not know orders, and as `canonical` does.
@@ -118,18 +118,18 @@ def order_effects(battles: Battles) -> tuple[OrderEffect, ...]:
     )
 
 
-def place_held_equal(battles: Battles) -> HeldEqual:
+def adjust_for_position(battles: Battles) -> AdjustedRatings:
     """Ratings with the place shown as a covariate beside those without, every verdict for itself.
 
-    Raises as `held_equal` does, and `InputError` for a table that does not know orders.
+    Raises as `adjust_for` does, and `InputError` for a table that does not know orders.
     """
     judgments = merge_orders(battles, "none")
     if judgments.first is None:
         raise InputError("nothing says which answer was shown first: there is no place to hold equal")
-    return held_equal(judgments.comparisons(), judgments.first.astype(np.float64), "position")
+    return adjust_for(judgments.comparisons(), judgments.first.astype(np.float64), "position")
 
 
-def _of_judge(name: str, rows: Battles, y: NDArray[np.float64]) -> OrderEffect:
+def _of_judge(name: str, rows: Battles, y: NDArray[np.float64]) -> PositionEffect:
     side = np.sign(y - 0.5).astype(np.intp)
     unit = rows.instruction.astype(np.intp) if rows.instructions else np.arange(len(y), dtype=np.intp)
     tables, of_battle = _tables(rows, side, unit)
@@ -150,7 +150,7 @@ def _of_judge(name: str, rows: Battles, y: NDArray[np.float64]) -> OrderEffect:
     once = asked.max(axis=1, initial=0) == 1
     to_first = int((won[once, 0] * lost[once, 1]).sum())
     to_second = int((lost[once, 0] * won[once, 1]).sum())
-    return OrderEffect(name, first, fitted, counted.value, flips, again, excess, to_first, to_second, reason)
+    return PositionEffect(name, first, fitted, counted.value, flips, again, excess, to_first, to_second, reason)
 
 
 def _tables(
@@ -173,7 +173,7 @@ def _fitted(
     cluster = (unit[decided].astype(np.int32), rows.instructions) if rows.instructions else (None, ())
     data = Comparisons(rows.models, rows.model_a[decided], rows.model_b[decided], y[decided], None, *cluster)
     try:
-        found = held_equal(data, place, "position", scaled=False)
+        found = adjust_for(data, place, "position", scaled=False)
     except VenireError as error:
         return ClusteredMean(None, None, counted.n, counted.clusters), str(error)
     if found.rows < _ROWS_A_MODEL * len(found.plain.models):

@@ -24,8 +24,17 @@ from venire.ratings.pairwise.components import weak_components
 from venire.ratings.pairwise.plackett_luce import plackett_luce
 from venire.ratings.pairwise.wins import win_counts
 from venire.ratings.voting.kemeny import kemeny_young
-from venire.ratings.voting.order_intervals import OrderDraws, OrderRefit, Places, redrawn_positions
-from venire.ratings.voting.rules import borda, by_score, copeland, markov, median_rank, minimax, ranked_pairs, schulze
+from venire.ratings.voting.order_intervals import OrderDraws, OrderRefit, PositionIntervals, redrawn_positions
+from venire.ratings.voting.rules import (
+    borda,
+    copeland,
+    markov,
+    median_rank,
+    minimax,
+    order_by_score,
+    ranked_pairs,
+    schulze,
+)
 
 __all__ = [
     "BORDA",
@@ -107,7 +116,7 @@ def with_rank_intervals(
         places = drawn.places(options.level)
         errors = f"bootstrap over {drawn.units} {'instructions' if drawn.unit == 'cluster' else 'battles'}"
     nothing, blank = np.zeros(size, dtype=np.int64), np.full(size, np.nan)
-    places = places or Places(nothing, nothing, nothing, blank)
+    places = places or PositionIntervals(nothing, nothing, nothing, blank)
     figures = {"position": order.position}
     if order.score is not None:
         figures[order.unit or "score"] = order.score
@@ -237,7 +246,7 @@ def by_plackett_luce(battles: Battles, judgments: Judgments, options: Options) -
     rated = rate_by_component(found.data, options, rate_group)
     facts = {**rated.diagnostics, "notes": list(found.notes)}
     if len(rated.groups) == 1:
-        order = by_score("plackett-luce", ballot_votes(found.ballots), rated.ratings.logits, "logit")
+        order = order_by_score("plackett-luce", ballot_votes(found.ballots), rated.ratings.logits, "logit")
         facts |= order_facts(order, list(found.notes))
     return replace(rated, diagnostics=facts)
 

@@ -3,7 +3,7 @@
 Source: *LLMs Judge Themselves: A Game-Theoretic Framework for Human-Aligned Evaluation*, arXiv 2510.15746.
 
 Differences are of positions (1 is the best) or of points lost: below 0 a model stands better by its own verdicts. Log
-odds (`own_odds`) are towards itself: above 0.
+odds (`self_preference_odds`) are towards itself: above 0.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from venire.ratings.data.models import model_of_judge, own_models
 from venire.ratings.data.statistics import ranks, student
 from venire.ratings.data.validation import check_level, code_integers, finite_or_none
 from venire.ratings.data.votes import Order, Votes, votes
-from venire.ratings.peers.self_preference import OwnOdds, own_odds
+from venire.ratings.peers.self_preference import SelfPreferenceOdds, self_preference_odds
 from venire.ratings.voting.kemeny import kemeny_young
 
 __all__ = [
     "Aggregate",
-    "Gap",
+    "PeerEvaluation",
     "PeerRow",
     "Placings",
-    "SelfPreference",
+    "SelfPeerGap",
     "by_judge",
     "complete",
     "order_by",
     "orders_by_instruction",
+    "peer_evaluation",
     "placings",
     "self_free",
-    "self_preference",
 ]
 
 Aggregate = Callable[[Votes], Order]
@@ -159,7 +159,7 @@ def self_free(given: Judgments | Ballots, peers: Mapping[str, str]) -> Judgments
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class SelfPeerGap:
     """A mean difference over `instructions`, with its standard error over them and Student's interval.
 
     None where it cannot be had: the value without an instruction, its error with fewer than two, or with so few that
@@ -187,16 +187,16 @@ class PeerRow:
     judges: tuple[str, ...]
     self_evaluation: float | None
     peer_evaluation: float | None
-    gap: Gap
-    odds: OwnOdds
+    gap: SelfPeerGap
+    odds: SelfPreferenceOdds
     sie: float | None
     sfe: float | None
     moved: float | None
-    moved_micro: Gap | None
+    moved_micro: SelfPeerGap | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SelfPreference:
+class PeerEvaluation:
     """The models that judge, by name; `unit` is what `self_evaluation`, `peer_evaluation` and `gap` are counted in.
 
     `left_out` counts what a judge said on an instruction that is not in the gaps: pairs were missing, or models that
@@ -212,7 +212,7 @@ class SelfPreference:
     warnings: tuple[str, ...]
 
 
-def self_preference(
+def peer_evaluation(
     given: Judgments | Ballots,
     aggregate: Aggregate = kemeny_young,
     *,
@@ -220,7 +220,7 @@ def self_preference(
     unit: Unit | None = None,
     micro: bool = True,
     level: float = 0.95,
-) -> SelfPreference:
+) -> PeerEvaluation:
     """Measure what models that judge say of themselves against what the others say.
 
     `aggregate` makes one order of votes, by Kemeny-Young unless told; `micro` asks for it instruction by instruction
@@ -248,7 +248,7 @@ def self_preference(
         name = given.models[code]
         rows.append(_row(name, judges, said, odds[name], (inclusive, without), moved, level))
     rows.sort(key=lambda row: row.model)
-    return SelfPreference(
+    return PeerEvaluation(
         models=tuple(rows),
         unit=counted,
         level=level,
@@ -259,10 +259,10 @@ def self_preference(
     )
 
 
-def _odds(pairs: Judgments, peers: Mapping[str, str], level: float) -> dict[str, OwnOdds]:
+def _odds(pairs: Judgments, peers: Mapping[str, str], level: float) -> dict[str, SelfPreferenceOdds]:
     """The odds of each model that judges for itself, by its name; judges that are one model have one figure."""
     names = pairs.judges, pairs.models, peers
-    found = own_odds(pairs, own_models(*names), together=model_of_judge(*names), level=level)
+    found = self_preference_odds(pairs, own_models(*names), together=model_of_judge(*names), level=level)
     return {pairs.models[code]: one for code, one in found.items()}
 
 
@@ -270,9 +270,9 @@ def _row(
     model: str,
     judges: tuple[str, ...],
     said: _Difference,
-    odds: OwnOdds,
+    odds: SelfPreferenceOdds,
     orders: tuple[Order, Order],
-    moved_micro: Gap | None,
+    moved_micro: SelfPeerGap | None,
     level: float,
 ) -> PeerRow:
     inclusive, free = orders
@@ -368,16 +368,16 @@ def _mean(values: NDArray[np.float64]) -> float | None:
     return float(there.mean()) if len(there) else None
 
 
-def _gap(differences: NDArray[np.float64], level: float) -> Gap:
+def _gap(differences: NDArray[np.float64], level: float) -> SelfPeerGap:
     there = differences[np.isfinite(differences)]
     count = len(there)
     if count < 2:
-        return Gap(_mean(there), None, None, None, count)
+        return SelfPeerGap(_mean(there), None, None, None, count)
     value, se = float(there.mean()), float(there.std(ddof=1)) / math.sqrt(count)
     if se == 0.0 and 2.0 * 0.5**count > 1.0 - level:  # so few may be alike by chance, as a test of signs would say
-        return Gap(value, None, None, None, count)
+        return SelfPeerGap(value, None, None, None, count)
     half = float(student.ppf(0.5 + level / 2.0, count - 1)) * se
-    return Gap(value, se, value - half, value + half, count)
+    return SelfPeerGap(value, se, value - half, value + half, count)
 
 
 def _apart(inclusive: NDArray[np.float64], free: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,9 +1,9 @@
 """Self-preference: how far judges favour models of their own, the model that a judge is or all of its family.
 
 A strong judge's own answers may be the better ones, so its share of wins for them says nothing by itself. Three ways
-allow for that. `family_excess` compares scores with the other judges' median, `own_family` compares verdicts on the
-same battles with those of judges of other families, and `own_odds` fits all verdicts at once, each judge k with a
-slope and with odds for its own:
+allow for that. `family_excess` compares scores with the other judges' median, `family_preference` compares verdicts
+on the same battles with those of judges of other families, and `self_preference_odds` fits all verdicts at once, each
+judge k with a slope and with odds for its own:
 
     log odds of A = slope_k * (R_A - R_B) + odds_k * ([A is k's own] - [B is k's own])
 
@@ -35,7 +35,14 @@ from venire.ratings.data.validation import code_integers
 from venire.ratings.pairwise.bradley_terry import SeparatedError, bradley_terry
 from venire.ratings.pairwise.solvers import NotConvergedError
 
-__all__ = ["FamilyExcess", "OwnFamily", "OwnOdds", "family_excess", "own_family", "own_odds"]
+__all__ = [
+    "FamilyExcess",
+    "FamilyPreference",
+    "SelfPreferenceOdds",
+    "family_excess",
+    "family_preference",
+    "self_preference_odds",
+]
 
 _STEPS = 100
 
@@ -44,7 +51,7 @@ _SETTLED = 1e-9
 _COLLINEAR = 1e-9
 """The least share of what the verdicts say of a figure that must be its own."""
 
-_UNTOLD = "its favour cannot be told from slopes and ratings: there are too few judges, or models"
+_NOT_IDENTIFIED = "its favour cannot be told from slopes and ratings: there are too few judges, or models"
 
 _FAR = 15.0
 """Log odds beyond which a figure is on its way to infinity: no one is that sure of anything."""
@@ -54,7 +61,7 @@ _DENSE = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
-class OwnOdds:
+class SelfPreferenceOdds:
     """Log odds by which a judge favours its own: above 0, it does; below, it favours others.
 
     `lo` to `hi` is Student's interval over instructions. `slope` is how sharply it judges, the mean of all slopes being
@@ -77,7 +84,7 @@ class OwnOdds:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class OddsRows:
     """Rows of the regression: models, outcome and weight, the slope's number, and whose own odds stand on which side.
 
     `odds` is a number below `owners`, `side` 1 where A alone is the judge's own, -1 where B alone is, else 0.
@@ -114,9 +121,9 @@ class Rows:
         return csr_array((np.concatenate(values), at), shape=(len(rows), self.size))
 
 
-def own_odds(
+def self_preference_odds(
     given: Judgments, own: NDArray[np.bool_], *, together: NDArray[np.int64] | None = None, level: float = 0.95
-) -> Mapping[int, OwnOdds]:
+) -> Mapping[int, SelfPreferenceOdds]:
     """The odds of each judge for its `own` (judges, models), by its number, for judges that have any.
 
     Judges of one number in `together` (judges,) have one figure, such as those that are one model; unless told each has
@@ -125,13 +132,15 @@ def own_odds(
     move nobody else's.
     """
     whose = np.where(own.any(axis=1), np.arange(len(own)) if together is None else together, -1)
-    found = {code: OwnOdds() for code in np.unique(whose[whose >= 0]).tolist()}
+    found = {code: SelfPreferenceOdds() for code in np.unique(whose[whose >= 0]).tolist()}
     try:
         logits = bradley_terry(given.comparisons(), errors="none").logits
     except NotConvergedError as error:
-        return dict.fromkeys(found, OwnOdds(reason=str(error)))
+        return dict.fromkeys(found, SelfPreferenceOdds(reason=str(error)))
     except SeparatedError:
-        return dict.fromkeys(found, OwnOdds(reason="the models have no common ratings: no chain of wins joins them"))
+        return dict.fromkeys(
+            found, SelfPreferenceOdds(reason="the models have no common ratings: no chain of wins joins them")
+        )
     kept = np.ones(len(given), dtype=np.bool_) if given.weight is None else given.weight > 0.0
     side = _side(given, own)
     concerned = np.flatnonzero(kept & (side != 0.0))
@@ -140,7 +149,7 @@ def own_odds(
     for code in found:
         mine = whose[given.judge[concerned]] == code
         if why := _without_figure(for_own[mine], _judged_by_others(met, own, whose == code)):
-            found[code] = OwnOdds(reason=why)
+            found[code] = SelfPreferenceOdds(reason=why)
             kept[concerned[mine]] = False
     part = given.select(kept)
     owners = [code for code, one in found.items() if one.reason is None]
@@ -152,11 +161,11 @@ def own_odds(
         point = _climb(cells, logits[there])
         errors, units = _errors(part, rows, cells, point)
     except NotConvergedError as error:
-        return {code: one if one.reason else OwnOdds(reason=str(error)) for code, one in found.items()}
+        return {code: one if one.reason else SelfPreferenceOdds(reason=str(error)) for code, one in found.items()}
     slopes = _slopes(part, whose, rows, point)
     for number, code in enumerate(owners):
         value = float(point[rows.models + rows.slopes + number])
-        found[code] = _told(value, errors[number], units, level, slopes.get(code))
+        found[code] = _odds_of(value, errors[number], units, level, slopes.get(code))
     return found
 
 
@@ -197,16 +206,18 @@ def _without_figure(for_own: NDArray[np.float64], judged: bool) -> str | None:
     return None
 
 
-def _told(value: float, se: float, units: int, level: float, slope: float | None) -> OwnOdds:
+def _odds_of(value: float, se: float, units: int, level: float, slope: float | None) -> SelfPreferenceOdds:
     if units < 2:
-        return OwnOdds(value, slope=slope, reason="all verdicts are of one instruction: its error is not known")
+        return SelfPreferenceOdds(
+            value, slope=slope, reason="all verdicts are of one instruction: its error is not known"
+        )
     half = float(student.ppf(0.5 + level / 2.0, units - 1)) * se
-    return OwnOdds(value, se, value - half, value + half, slope)
+    return SelfPreferenceOdds(value, se, value - half, value + half, slope)
 
 
 def _rows(
     given: Judgments, side: NDArray[np.float64], whose: NDArray[np.int64], owners: list[int]
-) -> tuple[Rows, NDArray[np.int64]]:
+) -> tuple[OddsRows, NDArray[np.int64]]:
     """The rows, and the models that they are about; slopes of judges without models of their own are one."""
     present = np.flatnonzero(np.bincount(given.judge, minlength=len(whose)) > 0)
     _, number = np.unique(np.where(whose >= 0, np.arange(len(whose)), len(whose))[present], return_inverse=True)
@@ -215,7 +226,7 @@ def _rows(
     there, codes = np.unique(np.concatenate([given.model_a, given.model_b]), return_inverse=True)
     numbers = {code: place for place, code in enumerate(owners)}
     odds = np.array([numbers.get(code, -1) for code in whose.tolist()], dtype=np.int64)[given.judge]
-    return Rows(
+    return OddsRows(
         models=len(there),
         slopes=int(number.max(initial=0)) + 1,
         owners=len(owners),
@@ -229,7 +240,7 @@ def _rows(
     ), there.astype(np.int64)
 
 
-def _counted(rows: Rows) -> Rows:
+def _counted(rows: OddsRows) -> OddsRows:
     """The same likelihood from as few rows as there are slopes and pairs, which say whose odds are where."""
     found, cell = code_integers((rows.slope * rows.models + rows.a) * rows.models + rows.b)
     first = np.empty(len(found), dtype=np.intp)
@@ -240,7 +251,7 @@ def _counted(rows: Rows) -> Rows:
     return replace(rows, y=y, weight=weight, **columns)
 
 
-def log_likelihood(point: NDArray[np.float64], rows: Rows) -> float:
+def log_likelihood(point: NDArray[np.float64], rows: OddsRows) -> float:
     """Of ratings, slopes and odds, one after another (size,), with the prior, held at means that change nothing."""
     logit = rows.logits(point)
     fit = float(rows.weight @ (rows.y * log_expit(logit) + (1.0 - rows.y) * log_expit(-logit)))
@@ -249,12 +260,12 @@ def log_likelihood(point: NDArray[np.float64], rows: Rows) -> float:
     return fit - 0.5 * float(away @ away) - 0.5 * float(rows.weight.sum()) * (shift * shift + scale * scale)
 
 
-def _held(point: NDArray[np.float64], rows: Rows) -> tuple[float, float]:
+def _held(point: NDArray[np.float64], rows: OddsRows) -> tuple[float, float]:
     """How far the mean rating is from 0, and the mean slope from 1."""
     return float(point[: rows.models].mean()), float(point[rows.models : rows.models + rows.slopes].mean()) - 1.0
 
 
-def derivatives(point: NDArray[np.float64], rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def derivatives(point: NDArray[np.float64], rows: OddsRows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Gradient (size,) of `log_likelihood`, and minus its Hessian (size, size)."""
     share, jacobian = expit(rows.logits(point)), rows.jacobian(point)
     surprise, total = rows.weight * (rows.y - share), float(rows.weight.sum())
@@ -275,7 +286,7 @@ def derivatives(point: NDArray[np.float64], rows: Rows) -> tuple[NDArray[np.floa
     return gradient, table
 
 
-def _climb(cells: Rows, logits: NDArray[np.float64]) -> NDArray[np.float64]:
+def _climb(cells: OddsRows, logits: NDArray[np.float64]) -> NDArray[np.float64]:
     """The maximum (size,) by Newton's method, damped where the likelihood is not concave; from Bradley-Terry's ratings.
 
     Raises `NotConvergedError` where there is none to be found.
@@ -304,7 +315,7 @@ def _climb(cells: Rows, logits: NDArray[np.float64]) -> NDArray[np.float64]:
     )
 
 
-def _errors(given: Judgments, rows: Rows, cells: Rows, point: NDArray[np.float64]) -> tuple[list[float], int]:
+def _errors(given: Judgments, rows: OddsRows, cells: OddsRows, point: NDArray[np.float64]) -> tuple[list[float], int]:
     """Standard errors of the odds, robust to what verdicts on one instruction share; and how many instructions.
 
     Raises `NotConvergedError` where odds cannot be told from slopes and ratings.
@@ -315,17 +326,17 @@ def _errors(given: Judgments, rows: Rows, cells: Rows, point: NDArray[np.float64
     try:
         inverse = scale[:, None] * cho_solve(cho_factor(table * np.outer(scale, scale)), np.diag(scale)[:, first:])
     except LinAlgError:
-        raise NotConvergedError(_UNTOLD) from None
+        raise NotConvergedError(_NOT_IDENTIFIED) from None
     alone = 1.0 / (np.diagonal(inverse[first:]) * np.diagonal(table)[first:])
     if alone.min() < _COLLINEAR:
-        raise NotConvergedError(_UNTOLD)
+        raise NotConvergedError(_NOT_IDENTIFIED)
     group, units = cluster_codes(given.instruction if given.instructions else None, len(given))
     influence = _influences(rows, point, inverse, group, units)
     return np.sqrt((influence**2).sum(axis=0) * units / max(units - 1, 1)).tolist(), units
 
 
 def _influences(
-    rows: Rows, point: NDArray[np.float64], inverse: NDArray[np.float64], group: NDArray[np.int32], units: int
+    rows: OddsRows, point: NDArray[np.float64], inverse: NDArray[np.float64], group: NDArray[np.int32], units: int
 ) -> NDArray[np.float64]:
     """How far each instruction moves each of the odds (units, owners)."""
     surprise = rows.weight * (rows.y - expit(rows.logits(point)))
@@ -345,7 +356,7 @@ def _influences(
     return np.asarray(np.asarray(scores).reshape(units, rows.size) @ inverse, dtype=np.float64)
 
 
-def _slopes(given: Judgments, whose: NDArray[np.int64], rows: Rows, point: NDArray[np.float64]) -> dict[int, float]:
+def _slopes(given: Judgments, whose: NDArray[np.int64], rows: OddsRows, point: NDArray[np.float64]) -> dict[int, float]:
     """The slope of each figure's judge, of several their mean."""
     judges, first = np.unique(given.judge, return_index=True)
     found: dict[int, list[float]] = {}
@@ -356,7 +367,7 @@ def _slopes(given: Judgments, whose: NDArray[np.int64], rows: Rows, point: NDArr
 
 
 @dataclass(frozen=True, slots=True)
-class OwnFamily:
+class FamilyPreference:
     """One judge on battles between `models`, its own, and others: the share that it gives its `own`, what the `others`
     give them on the same battles, and the difference, `excess`, with its error by instruction.
 
@@ -370,7 +381,7 @@ class OwnFamily:
     excess: ClusteredMean
 
 
-def own_family(judgments: Judgments, own: NDArray[np.bool_]) -> tuple[OwnFamily, ...]:
+def family_preference(judgments: Judgments, own: NDArray[np.bool_]) -> tuple[FamilyPreference, ...]:
     """What each judge that has models of its `own` (judges, models) gives them beyond judges that share none of these.
 
     Raises `InputError` where no judge has, or no other judge saw the same battles.
@@ -388,7 +399,7 @@ def own_family(judgments: Judgments, own: NDArray[np.bool_]) -> tuple[OwnFamily,
 
 def _of_judge(
     judgments: Judgments, battle: NDArray[np.intp], code: int, kin: NDArray[np.bool_], strangers: NDArray[np.bool_]
-) -> OwnFamily:
+) -> FamilyPreference:
     of_a, of_b = kin[judgments.model_a], kin[judgments.model_b]
     share = np.where(of_a, judgments.y, 1.0 - judgments.y)
     matched = of_a != of_b
@@ -405,7 +416,7 @@ def _of_judge(
     excess = clustered_mean((means[0] - means[1])[both], cluster)
     own, others = (float(one[both].mean()) if len(both) else None for one in means)
     models = tuple(name for name, mine in zip(judgments.models, kin.tolist(), strict=True) if mine)
-    return OwnFamily(judgments.judges[code], models, own, others, excess)
+    return FamilyPreference(judgments.judges[code], models, own, others, excess)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from venire.arena.errors import InputError
 from venire.ratings.data.votes import Order, Votes, contradicted, pair_bound
 from venire.ratings.pairwise.components import strong_components
-from venire.ratings.voting.kemeny_blocks import LARGEST, Excess, blocks, excess, optima
-from venire.ratings.voting.kemeny_program import Known, least_order
+from venire.ratings.voting.kemeny_blocks import MAX_MODELS, Excess, blocks, excess_table, optimal_orders
+from venire.ratings.voting.kemeny_program import BestOrder, optimal_order
 
 __all__ = ["kemeny_young"]
 
@@ -28,7 +28,7 @@ Codes = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Block:
+class _SolvedBlock:
     """A solved block of n models: an order (n,), mean places (n,) from 1, its excess, a bound, and how many orders."""
 
     order: Codes
@@ -54,11 +54,11 @@ def kemeny_young(votes: Votes, *, seconds: float = 60.0, clock: Callable[[], flo
     np.fill_diagonal(weight, 0.0)
     heard = weight.any(axis=0) | weight.any(axis=1)
     there, position = np.flatnonzero(heard), np.full(len(named), np.nan)
-    table = excess(weight[np.ix_(there, there)], votes.tolerance)
+    table = excess_table(weight[np.ix_(there, there)], votes.tolerance)
     order: list[int] = []
-    solved: list[_Block] = []
+    solved: list[_SolvedBlock] = []
     for codes in blocks(table.table):
-        block = _solved(table.among(codes), lambda: until - clock())
+        block = _solve_block(table.among(codes), lambda: until - clock())
         position[named[there[codes]]] = len(order) + block.position
         order.extend(there[codes[block.order]].tolist())
         solved.append(block)
@@ -93,30 +93,30 @@ def _check(votes: Votes, seconds: float) -> None:
         raise InputError(f"seconds is {seconds}; give a time above 0")
 
 
-def _solved(block: Excess, left: Callable[[], float]) -> _Block:
+def _solve_block(block: Excess, left: Callable[[], float]) -> _SolvedBlock:
     size = len(block.table)
     if not block.table.any():
-        return _Block(np.arange(size), np.full(size, (size + 1) / 2.0), 0.0, 0.0, math.factorial(size))
-    if size <= LARGEST:
-        found = optima(block)
-        return _Block(found.order, found.position, found.cost, found.cost, found.count)
-    order = _joined(block, left)
+        return _SolvedBlock(np.arange(size), np.full(size, (size + 1) / 2.0), 0.0, 0.0, math.factorial(size))
+    if size <= MAX_MODELS:
+        found = optimal_orders(block)
+        return _SolvedBlock(found.order, found.position, found.cost, found.cost, found.count)
+    order = _solve_large_block(block, left)
     position = np.empty(size)
     position[order.order] = np.arange(1.0, size + 1.0)
-    return _Block(order.order, position, order.cost, order.bound, None)
+    return _SolvedBlock(order.order, position, order.cost, order.bound, None)
 
 
-def _joined(block: Excess, left: Callable[[], float]) -> Known:
+def _solve_large_block(block: Excess, left: Callable[[], float]) -> BestOrder:
     """One best order of a large block: sets that majorities lead out of and never back into need not be mixed."""
     order: list[int] = []
     cost = bound = 0.0
     for codes in strong_components(block.table):
         part = block.among(codes)
-        if len(codes) <= LARGEST:
-            exact = optima(part)
-            found = Known(exact.order, exact.cost, exact.cost)
+        if len(codes) <= MAX_MODELS:
+            exact = optimal_orders(part)
+            found = BestOrder(exact.order, exact.cost, exact.cost)
         else:
-            found = least_order(part, left)
+            found = optimal_order(part, left)
         order.extend(codes[found.order].tolist())
         cost, bound = cost + found.cost, bound + found.bound
-    return Known(np.array(order, dtype=np.intp), cost, bound)
+    return BestOrder(np.array(order, dtype=np.intp), cost, bound)

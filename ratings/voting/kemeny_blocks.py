@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LARGEST", "Excess", "Optima", "blocks", "excess", "excess_of", "optima"]
+__all__ = ["MAX_MODELS", "Excess", "OptimalOrders", "blocks", "excess_table", "optimal_orders", "order_cost"]
 
 _PARTS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 20, 24, 25, 60, 100)
 """Weights are sought as whole multiples of one part in so many: halves of ties, shares of a few judges."""
@@ -27,7 +27,7 @@ _EXACT = 2.0**52
 _EQUAL = 4e-6
 """What equal costs may differ by in a table without a unit: HiGHS takes a row that is missed by 1e-6 for held."""
 
-LARGEST = 18
+MAX_MODELS = 18
 """Models of a block that are solved over all 2^n sets; 18! is the last number of orders that a float holds exactly."""
 
 Codes = NDArray[np.intp]
@@ -54,7 +54,7 @@ class Excess:
         return Excess(self.table[np.ix_(codes, codes)], self.scale, self.whole, self.tolerance)
 
 
-def excess(weight: NDArray[np.float64], tolerance: float) -> Excess:
+def excess_table(weight: NDArray[np.float64], tolerance: float) -> Excess:
     """The table of pairwise votes `weight` (n, n) as excesses, in whole units where weights have a common unit.
 
     Sides that differ by `tolerance` or less are tied, unless a common unit tells them apart.
@@ -72,7 +72,7 @@ def excess(weight: NDArray[np.float64], tolerance: float) -> Excess:
     return Excess(np.where(margin > tolerance, margin, 0.0) / scale, scale, False, _EQUAL)
 
 
-def excess_of(table: NDArray[np.float64], order: NDArray[np.intp]) -> float:
+def order_cost(table: NDArray[np.float64], order: NDArray[np.intp]) -> float:
     """What an order (n,), codes from the best on, pays by a table of excesses (n, n)."""
     return float(np.tril(table[np.ix_(order, order)], -1).sum())
 
@@ -97,7 +97,7 @@ def blocks(table: NDArray[np.float64]) -> list[NDArray[np.intp]]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Optima:
+class OptimalOrders:
     """The orders of least cost of n models.
 
     `order` (n,) are the codes of one of them, best first, `cost` is their excess, `count` how many there are, and
@@ -122,8 +122,8 @@ class _Layer:
     under: Places
 
 
-def optima(block: Excess) -> Optima:
-    """Every order of least cost of up to `LARGEST` models, of which one is shown.
+def optimal_orders(block: Excess) -> OptimalOrders:
+    """Every order of least cost of up to `MAX_MODELS` models, of which one is shown.
 
     The one shown is that in which the model with the least mean place comes first, of equals the one with the smaller
     code, and so on down.
@@ -141,7 +141,7 @@ def optima(block: Excess) -> Optima:
     place = _places(layers, least, onward)
     total = float(paths[0])
     position = place @ np.arange(1.0, size + 1.0) / total
-    return Optima(_shown(layers, least, onward, position), float(cost[0]), int(total), position)
+    return OptimalOrders(_positions(layers, least, onward, position), float(cost[0]), int(total), position)
 
 
 @lru_cache(maxsize=32)
@@ -196,7 +196,7 @@ def _places(
     return place
 
 
-def _shown(
+def _positions(
     layers: tuple[_Layer, ...],
     least: list[NDArray[np.bool_]],
     onward: list[NDArray[np.float64]],

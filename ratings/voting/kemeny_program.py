@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from venire.ratings.voting.kemeny_blocks import Excess, excess_of
+from venire.ratings.voting.kemeny_blocks import Excess, order_cost
 
-__all__ = ["Known", "improved", "least_order", "searched", "started"]
+__all__ = ["BestOrder", "borda_start", "local_search", "optimal_order", "random_restarts"]
 
 _SEED = 0
 
@@ -51,13 +51,13 @@ _DOUBT = 1e-10
 Vector = NDArray[np.float64]
 
 
-def started(block: Excess) -> Codes:
+def borda_start(block: Excess) -> Codes:
     """The order (n,) by votes won less votes lost, as Borda counts; of equals the smaller code first."""
     table = block.table
     return np.argsort(-(table.sum(axis=1) - table.sum(axis=0)), kind="stable")
 
 
-def improved(block: Excess, order: Codes, late: Callable[[], bool]) -> Codes:
+def local_search(block: Excess, order: Codes, late: Callable[[], bool]) -> Codes:
     """The order after moving one model at a time, always the move that saves most, until none saves or it is `late`."""
     margin, order = block.table - block.table.T, order.copy()
     while not late():
@@ -73,25 +73,25 @@ def improved(block: Excess, order: Codes, late: Callable[[], bool]) -> Codes:
     return order
 
 
-def searched(block: Excess, order: Codes, starts: int, late: Callable[[], bool]) -> Codes:
+def random_restarts(block: Excess, order: Codes, starts: int, late: Callable[[], bool]) -> Codes:
     """The best order met in so many new starts from the best known, each with some models moved at random."""
     rng, size = np.random.default_rng(_SEED), len(order)
-    cost, moved = excess_of(block.table, order), max(2, round(_MOVED * size))
+    cost, moved = order_cost(block.table, order), max(2, round(_MOVED * size))
     for _ in range(starts):
         if late():
             break
         keys = np.empty(size)
         keys[order] = np.arange(size)
         keys[rng.choice(size, moved, replace=False)] = rng.uniform(-0.5, size - 0.5, moved)
-        found = improved(block, np.argsort(keys, kind="stable"), late)
-        paid = excess_of(block.table, found)
+        found = local_search(block, np.argsort(keys, kind="stable"), late)
+        paid = order_cost(block.table, found)
         if paid <= cost:
             order, cost = found, paid
     return order
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Known:
+class BestOrder:
     """The best order known (n,), the excess `cost` that it pays, and the `bound` below which no order can go."""
 
     order: Codes
@@ -99,7 +99,7 @@ class Known:
     bound: float
 
 
-def least_order(block: Excess, left: Callable[[], float]) -> Known:
+def optimal_order(block: Excess, left: Callable[[], float]) -> BestOrder:
     """An order of least cost, or the best met when no seconds are `left`; the bound says which.
 
     The search for orders draws from a fixed seed, so equal blocks have equal orders unless time cuts one short.
@@ -109,14 +109,14 @@ def least_order(block: Excess, left: Callable[[], float]) -> Known:
         return left() <= 0.0
 
     program = _Program(block)
-    program.offer(improved(block, started(block), late))
-    _relaxed(program, left)
+    program.offer(local_search(block, borda_start(block), late))
+    _cutting_planes(program, left)
     if not program.proved and not late():
         until = left() * (1.0 - _SEARCHING)
-        program.offer(searched(block, program.order, _STARTS, lambda: left() <= until))
-    while not program.proved and not late() and _whole(program, left):
+        program.offer(random_restarts(block, program.order, _STARTS, lambda: left() <= until))
+    while not program.proved and not late() and _integer_program(program, left):
         pass
-    return Known(program.order, program.cost, program.bound)
+    return BestOrder(program.order, program.cost, program.bound)
 
 
 class _Program:
@@ -139,7 +139,7 @@ class _Program:
 
     def offer(self, order: Codes) -> None:
         """Keep an order that costs less than the best met so far."""
-        paid = excess_of(self.block.table, order)
+        paid = order_cost(self.block.table, order)
         if paid < self.cost:
             self.order, self.cost = order, paid
 
@@ -154,8 +154,8 @@ class _Program:
         stands = np.zeros((size, size))
         stands[self.above, self.under], stands[self.under, self.above] = x, 1.0 - x
         nearest = np.argsort(-stands.sum(axis=1), kind="stable")
-        self.offer(improved(self.block, nearest, late))
-        circles = _missed(stands, late)
+        self.offer(local_search(self.block, nearest, late))
+        circles = _violated_cycles(stands, late)
         self.circles = np.concatenate([self.circles, circles])
         return len(circles) > 0
 
@@ -174,7 +174,7 @@ class _Program:
         return csr_array((signs.ravel(), at), shape=shape), 2.0 - (start > end).sum(axis=1)
 
 
-def _missed(stands: Vector, late: Callable[[], bool]) -> Codes:
+def _violated_cycles(stands: Vector, late: Callable[[], bool]) -> Codes:
     """Circles of three (circles, 3), each from its smallest code on, of which a solution has more than two thirds."""
     most, found = _ROWS * len(stands), []
     for first in range(len(stands) - 2):
@@ -191,7 +191,7 @@ def _missed(stands: Vector, late: Callable[[], bool]) -> Codes:
     return table[np.argsort(-table[:, 0], kind="stable")[:most], 1:].astype(np.intp)
 
 
-def _relaxed(program: _Program, left: Callable[[], float]) -> None:
+def _cutting_planes(program: _Program, left: Callable[[], float]) -> None:
     """Solve without whole numbers until no circle is missed, an order meets the bound, or time is up."""
     from scipy.optimize import linprog  # slow to import: see `data.statistics`
 
@@ -216,7 +216,7 @@ def _relaxed(program: _Program, left: Callable[[], float]) -> None:
         x = found.x
 
 
-def _whole(program: _Program, left: Callable[[], float]) -> bool:
+def _integer_program(program: _Program, left: Callable[[], float]) -> bool:
     """Ask for whole numbers that cost less than the best order met; whether asking again could tell more."""
     from scipy.optimize import Bounds, LinearConstraint, milp  # slow to import: see `data.statistics`
 

@@ -12,14 +12,14 @@ from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.votes import Order
 from venire.ratings.inference.intervals import draw_rows, evaluate_draws
 
-__all__ = ["OrderDraws", "OrderRefit", "Places", "redrawn_positions"]
+__all__ = ["OrderDraws", "OrderRefit", "PositionIntervals", "redrawn_positions"]
 
 OrderRefit = Callable[[NDArray[np.intp]], Order]
 """The order by some rows of the table, by position; a row may be there several times."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Places:
+class PositionIntervals:
     """What draws say of the places of n models, 0 or NaN for a model that has none.
 
     `lo` and `hi` (n,) are the percentile interval of a model's place, rounded outwards. `tier` (n,): going down the
@@ -54,7 +54,7 @@ class OrderDraws:
     def _found(self) -> NDArray[np.float64]:
         return self.position[np.isfinite(self.position).any(axis=1)]
 
-    def places(self, level: float) -> Places:
+    def places(self, level: float) -> PositionIntervals:
         """Intervals, tiers and chances to be best; nothing is known of one cluster, or without a draw."""
         size, known = len(self.point), np.flatnonzero(np.isfinite(self.point))
         lo, hi, tier = (np.zeros(size, dtype=np.int64) for _ in range(3))
@@ -66,7 +66,7 @@ class OrderDraws:
             first = found <= found.min(axis=1, keepdims=True) + 1e-9
             best[known] = (first / first.sum(axis=1, keepdims=True)).mean(axis=0)
             tier[known] = _tiers(self.point[known], found, tail)
-        return Places(lo, hi, tier, best)
+        return PositionIntervals(lo, hi, tier, best)
 
 
 def redrawn_positions(data: Comparisons, refit: OrderRefit, order: Order, *, replicates: int, seed: int) -> OrderDraws:

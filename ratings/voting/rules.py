@@ -1,7 +1,7 @@
 """Voting rules other than Kemeny's: Borda, Copeland, minimax, Schulze, ranked pairs, median rank and rank centrality.
 
 All take any table of pairwise votes (median rank takes ballots), not only one in which every model met every other as
-often; what unequal numbers do is said at each. Each gives every model a figure, and `by_score` makes the order of
+often; what unequal numbers do is said at each. Each gives every model a figure, and `order_by_score` makes the order of
 them, equal figures sharing a position.
 """
 
@@ -22,16 +22,16 @@ from venire.ratings.pairwise.plackett_luce import ranked_places
 
 __all__ = [
     "borda",
-    "by_score",
     "copeland",
     "levels",
     "margins",
     "markov",
     "median_rank",
     "minimax",
+    "order_by_score",
     "ranked_pairs",
     "schulze",
-    "walk",
+    "stationary_log_shares",
     "weighted_median",
 ]
 
@@ -82,7 +82,7 @@ def _between(below: NDArray[np.bool_]) -> NDArray[np.float64]:
     return np.asarray(below.sum(axis=1) - below.sum(axis=0), dtype=np.float64)
 
 
-def by_score(
+def order_by_score(
     method: str,
     votes: Votes,
     score: NDArray[np.float64],
@@ -124,7 +124,7 @@ def borda(votes: Votes) -> Order:
     keeps those who met more opponents from gaining by it. Weak opponents still flatter, as in any win rate.
     """
     won, lost = votes.weight.sum(axis=1), votes.weight.sum(axis=0)
-    return by_score("borda", votes, _share(won, won + lost), "share of votes")
+    return order_by_score("borda", votes, _share(won, won + lost), "share of votes")
 
 
 def copeland(votes: Votes) -> Order:
@@ -134,7 +134,7 @@ def copeland(votes: Votes) -> Order:
     """
     opponents, margin = _met(votes), margins(votes)
     beaten = (np.where(margin > 0.0, 1.0, 0.5) * (margin >= 0.0) * opponents).sum(axis=1)
-    return by_score("copeland", votes, _share(beaten, opponents.sum(axis=1)), "share of opponents beaten")
+    return order_by_score("copeland", votes, _share(beaten, opponents.sum(axis=1)), "share of opponents beaten")
 
 
 def minimax(votes: Votes) -> Order:
@@ -146,7 +146,7 @@ def minimax(votes: Votes) -> Order:
     margin = np.where(_met(votes), margins(votes), np.inf)
     worst = margin.min(axis=1, initial=np.inf)
     score = np.where(np.isinf(worst), np.nan, worst)
-    return by_score("minimax", votes, score, "smallest margin in votes", tolerance=_slack(votes))
+    return order_by_score("minimax", votes, score, "smallest margin in votes", tolerance=_slack(votes))
 
 
 def _share(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -160,12 +160,12 @@ def schulze(votes: Votes) -> Order:
     is the margin, since winning votes would let ties, split between the sides, strengthen a majority. Models whose
     paths to each other are equal are apart only by whom they are both above or below: see `_between`.
     """
-    path = widest(levels(votes))
+    path = strongest_paths(levels(votes))
     score = np.where(_met(votes).any(axis=1), _between(path > path.T), np.nan)
-    return by_score("schulze", votes, score, "models below less models above")
+    return order_by_score("schulze", votes, score, "models below less models above")
 
 
-def widest(strength: NDArray[np.int64]) -> NDArray[np.int64]:
+def strongest_paths(strength: NDArray[np.int64]) -> NDArray[np.int64]:
     """Strengths (n, n) of the strongest paths from each model to each other; 0 is no path."""
     path = strength.copy()
     for through in range(len(path)):
@@ -194,7 +194,7 @@ def ranked_pairs(votes: Votes) -> Order:
             upper, lower = _outside_cycles(above, upper, lower)
         _lock(above, upper.tolist(), lower.tolist())
     score = np.where(_met(votes).any(axis=1), _between(above), np.nan)
-    return by_score("ranked-pairs", votes, score, "models below less models above")
+    return order_by_score("ranked-pairs", votes, score, "models below less models above")
 
 
 def _outside_cycles(
@@ -242,7 +242,7 @@ def median_rank(ballots: Ballots) -> Order:
     for code in np.unique(model).tolist():
         own = model == code
         median[code] = weighted_median(value[own], share[own])
-    return by_score("median-rank", ballot_votes(ballots), median, "median place", key=-median)
+    return order_by_score("median-rank", ballot_votes(ballots), median, "median place", key=-median)
 
 
 def weighted_median(values: Vector, weight: Vector) -> float:
@@ -278,7 +278,7 @@ def markov(votes: Votes, *, jump: float = 0.0) -> Order:
     score, key = np.full(len(total), np.nan), np.full(len(total), np.nan)
     left, above, first = np.arange(len(known)), 0.0, True
     while len(left):
-        log_share = walk(rate[np.ix_(left, left)])
+        log_share = stationary_log_shares(rate[np.ix_(left, left)])
         stays = np.isfinite(log_share)
         if first:
             score[known] = np.exp(log_share)
@@ -286,10 +286,10 @@ def markov(votes: Votes, *, jump: float = 0.0) -> Order:
         # A walk among those that were left is a step below: their shares compare with one another alone.
         key[known[left[stays]]] = inside - inside.max() + above
         above, left, first = above - 1.0 + float(inside.min() - inside.max()), left[~stays], False
-    return by_score("markov", votes, score, "share of time", key=key)
+    return order_by_score("markov", votes, score, "share of time", key=key)
 
 
-def walk(rate: Matrix) -> Vector:
+def stationary_log_shares(rate: Matrix) -> Vector:
     """Logarithm of the long-run shares of time (n,) of a walk that begins anywhere; `rate[i, j]` leads from i to j.
 
     It is -inf at a state that is left for good. States are taken out one by one, and nothing is ever subtracted, so

@@ -15,10 +15,15 @@ from venire.arena.errors import VenireError
 from venire.ratings.data.clustered import ClusteredMean
 from venire.ratings.data.judgments import Judgments
 from venire.ratings.data.models import own_models
-from venire.ratings.diagnostics.influence import clear_beyond, effects, rated_together
-from venire.ratings.judges.length import HeldEqual, held_equal
-from venire.ratings.judges.position import OrderEffect, order_effects, place_held_equal
-from venire.ratings.peers.self_preference import OwnFamily, OwnOdds, own_family, own_odds
+from venire.ratings.diagnostics.influence import critical_value, first_order_effects, rated_together
+from venire.ratings.judges.length import AdjustedRatings, adjust_for
+from venire.ratings.judges.position import PositionEffect, adjust_for_position, position_effects
+from venire.ratings.peers.self_preference import (
+    FamilyPreference,
+    SelfPreferenceOdds,
+    family_preference,
+    self_preference_odds,
+)
 from venire.reports.audit.finding import Case, Finding
 
 __all__ = ["check_length", "check_order", "check_own_family"]
@@ -44,7 +49,7 @@ def check_order(case: Case) -> Finding:
     """Whether a judge's verdicts follow the place in which answers were shown, and what that does to the ranking."""
     name = "order-effects"
     try:
-        found = order_effects(case.battles)
+        found = position_effects(case.battles)
     except VenireError as error:
         return Finding(name, None, None, FIRST_SHARE, str(error))
     known = [one for one in found if one.first.value is not None and one.first.se is not None]
@@ -58,7 +63,9 @@ def check_order(case: Case) -> Finding:
         "judges": [_of_order(one) for one in sorted(known, key=_lean, reverse=True)[:_SHOWN]],
         **_ranking_without_order(case),
     }
-    return Finding(name, worry, round(_lean(most), 6), FIRST_SHARE, _order_says(most, known, worry, details), details)
+    return Finding(
+        name, worry, round(_lean(most), 6), FIRST_SHARE, _order_sentence(most, known, worry, details), details
+    )
 
 
 def check_length(case: Case) -> Finding:
@@ -71,11 +78,11 @@ def check_length(case: Case) -> Finding:
         )
         return Finding(name, None, None, LENGTH_EFFECT, lost)
     try:
-        found = held_equal(case.judgments.comparisons(), case.judgments.features[column], column)
+        found = adjust_for(case.judgments.comparisons(), case.judgments.features[column], column)
     except VenireError as error:
         return Finding(name, None, None, LENGTH_EFFECT, str(error))
     size = abs(found.coefficient)
-    worry = size >= LENGTH_EFFECT and found.clear > clear_beyond(1, found.clusters, _LEVEL)
+    worry = size >= LENGTH_EFFECT and found.clear > critical_value(1, found.clusters, _LEVEL)
     longer = "longer" if found.coefficient > 0.0 else "shorter"
     says = (
         f"{longer} answers win by {size:.2f} logits a usual difference of {column} ({found.clear:.1f} standard errors)"
@@ -90,11 +97,11 @@ def check_own_family(case: Case) -> Finding:
     name, judgments = "own-family", case.judgments
     own = own_models(judgments.judges, judgments.models, case.battles.peers, case.families, case.judge_families)
     try:
-        shares = {one.judge: one for one in own_family(judgments, own)}
+        shares = {one.judge: one for one in family_preference(judgments, own)}
     except VenireError as error:
         return Finding(name, None, None, OWN_ODDS, str(error))
-    found = own_odds(judgments, own, level=1.0 - (1.0 - _LEVEL) / len(shares))
-    told = [_Own(shares[judgments.judges[code]], odds) for code, odds in found.items()]
+    found = self_preference_odds(judgments, own, level=1.0 - (1.0 - _LEVEL) / len(shares))
+    told = [_OwnFavour(shares[judgments.judges[code]], odds) for code, odds in found.items()]
     told.sort(key=lambda one: (-one.size, one.shares.judge))
     known = [one for one in told if one.odds.lo is not None]
     clear = [one for one in told if one.clear]
@@ -102,18 +109,18 @@ def check_own_family(case: Case) -> Finding:
     most = (clear or known or [one for one in told if one.shares.excess.value is not None])[0]
     figure = None if most.odds.value is None else round(most.odds.value, 6)
     details = {"judges": [one.plain() for one in told[:_SHOWN]]}
-    says = _own_says(most, worry)
+    says = _own_sentence(most, worry)
     if worry is False and (untold := [one.shares.judge for one in told if one.odds.lo is None]):
         says += f"; of {', '.join(untold[:3])}{' and more' if len(untold) > 3 else ''} it cannot be told"
     return Finding(name, worry, figure, OWN_ODDS, says, details)
 
 
 @dataclass(frozen=True, slots=True)
-class _Own:
+class _OwnFavour:
     """A judge and its own: what it gives them beside others on the same battles, and its odds for them."""
 
-    shares: OwnFamily
-    odds: OwnOdds
+    shares: FamilyPreference
+    odds: SelfPreferenceOdds
 
     @property
     def size(self) -> float:
@@ -151,7 +158,7 @@ class _Own:
         }
 
 
-def _own_says(most: _Own, worry: bool | None) -> str:
+def _own_sentence(most: _OwnFavour, worry: bool | None) -> str:
     one, odds = most.shares, most.odds
     says = f"{one.judge} gives {', '.join(one.models[:3])}{' and more' if len(one.models) > 3 else ''}"
     if one.own is not None and one.others is not None:
@@ -164,14 +171,14 @@ def _own_says(most: _Own, worry: bool | None) -> str:
 
 
 def _clear(mean: ClusteredMean, middle: float, looks: int) -> bool:
-    return mean.beyond(middle) > clear_beyond(looks, mean.clusters, _LEVEL)
+    return mean.beyond(middle) > critical_value(looks, mean.clusters, _LEVEL)
 
 
-def _lean(one: OrderEffect) -> float:
+def _lean(one: PositionEffect) -> float:
     return 0.0 if one.first.value is None else abs(one.first.value - 0.5)
 
 
-def _order_says(most: OrderEffect, known: Sequence[OrderEffect], worry: bool, details: dict[str, Any]) -> str:
+def _order_sentence(most: PositionEffect, known: Sequence[PositionEffect], worry: bool, details: dict[str, Any]) -> str:
     share = most.first.value or 0.0
     place = "first" if share >= 0.5 else "second"
     of = "verdicts between equals (fitted)" if most.fitted else "its decisive verdicts"
@@ -191,7 +198,7 @@ def _order_says(most: OrderEffect, known: Sequence[OrderEffect], worry: bool, de
     return says + (f"; without flipped judgments {without} leads" if without != details.get("leader") else "")
 
 
-def _of_order(one: OrderEffect) -> dict[str, Any]:
+def _of_order(one: PositionEffect) -> dict[str, Any]:
     return {
         "judge": one.judge,
         "first": one.first.value,
@@ -211,7 +218,7 @@ def _ranking_without_order(case: Case) -> dict[str, Any]:
     """Who leads with the place held equal, and with flipped judgments left out."""
     details: dict[str, Any] = {}
     try:
-        details["place_held_equal"] = _held(place_held_equal(case.battles))
+        details["place_held_equal"] = _held(adjust_for_position(case.battles))
     except VenireError as error:
         details["place_held_equal"] = str(error)
     if case.judgments.flips:
@@ -224,7 +231,7 @@ def _leader(judgments: Judgments) -> str | None:
     data = rated_together(judgments.comparisons())
     if len(data.models) < 2 or not len(data):
         return None
-    return effects(data).ratings.order[0]
+    return first_order_effects(data).ratings.order[0]
 
 
 def _length_column(case: Case) -> str | None:
@@ -234,13 +241,13 @@ def _length_column(case: Case) -> str | None:
     return next(iter([*whole, *(name for name in names if name.lower().endswith(_LENGTHS))]), None)
 
 
-def _moved(found: HeldEqual) -> str:
+def _moved(found: AdjustedRatings) -> str:
     before, after = found.leaders
     lead = f"{before} still leads" if before == after else f"{after} leads in place of {before}"
     return f"{lead} and {len(found.moved)} of {len(found.plain.models)} models change places"
 
 
-def _held(found: HeldEqual) -> dict[str, Any]:
+def _held(found: AdjustedRatings) -> dict[str, Any]:
     return {
         "logits": found.coefficient,
         "se": found.se if np.isfinite(found.se) else None,

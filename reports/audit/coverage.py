@@ -45,7 +45,7 @@ SEPARATED = 0.5
 STAYS = 0.8
 """Share of redrawn boards that keep the leader. A lead of 2.5 standard errors falls below it in 5 % of data sets."""
 
-_MOST = 500
+_MAX_MODELS = 500
 """Models beyond which errors of all pairs take too long to look at unasked."""
 
 
@@ -60,7 +60,7 @@ def largest_group(case: Case) -> tuple[Comparisons, Ratings]:
     if len(group) < 2:
         raise InputError("no two models beat one another, by any chain: there are no ratings to look at")
     inside = data if len(group) == len(data.models) else restrict_models(data, group)
-    return inside, bradley_terry(inside, errors="none" if len(group) > _MOST else None)
+    return inside, bradley_terry(inside, errors="none" if len(group) > _MAX_MODELS else None)
 
 
 def check_connectivity(case: Case) -> Finding:
@@ -116,7 +116,7 @@ def check_coverage(case: Case) -> Finding:
 
 def _half_width(case: Case, data: Comparisons, found: PairCoverage) -> float | None:
     """Half the interval of the worst difference in Elo points; None where it has none."""
-    if len(found.groups) > 1 or found.worst is None or found.models > _MOST:
+    if len(found.groups) > 1 or found.worst is None or found.models > _MAX_MODELS:
         return None
     ratings = bradley_terry(data)
     if ratings.covariance is None:
@@ -156,7 +156,7 @@ def check_separation(case: Case) -> Finding:
     """How many pairs of models the data tell apart, all claims holding together at the level."""
     data, ratings = largest_group(case)
     if ratings.covariance is None or not np.isfinite(ratings.covariance).all():
-        why = ratings.diagnostics.get("errors_reason") or f"more than {_MOST} models: errors are not made unasked"
+        why = ratings.diagnostics.get("errors_reason") or f"more than {_MAX_MODELS} models: errors are not made unasked"
         raise InputError(str(why))
     found = ranking(ratings, level=case.options.level, seed=case.options.seed)
     size = len(data.models)

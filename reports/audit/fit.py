@@ -28,7 +28,7 @@ STEP = 0.55
 ODD = 0.1
 """Points of win share by which a pair misses what ratings say of it: 70 Elo points between equals."""
 
-_FEWEST_UNITS = 10
+_MIN_UNITS = 10
 
 
 def check_transitivity(case: Case) -> Finding:
@@ -114,10 +114,8 @@ def _rated(case: Case) -> tuple[Comparisons, Ratings]:
     """
     data, ratings = largest_group(case)
     units = ratings.diagnostics.get("clusters")
-    if data.cluster is not None and units is not None and units < _FEWEST_UNITS:
-        raise InputError(
-            f"{counted(units, 'instruction')}: {_FEWEST_UNITS} are needed to tell what chance makes of them"
-        )
+    if data.cluster is not None and units is not None and units < _MIN_UNITS:
+        raise InputError(f"{counted(units, 'instruction')}: {_MIN_UNITS} are needed to tell what chance makes of them")
     return data, ratings
 
 

@@ -12,13 +12,13 @@ from venire.arena.errors import InputError
 from venire.ratings.data.validation import finite_or_none
 from venire.ratings.diagnostics.influence import (
     Influence,
-    Left,
+    LeaveOneOutChange,
     Removal,
     RemovalUnit,
     Unit,
-    clear_beyond,
+    critical_value,
     influence,
-    outlying_beyond,
+    outlier_critical_value,
     smallest_removal,
 )
 from venire.reports.audit.finding import Case, Finding
@@ -70,7 +70,7 @@ def check_removal(case: Case) -> Finding:
         return Finding(name, None, None, REMOVAL_SHARE, str(error))
     first = found[0]
     clusters = len(data.clusters) if data.cluster is not None else len(data)
-    sure = first.se > 0.0 and first.lead / first.se > clear_beyond(1, clusters)
+    sure = first.se > 0.0 and first.lead / first.se > critical_value(1, clusters)
     share = first.share
     worry = bool(sure and share is not None and share < REMOVAL_SHARE)
     return Finding(name, worry, share, REMOVAL_SHARE, _of_removal(found, sure, worry), _removal_details(found))
@@ -129,10 +129,10 @@ def _single(case: Case, unit: Unit, points: float) -> Finding:
         return Finding(name, None, None, points, str(error))
     if not found.without:
         return Finding(name, None, None, points, f"without any one {unit} the models have no common ratings")
-    beyond = outlying_beyond(found.units, len(found.ratings.models), _OUTLYING)
+    beyond = outlier_critical_value(found.units, len(found.ratings.models), _OUTLYING)
     models = len(found.ratings.models)
     # With fewer instructions than models errors cannot be told, and nothing is called clear.
-    quantile = clear_beyond(found.units * models, found.clusters if found.clusters > models else 1)
+    quantile = critical_value(found.units * models, found.clusters if found.clusters > models else 1)
     moved = [one for one in found.without if _moves(one, unit, points, beyond, quantile)]
     turned = [one for one in found.without if _turns(one, unit, quantile)]
     most = (turned or moved or list(found.without))[0]
@@ -140,8 +140,8 @@ def _single(case: Case, unit: Unit, points: float) -> Finding:
         "units": found.units,
         "leader": found.leader,
         "unusual_beyond": finite_or_none(beyond if unit == "instruction" else quantile),
-        "strongest": [_told(one) for one in found.without[:_SHOWN]],
-        "turning": [_told(one) for one in found.without if one.leader != _leader_but(found, one, unit)][:_SHOWN],
+        "strongest": [_sentence(one) for one in found.without[:_SHOWN]],
+        "turning": [_sentence(one) for one in found.without if one.leader != _leader_but(found, one, unit)][:_SHOWN],
         "separated_without": list(found.separated[:_SHOWN]),
         "not_rated": list(found.left_out),
     }
@@ -149,7 +149,7 @@ def _single(case: Case, unit: Unit, points: float) -> Finding:
     return Finding(name, worry, round(most.change, 6), points, _of_single(found, most, unit, worry), details)
 
 
-def _moves(one: Left, unit: Unit, points: float, beyond: float, quantile: float) -> bool:
+def _moves(one: LeaveOneOutChange, unit: Unit, points: float, beyond: float, quantile: float) -> bool:
     if unit == "instruction":
         clear = one.outlying > beyond and one.change > PART_OF_ERROR * one.error
     else:
@@ -157,7 +157,7 @@ def _moves(one: Left, unit: Unit, points: float, beyond: float, quantile: float)
     return bool(clear and one.change >= points)
 
 
-def _turns(one: Left, unit: Unit, quantile: float) -> bool:
+def _turns(one: LeaveOneOutChange, unit: Unit, quantile: float) -> bool:
     # A lead that one instruction turns is less than its own standard error: nobody is the winner then.
     if one.change_of_lead is None or unit == "instruction":
         return False
@@ -165,12 +165,12 @@ def _turns(one: Left, unit: Unit, quantile: float) -> bool:
     return bool(change > quantile * error > 0.0)
 
 
-def _leader_but(found: Influence, one: Left, unit: Unit) -> str:
+def _leader_but(found: Influence, one: LeaveOneOutChange, unit: Unit) -> str:
     """Who leads all others with all the data, of those that are still there."""
     return found.top[1] if unit == "model" and one.name == found.leader and len(found.top) > 1 else found.leader
 
 
-def _of_single(found: Influence, most: Left, unit: Unit, worry: bool) -> str:
+def _of_single(found: Influence, most: LeaveOneOutChange, unit: Unit, worry: bool) -> str:
     leader = _leader_but(found, most, unit)
     stays = f"{leader} leads" if unit == "model" and most.name == found.leader else f"{leader} still leads"
     what = stays if most.leader == leader else f"{most.leader} leads in place of {leader}"
@@ -180,7 +180,7 @@ def _of_single(found: Influence, most: Left, unit: Unit, worry: bool) -> str:
     return f"{text}, the most that one of {_some(found.units, unit)} does; none stands out"
 
 
-def _told(one: Left) -> dict[str, Any]:
+def _sentence(one: LeaveOneOutChange) -> dict[str, Any]:
     told: dict[str, Any] = {"name": one.name, "model": one.model, "points": one.change, "leader": one.leader}
     if one.se == one.se:
         told["se"] = one.se

@@ -9,8 +9,8 @@ from dataclasses import asdict
 from typing import Any
 
 from venire.arena.errors import VenireError
-from venire.ratings.agreement.judge_agreement import AlikePair, Fellowship, JudgeAgreement, judge_agreement
-from venire.ratings.diagnostics.influence import clear_beyond
+from venire.ratings.agreement.judge_agreement import AgreementWithOthers, JudgeAgreement, RedundantPair, judge_agreement
+from venire.ratings.diagnostics.influence import critical_value
 from venire.ratings.judges.drift import Drift, RatingDrift, drift, rating_drift
 from venire.reports.audit.finding import Case, Finding
 
@@ -26,7 +26,7 @@ DRIFT_POINTS = 50.0
 ODD_SHARE = 0.5
 """The part of the others' agreement with one another that a judge's own should reach."""
 
-LEAST_ALPHA = 0.1
+MIN_ALPHA = 0.1
 """Krippendorff's alpha below which judges together say hardly more than chance."""
 
 ALIKE_EXCESS = 0.1
@@ -54,7 +54,7 @@ def check_drift(case: Case) -> Finding:
     if not found and ratings is None:
         lost = f"early and late verdicts do not compare {timed}: {why}" if case.seconds is not None else _NO_TIMES
         return Finding(name, None, None, DRIFT_SHARE, lost)
-    clear = [one for one in found if one.change.beyond(0.0) > clear_beyond(len(found), one.change.clusters, _LEVEL)]
+    clear = [one for one in found if one.change.beyond(0.0) > critical_value(len(found), one.change.clusters, _LEVEL)]
     most = max(clear, key=_drifted) if clear else max(found, key=lambda one: one.change.beyond(0.0), default=None)
     habits = bool(clear) and most is not None and _drifted(most) >= DRIFT_SHARE
     moved = ratings is not None and _moved_clearly(ratings)
@@ -64,7 +64,7 @@ def check_drift(case: Case) -> Finding:
         "ratings": why if ratings is None else asdict(ratings),
     }
     figure = None if most is None else round(_drifted(most), 6)
-    says = _drift_says(most, ratings, habits, moved, timed)
+    says = _drift_sentence(most, ratings, habits, moved, timed)
     if case.seconds is None:
         return Finding(name, None, figure, DRIFT_SHARE, f"{_NO_TIMES}, and rows may be sorted; {says}", details)
     return Finding(name, habits or moved, figure, DRIFT_SHARE, says, details)
@@ -80,7 +80,7 @@ def check_agreement(case: Case) -> Finding:
         return Finding(name, None, None, ODD_SHARE, "every verdict is a tie: there are no sides to agree on")
     odd = [one for one in found.judges if (one.behind_lo or 0.0) > 0.0 and _part(one) < ODD_SHARE]
     least = min(odd or found.judges, key=lambda one: (_part(one), one.judge))
-    low = found.alpha.hi is not None and found.alpha.hi < LEAST_ALPHA
+    low = found.alpha.hi is not None and found.alpha.hi < MIN_ALPHA
     alpha = "none" if found.alpha.value is None else f"{found.alpha.value:.2f}"
     says = f"{least.judge} agrees least with the others ({least.agreement:.2f}"
     says += "" if least.behind is None else f", the median judge {least.agreement + least.behind:.2f}"
@@ -105,7 +105,7 @@ def check_alike(case: Case) -> Finding:
         few = "judges who are alike are told from four judges on, with battles in common"
         return Finding(name, None, None, ALIKE_EXCESS, found if isinstance(found, str) else few)
     clear = [one for one in found.pairs if (one.excess_lo or 0.0) > 0.0]
-    most: AlikePair = (clear or list(found.pairs))[0]
+    most: RedundantPair = (clear or list(found.pairs))[0]
     worry = bool(clear) and most.excess >= ALIKE_EXCESS
     says = f"{' and '.join(most.judges)} agree by {most.agreement:.2f}, where what all share gives {most.expected:.2f}"
     says += ": they count as less than two judges" if worry else "; no two are clearly more alike than that by much"
@@ -121,7 +121,7 @@ def _agreement(case: Case) -> JudgeAgreement | str:
         return str(error)
 
 
-def _part(one: Fellowship) -> float:
+def _part(one: AgreementWithOthers) -> float:
     """A judge's agreement with the others over that of the median judge; 1 where there is none to compare with."""
     if one.behind is None or one.agreement + one.behind <= 0.0:
         return 1.0
@@ -133,11 +133,11 @@ def _drifted(one: Drift) -> float:
 
 
 def _moved_clearly(found: RatingDrift) -> bool:
-    beyond = clear_beyond(found.models, found.clusters, _LEVEL)
+    beyond = critical_value(found.models, found.clusters, _LEVEL)
     return abs(found.points) >= DRIFT_POINTS and abs(found.points) > beyond * found.se
 
 
-def _drift_says(most: Drift | None, ratings: RatingDrift | None, habits: bool, moved: bool, timed: str) -> str:
+def _drift_sentence(most: Drift | None, ratings: RatingDrift | None, habits: bool, moved: bool, timed: str) -> str:
     said = []
     if most is not None:
         beside = " beside other judges" if most.matched else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from venire.arena.errors import InputError
-from venire.ratings.diagnostics.unparsed import UnreadOf, unread
+from venire.ratings.diagnostics.unparsed import UnparsedShare, unparsed_replies
 from venire.reports.audit.finding import Case, Finding
 from venire.reports.audit.fit import CLEAR
 
@@ -26,7 +26,7 @@ _SHOWN = 20
 def check_unread(case: Case) -> Finding:
     """Whether some judge's replies often could not be read."""
     _some(case)
-    found = unread(case.battles, level=1.0 - CLEAR)
+    found = unparsed_replies(case.battles, level=1.0 - CLEAR)
     worst = max(found.judges, key=lambda row: (row.lo, row.share))
     says = f"{_percent(found.share)} of {found.verdicts} verdicts were not read"
     if found.share:
@@ -43,7 +43,7 @@ def check_unread(case: Case) -> Finding:
 def check_unread_models(case: Case) -> Finding:
     """Whether some models lose more verdicts than others do with the same judges."""
     _some(case)
-    found = unread(case.battles)
+    found = unparsed_replies(case.battles)
     if not found.share:
         return Finding("unread-by-model", False, 0.0, UNEVEN, "every verdict was read", {})
     if len(found.models) < 3:
@@ -73,12 +73,12 @@ def _some(case: Case) -> None:
         raise InputError("there are no verdicts yet")
 
 
-def _row(row: UnreadOf) -> dict[str, Any]:
+def _row(row: UnparsedShare) -> dict[str, Any]:
     shown: dict[str, Any] = {"name": row.name, "verdicts": row.verdicts, "share": row.share, "statuses": row.statuses}
     return shown if row.expected is None else {**shown, "expected": row.expected, "z": row.z}
 
 
-def _statuses(row: UnreadOf) -> str:
+def _statuses(row: UnparsedShare) -> str:
     return ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in row.statuses.items()) or "none"
 
 

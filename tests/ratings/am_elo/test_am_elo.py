@@ -17,9 +17,9 @@ from scipy.special import expit, logit
 
 from venire.arena.errors import InputError
 from venire.arena.scale import POINTS_PER_LOGIT
-from venire.ratings.am_elo.am_elo import AmElo, am_elo, best_of, task_of
+from venire.ratings.am_elo.am_elo import AmElo, am_elo, best_optimum, fit_problem
 from venire.ratings.am_elo.fit import Penalty
-from venire.ratings.am_elo.standard_errors import spread_of
+from venire.ratings.am_elo.standard_errors import standard_errors_of
 from venire.ratings.data.comparisons import Comparisons, comparisons
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 
@@ -475,9 +475,9 @@ def test_errors_are_those_of_the_whole_information_written_out(kind: str) -> Non
     def mean(at: NDArray[np.float64]) -> float:
         return float(at[size:].mean() * np.std(at[:size]))
 
-    limit, _ = best_of(task_of(data, 0.0, 0.0, (), None), 0, 0)
+    limit, _ = best_optimum(fit_problem(data, 0.0, 0.0, (), None), 0, 0)
     assert limit is not None
-    told = spread_of(limit, data, None, Penalty(), np.ones(3, dtype=np.bool_), kind)  # type: ignore[arg-type]
+    told = standard_errors_of(limit, data, None, Penalty(), np.ones(3, dtype=np.bool_), kind)  # type: ignore[arg-type]
     lean = np.array([(mean(point + one) - mean(point - one)) / (2 * step) for one in unit])[free]
     assert told.mean == pytest.approx(np.sqrt(lean @ spread @ lean), rel=1e-4)
 

@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
 from venire.ratings.am_elo.am_elo import AmElo, am_elo
-from venire.ratings.am_elo.evaluation import auc, auc_decisive, evaluate, judged, mse, predict_judged, rated
+from venire.ratings.am_elo.evaluation import (
+    abilities_prediction,
+    auc,
+    auc_decisive,
+    evaluate,
+    mse,
+    predict_from_abilities,
+    predict_from_ratings,
+)
 from venire.ratings.data.comparisons import Comparisons, comparisons
 from venire.ratings.pairwise.bradley_terry import bradley_terry, m_elo
 from venire.ratings.pairwise.online import online_elo
@@ -68,7 +76,7 @@ def test_each_row_is_foretold_by_the_other_folds_once() -> None:
 def test_folds_have_to_fit(folds: int) -> None:
     data = comparisons([0, 1, 0], [1, 0, 1], [1, 0, 1])
     with pytest.raises(InputError, match=f"folds is {folds}"):
-        evaluate(data, rated(bradley_terry), folds=folds)
+        evaluate(data, predict_from_ratings(bradley_terry), folds=folds)
 
 
 def test_probabilities_as_outcomes_have_no_area() -> None:
@@ -91,7 +99,7 @@ def hand_made(ability: list[float], logits: list[float]) -> AmElo:
 
 def test_a_row_is_foretold_by_the_ability_of_its_judge() -> None:
     rows = comparisons(["a", "a", "b", "c"], ["b", "b", "a", "a"], [1, 1, 1, 1], judge=list("xyyx"))
-    p = predict_judged(hand_made([2.0, -0.5], [1.0, 0.0, np.nan]), rows)
+    p = abilities_prediction(hand_made([2.0, -0.5], [1.0, 0.0, np.nan]), rows)
     sigma = 1 / (1 + np.exp(-np.array([2.0, -0.5, 0.5])))
     assert p[:3] == pytest.approx(sigma, abs=1e-12)
     assert np.isnan(p[3])
@@ -99,17 +107,19 @@ def test_a_row_is_foretold_by_the_ability_of_its_judge() -> None:
 
 def test_a_judge_not_known_has_the_mean_ability_and_a_sure_one_is_sure_but_of_equals() -> None:
     rows = comparisons(["a", "a", "c", "a"], ["b", "b", "b", "c"], [1, 1, 1, 1], judge=list("xyyy"))
-    p = predict_judged(hand_made([np.nan, np.inf], [1.0, 0.0, 0.0]), rows)
+    p = abilities_prediction(hand_made([np.nan, np.inf], [1.0, 0.0, 0.0]), rows)
     assert p == pytest.approx([1 / (1 + np.exp(-1.0)), 1.0, 0.5, 1.0], abs=1e-12)
-    assert predict_judged(hand_made([np.nan, -np.inf], [1.0, 0.0, 0.0]), rows)[1:] == pytest.approx([0.0, 0.5, 0.0])
+    assert abilities_prediction(hand_made([np.nan, -np.inf], [1.0, 0.0, 0.0]), rows)[1:] == pytest.approx(
+        [0.0, 0.5, 0.0]
+    )
 
 
 def test_judges_have_to_be_those_of_the_fit() -> None:
     fit = hand_made([1.0, 1.0], [1.0, 0.0, 0.0])
     with pytest.raises(InputError, match="name their judges"):
-        predict_judged(fit, comparisons(["a"], ["b"], [1]))
+        abilities_prediction(fit, comparisons(["a"], ["b"], [1]))
     with pytest.raises(InputError, match="the same ones"):
-        predict_judged(fit, comparisons(["a"], ["b"], [1], judge=["z"]))
+        abilities_prediction(fit, comparisons(["a"], ["b"], [1], judge=["z"]))
 
 
 def test_a_judge_absent_from_a_training_fold_is_foretold(arena: Callable[..., Comparisons]) -> None:
@@ -117,7 +127,7 @@ def test_a_judge_absent_from_a_training_fold_is_foretold(arena: Callable[..., Co
     assert data.judge is not None
     only = np.argmax(data.judge == 3)
     rows = data.select((data.judge != 3) | (np.arange(len(data)) == only))
-    found = evaluate(rows, judged(lambda train: am_elo(train, errors="none")))
+    found = evaluate(rows, predict_from_abilities(lambda train: am_elo(train, errors="none")))
     assert found.missing == 0
 
 
@@ -135,13 +145,13 @@ def test_crowd_votes_foretold_by_elo_m_elo_and_am_elo(shared_data: Path) -> None
     outcome = [{"first": 1.0, "tie": 0.5, "second": 0.0}[word] for word in verdict]
     data = comparisons(first, second, outcome, judge=annotator)
     assert (len(data), len(data.models), len(data.judges)) == (7393, 59, 37)
-    likelihood = evaluate(data, rated(lambda train: m_elo(train, errors="none")))
-    online = evaluate(data, rated(lambda train: online_elo(train, shuffles=20).ratings))
+    likelihood = evaluate(data, predict_from_ratings(lambda train: m_elo(train, errors="none")))
+    online = evaluate(data, predict_from_ratings(lambda train: online_elo(train, shuffles=20).ratings))
     # Ten drawings of the folds differ by 0.00016 in squared error and 0.0008 in area (standard deviations).
     assert (online.mse, online.auc) == pytest.approx((0.1287, 0.680), abs=3e-3)
     assert (likelihood.mse, likelihood.auc) == pytest.approx((0.1271, 0.683), abs=3e-3)
     assert online.mse == pytest.approx(0.1287, abs=5e-4)
     assert likelihood.mse == pytest.approx(0.1271, abs=5e-4)
-    heeded = evaluate(data, judged(lambda train: am_elo(train, errors="none")))
+    heeded = evaluate(data, predict_from_abilities(lambda train: am_elo(train, errors="none")))
     assert (heeded.mse, heeded.auc) == pytest.approx((0.1208, 0.705), abs=1e-3)
     assert heeded.auc_decisive > 0.80 > likelihood.auc_decisive > online.auc_decisive > 0.76

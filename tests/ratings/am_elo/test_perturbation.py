@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from venire.arena.errors import InputError
-from venire.ratings.am_elo.robustness import Perturbation, perturbed
+from venire.ratings.am_elo.robustness import Perturbation, perturb
 from venire.ratings.data.comparisons import Comparisons, comparisons
 
 KINDS: tuple[Perturbation, ...] = ("random", "equal", "flip", "mixed")
@@ -43,7 +43,7 @@ def content(data: Comparisons) -> Counter[Hashable]:
 def test_other_judges_stay_as_they_are_and_so_does_the_table_given(kind: Perturbation) -> None:
     data = table()
     before = data.y.copy()
-    found = perturbed(data, ["mia"], kind)
+    found = perturb(data, ["mia"], kind)
     spoilt = data.judge == data.judges.index("mia")
     assert np.array_equal(found.y[~spoilt], before[~spoilt])
     assert not np.array_equal(found.y[spoilt], before[spoilt])
@@ -55,9 +55,9 @@ def test_other_judges_stay_as_they_are_and_so_does_the_table_given(kind: Perturb
 def test_each_kind_does_what_its_name_says() -> None:
     data = table(6000)
     everyone = data.judges
-    assert np.array_equal(perturbed(data, everyone, "flip").y, 1.0 - data.y)
-    assert (perturbed(data, everyone, "equal").y == 0.5).all()
-    random, mixed = (perturbed(data, everyone, kind, seed=1).y for kind in ("random", "mixed"))
+    assert np.array_equal(perturb(data, everyone, "flip").y, 1.0 - data.y)
+    assert (perturb(data, everyone, "equal").y == 0.5).all()
+    random, mixed = (perturb(data, everyone, kind, seed=1).y for kind in ("random", "mixed"))
     decided = data.y != 0.5
     for y, ties in ((random, 1 / 2), (mixed, 1 / 2 * 1 / 3 + 1 / 3)):
         assert (y[~decided] == 0.5).all()
@@ -71,7 +71,7 @@ def test_each_kind_does_what_its_name_says() -> None:
 
 def test_the_same_seed_draws_the_same_and_another_another() -> None:
     data = table()
-    one, again, other = (perturbed(data, ["abe", "zoe"], "mixed", seed=seed).y for seed in (3, 3, 4))
+    one, again, other = (perturb(data, ["abe", "zoe"], "mixed", seed=seed).y for seed in (3, 3, 4))
     assert np.array_equal(one, again)
     assert not np.array_equal(one, other)
 
@@ -96,22 +96,22 @@ def test_draws_do_not_hang_on_rows_sides_names_codes_or_the_list_of_judges(
         cluster=None if data.cluster is None else np.array(data.clusters)[data.cluster][order],
         judge=np.array(data.judges)[data.judge][order],
     )
-    one = perturbed(data, ["zoe", "abe"], kind, seed=seed)
-    assert content(one) == content(perturbed(again, ["abe", "zoe", "abe"], kind, seed=seed))
+    one = perturb(data, ["zoe", "abe"], kind, seed=seed)
+    assert content(one) == content(perturb(again, ["abe", "zoe", "abe"], kind, seed=seed))
 
 
 def test_nobody_spoilt_is_nothing_changed() -> None:
     data = table()
-    assert np.array_equal(perturbed(data, [], "flip").y, data.y)
+    assert np.array_equal(perturb(data, [], "flip").y, data.y)
 
 
 def test_what_is_not_possible_is_said() -> None:
     data = table()
     with pytest.raises(InputError, match="kind is 'shout'; choose one of random, equal, flip, mixed"):
-        perturbed(data, ["abe"], "shout")  # type: ignore[arg-type]
+        perturb(data, ["abe"], "shout")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="no judge is called 'eve'; the judges are abe, mia, zoe"):
-        perturbed(data, ["abe", "eve"], "flip")
+        perturb(data, ["abe", "eve"], "flip")
     with pytest.raises(InputError, match="seed is -1"):
-        perturbed(data, ["abe"], "flip", seed=-1)
+        perturb(data, ["abe"], "flip", seed=-1)
     with pytest.raises(InputError, match="name no judge"):
-        perturbed(comparisons([0], [1], [1.0]), [], "flip")
+        perturb(comparisons([0], [1], [1.0]), [], "flip")

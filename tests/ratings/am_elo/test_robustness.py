@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from venire.arena.errors import InputError
 from venire.ratings.am_elo.am_elo import am_elo
-from venire.ratings.am_elo.robustness import Perturbation, Steadiness, f1_score, inconsistency, steadiness
+from venire.ratings.am_elo.robustness import Perturbation, Robustness, f1_score, inconsistency, robustness
 from venire.ratings.data.comparisons import Comparisons, comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.pairwise.bradley_terry import SeparatedError, m_elo
@@ -67,7 +67,7 @@ def test_f1_counts_false_alarms_and_misses() -> None:
 
 def test_turned_judges_change_nothing_where_abilities_are_heeded(arena: Arena) -> None:
     """Flipping a judge turns its ability's sign and leaves the likelihood as it is."""
-    found = steadiness(arena(1), METHODS, share=0.25, kind="flip", seeds=range(4))
+    found = robustness(arena(1), METHODS, share=0.25, kind="flip", seeds=range(4))
     elo, likelihood, heeded = found.inconsistency
     assert heeded.tolist() == [0.0, 0.0, 0.0, 0.0]
     assert min(elo.mean(), likelihood.mean()) > 0.02
@@ -78,7 +78,7 @@ def test_turned_judges_change_nothing_where_abilities_are_heeded(arena: Arena) -
 @pytest.mark.parametrize("kind", KINDS)
 def test_arena_of_the_size_of_the_paper(arena: Arena, kind: Perturbation) -> None:
     """Ten draws of a quarter of the judges: well below Elo's inconsistency except for ties, F1 about 0.9."""
-    found = steadiness(arena(0), METHODS, share=0.25, kind=kind, thresholds=(0.0, 0.21))
+    found = robustness(arena(0), METHODS, share=0.25, kind=kind, thresholds=(0.0, 0.21))
     rows = {str(row["method"]): row for row in found.rows()}
     unlike = {name: float(row["inconsistency"] or 0.0) for name, row in rows.items()}
     if kind == "equal":  # ties move no order much: neither method is steadier
@@ -107,12 +107,12 @@ def test_many_arenas_of_the_size_of_the_paper(arena: Arena) -> None:
     The paper saw an inconsistency of about 30 % of Elo's (all kinds but ties) and F1 of 0.90 at 0 and 0.95 at 0.21.
     Here 0.21 finds no more than 0 does: what it adds are judges that are weak by nature.
     """
-    studies: dict[Perturbation, list[Steadiness]] = {kind: [] for kind in KINDS}
+    studies: dict[Perturbation, list[Robustness]] = {kind: [] for kind in KINDS}
     for seed in range(8):
         for kind in KINDS:
             for share in (0.1, 0.25, 0.4):
                 studies[kind].append(
-                    steadiness(arena(seed), METHODS, share=share, kind=kind, seeds=range(5), thresholds=(0.0, 0.21))
+                    robustness(arena(seed), METHODS, share=share, kind=kind, seeds=range(5), thresholds=(0.0, 0.21))
                 )
     for kind, found in studies.items():
         elo, _, heeded = np.mean([one.inconsistency for one in found], axis=(0, 2))
@@ -125,7 +125,7 @@ def test_many_arenas_of_the_size_of_the_paper(arena: Arena) -> None:
 def test_draws_are_those_of_their_seeds(arena: Arena) -> None:
     data = arena(2, models=6, judges=10, rows=600)
     one, again, later = (
-        steadiness(data, {"m-elo": likely}, kind="mixed", seeds=seeds) for seeds in ((4, 5, 6), (4, 5, 6), (5,))
+        robustness(data, {"m-elo": likely}, kind="mixed", seeds=seeds) for seeds in ((4, 5, 6), (4, 5, 6), (5,))
     )
     assert np.array_equal(one.inconsistency, again.inconsistency)
     assert one.inconsistency[0, 1] == later.inconsistency[0, 0]
@@ -134,7 +134,7 @@ def test_draws_are_those_of_their_seeds(arena: Arena) -> None:
 
 
 def test_each_seed_spoils_the_same_judge_otherwise(arena: Arena) -> None:
-    found = steadiness(arena(4, judges=2, rows=900), {"m-elo": likely}, share=0.5, kind="random", seeds=range(6))
+    found = robustness(arena(4, judges=2, rows=900), {"m-elo": likely}, share=0.5, kind="random", seeds=range(6))
     assert len(set(found.inconsistency[0])) > 2
 
 
@@ -146,14 +146,14 @@ def test_a_method_without_an_estimate_is_told_and_does_not_stop_the_others(arena
             raise SeparatedError((("m00",), ("m01",)))
         return likely(table)
 
-    found = steadiness(data, {"picky": picky, "m-elo": likely}, seeds=range(3))
+    found = robustness(data, {"picky": picky, "m-elo": likely}, seeds=range(3))
     picked, whole = found.rows()
     assert (picked["seeds"], picked["inconsistency"]) == (0, None)
     assert whole["seeds"] == 3
 
 
 def test_a_sign_that_nobody_can_tell_is_counted(arena: Arena) -> None:
-    found = steadiness(arena(3, judges=20, rows=3000, spread=0.0), {"am": am_elo}, share=0.5, seeds=range(2))
+    found = robustness(arena(3, judges=20, rows=3000, spread=0.0), {"am": am_elo}, share=0.5, seeds=range(2))
     assert found.undecided.tolist() == [[True, True]]
 
 
@@ -161,10 +161,10 @@ def test_what_is_not_possible_is_said(arena: Arena) -> None:
     data = arena(2, models=6, judges=10, rows=600)
     for share in (0.0, 0.01, 0.99, 1.0, float("nan")):
         with pytest.raises(InputError, match=rf"share is {share}: of 10 judges"):
-            steadiness(data, METHODS, share=share)
+            robustness(data, METHODS, share=share)
     with pytest.raises(InputError, match="name no judge"):
-        steadiness(comparisons([0, 1], [1, 0], [1.0, 1.0]), METHODS)
+        robustness(comparisons([0, 1], [1, 0], [1.0, 1.0]), METHODS)
     with pytest.raises(InputError, match="seed is -2"):
-        steadiness(data, METHODS, seeds=(-2,))
+        robustness(data, METHODS, seeds=(-2,))
     with pytest.raises(SeparatedError):
-        steadiness(comparisons([0, 0], [1, 1], [1.0, 1.0], judge=["a", "b"]), METHODS, share=0.5)
+        robustness(comparisons([0, 0], [1, 1], [1.0, 1.0], judge=["a", "b"]), METHODS, share=0.5)

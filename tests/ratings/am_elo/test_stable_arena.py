@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from venire.arena.errors import InputError
 from venire.ratings.am_elo.am_elo import am_elo
-from venire.ratings.am_elo.robustness import perturbed
+from venire.ratings.am_elo.robustness import perturb
 from venire.ratings.am_elo.stable_arena import NobodyLeftError, StableArena, stable_arena
 from venire.ratings.data.comparisons import Comparisons, comparisons
 
@@ -49,7 +49,7 @@ def test_judges_against_all_others_are_left_out_and_the_rest_is_rated_without_th
 
 
 def test_a_judge_of_ties_alone_is_left_out_by_default(arena: Arena) -> None:
-    data = perturbed(arena(2, against=1), ["j07"], "equal")
+    data = perturb(arena(2, against=1), ["j07"], "equal")
     found = stable_arena(data)
     assert gone(found) == ["j00", "j07"]
     assert found.dropped[1].ability == pytest.approx(0.0, abs=1e-9)
@@ -114,7 +114,7 @@ def test_a_second_pass_finds_what_the_first_could_not(arena: Arena) -> None:
 def test_the_threshold_stays_on_the_scale_of_the_first_fit(arena: Arena) -> None:
     data = arena(5, models=6, judges=12, rows=2000, spread=0.3, against=4)
     assert data.judge is not None
-    weak = perturbed(data, ["j07"], "random")
+    weak = perturb(data, ["j07"], "random")
     turned = replace(weak, y=np.where(weak.judge == 7, 1.0 - weak.y, weak.y))
     first = am_elo(turned)
     second = am_elo(of(turned, set(data.judges[4:])))
@@ -127,7 +127,7 @@ def test_the_threshold_stays_on_the_scale_of_the_first_fit(arena: Arena) -> None
 
 
 def test_nobody_is_left_out_for_an_ability_of_undecided_sign(arena: Arena) -> None:
-    data = perturbed(arena(6, judges=20, rows=3000, spread=0.0), [f"j{code:02}" for code in range(10)], "flip")
+    data = perturb(arena(6, judges=20, rows=3000, spread=0.0), [f"j{code:02}" for code in range(10)], "flip")
     found = stable_arena(data)
     assert (found.dropped, found.passes) == ((), 0)
     assert found.fit.sign != "as the majority"

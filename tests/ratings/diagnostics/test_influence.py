@@ -13,7 +13,14 @@ from tests.ratings.simulated import campaign
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons, comparisons
 from venire.ratings.data.judgments import merge_orders
-from venire.ratings.diagnostics.influence import Unit, clear_beyond, effects, influence, outlying_beyond, rated_together
+from venire.ratings.diagnostics.influence import (
+    Unit,
+    critical_value,
+    first_order_effects,
+    influence,
+    outlier_critical_value,
+    rated_together,
+)
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 
 
@@ -50,7 +57,7 @@ def test_each_change_is_that_of_a_fit_on_the_other_rows(unit: Unit) -> None:
 
 def test_effects_are_the_derivative_of_ratings_with_respect_to_weights() -> None:
     rows = data()
-    found = effects(rows)
+    found = first_order_effects(rows)
     contrast = np.array([1.0, -0.5, 0.0, -0.5, 0.25, -0.25])
     told = found.rows(contrast)
     for row in (0, 17, 100):
@@ -67,7 +74,7 @@ def test_effects_are_the_derivative_of_ratings_with_respect_to_weights() -> None
 
 def test_the_error_of_a_difference_is_the_clustered_one() -> None:
     rows = data()
-    found, whole = effects(rows), bradley_terry(rows, errors="cluster")
+    found, whole = first_order_effects(rows), bradley_terry(rows, errors="cluster")
     assert whole.covariance is not None
     contrast = np.array([1.0, 0.0, -1.0, 0.0, 0.0, 0.0])
     assert found.error(contrast) == pytest.approx(float(np.sqrt(contrast @ whole.covariance @ contrast)))
@@ -157,13 +164,13 @@ def test_what_cannot_be_left_out_is_said() -> None:
 
 def test_how_far_the_most_outlying_goes_by_chance() -> None:
     """Grubbs' two-sided critical value of 20 normal numbers at 1 % is 3.001 for deviations from an estimated mean."""
-    assert outlying_beyond(20, 1) == pytest.approx(3.001, abs=0.001)
-    assert outlying_beyond(20, 5) > outlying_beyond(20, 1)
-    assert outlying_beyond(2, 1) == float("inf")
+    assert outlier_critical_value(20, 1) == pytest.approx(3.001, abs=0.001)
+    assert outlier_critical_value(20, 5) > outlier_critical_value(20, 1)
+    assert outlier_critical_value(2, 1) == float("inf")
 
 
 def test_how_far_the_largest_of_several_changes_goes_by_chance() -> None:
-    assert clear_beyond(1, 10**9) == pytest.approx(1.96, abs=0.001)
-    assert clear_beyond(5, 10**9) == pytest.approx(2.576, abs=0.001)
-    assert clear_beyond(1, 11) == pytest.approx(2.228, abs=0.001)
-    assert clear_beyond(1, 1) == float("inf")
+    assert critical_value(1, 10**9) == pytest.approx(1.96, abs=0.001)
+    assert critical_value(5, 10**9) == pytest.approx(2.576, abs=0.001)
+    assert critical_value(1, 11) == pytest.approx(2.228, abs=0.001)
+    assert critical_value(1, 1) == float("inf")

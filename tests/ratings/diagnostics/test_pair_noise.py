@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from venire.ratings.data.comparisons import comparisons
-from venire.ratings.diagnostics.goodness_of_fit import pair_noise, tail
+from venire.ratings.diagnostics.goodness_of_fit import pair_noise, tail_probability
 
 
 def test_draws_have_the_variance_of_sums_over_clusters() -> None:
@@ -56,5 +56,5 @@ def test_many_units_are_taken_together_without_losing_variance() -> None:
 
 
 def test_a_p_value_is_never_nought_and_counts_equals() -> None:
-    assert tail(3.0, np.array([1.0, 2.0, 3.0, 4.0])) == pytest.approx(3 / 5)
-    assert tail(9.0, np.zeros(99)) == pytest.approx(0.01)
+    assert tail_probability(3.0, np.array([1.0, 2.0, 3.0, 4.0])) == pytest.approx(3 / 5)
+    assert tail_probability(9.0, np.zeros(99)) == pytest.approx(0.01)

@@ -132,7 +132,7 @@ def test_noise_is_no_intransitivity_but_a_rough_field_is() -> None:
 
 
 def test_of_a_large_field_those_with_the_most_battles_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(transitivity.__globals__, "_MOST", 4)
+    monkeypatch.setitem(transitivity.__globals__, "_MAX_MODELS", 4)
     wins = np.full((6, 6), 3)
     wins[:4, :4] = 4
     data = majorities(wins, 6)

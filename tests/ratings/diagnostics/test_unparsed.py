@@ -9,7 +9,7 @@ import pytest
 
 from venire.arena.battles import Battles
 from venire.arena.records import Status
-from venire.ratings.diagnostics.unparsed import unread, wilson
+from venire.ratings.diagnostics.unparsed import unparsed_replies, wilson_lower_bound
 
 
 def draw(seed: int, *, judge_loss: tuple[float, ...] = (0.02, 0.02), model_loss: float = 0.0) -> Battles:
@@ -37,7 +37,7 @@ def draw(seed: int, *, judge_loss: tuple[float, ...] = (0.02, 0.02), model_loss:
 
 def test_shares_are_counted_by_judge_model_and_status() -> None:
     battles = draw(0, judge_loss=(0.1, 0.0))
-    found = unread(battles)
+    found = unparsed_replies(battles)
     assert found.share == pytest.approx(float((battles.status == Status.REFUSED).mean()))
     assert [row.name for row in found.judges] == ["j0", "j1"]
     assert found.judges[0].statuses == {"refused": int((battles.status == Status.REFUSED).sum())}
@@ -47,15 +47,15 @@ def test_shares_are_counted_by_judge_model_and_status() -> None:
 
 
 def test_a_model_that_loses_verdicts_is_named_and_chance_is_not() -> None:
-    clean = [unread(draw(seed)).p_value for seed in range(60)]
+    clean = [unparsed_replies(draw(seed)).p_value for seed in range(60)]
     assert sum(p < 0.05 for p in clean) <= 6
-    planted = [unread(draw(seed, model_loss=0.05)) for seed in range(10)]
+    planted = [unparsed_replies(draw(seed, model_loss=0.05)) for seed in range(10)]
     assert max(one.p_value for one in planted) < 0.01
     assert {one.models[0].name for one in planted} == {"c"}
 
 
 def test_distances_of_clean_models_scatter_by_one_standard_error() -> None:
-    z = [row.z for seed in range(60) for row in unread(draw(seed, judge_loss=(0.1, 0.1))).models]
+    z = [row.z for seed in range(60) for row in unparsed_replies(draw(seed, judge_loss=(0.1, 0.1))).models]
     assert np.std(np.array(z, dtype=float)) == pytest.approx(1.0, abs=0.12)
 
 
@@ -64,7 +64,7 @@ def test_a_model_that_happens_to_lose_none_of_a_few_is_not_told_apart() -> None:
     away = np.flatnonzero((battles.model_a != 2) & (battles.model_b != 2))[:8]
     status = battles.status.copy()
     status[away] = Status.UNREADABLE
-    assert unread(replace(battles, status=status)).p_value > 0.05
+    assert unparsed_replies(replace(battles, status=status)).p_value > 0.05
 
 
 def test_a_judge_that_loses_more_and_sees_one_model_more_is_no_loss_of_the_model() -> None:
@@ -81,7 +81,7 @@ def test_a_judge_that_loses_more_and_sees_one_model_more_is_no_loss_of_the_model
             for name in ("model_a", "model_b", "judge", "instruction", "repeat", "swapped", "status", "label")
         ),
     )
-    found = unread(skewed)
+    found = unparsed_replies(skewed)
     model = next(row for row in found.models if row.name == "a")
     assert model.share > 1.3 * found.share
     assert model.z is not None
@@ -89,6 +89,6 @@ def test_a_judge_that_loses_more_and_sees_one_model_more_is_no_loss_of_the_model
 
 
 def test_a_bound_of_a_share_is_wilson_s_and_few_verdicts_say_nothing() -> None:
-    assert wilson(10, 100, 0.975) == pytest.approx(0.05523, abs=1e-4)
-    assert wilson(10, 19, 0.99) == 0.0
-    assert wilson(0, 50, 0.99) == 0.0
+    assert wilson_lower_bound(10, 100, 0.975) == pytest.approx(0.05523, abs=1e-4)
+    assert wilson_lower_bound(10, 19, 0.99) == 0.0
+    assert wilson_lower_bound(0, 50, 0.99) == 0.0

@@ -12,7 +12,7 @@ import pytest
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons, comparisons
 from venire.ratings.data.style import relative_difference
-from venire.ratings.judges.length import held_equal
+from venire.ratings.judges.length import adjust_for
 
 
 def table(seed: int = 0, weight: float = 0.6) -> tuple[Comparisons, np.ndarray]:
@@ -28,7 +28,7 @@ def table(seed: int = 0, weight: float = 0.6) -> tuple[Comparisons, np.ndarray]:
 
 def test_what_was_put_in_is_found_and_the_order_mended() -> None:
     data, x = table()
-    found = held_equal(data, x, "length", scaled=False)
+    found = adjust_for(data, x, "length", scaled=False)
     assert found.coefficient == pytest.approx(0.6, abs=3.0 * found.se)
     assert found.leaders == ("d", "a")
     assert "d" in found.moved
@@ -38,7 +38,7 @@ def test_what_was_put_in_is_found_and_the_order_mended() -> None:
 
 def test_scaled_it_is_the_weight_of_a_usual_difference() -> None:
     data, x = table()
-    plain, scaled = held_equal(data, x, "length", scaled=False), held_equal(data, 7.0 * x, "length")
+    plain, scaled = adjust_for(data, x, "length", scaled=False), adjust_for(data, 7.0 * x, "length")
     assert scaled.coefficient == pytest.approx(plain.coefficient * float(np.sqrt(np.mean(x * x))))
     assert scaled.clear == pytest.approx(plain.clear)
     assert scaled.equal.logits == pytest.approx(plain.equal.logits)
@@ -48,23 +48,23 @@ def test_rows_that_do_not_say_and_models_that_are_not_joined_are_left_out() -> N
     data, x = table()
     unknown = x.copy()
     unknown[:100] = np.nan
-    found = held_equal(data, unknown, "length")
+    found = adjust_for(data, unknown, "length")
     assert found.rows == 3900
-    assert found.coefficient == pytest.approx(held_equal(data.select(slice(100, None)), x[100:], "length").coefficient)
+    assert found.coefficient == pytest.approx(adjust_for(data.select(slice(100, None)), x[100:], "length").coefficient)
     alone = comparisons([*np.array(list("abcd"))[data.a], "z"], [*np.array(list("abcd"))[data.b], "a"], [*data.y, 1.0])
-    assert held_equal(alone, [*x, 0.5], "length").plain.models == ("a", "b", "c", "d")
+    assert adjust_for(alone, [*x, 0.5], "length").plain.models == ("a", "b", "c", "d")
 
 
 def test_a_covariate_that_says_nothing_is_refused() -> None:
     data, x = table()
     with pytest.raises(InputError, match="the same on both sides"):
-        held_equal(data, np.zeros(4000), "length")
+        adjust_for(data, np.zeros(4000), "length")
     with pytest.raises(InputError, match="give one number for each of 4000"):
-        held_equal(data, x[:5], "length")
+        adjust_for(data, x[:5], "length")
     with pytest.raises(InputError, match="no two models are joined"):
-        held_equal(replace(data, y=np.ones(4000)).select(data.a < data.b), x[data.a < data.b], "length")
+        adjust_for(replace(data, y=np.ones(4000)).select(data.a < data.b), x[data.a < data.b], "length")
     with pytest.raises(InputError, match="no two models are joined"):
-        held_equal(data, np.full(4000, np.nan), "length")
+        adjust_for(data, np.full(4000, np.nan), "length")
 
 
 def test_the_recorded_length_effect(shared_data: Path) -> None:
@@ -83,6 +83,6 @@ def test_the_recorded_length_effect(shared_data: Path) -> None:
         ).fetchall()
     model, y, ours, theirs, unit = zip(*rows, strict=True)
     data = comparisons(list(model), ["gpt4_1106_preview"] * len(y), list(y), cluster=list(unit))
-    found = held_equal(data, relative_difference(ours, theirs), "length")
+    found = adjust_for(data, relative_difference(ours, theirs), "length")
     assert 0.3 < found.coefficient < 1.5
     assert found.clear > 5.0

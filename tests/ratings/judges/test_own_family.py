@@ -16,7 +16,7 @@ from venire.arena.battles import Battles
 from venire.arena.errors import InputError
 from venire.ratings.data.judgments import merge_orders
 from venire.ratings.data.models import own_models
-from venire.ratings.peers.self_preference import own_family
+from venire.ratings.peers.self_preference import family_preference
 
 
 def of_judges(battles: Battles, **own: str) -> NDArray[np.bool_]:
@@ -36,11 +36,11 @@ def favoured(battles: Battles, judge: int, models: tuple[int, ...], share: float
 def test_favour_is_found_and_a_strong_family_alone_is_none() -> None:
     battles = campaign(2, strength=[2.0, 1.5, 0.0, 0.0, -0.5, -1.0], instructions=150, judges=4)
     own = of_judges(battles, judge_0="m00 m01", judge_1="m02")
-    honest = own_family(merge_orders(battles), own)
+    honest = family_preference(merge_orders(battles), own)
     assert [one.judge for one in honest] == ["judge 0", "judge 1"]
     assert all(one.excess.beyond(0.0) < 3.0 for one in honest)
     assert (honest[0].own or 0.0) > 0.75
-    bent = own_family(merge_orders(favoured(battles, 1, (2,), 0.3)), own)
+    bent = family_preference(merge_orders(favoured(battles, 1, (2,), 0.3)), own)
     assert bent[1].excess.beyond(0.0) > 4.0
     assert 0.05 < (bent[1].excess.value or 0.0) < 0.25
     assert bent[1].excess.value == pytest.approx((bent[1].own or 0.0) - (bent[1].others or 0.0))
@@ -48,8 +48,8 @@ def test_favour_is_found_and_a_strong_family_alone_is_none() -> None:
 
 def test_judges_of_the_same_family_do_not_vouch_for_each_other() -> None:
     battles = favoured(favoured(campaign(3, instructions=80), 0, (2,), 0.5), 1, (2,), 0.5)
-    alone = own_family(merge_orders(battles), of_judges(battles, judge_0="m02"))[0]
-    together = own_family(merge_orders(battles), of_judges(battles, judge_0="m02", judge_1="m02"))[0]
+    alone = family_preference(merge_orders(battles), of_judges(battles, judge_0="m02"))[0]
+    together = family_preference(merge_orders(battles), of_judges(battles, judge_0="m02", judge_1="m02"))[0]
     assert (together.excess.value or 0.0) > (alone.excess.value or 0.0)
 
 
@@ -57,16 +57,16 @@ def test_battles_within_the_family_do_not_count() -> None:
     rows = [("a", "b", "first", "j", "x"), ("a", "b", "second", "k", "x"), ("a", "c", "first", "j", "x")]
     rows += [("a", "c", "second", "k", "x")]
     battles = make_table(rows)
-    (found,) = own_family(merge_orders(battles), of_judges(battles, j="a b"))
+    (found,) = family_preference(merge_orders(battles), of_judges(battles, j="a b"))
     assert (found.own, found.others, found.excess.n) == (1.0, 0.0, 1)
 
 
 def test_without_kin_or_without_others_there_is_nothing_to_say() -> None:
     battles, alone = campaign(1), campaign(1, judges=1)
     with pytest.raises(InputError, match="nobody can favour its own"):
-        own_family(merge_orders(battles), of_judges(battles))
+        family_preference(merge_orders(battles), of_judges(battles))
     with pytest.raises(InputError, match="no other judge saw"):
-        own_family(merge_orders(alone), of_judges(alone, judge_0="m00"))
+        family_preference(merge_orders(alone), of_judges(alone, judge_0="m00"))
 
 
 def test_recorded_judges_of_their_own_answers(shared_data: Path) -> None:
@@ -74,7 +74,7 @@ def test_recorded_judges_of_their_own_answers(shared_data: Path) -> None:
     with duckdb.connect() as connection:
         sql = "SELECT first, second, verdict, judge, instruction_id, repeat FROM read_parquet(?) WHERE repeat = 1"
         judgments = merge_orders(make_table(connection.execute(sql, [str(path)]).fetchall()))
-    found = {one.judge: one for one in own_family(judgments, own_models(judgments.judges, judgments.models))}
+    found = {one.judge: one for one in family_preference(judgments, own_models(judgments.judges, judgments.models))}
     assert found["gpt-4"].excess.value == pytest.approx(0.1330, abs=1e-4)
     assert found["gpt-4"].excess.beyond(0.0) > 10.0
     assert found["claude-v1"].excess.beyond(0.0) < 1.0

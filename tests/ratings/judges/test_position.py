@@ -12,7 +12,7 @@ import pytest
 from tests.ratings.conftest import make_table
 from tests.ratings.simulated import campaign
 from venire.arena.errors import InputError
-from venire.ratings.judges.position import order_effects, place_held_equal
+from venire.ratings.judges.position import adjust_for_position, position_effects
 
 
 def test_counts_by_hand() -> None:
@@ -26,7 +26,7 @@ def test_counts_by_hand() -> None:
         ("a", "b", "tie", "j", "w"),
         ("b", "a", "first", "j", "w"),
     ]
-    (found,) = order_effects(make_table(rows))
+    (found,) = position_effects(make_table(rows))
     assert found.first.value == found.counted == pytest.approx(4 / 7)
     assert found.flips.value == pytest.approx(0.5)
     assert (found.to_first, found.to_second, found.fitted) == (1, 1, False)
@@ -36,7 +36,7 @@ def test_counts_by_hand() -> None:
 
 def test_a_judge_that_is_merely_unsure_flips_as_often_as_it_changes_its_mind() -> None:
     unsure, placed = (
-        order_effects(campaign(1, judges=1, repeats=4, instructions=150, first=(lean,), ties=0.0))[0]
+        position_effects(campaign(1, judges=1, repeats=4, instructions=150, first=(lean,), ties=0.0))[0]
         for lean in (0.0, 1.0)
     )
     assert unsure.excess.value == pytest.approx(0.0, abs=3.0 * (unsure.excess.se or 0.0))
@@ -59,31 +59,31 @@ def test_where_one_order_was_shown_the_effect_is_fitted_beside_strength() -> Non
             for name in ("model_a", "model_b", "judge", "instruction", "repeat", "swapped", "status", "label")
         },
     )
-    (found,) = order_effects(one_order)
+    (found,) = position_effects(one_order)
     counted = np.mean((one_order.label > 0) ^ one_order.swapped)
     assert counted > 0.6
     assert found.fitted
     assert found.counted == pytest.approx(counted)
     assert found.first.value == pytest.approx(0.5, abs=3.0 * (found.first.se or 0.0))
-    (leaning,) = order_effects(replace(one_order, label=np.where(one_order.swapped, -1, 1).astype(np.int8)))
+    (leaning,) = position_effects(replace(one_order, label=np.where(one_order.swapped, -1, 1).astype(np.int8)))
     assert leaning.reason is not None
 
 
 def test_the_effect_that_was_put_in_is_found_and_held_equal() -> None:
     battles = campaign(5, judges=1, instructions=600, first=(0.7,), ties=0.0, noise=0.0)
-    found = place_held_equal(battles)
+    found = adjust_for_position(battles)
     assert found.coefficient == pytest.approx(0.7, abs=3.0 * found.se)
     assert found.se < 0.1
-    (effect,) = order_effects(battles)
+    (effect,) = position_effects(battles)
     assert effect.first.value == pytest.approx(0.64, abs=0.03)
 
 
 def test_a_table_without_orders_has_none_to_look_at() -> None:
     battles = replace(campaign(1), ordered=False)
     with pytest.raises(InputError, match="no order to look at"):
-        order_effects(battles)
+        position_effects(battles)
     with pytest.raises(InputError, match="no place to hold equal"):
-        place_held_equal(battles)
+        adjust_for_position(battles)
 
 
 def test_turned_sides_and_shuffled_rows_change_nothing() -> None:
@@ -98,7 +98,7 @@ def test_turned_sides_and_shuffled_rows_change_nothing() -> None:
         swapped=~other.swapped,
         label=(-other.label).astype(np.int8),
     )
-    for one, two in zip(order_effects(battles), order_effects(other), strict=True):
+    for one, two in zip(position_effects(battles), position_effects(other), strict=True):
         assert one.first.value == pytest.approx(two.first.value)
         assert one.first.se == pytest.approx(two.first.se)
         assert one.excess.value == pytest.approx(two.excess.value)
@@ -109,10 +109,10 @@ def test_recorded_judges_turn_with_the_order_far_more_than_between_tries(shared_
     with duckdb.connect() as connection:
         sql = "SELECT first, second, verdict, judge, instruction_id, repeat FROM read_parquet(?)"
         battles = make_table(connection.execute(sql, [str(path)]).fetchall())
-    found = {one.judge: one for one in order_effects(battles)}
+    found = {one.judge: one for one in position_effects(battles)}
     haiku, sonnet = found["claude-3-haiku-20240307"], found["claude-3-sonnet-20240229"]
     assert (haiku.first.value, sonnet.first.value) == pytest.approx((0.1019, 0.4190), abs=1e-4)
     assert (haiku.flips.value, haiku.again.value) == pytest.approx((0.8241, 0.1944), abs=1e-4)
     assert haiku.excess.beyond(0.0) > 10.0
     # Every fourth row of this table, from which a fit begins, leads nowhere: it begins anew from equal ratings.
-    assert place_held_equal(battles).coefficient == pytest.approx(-0.5415, abs=1e-4)
+    assert adjust_for_position(battles).coefficient == pytest.approx(-0.5415, abs=1e-4)

@@ -14,15 +14,21 @@ from scipy.optimize import approx_fprime
 
 from venire.ratings.data.judgments import Judgments, merge_orders
 from venire.ratings.data.models import model_of_judge, own_models
-from venire.ratings.peers.self_preference import OwnOdds, Rows, derivatives, log_likelihood, own_odds
+from venire.ratings.peers.self_preference import (
+    OddsRows,
+    SelfPreferenceOdds,
+    derivatives,
+    log_likelihood,
+    self_preference_odds,
+)
 
 Make = Callable[..., Any]
 STRENGTH = (1.2, 0.5, 0.0, -0.5, -1.2)
 
 
-def odds_of(judgments: Judgments, model: str = "m0", **options: Any) -> OwnOdds:
+def odds_of(judgments: Judgments, model: str = "m0", **options: Any) -> SelfPreferenceOdds:
     own = own_models(judgments.judges, judgments.models)
-    return own_odds(judgments, own, **options)[judgments.judges.index(model)]
+    return self_preference_odds(judgments, own, **options)[judgments.judges.index(model)]
 
 
 def test_what_was_planted_is_found_and_nothing_else(peer_battles: Make) -> None:
@@ -30,7 +36,7 @@ def test_what_was_planted_is_found_and_nothing_else(peer_battles: Make) -> None:
     judgments = merge_orders(
         peer_battles(STRENGTH, slope=slope, favour=favour, instructions=600, taste=0.3, ties=0.0, seed=3)
     )
-    by_code = own_odds(judgments, np.eye(5, dtype=np.bool_))
+    by_code = self_preference_odds(judgments, np.eye(5, dtype=np.bool_))
     for model, planted in enumerate(favour):
         found = by_code[model]
         assert abs(found.value - planted) < 3.0 * found.se + 0.05, found
@@ -75,7 +81,7 @@ def test_the_noise_of_ratings_by_others_is_in_the_error(peer_battles: Make) -> N
 def test_derivatives_are_those_of_the_likelihood(seed: int) -> None:
     rng = np.random.default_rng(seed)
     a = rng.integers(0, 4, 12)
-    rows = Rows(
+    rows = OddsRows(
         models=4,
         slopes=3,
         owners=2,
@@ -127,7 +133,9 @@ def test_a_model_that_always_names_itself_has_no_finite_figure(peer_battles: Mak
 def test_a_model_without_a_finite_figure_moves_nobody_elses(peer_battles: Make) -> None:
     judgments = merge_orders(peer_battles(STRENGTH, favour=(50.0, 0, 0, 0, 0), ties=0.0, instructions=20, seed=16))
     itself = (judgments.judge == 0) & (judgments.model_a == 0)
-    whole, without = (own_odds(given, np.eye(5, dtype=np.bool_)) for given in (judgments, judgments.select(~itself)))
+    whole, without = (
+        self_preference_odds(given, np.eye(5, dtype=np.bool_)) for given in (judgments, judgments.select(~itself))
+    )
     for code in range(1, 5):
         assert whole[code].value == pytest.approx(without[code].value)
         assert whole[code].se == pytest.approx(without[code].se)
@@ -150,7 +158,9 @@ def test_what_cannot_be_had_is_said(peer_battles: Make) -> None:
 def test_a_judge_that_follows_the_ratings_without_exception_has_a_finite_slope(peer_battles: Make) -> None:
     """Without a prior on slopes its own would grow for ever."""
     judgments = merge_orders(peer_battles(STRENGTH, instructions=30, ties=0.0, seed=14))
-    found = own_odds(replace(judgments, y=np.where(judgments.judge == 2, 1.0, judgments.y)), np.eye(5, dtype=np.bool_))
+    found = self_preference_odds(
+        replace(judgments, y=np.where(judgments.judge == 2, 1.0, judgments.y)), np.eye(5, dtype=np.bool_)
+    )
     assert found[2].slope > 2.0
     assert all(found[code].se < 1.0 for code in (0, 1, 3, 4))
     assert abs(found[2].value) < 3.0
@@ -158,7 +168,7 @@ def test_a_judge_that_follows_the_ratings_without_exception_has_a_finite_slope(p
 
 def test_between_three_models_slopes_do_not_run_away(peer_battles: Make) -> None:
     for seed in range(12):
-        found = own_odds(
+        found = self_preference_odds(
             merge_orders(peer_battles((0.6, 0.0, -0.6), instructions=25, seed=seed)), np.eye(3, dtype=np.bool_)
         )
         for one in found.values():
@@ -172,8 +182,8 @@ def test_judges_that_are_no_models_help_and_have_no_figure(peer_battles: Make) -
     named = replace(battles, judges=("m0", "m1", "ann", "bob", "eve"))
     judgments = merge_orders(named)
     names = judgments.judges, judgments.models, {"bob": "m3"}
-    assert set(own_odds(judgments, own_models(*names), together=model_of_judge(*names))) == {0, 1, 3}
-    found = own_odds(judgments, own_models(*names))
+    assert set(self_preference_odds(judgments, own_models(*names), together=model_of_judge(*names))) == {0, 1, 3}
+    found = self_preference_odds(judgments, own_models(*names))
     assert {judgments.judges[code] for code in found} == {"m0", "m1", "bob"}
     assert all(one.se is not None for one in found.values())
 

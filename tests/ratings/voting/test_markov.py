@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from venire.arena.errors import InputError
 from venire.ratings.data.votes import Votes
-from venire.ratings.voting.rules import markov, walk
+from venire.ratings.voting.rules import markov, stationary_log_shares
 
 
 def names(size: int) -> tuple[str, ...]:
@@ -39,8 +39,8 @@ def test_shares_are_the_limit_of_the_walk_itself(seed: int, size: int) -> None:
     np.fill_diagonal(rate, 0.0)
     step = np.eye(size) + (rate - np.diag(rate.sum(axis=1))) / (2.0 * size)
     limit = np.linalg.matrix_power(step, 1 << 40).mean(axis=0)
-    assert np.exp(walk(rate)) == pytest.approx(limit, abs=1e-3)
-    assert np.exp(walk(rate)) @ step == pytest.approx(np.exp(walk(rate)), abs=1e-12)
+    assert np.exp(stationary_log_shares(rate)) == pytest.approx(limit, abs=1e-3)
+    assert np.exp(stationary_log_shares(rate)) @ step == pytest.approx(np.exp(stationary_log_shares(rate)), abs=1e-12)
 
 
 def test_what_is_left_for_good_stands_below_by_a_walk_of_its_own() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 from tests.ratings.elections import SCHULZE_45, election, elections
 from venire.ratings.data.votes import Votes
-from venire.ratings.voting.rules import levels, margins, schulze, widest
+from venire.ratings.voting.rules import levels, margins, schulze, strongest_paths
 
 
 @settings(max_examples=40, deadline=None)
@@ -22,7 +22,7 @@ def test_strongest_paths_are_those_of_all_paths(votes: Votes) -> None:
         for path in permutations(range(size), length):
             strength = min(level[one, other] for one, other in pairwise(path))
             best[path[0], path[-1]] = max(best[path[0], path[-1]], strength)
-    assert widest(level).tolist() == best.tolist()
+    assert strongest_paths(level).tolist() == best.tolist()
 
 
 def test_paths_of_the_45_voters_are_as_published() -> None:
@@ -30,7 +30,7 @@ def test_paths_of_the_45_voters_are_as_published() -> None:
     # The published strengths are winning votes: of 45, a margin m is (45 + m) / 2 votes.
     level = levels(votes)
     by_level = {int(step): margin for step, margin in zip(level.ravel(), margins(votes).ravel(), strict=True) if step}
-    path = widest(level)
+    path = strongest_paths(level)
     strength = [[0 if a == b else (45 + by_level[int(path[a, b])]) / 2 for b in range(5)] for a in range(5)]
     assert strength == [
         [0, 28, 28, 30, 24],

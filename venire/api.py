@@ -232,7 +232,7 @@ def _run(
         if retry_failed:
             session.retry_failed()
         summary = session.run(environ=environ, embedded=embedded, progress=progress, warn=warn, ready=ready)
-        rated = session.asked != "contestant" and summary.progress.settled > 0
+        rated = session.role != "contestant" and summary.progress.settled > 0
         return RunResult(summary, settings.store, _board(session) if rated else None)
 
 

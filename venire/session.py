@@ -140,7 +140,7 @@ class Session:
                 try:
                     check_rehearsal(judge.protocol, judge.model, judge.options)
                 except InputError as error:
-                    raise InputError(f"{campaign.path}: {self.asked} {judge.name!r}: {error}") from None
+                    raise InputError(f"{campaign.path}: {self.role} {judge.name!r}: {error}") from None
         for kind, path in _sources(campaign.data):
             if not path.is_file():
                 raise InputError(f"{campaign.path}: [data] {kind} names {path}, and there is no such file")
@@ -185,8 +185,8 @@ class Session:
         return RatingFeedback(planned.design.models, self.campaign.plan.stop, even=chosen)
 
     @property
-    def asked(self) -> str:
-        """What those are who are asked: judge, or contestant where completions are generated."""
+    def role(self) -> str:
+        """What its respondents are: judge, or contestant where completions are generated."""
         return "contestant" if self.campaign.asks_contestants else "judge"
 
     def forecast(self) -> tuple[JudgeForecast, ...]:

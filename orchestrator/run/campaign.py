@@ -36,10 +36,10 @@ from venire.orchestrator.recording.ending import (
 )
 from venire.orchestrator.recording.events import Events
 from venire.orchestrator.recording.recorder import Recorder
-from venire.orchestrator.run.asking import Asking
 from venire.orchestrator.run.feed import Feed
 from venire.orchestrator.run.next_round import NextRound, OnAnalysis, RoundSource, beside
-from venire.orchestrator.run.screening import screen
+from venire.orchestrator.run.reparse import screen
+from venire.orchestrator.run.trial import TrialRunner
 from venire.storage.plans import trial_states
 from venire.storage.read import frames
 from venire.storage.store.store import Store
@@ -132,7 +132,7 @@ class _CampaignRun:
         self.broken: StoreError | None = None
         self.issued: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
         self.account, self.budgets = open_budgets(campaign, planned.judges, paid_so_far(store, planned.id))
-        self.asking = Asking(campaign, self.budgets, clock, events)
+        self.trials = TrialRunner(campaign, self.budgets, clock, events)
         self.before = self.account.money
         screen(store)
         with store.commit() as commit:
@@ -150,7 +150,7 @@ class _CampaignRun:
         """Count from the progress of the plan by now, with all of it in the store."""
         self.planned = planned
         self.progress_before = frames.progress(self.store, planned.id)
-        self.asking.count_anew()
+        self.trials.count_anew()
 
     def _begin_round(self) -> None:
         """Open the way to the store for what is missing of the plan."""
@@ -166,7 +166,7 @@ class _CampaignRun:
             # a reply that is asked for once more may have twice the tokens
             bytes_a_row=max(4096, *(2 * 4 * int(judge.options["max_tokens"]) for judge in self.campaign.judges)),
         )
-        self.asking.begin(self.recorder)
+        self.trials.begin(self.recorder)
         if self.on_start is not None:
             self.on_start(self.recorder)
 
@@ -218,7 +218,7 @@ class _CampaignRun:
         """
         if self.stop.gently.is_set() or self.planned.only is not None or not self.next_round:
             return True
-        done = self.progress_before.settled + self.asking.settled + self.progress_before.failed + self.asking.failed
+        done = self.progress_before.settled + self.trials.settled + self.progress_before.failed + self.trials.failed
         if done == self.progress_before.planned:
             return False
         left = trial_states.pending_trials(self.store, self.planned.id).respondents
@@ -376,7 +376,7 @@ class _CampaignRun:
             self.issued[pending.id] = True
             judge = self.planned.judges[pending.respondent]
             try:
-                await self.asking.ask(pending, judge, lane, prices[judge.name])
+                await self.trials.ask(pending, judge, lane, prices[judge.name])
             except (StoppedError, LaneClosedError):
                 return
             except BudgetReachedError as error:
@@ -400,8 +400,8 @@ class _CampaignRun:
         gates = set(self.gates.values())
         return Statistics(
             planned=self.progress_before.planned,
-            settled=self.progress_before.settled + self.asking.settled,
-            failed=self.progress_before.failed + self.asking.failed,
+            settled=self.progress_before.settled + self.trials.settled,
+            failed=self.progress_before.failed + self.trials.failed,
             calls=self.counters.calls,
             answered=self.counters.answered,
             retries=self.counters.retries,

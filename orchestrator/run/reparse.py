@@ -1,4 +1,7 @@
-"""Reading the replies on record again with today's parsers: nobody is asked, and the earlier reading stays."""
+"""What follows from a store without asking anybody: verdicts by today's parsers, completions, flags of injections.
+
+An earlier reading of a reply stays beside the new one.
+"""
 
 from __future__ import annotations
 
@@ -14,19 +17,20 @@ from venire.arena.records import UNSENT, Completion, GeneratedText, Outcome, Sta
 from venire.judges import PROTOCOLS, parsing
 from venire.judges.conversation import advance
 from venire.judges.orientation import orient
+from venire.judges.safety import injection_detection
 from venire.orchestrator.designs import PlannedCampaign
 from venire.orchestrator.planning.respondents import respondents
 from venire.orchestrator.recording.recorder import verdict_columns
-from venire.orchestrator.recording.trial import UNSENT_OUTCOME, VERDICT_FAULTS, stage
-from venire.orchestrator.run.screening import screen
-from venire.storage.plans import plans, trial_states
+from venire.orchestrator.run.trial import UNSENT_OUTCOME, VERDICT_FAULTS, stage
+from venire.storage.plans import plans, screening, trial_states
+from venire.storage.plans.screening import Rules, Screened
 from venire.storage.plans.trial_states import PendingTrial, load
 from venire.storage.read.readings import AskedRespondent, ReadingComparison, ReadingDraft, ReadVerdict, last_faults
 from venire.storage.store.store import Store
 from venire.storage.transfer import importing
 from venire.storage.transfer.importing import Added
 
-__all__ = ["Reread", "read_again", "reparse"]
+__all__ = ["Reread", "read_again", "reparse", "screen", "take_answers"]
 
 _CHUNK = 500
 _EXAMPLES = 10
@@ -141,3 +145,19 @@ def _completions(
         outcome = advance(conversation, trial, material, contestant.options, pending.replies)
         if isinstance(outcome, Outcome) and isinstance(outcome.reading, GeneratedText):
             yield Completion(contestant.name, pending.instruction.id, outcome.reading.text, pending.repeat)
+
+
+def screen(store: Store) -> Screened:
+    """Flag the completions of a store that try to instruct their judge, by the rules of `injection_detection`.
+
+    Those that were looked at by today's rules are not looked at again.
+
+    Raises StoreError when the store fails.
+    """
+    rules = Rules(
+        injection_detection.version(),
+        injection_detection.CANDIDATES,
+        injection_detection.LOWER_CASE_CANDIDATES,
+        injection_detection.detect_injection,
+    )
+    return screening.screen(store, rules)

@@ -65,7 +65,7 @@ def table(
     Columns are instruction_id, instruction[, category, reference]; model, instruction_id, completion; or model, elo.
     """
     from venire.cli.options import column_map
-    from venire.orchestrator.run.screening import screen
+    from venire.orchestrator.run.reparse import screen
     from venire.storage.store.opening import open_store
     from venire.storage.transfer.formats import tables
     from venire.storage.transfer.importing import add
@@ -99,7 +99,7 @@ def _texts_command(form: str, read: Reader) -> Callable[..., None]:
 def _texts(form: str, read: Reader, paths: list[Path], store: Path, as_json: bool) -> None:
     """All files of one format, or nothing of them; says what was new and which rows hold no text."""
     from venire.cli.options import write_json
-    from venire.orchestrator.run.screening import screen
+    from venire.orchestrator.run.reparse import screen
     from venire.storage.store.opening import open_store
     from venire.storage.transfer.importing import add_texts
     from venire.wording import plain

@@ -92,7 +92,7 @@ def show_outcome(session: Session, screen: Console, embedded: Embedded, observer
     out, standing = screen if screen.file is sys.stdout else console(), summary.progress
     if standing.missing:
         out.print(f"partial: {standing.settled:,} of {standing.planned:,} trials are settled")
-    if session.asked == "contestant":
+    if session.role == "contestant":
         _show_generated(out, session)
     elif session.campaign.rates_models:
         show_readability(screen, judge_readability(session.store, session.planned.id))
@@ -209,7 +209,7 @@ def _show_ending(screen: Console, session: Session, summary: CampaignSummary) ->
     left = f"{summary.progress.missing:,} of {summary.progress.planned:,} trials are missing"
     if session.rounds is not None and not summary.progress.missing:
         left = "the next round is still to be asked"
-    verb = "generate" if session.asked == "contestant" else "run"
+    verb = "generate" if session.role == "contestant" else "run"
     again = f"venire {verb} {shlex.quote(os.path.relpath(session.campaign.path))}"
     if summary.ending is Ending.BUDGET:
         _show_missing(screen, session, summary)
@@ -221,7 +221,7 @@ def _show_ending(screen: Console, session: Session, summary: CampaignSummary) ->
         screen.print(f"What is settled so far: venire {look} {shlex.quote(os.path.relpath(session.campaign.store))}")
     for lane, why in summary.closed_lanes.items():
         names = [repr(one.name) for one in session.campaign.judges if lane_name(one.lane) == lane]
-        whose = f"{session.asked} {few(names, 4)}, {lane}"
+        whose = f"{session.role} {few(names, 4)}, {lane}"
         mend = "Mend it, or, if only some texts are refused, try the others" if "refusals running" in why else "Mend it"
         screen.print(f"\nlane closed: {plain(whose)}: {plain(why)}; {left}. {mend} and go on: {again}")
     if summary.progress.failed:

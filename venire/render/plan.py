@@ -70,7 +70,7 @@ def show_plan(screen: Console, session: Session) -> None:
         )
     if not progress.missing:
         return
-    show_forecast(screen, session.forecast(), session.asked)
+    show_forecast(screen, session.forecast(), session.role)
     campaign = session.campaign
     budget = [_limits(campaign.budget)]
     for budgets in (campaign.judge_budgets, campaign.model_budgets):
@@ -93,7 +93,7 @@ def _made_of(session: Session) -> str:
         Shape.LIST: f"lists of {models} x {many}",
     }
     asked = [
-        f"{told[shape]} x {number} {session.asked}{'s' if number > 1 else ''}"
+        f"{told[shape]} x {number} {session.role}{'s' if number > 1 else ''}"
         f"{f' x {repeats} repeats' if repeats > 1 else ''}"
         for (shape, repeats), number in judges.items()
     ]
@@ -126,7 +126,7 @@ def _show_recorded(screen: Console, found: Sequence[Replayed]) -> None:
 
 def _show_unwritten(screen: Console, session: Session) -> None:
     """What contestants have yet to write: what one of them has not answered cannot be judged, and is not planned."""
-    if session.asked == "contestant" or not session.campaign.contestants:
+    if session.role == "contestant" or not session.campaign.contestants:
         return
     name = generation(session.campaign).name
     for one in frames.campaigns(session.store):

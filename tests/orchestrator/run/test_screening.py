@@ -26,8 +26,7 @@ from venire.judges.safety.injection_detection import (
 )
 from venire.judges.safety.sanitize import LOOKALIKES
 from venire.orchestrator.recording.ending import Ending
-from venire.orchestrator.run.reparse import reparse
-from venire.orchestrator.run.screening import screen
+from venire.orchestrator.run.reparse import reparse, screen
 from venire.session import Embedded, Session
 from venire.simulation.injections import load_injections
 from venire.storage.plans import screening

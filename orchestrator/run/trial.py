@@ -1,17 +1,18 @@
-"""Asking one trial after another to its end: what came of each is recorded, counted and sent as an event."""
+"""One trial from its replies on record to its outcome, and the runner that asks trials and records them."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
 from venire.arena.campaigns import CampaignSettings, JudgeSettings, TokenPrice
 from venire.arena.clock import Clock
 from venire.arena.errors import CallError, Fault
 from venire.arena.keys import respondent_key
-from venire.arena.records import Outcome, Reply, Request
+from venire.arena.records import UNSENT, Material, Outcome, Protocol, Reply, Request, Status, Trial
 from venire.judges import PROTOCOLS
 from venire.judges.context_window import fits
+from venire.judges.conversation import resume
 from venire.judges.orientation import orient
 from venire.orchestrator.costs.budget import BudgetView
 from venire.orchestrator.lanes.calls import Step
@@ -20,14 +21,25 @@ from venire.orchestrator.lanes.routes import lane_name
 from venire.orchestrator.planning.respondents import respondents
 from venire.orchestrator.recording.events import Events
 from venire.orchestrator.recording.recorder import Recorder
-from venire.orchestrator.recording.trial import VERDICT_FAULTS, settle, stage
 from venire.storage.plans.trial_states import PendingTrial
 
-__all__ = ["Asking"]
+__all__ = ["UNSENT_OUTCOME", "VERDICT_FAULTS", "Ask", "TrialRunner", "settle", "stage"]
+
+Ask = Callable[[int, Request], Awaitable[Reply]]
+"""Asks the request of a step (1, 2, ...) and returns its reply."""
+
+VERDICT_FAULTS = {Fault.FILTERED: Status.FILTERED, Fault.TOO_LONG: Status.TOO_LONG}
+"""Faults that are an answer about the trial itself: it has a verdict of that status."""
+
+UNSENT_OUTCOME = Outcome(Status.TOO_LONG, rule=UNSENT)
+"""Of a trial whose next request was counted and would not fit."""
 
 
-class Asking:
-    """Asks trials of a campaign; `budgets` by respondent number. Counters are of the round that was begun last."""
+class TrialRunner:
+    """Asks the trials of a campaign one by one to their end; `budgets` by respondent number.
+
+    Counters are of the round that was begun last.
+    """
 
     def __init__(
         self, campaign: CampaignSettings, budgets: Mapping[int, BudgetView], clock: Clock, events: Events
@@ -99,3 +111,41 @@ def _fits_context(judge: JudgeSettings) -> Callable[[Request], bool]:
     if judge.context is None:
         return lambda request: True
     return partial(fits, context=judge.context, vocabulary=judge.vocabulary)
+
+
+def stage(pending: PendingTrial, respondent: bytes, protocol: str) -> tuple[Trial, Material]:
+    """A pending trial, and what its names stand for."""
+    trial = Trial(pending.key, respondent, protocol, pending.instruction.id, pending.shown_keys, pending.repeat)
+    return trial, Material(pending.instruction, pending.shown, pending.fences)
+
+
+async def settle(
+    protocol: Protocol,
+    trial: Trial,
+    material: Material,
+    options: Mapping[str, str],
+    replies: Sequence[Reply],
+    ask: Ask,
+    fits: Callable[[Request], bool] = lambda request: True,
+) -> Outcome:
+    """Go on with a trial from the replies on record until it has an outcome; whatever `ask` raises passes through.
+
+    A request that does not fit is not asked, and the trial is too long, or as the request has it otherwise.
+    """
+    found = resume(protocol, trial, material, options, replies)
+    if isinstance(found, Outcome):
+        return found
+    talk, request = found
+    number = len(replies)
+    try:
+        while True:
+            number += 1
+            if not fits(request):
+                return request.otherwise or UNSENT_OUTCOME
+            reply = await ask(number, request)
+            request = talk.send(reply)
+    except StopIteration as end:
+        outcome: Outcome = end.value
+        return outcome
+    finally:
+        talk.close()

@@ -43,7 +43,7 @@ class TokenPrice:
     ) -> int:
         """Nano-dollars of so many tokens, rounded up; cached and written ones are among the input.
 
-        `written_tokens` None: not told, and then all that was not read from a cache counts as written where that is
+        `written_tokens` None: not reported, and then all that was not read from a cache counts as written where that is
         dearer. So the cost of tokens alone is the most that they can cost.
         """
         cached = min(cached_tokens, input_tokens)
@@ -85,7 +85,7 @@ class RouteSettings:
     rank: int = 0
     """Routes of a higher rank are used only while none of a lower one can be."""
     price: TokenPrice | None = None
-    """What tokens cost here; None: as the judge's price says."""
+    """What tokens cost here; None: the judge's own price."""
     structured: bool | None = None
     """Whether answers are held to a protocol's JSON Schema here; None: where the vendor is known to do so."""
 
@@ -104,7 +104,7 @@ class LaneSettings:
 
     routes: tuple[RouteSettings, ...]
     limits: Limits = Limits()
-    """Of each account behind a route, as the vendor gives them; None: learnt from its answers where they tell."""
+    """Of each account behind a route, as the vendor gives them; None: learnt from its rate-limit headers."""
     share: float = 1.0
     """The part of every limit that this campaign may use."""
     skew: float = 1.0
@@ -165,7 +165,7 @@ class JudgeSettings:
     """Its own, by people's votes, where known."""
     family: str | None = None
     repeats: int | None = None
-    """How often each of its trials is put to it; None: as the plan says."""
+    """How often each of its trials is put to it; None: as often as the plan has it."""
     recorded: Recorded | None = None
     """Where its answers are on record; None: it is asked."""
     context: int | None = None

@@ -28,7 +28,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class JudgeHabit:
-    """How one judge's verdicts hang on ratings, as far as is known; the defaults are of a judge nobody has heard.
+    """How one judge's verdicts depend on ratings, as far as is known; the defaults are those of a judge without any.
 
     `slope` is in its own log odds per logit of the ratings, `bias` in log odds towards the first place, `ties` is the
     share of judgments that are ties, `rho` the correlation of its verdicts in both orders of a battle.
@@ -58,8 +58,9 @@ class Estimates:
 class PlanState:
     """What a policy may know. Models and instructions are coded by their places in the tuples.
 
-    `elo` are reference ratings in Elo points, where known. `logits` and `se` (models,) are what verdicts say so far;
-    NaN: nothing; None: no verdicts were asked for. `asked` (battles, 3) are the battles planned already, each once, as
+    `elo` are reference ratings in Elo points, where known. `logits` and `se` (models,) are estimates by
+    the verdicts so far; NaN: none; None: none were asked for.
+    `asked` (battles, 3) are the battles planned already, each once, as
     codes of models A < B and of the instruction; `barred` (battles, 3) those that cannot be asked (equal texts).
     `only` (battles, 3), where given, are the only ones that can. `judges` are those that will be asked.
     `instruction_price` (instructions,) and `completion_price` (models, instructions) are nano-dollars: a battle of A
@@ -165,5 +166,5 @@ class Steering(Protocol):
         ...
 
     def analyse(self, battles: Battles, nano: int) -> InterimAnalysis:
-        """What the verdicts given say by now, `nano` nano-dollars having been spent on them, and whether to stop."""
+        """An interim analysis of the verdicts so far, on which `nano` nano-dollars were spent, and whether to stop."""
         ...

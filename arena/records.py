@@ -226,7 +226,7 @@ class Reply(NamedTuple):
     written_tokens: int | None = None
     """Of the input tokens those that the provider wrote to its cache; None where it does not say."""
     logprobs: tuple[tuple[tuple[str, float], ...], ...] = ()
-    """The likeliest tokens at the first places of the text, each with its natural log-probability; empty: not told."""
+    """The likeliest tokens at the first places of the text, each with its natural log-probability; empty: not given."""
 
 
 @dataclass(frozen=True, slots=True)

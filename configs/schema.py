@@ -323,7 +323,7 @@ class Plan(PhaseTable):
 
 
 class BudgetLimits(Table):
-    """Limits of one account."""
+    """Limits of a campaign, of a judge or of a model."""
 
     if TYPE_CHECKING:  # see Table
 

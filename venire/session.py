@@ -203,7 +203,7 @@ class Session:
         return frames.progress(self.store, self.planned.id)
 
     @property
-    def accounts(self) -> frames.CampaignSpending:
+    def spending(self) -> frames.CampaignSpending:
         """What the campaign has paid so far."""
         return frames.campaign_spending(self.store, self.planned.id)
 

@@ -83,7 +83,7 @@ def attached(
     """A connection with store files under these names; the readable ones are not changed.
 
     Their locks are the caller's to hold. `scratch` is where DuckDB may write what does not fit into memory. Raises
-    InputError for a file that is not a store of a known format, StoreError for whatever DuckDB says after that.
+    InputError for a file that is not a store of a known format, StoreError for DuckDB's errors after that.
     """
     with duckdb.connect(":memory:") as connection:
         for setting in (

@@ -1,6 +1,6 @@
--- name: told_battles
+-- name: written_battles
 -- Verdicts with their texts and what the judge wrote; of one campaign, where `campaign_name` says which.
-create or replace temp view told as
+create or replace temp view written as
   select b.campaign, b.trial, b.judge, b.protocol, b.instruction_id, b.category, b.model_a, b.model_b, b.swapped, b.repeat, b.status, b.winner, i.turns, i.reference,
     ca.text as text_a, cb.text as text_b, r.reasons, r.judgment, r.answered_at,
     array_to_string(from_json(i.turns, '["varchar"]'), chr(10) || chr(10)) as prompt
@@ -10,48 +10,48 @@ create or replace temp view told as
     on r.trial = b.trial
   where getvariable('campaign_name') is null or b.campaign = getvariable('campaign_name');
 
--- name: told_judgments
+-- name: written_judgments
 -- The orders of one battle, judge and repeat side by side; total is positive where A is favoured.
-create or replace temp view told_judgment as
+create or replace temp view written_judgment as
   select campaign, judge, protocol, instruction_id, category, model_a, model_b, repeat, any_value(turns) as turns, any_value(reference) as reference, any_value(prompt) as prompt,
     any_value(text_a) as text_a, any_value(text_b) as text_b, count(*) as orders, count(winner) as read, max(answered_at) as answered_at,
     coalesce(sum(case winner when 'model_a' then 1 when 'model_b' then -1 else 0 end), 0) as total,
     any_value(winner) filter (not swapped) as a_first, any_value(winner) filter (swapped) as b_first, bool_or(not swapped) as has_a_first, bool_or(swapped) as has_b_first,
     any_value(judgment) filter (not swapped) as a_first_text, any_value(judgment) filter (swapped) as b_first_text
-  from told group by campaign, judge, protocol, instruction_id, category, model_a, model_b, repeat;
+  from written group by campaign, judge, protocol, instruction_id, category, model_a, model_b, repeat;
 
--- name: told_answers
+-- name: written_answers
 -- First answers with their turns; an answer to several turns comes apart at its headings.
-create or replace temp view told_answer as
+create or replace temp view written_answer as
   select m.name as model, i.external_id as instruction_id, i.category, i.turns as asked, c.sample, c.text,
     if(n > 1 and starts_with(c.text, '[turn 1]' || chr(10)) and len(parts) = n, parts, [c.text]) as turns
   from (select *, (select len(from_json(x.turns, '["varchar"]')) from instruction x where x.id = o.instruction) as n,
       regexp_split_to_array(substr(o.text, 10), '\n\n\[turn \d+\]\n') as parts from completion o where o.variant = '') c
   join model m on m.id = c.model join instruction i on i.id = c.instruction;
 
--- name: told_models
-select distinct model from told_answer order by 1;
+-- name: written_models
+select distinct model from written_answer order by 1;
 
--- name: told_pairs
-select distinct model_a, model_b from told order by all;
+-- name: written_pairs
+select distinct model_a, model_b from written order by all;
 
--- name: told_judges
-select distinct judge from told order by 1;
+-- name: written_judges
+select distinct judge from written order by 1;
 
--- name: told_judged_models
+-- name: written_judged_models
 -- Who was judged against a baseline by this judge: the model that met all others is the baseline, else the first of each pair.
 select distinct if(model_a = baseline, model_b, if(model_b = baseline, model_a, model_b)) from
-  (select *, (select model from (select model_a as model, model_b as other from told union select model_b, model_a from told) group by model
-    having count(*) = (select count(distinct model) - 1 from (select model_a as model from told union select model_b from told)) order by model limit 1) as baseline from told)
-  where judge = getvariable('told_judge') order by 1;
+  (select *, (select model from (select model_a as model, model_b as other from written union select model_b, model_a from written) group by model
+    having count(*) = (select count(distinct model) - 1 from (select model_a as model from written union select model_b from written)) order by model limit 1) as baseline from written)
+  where judge = getvariable('written_judge') order by 1;
 
 -- name: write_preferences
 -- Pairs of answers of which one was chosen; kept: agreed (both orders name it), decided (they favour it), every (each verdict by itself).
 with decided as (
-  select campaign, judge, instruction_id, category, repeat, prompt, model_a, model_b, text_a, text_b, total > 0 as a_won, read = 2 and abs(total) = 2 as agreed from told_judgment
-    where total <> 0 and getvariable('told_keep') <> 'every' and (getvariable('told_keep') = 'decided' or (read = 2 and abs(total) = 2))
-  union all select campaign, judge, instruction_id, category, repeat, prompt, model_a, model_b, text_a, text_b, winner = 'model_a', null from told
-    where winner in ('model_a', 'model_b') and getvariable('told_keep') = 'every')
+  select campaign, judge, instruction_id, category, repeat, prompt, model_a, model_b, text_a, text_b, total > 0 as a_won, read = 2 and abs(total) = 2 as agreed from written_judgment
+    where total <> 0 and getvariable('written_keep') <> 'every' and (getvariable('written_keep') = 'decided' or (read = 2 and abs(total) = 2))
+  union all select campaign, judge, instruction_id, category, repeat, prompt, model_a, model_b, text_a, text_b, winner = 'model_a', null from written
+    where winner in ('model_a', 'model_b') and getvariable('written_keep') = 'every')
 select prompt, if(a_won, text_a, text_b) as chosen, if(a_won, text_b, text_a) as rejected, if(a_won, model_a, model_b) as chosen_model, if(a_won, model_b, model_a) as rejected_model,
   instruction_id, category, judge, repeat, campaign, agreed from decided where text_a <> text_b order by campaign, judge, instruction_id, model_a, model_b, repeat, a_won
 
@@ -60,15 +60,15 @@ select [{'role': 'user', 'content': prompt}] as prompt, [{'role': 'assistant', '
   * exclude (prompt, chosen, rejected) from ({pairs})
 
 -- name: write_alpaca_outputs
-select category as dataset, array_to_string(from_json(asked, '["varchar"]'), chr(10) || chr(10)) as instruction, text as output, model as generator from told_answer
-  where model = getvariable('told_model') and sample = 1 order by instruction_id
+select category as dataset, array_to_string(from_json(asked, '["varchar"]'), chr(10) || chr(10)) as instruction, text as output, model as generator from written_answer
+  where model = getvariable('written_model') and sample = 1 order by instruction_id
 
 -- name: write_alpaca_annotations
 -- One verdict a row; output_1 was shown first.
 select prompt as instruction, if(swapped, text_b, text_a) as output_1, if(swapped, model_b, model_a) as generator_1, if(swapped, text_a, text_b) as output_2,
   if(swapped, model_a, model_b) as generator_2, category as dataset, judge as annotator,
   case winner when 'tie' then 1.5 when if(swapped, 'model_b', 'model_a') then 1.0 when if(swapped, 'model_a', 'model_b') then 2.0 end as preference, judgment as raw_completion
-  from told order by trial
+  from written order by trial
 
 -- name: write_arena_hard_questions
 select external_id as uid, category, category as subcategory, array_to_string(from_json(turns, '["varchar"]'), chr(10) || chr(10)) as prompt from instruction order by id
@@ -76,13 +76,13 @@ select external_id as uid, category, category as subcategory, array_to_string(fr
 -- name: write_arena_hard_answers
 select instruction_id as uid, left(md5(model || chr(10) || instruction_id), 22) as ans_id, model, [{'role': 'user', 'content':
     to_json(array_to_string(from_json(asked, '["varchar"]'), chr(10) || chr(10)))}, {'role': 'assistant', 'content': to_json({'answer': text})}] as messages
-  from told_answer where model = getvariable('told_model') and sample = 1 order by instruction_id
+  from written_answer where model = getvariable('written_model') and sample = 1 order by instruction_id
 
 -- name: write_arena_hard_judgments
 -- The first game shows the baseline as A, the second the model.
-with met as (select *, (select model from (select model_a as model, model_b as other from told union select model_b, model_a from told) group by model
-    having count(*) = (select count(distinct model) - 1 from (select model_a as model from told union select model_b from told)) order by model limit 1) as common from told_judgment),
-  sided as (select *, if(model_b = common, model_b, model_a) as baseline, if(model_b = common, model_a, model_b) as model from met where judge = getvariable('told_judge')),
+with met as (select *, (select model from (select model_a as model, model_b as other from written union select model_b, model_a from written) group by model
+    having count(*) = (select count(distinct model) - 1 from (select model_a as model from written union select model_b from written)) order by model limit 1) as common from written_judgment),
+  sided as (select *, if(model_b = common, model_b, model_a) as baseline, if(model_b = common, model_a, model_b) as model from met where judge = getvariable('written_judge')),
   played as (select *, if(baseline = model_a, has_a_first, has_b_first) as has_1, if(baseline = model_a, has_b_first, has_a_first) as has_2,
     if(baseline = model_a, a_first, b_first) as won_1, if(baseline = model_a, b_first, a_first) as won_2,
     if(baseline = model_a, a_first_text, b_first_text) as said_1, if(baseline = model_a, b_first_text, a_first_text) as said_2,
@@ -90,7 +90,7 @@ with met as (select *, (select model from (select model_a as model, model_b as o
 select instruction_id as uid, category, judge, model, baseline,
   [if(coalesce(has_1, false), {'score': case when won_1 is null then null when won_1 = 'tie' then 'A=B' when won_1 = mark then 'A>B' else 'B>A' end, 'judgment': {'answer': said_1}}, null),
    if(coalesce(has_2, false), {'score': case when won_2 is null then null when won_2 = 'tie' then 'A=B' when won_2 = mark then 'B>A' else 'A>B' end, 'judgment': {'answer': said_2}}, null)] as games
-  from played where model = getvariable('told_model') order by campaign, instruction_id, baseline, repeat
+  from played where model = getvariable('written_model') order by campaign, instruction_id, baseline, repeat
 
 -- name: write_mt_bench_questions
 select if(try_cast(external_id as bigint)::varchar = external_id, to_json(try_cast(external_id as bigint)), to_json(external_id)) as question_id, category, turns::json as turns,
@@ -99,7 +99,7 @@ select if(try_cast(external_id as bigint)::varchar = external_id, to_json(try_ca
 -- name: write_mt_bench_answers
 select if(try_cast(instruction_id as bigint)::varchar = instruction_id, to_json(try_cast(instruction_id as bigint)), to_json(instruction_id)) as question_id,
   left(md5(model || chr(10) || instruction_id), 22) as answer_id, model as model_id, list({'index': sample - 1, 'turns': turns} order by sample) as choices
-  from told_answer where model = getvariable('told_model') group by instruction_id, model order by instruction_id
+  from written_answer where model = getvariable('written_model') group by instruction_id, model order by instruction_id
 
 -- name: write_mt_bench_pairs
 -- Game 1 shows model_1 first, game 2 model_2; error where a verdict was not read or not asked for.
@@ -107,7 +107,7 @@ select if(try_cast(instruction_id as bigint)::varchar = instruction_id, to_json(
   model_a as model_1, model_b as model_2, coalesce(replace(replace(a_first, 'model_a', 'model_1'), 'model_b', 'model_2'), 'error') as g1_winner,
   coalesce(replace(replace(b_first, 'model_a', 'model_1'), 'model_b', 'model_2'), 'error') as g2_winner, [judge, protocol] as judge, a_first_text as g1_judgment,
   b_first_text as g2_judgment, len(from_json(turns, '["varchar"]')) as turn, epoch(answered_at) as tstamp
-  from told_judgment where judge = getvariable('told_judge') order by campaign, instruction_id, model_a, model_b, repeat
+  from written_judgment where judge = getvariable('written_judge') order by campaign, instruction_id, model_a, model_b, repeat
 
 -- name: write_chatbot_arena
 -- One verdict a row; model_a was shown first.
@@ -115,7 +115,7 @@ select instruction_id as question_id, if(swapped, model_b, model_a) as model_a, 
   case winner when 'tie' then 'tie' when if(swapped, 'model_b', 'model_a') then 'model_a' when if(swapped, 'model_a', 'model_b') then 'model_b' end as winner, judge,
   [{'content': prompt, 'role': 'user'}, {'content': if(swapped, text_b, text_a), 'role': 'assistant'}] as conversation_a,
   [{'content': prompt, 'role': 'user'}, {'content': if(swapped, text_a, text_b), 'role': 'assistant'}] as conversation_b,
-  1 as turn, true as anony, epoch(answered_at) as tstamp from told order by trial
+  1 as turn, true as anony, epoch(answered_at) as tstamp from written order by trial
 
 -- name: write_llm_comparator
 -- One report of two models; a rating is a verdict, in A's favour where its score is positive.
@@ -125,5 +125,5 @@ select {'source_path': campaigns, 'custom_fields_schema': [{'name': 'judge', 'ty
         'output_text_a': any_value(text_a), 'output_text_b': any_value(text_b), 'score': avg(number), 'individual_rater_scores': list({'score': number,
           'rating_label': case number when 1 then 'A is better' when -1 then 'B is better' when 0 then 'same' end, 'is_flipped': swapped, 'rationale': reasons, 'custom_fields': {'judge': judge}}
           order by judge, repeat, swapped), 'custom_fields': {'instruction_id': instruction_id}} as example
-      from (select *, case winner when 'model_a' then 1.0 when 'model_b' then -1.0 when 'tie' then 0.0 end as number from told
-        where model_a = getvariable('told_model') and model_b = getvariable('told_other')) group by instruction_id))
+      from (select *, case winner when 'model_a' then 1.0 when 'model_b' then -1.0 when 'tie' then 0.0 end as number from written
+        where model_a = getvariable('written_model') and model_b = getvariable('written_other')) group by instruction_id))

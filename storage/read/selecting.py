@@ -30,7 +30,7 @@ from venire.storage.store.store import Store
 __all__ = ["MAX_ROWS", "Selected", "select"]
 
 MAX_ROWS = 10_000
-"""Rows that a query brings unless it is told otherwise."""
+"""Rows that a query brings by default."""
 
 _FETCHED = 500
 _MAX_CHARACTERS = 64 << 20

@@ -157,5 +157,5 @@ def quoted(path: Path) -> str:
 
 
 def first_line(error: Exception) -> str:
-    """What DuckDB says, without its notes on where."""
+    """DuckDB's message, without its notes on the place."""
     return str(error).splitlines()[0]

@@ -1,4 +1,4 @@
-"""What lies beside a store while a campaign runs, so that a crash, a cut log or a full disk loses no account.
+"""What lies beside a store while a campaign runs, so that a crash, a cut log or a full disk hides no spending.
 
 One preallocated file with four parts:
 

@@ -91,7 +91,7 @@ def _take_spilled(store: Store, left: LeftBehind) -> int:
             _write(store, kept)
             refused += len(group.rows) - len(kept)
         replies += sum(table == "attempt" and row[FAULT_COLUMN] == Fault.NONE for table, row in kept)
-    if refused:  # told last: each group has a number of its own, and this commit takes the next
+    if refused:  # noted last: each group has a number of its own, and this commit takes the next
         _note(store, left, "rows refused", {"rows": refused})
     return replies
 
@@ -121,10 +121,10 @@ def _unanswered(store: Store, left: LeftBehind) -> list[Announcement]:
 
 def _attempt(one: Announcement, left: LeftBehind, batch: int) -> tuple[Any, ...]:
     nothing = (None,) * 6
-    told = "announced, and the process ended before an answer was on disk"
+    message = "announced, and the process ended before an answer was on disk"
     head = (left.campaign, one.trial, one.step, one.number, one.lane, left.started_at, None, int(Fault.UNANSWERED))
     return (
-        *(*head, None, told, *nothing, one.reserved, None),
+        *(*head, None, message, *nothing, one.reserved, None),
         *(None, None, b"", None, None, None, one.tokens, None, None, None, batch),
     )
 

@@ -70,7 +70,7 @@ def add(store: Store, records: Iterable[Instruction | Completion | Rating], *, c
 def add_file(store: Store, path: Path, kind: TableKind, mapping: Mapping[str, str]) -> Added:
     """Bring a table of instructions or completions into the store, once: one that was read before is only digested.
 
-    What is in a store stays there, so the same file read in the same way can bring nothing new. Raises InputError as
+    What is in a store stays there, so the same file read in the same way adds nothing new. Raises InputError as
     `add` and `tables.read` do.
     """
     with path.open("rb") as file:

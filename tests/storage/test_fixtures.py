@@ -74,12 +74,12 @@ def test_an_old_campaign_goes_on_and_pays_only_for_the_rest(store: Path, record:
     (planned, settled, failed) = next(row[1:] for row in record["progress"] if row[0] == "second")
     assert settled + failed < planned
     with venire.Session(venire.load_campaign(store.parent / "second.toml")) as session:
-        before = session.accounts.calls
+        before = session.spending.calls
         assert session.progress.missing == planned - settled - failed
         summary = session.run()
         assert summary.ending == venire.Ending.COMPLETE or summary.progress.failed == failed
         assert (session.progress.planned, session.progress.failed, session.progress.missing) == (planned, failed, 0)
-        assert 0 < session.accounts.calls - before <= 3 * (planned - settled - failed)
+        assert 0 < session.spending.calls - before <= 3 * (planned - settled - failed)
     with venire.Session(venire.load_campaign(store.parent / "first.toml")) as session:
         assert session.run().statistics.calls == 0
 

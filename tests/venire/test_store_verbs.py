@@ -183,11 +183,11 @@ def test_a_campaign_goes_on_in_the_merged_store_and_pays_only_for_the_rest(venir
     assert document["rows"]["trials"] == 96
     assert document["paid"] == {"first": 83025540, "second": 32126660}
     with product.Session(product.load_campaign(back.parent / "second.toml")) as session:
-        before = session.accounts.calls
+        before = session.spending.calls
         assert session.progress.missing == left
         session.run()
         assert session.progress.missing == 0
-        assert left <= session.accounts.calls - before <= 3 * left
+        assert left <= session.spending.calls - before <= 3 * left
 
 
 def test_calls_that_a_killed_run_announced_are_on_the_account_of_the_merged_store(venire: Venire, kept: Path) -> None:

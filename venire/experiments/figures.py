@@ -98,8 +98,8 @@ def figures(
         "unrated": float(len(elo) - len(rows)),
         **{name: _over_judges(board, name, slopes) for name in ("consistency", "decisive", "discrimination")},
         "judgments": float(board.diagnostics["judgments"]),
-        "calls": float(session.accounts.calls),
-        "dollars": session.accounts.nano / 1e9,
+        "calls": float(session.spending.calls),
+        "dollars": session.spending.nano / 1e9,
         "unreadable": 1.0 - statuses[Status.OK.name.lower()] / asked if asked else None,
     }
 

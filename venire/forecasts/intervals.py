@@ -174,7 +174,7 @@ def plan_intervals(session: Session) -> PlanIntervals | str | None:
     trials = standing.planned + round(a_battle * float(more.weight.sum()))
     counts = np.zeros((len(models),) * 2)
     np.add.at(counts, (battles[:, 0], battles[:, 1]), often)
-    paid = session.accounts.nano
+    paid = session.spending.nano
     covered = _covered(session, a_trial, done, trials)
     many = round(float(often.sum()))
     size = len(models)
@@ -205,13 +205,13 @@ def _each(session: Session, rows: Sequence[JudgeForecast]) -> _Trial:
         tokens = sum(row.input_tokens + row.output_tokens for row in rows)
         return _Trial(sum(row.expected for row in rows) / left, sum(row.calls for row in rows) / left, tokens / left)
     ((trials,),) = session.store.read("trials_paid", campaign=session.planned.id)
-    paid, many = session.accounts, max(1, trials)
+    paid, many = session.spending, max(1, trials)
     return _Trial(paid.nano / many, paid.calls / many, (paid.input_tokens + paid.output_tokens) / many)
 
 
 def _payable(session: Session, each: _Trial) -> float:
     """How many trials more the campaign's own limits cover, as far as is expected; those of judges aside."""
-    limits, paid = session.campaign.budget, session.accounts
+    limits, paid = session.campaign.budget, session.spending
     asked = (
         (limits.money, paid.nano, each.nano),
         (limits.calls, paid.calls, each.calls),

@@ -44,7 +44,7 @@ def plan_document(session: Session) -> dict[str, Any]:
         "progress": asdict(session.progress) | {"missing": session.progress.missing},
         "judges": [asdict(row) for row in session.forecast()],
         "too_long": [asdict(row) for row in session.forecast_long()],
-        "spent": session.accounts.nano,
+        "spent": session.spending.nano,
     }
 
 

@@ -73,7 +73,7 @@ def forecast_placement(session: Session, prepared: PreparedPlacement) -> Placeme
     Raises InputError for a budget that does not cover one battle, and where nothing says when it is enough.
     """
     settings, rows = prepared.settings, session.forecast()
-    paid, left, settled = session.accounts.nano, session.progress.missing, session.progress.settled
+    paid, left, settled = session.spending.nano, session.progress.missing, session.progress.settled
     if not left:
         return None
     planned = session.planned

@@ -159,7 +159,7 @@ def fast_loop() -> Callable[[], Any] | None:
 
 
 def _show_summary(screen: Console, session: Session, summary: CampaignSummary) -> None:
-    now, paid = summary.statistics, session.accounts
+    now, paid = summary.statistics, session.spending
     if not now.calls:
         screen.print("nothing was asked in this run")
         return

@@ -20,7 +20,7 @@ from venire.orchestrator.designs import PlannedCampaign, Replayed
 from venire.orchestrator.planning.respondents import generation
 from venire.ratings.design.interval_forecast import DEFAULT_SPREAD
 from venire.render.screen import tabulate
-from venire.render.status import format_accounts, show_recovered
+from venire.render.status import format_spending, show_recovered
 from venire.reports.wording import counted, few
 from venire.session import Session
 from venire.status import stop_rules
@@ -66,7 +66,7 @@ def show_plan(screen: Console, session: Session) -> None:
     if progress.settled or progress.failed:
         screen.print(
             f"on record: {progress.settled:,} settled, {progress.failed:,} failed, {progress.missing:,} missing; "
-            f"{format_accounts(asdict(session.accounts))}"
+            f"{format_spending(asdict(session.spending))}"
         )
     if not progress.missing:
         return

@@ -26,7 +26,7 @@ from venire.wording import duration, money, plain, retries
 __all__ = [
     "MIN_READABLE",
     "failure_summary",
-    "format_accounts",
+    "format_spending",
     "show_drift",
     "show_failed",
     "show_long_input",
@@ -58,7 +58,7 @@ def show_status(screen: Console, facts: dict[str, Any]) -> None:
         screen.print(
             f"\n{plain(one['campaign'])}: {progress['settled']:,} of {progress['planned']:,} trials settled, "
             f"{progress['failed']:,} failed, {progress['missing']:,} missing; "
-            f"{format_accounts(paid)}"
+            f"{format_spending(paid)}"
         )
         for judge in one["judges"]:
             screen.print(f"  {plain(judge['judge'])}: {judge['settled']:,} of {judge['planned']:,}")
@@ -102,8 +102,8 @@ def show_recovered(screen: Console, left: Recovered) -> None:
         )
 
 
-def format_accounts(paid: dict[str, Any]) -> str:
-    """A campaign's account in a line, what is only reserved apart."""
+def format_spending(paid: dict[str, Any]) -> str:
+    """A campaign's spending in a line, what is only reserved apart."""
     spent = f"{paid['calls']:,} calls, {money(paid['nano'])}"
     if not paid["unknown"]:
         return spent

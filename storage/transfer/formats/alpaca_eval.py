@@ -50,7 +50,7 @@ def read(paths: Sequence[Path]) -> Iterator[Record]:
 
 def parts(connection: duckdb.DuckDBPyConnection, keep: str) -> Iterator[Part]:
     """Model outputs, a file a model, and annotations, a verdict a row with `output_1` as it was shown first."""
-    for (model,) in names(connection, "told_models"):
+    for (model,) in names(connection, "written_models"):
         yield Part(PurePath("model_outputs", f"{file_name(model)}.json"), "write_alpaca_outputs", "list", model)
     yield Part(PurePath("annotations.json"), "write_alpaca_annotations", "list")
 

@@ -60,20 +60,20 @@ ExportWriter = Callable[[duckdb.DuckDBPyConnection, str], Iterator[Part]]
 
 def prepare(connection: duckdb.DuckDBPyConnection) -> None:
     """Makes the views that the queries read from, over the store that is in use; `campaign_name` cuts them."""
-    for name in ("told_battles", "told_judgments", "told_answers"):
+    for name in ("written_battles", "written_judgments", "written_answers"):
         connection.execute(query(name))
 
 
 def names(connection: duckdb.DuckDBPyConnection, which: str, *, judge: str | None = None) -> list[tuple[str, ...]]:
-    """The rows of a named query of names, such as `told_models`."""
-    connection.execute("set variable told_judge = $judge", {"judge": judge})
+    """The rows of a named query of names, such as `written_models`."""
+    connection.execute("set variable written_judge = $judge", {"judge": judge})
     return connection.execute(query(which)).fetchall()
 
 
 def statement(connection: duckdb.DuckDBPyConnection, part: Part) -> str:
     """The query of a part, with its variables set."""
     for name in _VARIABLES:
-        connection.execute(f"set variable told_{name} = $value", {"value": getattr(part, name)})
+        connection.execute(f"set variable written_{name} = $value", {"value": getattr(part, name)})
     return query(part.query).replace("{pairs}", query("write_preferences"))
 
 

@@ -67,7 +67,7 @@ def _text(row: TextRow, example: Mapping[str, Any], name: str) -> str:
 
 def parts(connection: duckdb.DuckDBPyConnection, keep: str) -> Iterator[Part]:
     """A report for each two models that met."""
-    for first, second in names(connection, "told_pairs"):
+    for first, second in names(connection, "written_pairs"):
         path = PurePath(f"{file_name(first)} - {file_name(second)}.json")
         yield Part(path, "write_llm_comparator", "object", first, second)
 

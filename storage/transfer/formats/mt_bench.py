@@ -121,9 +121,9 @@ def _said(row: TextRow, turn: object) -> str:
 def _mt_bench_parts(connection: duckdb.DuckDBPyConnection, keep: str) -> Iterator[Part]:
     """Questions, answers with their turns, and judgments of pairs in both orders, in MT-bench's folders."""
     yield Part(PurePath("question.jsonl"), "write_mt_bench_questions")
-    for (model,) in names(connection, "told_models"):
+    for (model,) in names(connection, "written_models"):
         yield Part(PurePath("model_answer", f"{file_name(model)}.jsonl"), "write_mt_bench_answers", model=model)
-    for (judge,) in names(connection, "told_judges"):
+    for (judge,) in names(connection, "written_judges"):
         path = PurePath("model_judgment", f"{file_name(judge)}_pair.jsonl")
         yield Part(path, "write_mt_bench_pairs", judge=judge)
 
@@ -161,10 +161,10 @@ _ARENA_HARD_DIALECTS = (
 def _arena_hard_parts(connection: duckdb.DuckDBPyConnection, keep: str) -> Iterator[Part]:
     """Questions, answers and judgments in Arena-Hard's folders; the baseline is whom all met, or each pair's A."""
     yield Part(PurePath("question.jsonl"), "write_arena_hard_questions")
-    for (model,) in names(connection, "told_models"):
+    for (model,) in names(connection, "written_models"):
         yield Part(PurePath("model_answer", f"{file_name(model)}.jsonl"), "write_arena_hard_answers", model=model)
-    for (judge,) in names(connection, "told_judges"):
-        for (model,) in names(connection, "told_judged_models", judge=judge):
+    for (judge,) in names(connection, "written_judges"):
+        for (model,) in names(connection, "written_judged_models", judge=judge):
             path = PurePath("model_judgment", file_name(judge), f"{file_name(model)}.jsonl")
             yield Part(path, "write_arena_hard_judgments", model=model, judge=judge)
 

@@ -125,7 +125,7 @@ class TableFile:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Turns what DuckDB says about the file into one InputError."""
+        """Turns DuckDB's errors about the file into one InputError."""
         try:
             yield
         except duckdb.Error as error:

@@ -1,4 +1,4 @@
-"""Long input: whether a request fits a model's context, told before it is sent, and texts cut so that it does.
+"""Context windows: whether a request fits one, decided before it is sent, and truncation of texts that do not.
 
 What is said to fit does fit, as far as its tokens can be counted here (docs/long-input.md). A text that is cut keeps
 the fence of the whole text, and says within it where something is missing.
@@ -117,7 +117,7 @@ TRUNCATIONS: Mapping[str, Callable[[str, int], tuple[str, int]]] = {"truncate-bo
 
 
 def fit_to_context(talk: Protocol, steps: int = 1) -> Protocol:
-    """The same protocol, with completions cut where its judge's option `too_long` says how.
+    """The same protocol with completions truncated to the context window, as its judge's option `too_long` says.
 
     `context` and `vocabulary` are options too then, since they decide what is sent. `steps` is how many replies a
     trial has that needs no repair: where a text must be cut, room is left for all of them.
@@ -126,31 +126,33 @@ def fit_to_context(talk: Protocol, steps: int = 1) -> Protocol:
     def asked(trial: Trial, material: Material, options: Mapping[str, str]) -> Conversation:
         if options.get("too_long", "error") not in TRUNCATIONS:
             return talk(trial, material, options)
-        return _fitting(talk, steps, trial, material, options)
+        return _truncated(talk, steps, trial, material, options)
 
     return asked
 
 
-def _fitting(talk: Protocol, steps: int, trial: Trial, material: Material, options: Mapping[str, str]) -> Conversation:
-    """A conversation whose requests fit: from a step that does not, it goes on as if the texts had always been cut."""
+def _truncated(
+    talk: Protocol, steps: int, trial: Trial, material: Material, options: Mapping[str, str]
+) -> Conversation:
+    """A conversation whose requests fit: from a step that does not, it goes on as if all texts had been cut."""
     context, vocabulary = int(options["context"]), options.get("vocabulary", "estimate")
-    heard: list[Reply] = []
+    replies: list[Reply] = []
     conversation, gone = talk(trial, material, options), 0
     try:
         request = next(conversation)
         while True:
             if not fits(request, context, vocabulary):
                 conversation.close()
-                later = (steps - 1 - len(heard)) * (request.max_tokens + _OF_A_STEP)
+                later = (steps - 1 - len(replies)) * (request.max_tokens + _OF_A_STEP)
                 for spare in (later, 0) if later > 0 else (0,):
-                    found = _cut_to_fit(talk, trial, material, options, heard, request, spare)
+                    found = _cut_to_fit(talk, trial, material, options, replies, request, spare)
                     if found is not None:
                         break
                 if found is None:
                     return request.otherwise or Outcome(Status.TOO_LONG, rule=UNSENT)
                 conversation, request, gone = found
             reply = yield replace(request, cut=gone) if gone else request
-            heard.append(reply)
+            replies.append(reply)
             request = conversation.send(reply)
     except StopIteration as end:
         outcome: Outcome = end.value
@@ -164,11 +166,11 @@ def _cut_to_fit(
     trial: Trial,
     material: Material,
     options: Mapping[str, str],
-    heard: Sequence[Reply],
+    replies: Sequence[Reply],
     request: Request,
     spare: int,
 ) -> tuple[Conversation, Request, int] | None:
-    """The conversation over cut texts after what was heard, its request, and the characters cut; None: not to be had.
+    """The conversation over truncated texts after these replies, its request, and the characters cut; None: impossible.
 
     All texts are cut to one budget of tokens, so that a judge is shown as much of each; a text within it stays whole.
     """
@@ -181,7 +183,7 @@ def _cut_to_fit(
         if budget < _MIN_TOKENS:
             return None
         shown, gone = _cut_all(material.shown, sizes, budget, vocabulary, cut)
-        found = resume(talk, trial, replace(material, shown=shown), options, heard)
+        found = resume(talk, trial, replace(material, shown=shown), options, replies)
         if isinstance(found, Outcome):
             raise ValueError("a conversation ended otherwise when its texts were cut")
         conversation, made = found

@@ -73,7 +73,7 @@ def ask_step(request: Request) -> Generator[Request, Reply, Reply]:
 
 
 def _cut_in_thought(reply: Reply) -> bool:
-    """Whether the limit fell before the first word of the answer.
+    """Whether the token limit cut a reply before the first word of its answer.
 
     Some providers tell nothing of the thoughts but the tokens that they took, and only what the store gives back may
     count here: a conversation must take the same way when it is replayed.
@@ -87,7 +87,7 @@ def _cut_in_thought(reply: Reply) -> bool:
 
 
 def read_outcome(reply: Reply, read: ReplyReader) -> Outcome:
-    """What a reply comes to; what was cut at the limit is read only where nothing can be missing from it."""
+    """The outcome of a reply; one that was cut at the token limit is read only where nothing can be missing from it."""
     if reply.finish in ("content_filter", "refusal"):
         return Outcome(STATUS_OF_FINISH[reply.finish])
     if (found := read(reply)) is not None:
@@ -98,12 +98,12 @@ def read_outcome(reply: Reply, read: ReplyReader) -> Outcome:
 
 
 def repairable(outcome: Outcome, reply: Reply, options: Mapping[str, str]) -> bool:
-    """Whether the form alone is asked for once more: something was said, no rule read it, and `repair` is not "0"."""
+    """Whether a repair is asked for: the reply has a text, no rule read it, and the option `repair` is not "0"."""
     return outcome.status is Status.UNREADABLE and options.get("repair", "1") == "1" and bool(reply.text.strip())
 
 
 def ask_with_repair(request: Request, again: str, options: Mapping[str, str], read: ReplyReader) -> Conversation:
-    """Ask a request, then once more for the form with the text `again` where the reply cannot be read."""
+    """Ask a request; where the reply cannot be read, ask once more, with the text `again`, for a form that can be."""
     reply = yield from ask_step(request)
     outcome = read_outcome(reply, read)
     if not repairable(outcome, reply, options):
@@ -116,9 +116,9 @@ def ask_with_repair(request: Request, again: str, options: Mapping[str, str], re
 def resume(
     protocol: Protocol, trial: Trial, material: Material, options: Mapping[str, str], replies: Sequence[Reply]
 ) -> tuple[Conversation, Request] | Outcome:
-    """A conversation that has heard the replies on record, in step order, and its next request; or its outcome.
+    """A conversation that was replayed over the replies on record, in step order, and its next request; or its outcome.
 
-    Replies past its end are not heard: rules that have learnt to read a reply need no repair that was asked for once.
+    Replies past its end are not replayed: rules that have learnt to read a reply need no repair that was asked for.
     """
     talk = protocol(trial, material, options)
     try:

@@ -1,4 +1,7 @@
-"""The only place that knows first from second. From `orient` on, a positive label or score favours model A."""
+"""The order of presentation: the only place that knows first from second.
+
+From `orient` on, a positive label or score favours model A.
+"""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ def completion_body(
                 {
                     "index": 0,
                     "message": {"role": "assistant", "content": reply.text, "refusal": None},
-                    "logprobs": _told(reply.logprobs),
+                    "logprobs": _logprobs_body(reply.logprobs),
                     "finish_reason": reply.finish,
                 }
             ],
@@ -200,7 +200,7 @@ def completion_body(
     )
 
 
-def _told(logprobs: Logprobs) -> dict[str, Any] | None:
+def _logprobs_body(logprobs: Logprobs) -> dict[str, Any] | None:
     if not logprobs:
         return None
     places = [[{"token": token, "logprob": value, "bytes": None} for token, value in place] for place in logprobs]

@@ -93,22 +93,22 @@ def read_request(body: bytes) -> ChatRequest:
         raise RequestError("model must be a name", "model")
     if sent.get("stream"):
         raise RequestError("stream is not supported here", "stream")
-    said = _messages(sent.get("messages"))
-    asked, (texts, words) = _question(said)
-    quoted = tuple(text for role, text in said[asked:] if role == "assistant")
-    seed = _whole(sent, "seed")
-    limit = _whole(sent, "max_completion_tokens", least=1)
+    messages = _messages(sent.get("messages"))
+    asked, (texts, words) = _question(messages)
+    quoted = tuple(text for role, text in messages[asked:] if role == "assistant")
+    seed = _integer(sent, "seed")
+    limit = _integer(sent, "max_completion_tokens", minimum=1)
     return ChatRequest(
         model=model,
-        question=said[asked][1],
+        question=messages[asked][1],
         texts=texts,
         words=words,
         stage=_STAGES[min(len(quoted), 2)],
         repeat=1 if seed is None else seed,
-        characters=sum(len(text) for _, text in said),
-        max_tokens=_whole(sent, "max_tokens", least=1) if limit is None else limit,
+        characters=sum(len(text) for _, text in messages),
+        max_tokens=_integer(sent, "max_tokens", minimum=1) if limit is None else limit,
         quoted=quoted,
-        messages=tuple(said),
+        messages=tuple(messages),
         top_logprobs=_top_logprobs(sent),
         json_only=_json_only(sent.get("response_format")),
     )
@@ -126,31 +126,31 @@ def chat_request_of(
         raise RequestError("model must be a name", "model")
     if request.max_tokens < 1:
         raise RequestError("max_tokens must be at least 1", "max_tokens")
-    said = [(message["role"], message["content"]) for message in request.messages]
-    asked, (texts, words) = _question(said, split)
-    quoted = tuple(text for role, text in said[asked:] if role == "assistant")
+    messages = [(message["role"], message["content"]) for message in request.messages]
+    asked, (texts, words) = _question(messages, split)
+    quoted = tuple(text for role, text in messages[asked:] if role == "assistant")
     return ChatRequest(
         model=model,
-        question=said[asked][1],
+        question=messages[asked][1],
         texts=texts,
         words=words,
         stage=_STAGES[min(len(quoted), 2)],
         repeat=1 if request.seed is None else request.seed,
-        characters=sum([len(text) for _, text in said]),
+        characters=sum([len(text) for _, text in messages]),
         max_tokens=request.max_tokens,
         quoted=quoted,
-        messages=tuple(said),
+        messages=tuple(messages),
         top_logprobs=min(request.top_logprobs, _MAX_LOGPROBS),
         json_only=structured and request.schema is not None,
     )
 
 
 def _question(
-    said: list[tuple[str, str]], split: FenceSplitter = split_fences
+    messages: list[tuple[str, str]], split: FenceSplitter = split_fences
 ) -> tuple[int, tuple[tuple[str, ...], str]]:
     """The place of the message that asks, and what it shows and says: worked examples may stand before it."""
     first: int | None = None
-    for place, (role, text) in enumerate(said):
+    for place, (role, text) in enumerate(messages):
         if role == "user":
             shown = split(text)
             if shown[0]:
@@ -158,11 +158,11 @@ def _question(
             first = place if first is None else first
     if first is None:
         raise RequestError("messages must hold one of role user", "messages")
-    return first, ((), said[first][1])
+    return first, ((), messages[first][1])
 
 
 def _top_logprobs(sent: dict[str, Any]) -> int:
-    wanted = _whole(sent, "top_logprobs", least=0) or 0
+    wanted = _integer(sent, "top_logprobs", minimum=0) or 0
     if wanted > _MAX_LOGPROBS:
         raise RequestError(f"top_logprobs must be at most {_MAX_LOGPROBS}", "top_logprobs")
     told = sent.get("logprobs")
@@ -191,7 +191,7 @@ def _messages(sent: object) -> list[tuple[str, str]]:
     """Role and text of each message."""
     if not isinstance(sent, list) or not sent:
         raise RequestError("messages must be a list that is not empty", "messages")
-    said = []
+    messages = []
     for number, message in enumerate(sent):
         if not isinstance(message, dict) or not isinstance(role := message.get("role"), str):
             raise RequestError(f"messages[{number}] must be an object with a role", "messages")
@@ -200,23 +200,23 @@ def _messages(sent: object) -> list[tuple[str, str]]:
             content = "".join(part["text"] for part in content if _is_text(part))
         if not isinstance(content, str):
             raise RequestError(f"messages[{number}] must have a text as its content", "messages")
-        said.append((role, content))
-    return said
+        messages.append((role, content))
+    return messages
 
 
 def _is_text(part: object) -> bool:
     return isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str)
 
 
-def _whole(sent: dict[str, Any], name: str, least: int | None = None) -> int | None:
+def _integer(sent: dict[str, Any], name: str, minimum: int | None = None) -> int | None:
     """A field that must be a whole number, or None where it is absent or null."""
     value = sent.get(name)
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool):
         raise RequestError(f"{name} must be a whole number", name)
-    if least is not None and value < least:
-        raise RequestError(f"{name} must be at least {least}", name)
+    if minimum is not None and value < minimum:
+        raise RequestError(f"{name} must be at least {minimum}", name)
     return value
 
 

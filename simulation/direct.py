@@ -121,10 +121,10 @@ class DirectJudges:
         fault = None if self._faults is None else self._faults.draw(self._seed, digest, asked)
         name = f"{digest[:24]}{asked:04x}"
         if fault is not None:
-            return self._met_by(fault, ask, reply, body, name, address, wait_s)
+            return self._faulted(fault, ask, reply, body, name, address, wait_s)
         return _DirectDecision(wait_s, self._reply(ask, reply, name))
 
-    def _met_by(
+    def _faulted(
         self, fault: FaultKind, ask: ChatRequest, reply: JudgeReply, body: bytes, name: str, address: str, wait_s: float
     ) -> _DirectDecision:
         """What a client makes of a fault, where the answer would come after so many seconds."""
@@ -132,10 +132,10 @@ class DirectJudges:
         match fault:
             case "timeout":
                 broke = "the connection broke before the answer"
-                return _DirectDecision(faults.timeout_s, _broken(address, broke))
+                return _DirectDecision(faults.timeout_s, _broken_connection(address, broke))
             case "cut":
                 return _DirectDecision(
-                    wait_s, _broken(address, "the answer broke off, or its body is not what its headers say")
+                    wait_s, _broken_connection(address, "the answer broke off, or its body is not what its headers say")
                 )
             case "unpriced":
                 return _DirectDecision(wait_s, _read(self._raw(ask, reply, name, counted=False), body))
@@ -185,7 +185,7 @@ def _read(raw: str, body: bytes) -> Reply | CallError:
         return error
 
 
-def _broken(address: str, what: str) -> CallError:
+def _broken_connection(address: str, what: str) -> CallError:
     """What a client tells of a connection that brought no whole answer."""
     return failure(f"{address}: {what}", Fault.TRANSIENT, may_be_billed=True)
 
@@ -228,18 +228,18 @@ class DirectProvider:
         wait_s, said, piece_s = self._judges.decide(body, self._address)
         whole_s = wait_s + _PIECES * piece_s
         if whole_s > self._longest or wait_s + piece_s > self._silence:
-            whole_s, said = self._given_up(wait_s + piece_s)
+            whole_s, said = self._timed_out(wait_s + piece_s)
         await self._clock.sleep(whole_s)
         if isinstance(said, CallError):
             raise said
         return said
 
-    def _given_up(self, first_s: float) -> tuple[float, CallError]:
+    def _timed_out(self, first_s: float) -> tuple[float, CallError]:
         """After how long a client waits no more, whose answer begins after so many seconds, and what it tells."""
         if first_s > self._silence:
             told = f"the server was silent for {self._silence:g} s (read_timeout)"
-            return self._silence, _broken(self._address, told)
-        return self._longest, _broken(self._address, f"no whole answer within {self._longest:g} s (timeout)")
+            return self._silence, _broken_connection(self._address, told)
+        return self._longest, _broken_connection(self._address, f"no whole answer within {self._longest:g} s (timeout)")
 
     async def check(self) -> str | None:
         """There is nothing to reach."""

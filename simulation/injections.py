@@ -171,18 +171,18 @@ def _demanded(text: str, place: Side | None) -> Side | None:
 def _sentences(text: str) -> Iterator[str]:
     """The sentences of a text as one reads it who sees what is hidden, and what is encoded."""
     hidden = _TAG.sub(lambda match: chr(ord(match.group()) - 0xE0000), text)
-    hidden = _SELECTOR.sub(lambda match: _spelled(match.group()), hidden)
-    for layer in (UNSEEN.sub("", hidden), *map(_decoded, _BASE64.findall(text))):
+    hidden = _SELECTOR.sub(lambda match: _decode_selectors(match.group()), hidden)
+    for layer in (UNSEEN.sub("", hidden), *map(_decode_base64, _BASE64.findall(text))):
         yield from _SENTENCE.split(_fold(layer))
 
 
-def _spelled(selectors: str) -> str:
+def _decode_selectors(selectors: str) -> str:
     """The text that selectors of variants spell, a byte each."""
     codes = (ord(one) - (0xFE00 if ord(one) < 0xE0000 else 0xE0100 - 16) for one in selectors)
     return bytes(codes).decode(errors="replace")
 
 
-def _decoded(code: str) -> str:
+def _decode_base64(code: str) -> str:
     try:
         return base64.b64decode(code, validate=True).decode()
     except (binascii.Error, UnicodeDecodeError):

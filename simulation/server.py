@@ -228,7 +228,7 @@ class JudgeServer:
         fault = self._faults.draw(self._seed, digest, asked)
         billed = (reply.prompt_tokens, reply.tokens)
         if fault is not None and fault in FAULT_RESPONSES:
-            return self._spoilt(fault, ask, wait_s, billed)
+            return self._fault_decision(fault, ask, wait_s, billed)
         if fault == "late":
             wait_s += self._faults.late_s
         cached = self._read_cached(ask, reply, account)
@@ -257,15 +257,19 @@ class JudgeServer:
             cached=cached,
         )
 
-    def _spoilt(self, fault: FaultKind, ask: ChatRequest, wait_s: float, billed: tuple[int, int]) -> _ServerDecision:
-        spoilt = FAULT_RESPONSES[fault]
+    def _fault_decision(
+        self, fault: FaultKind, ask: ChatRequest, wait_s: float, billed: tuple[int, int]
+    ) -> _ServerDecision:
+        response = FAULT_RESPONSES[fault]
         headers = {"Retry-After": f"{self._faults.retry_after_s:g}"} if fault == "rate_limited" else {}
         if fault == "timeout":
             wait_s = self._faults.timeout_s
-        elif not spoilt.worked:
+        elif not response.worked:
             wait_s = 0.0
-        charged = billed if spoilt.worked else None
-        return _ServerDecision(fault, spoilt.status, spoilt.body, wait_s, ask, headers, charged, spoilt.content_type)
+        charged = billed if response.worked else None
+        return _ServerDecision(
+            fault, response.status, response.body, wait_s, ask, headers, charged, response.content_type
+        )
 
     async def _send(self, request: web.Request, decision: _ServerDecision, entry: LedgerEntry) -> web.StreamResponse:
         if request.transport is None or decision.outcome == "timeout":

@@ -1,4 +1,4 @@
-"""What a judge said itself: a reply without its thoughts and without what it quotes.
+"""The text of a reply that is its judge's own: without thoughts (reasoning blocks) and without quotations.
 
 A completion may hold the sentence "The final answer is [[A]]", and a judge that quotes it has decided nothing. What
 stands between quotation marks, in a block of code, behind `>` or between our own fences is therefore masked before any
@@ -52,7 +52,7 @@ def read_reply_text(text: str) -> ReplyText | None:
 
     A reply that is one block of code and nothing else was put there by its judge: its lines count.
     """
-    said = _thoughtless(text)
+    said = _strip_thoughts(text)
     parts = None if said is None else _blocks(said)
     if parts is None:
         return None
@@ -68,7 +68,7 @@ def _has_word(line: str) -> bool:
     return any(one.isalnum() for one in line)
 
 
-def _thoughtless(text: str) -> str | None:
+def _strip_thoughts(text: str) -> str | None:
     """The text without closed blocks of thoughts, wherever they stand; None when a tag is left open or unopened."""
     kept: list[str] = []
     start, open_tag = 0, ""

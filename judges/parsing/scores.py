@@ -41,7 +41,7 @@ class ScoreRule:
     example: str
 
 
-def _alone(text: str) -> str | None:
+def _whole_reply(text: str) -> str | None:
     return text if _OBJECT.fullmatch(text) else None
 
 
@@ -59,12 +59,12 @@ def _at_start(text: str) -> str | None:
 def _at_end(text: str) -> str | None:
     """After a few words, from the beginning of a line to the end of the reply."""
     start = text.find("\n{")
-    return _alone(text[start + 1 :]) if start >= 0 and "{" not in text[:start] else None
+    return _whole_reply(text[start + 1 :]) if start >= 0 and "{" not in text[:start] else None
 
 
 _EXAMPLE = '{"first": {"clarity": 7}, "second": {"clarity": 4}, "preference": "first"}'
 SCORE_RULES = (
-    ScoreRule("json", _alone, _EXAMPLE),
+    ScoreRule("json", _whole_reply, _EXAMPLE),
     ScoreRule("json-in-block", _in_block, f"```json\n{_EXAMPLE}\n```"),
     ScoreRule("json-first", _at_start, f"{_EXAMPLE}\n\nThe second one is hard to follow."),
     ScoreRule("json-last", _at_end, f"Here are the scores.\n{_EXAMPLE}"),
@@ -87,7 +87,7 @@ def read_scores(text: str, criteria: Sequence[str]) -> tuple[Scores, str] | None
 
 def _read(text: str, criteria: Sequence[str]) -> Scores | None:
     try:
-        given = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
+        given = json.loads(text, object_pairs_hook=_unique_names, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):  # lists may stand in lists as deep as a reply is long
         return None
     if not isinstance(given, dict):
@@ -115,12 +115,12 @@ def _score(given: object) -> float | None:
     return float(given) if _LOWEST <= given <= _HIGHEST and given * 2 % 1 == 0 else None
 
 
-def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _unique_names(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("a name stands twice in one object")
     return found
 
 
-def _no_number(name: str) -> float:
+def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is no number of JSON")

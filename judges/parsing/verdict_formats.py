@@ -1,7 +1,8 @@
-"""Dialects: which labels mean the first side, the second, a tie, and in which forms they are written.
+"""Verdict formats: which labels mean the first side, the second or a tie, and in which patterns they are written.
 
-One table. Each dialect has its rules in order; none knows a judge's name. All of a dialect's rules look at a reply, and
-what they state has to agree: two verdicts are none. Only a rule that `decides` is not held against the rules after it.
+One table; on the command line and in documents a format is called a dialect. Each has its rules in order; none knows a
+judge's name. All of its rules look at a reply, and what they state has to agree: two verdicts are none. Only a rule
+that `decides` is not held against the rules after it.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class FormatRule:
 
 @dataclass(frozen=True, slots=True)
 class VerdictFormat:
-    """A way of writing verdicts: what it reads in words, what its labels mean, its rules in order."""
+    """A way of writing verdicts: what it reads, described; what its labels mean; its rules in order."""
 
     name: str
     reads: str
@@ -269,10 +270,10 @@ def rank_formats(verdicts: Mapping[str, Sequence[VerdictSide | None]]) -> list[F
     """All dialects that read something, the one that reads most first; of equals the first of the table."""
     counts = {name: sum(verdict is not None for verdict in column) for name, column in verdicts.items()}
     ordered = sorted((name for name in counts if counts[name]), key=lambda name: -counts[name])
-    return [_beside(name, counts[name], verdicts[name], verdicts[ordered[0]]) for name in ordered]
+    return [_beside_best(name, counts[name], verdicts[name], verdicts[ordered[0]]) for name in ordered]
 
 
-def _beside(
+def _beside_best(
     name: str, read: int, column: Sequence[VerdictSide | None], best: Sequence[VerdictSide | None]
 ) -> FormatCandidate:
     both = [at for at, pair in enumerate(zip(column, best, strict=True)) if None not in pair]
@@ -294,12 +295,12 @@ def choose_format(found: Sequence[FormatCandidate], rows: int) -> FormatCandidat
         and (one.read == best.read or (one.read >= _NEARLY * best.read and one.against >= _DIFFERS * one.both))
     ]
     if rivals:
-        told = "; ".join(
+        others = "; ".join(
             f"{one.name} reads {one.read}, {one.against} of them otherwise (the first in row {one.example})"
             for one in rivals
         )
         raise InputError(
-            f"several dialects read these replies and disagree: {best.name} reads {best.read} of {rows}; {told}. "
+            f"several dialects read these replies and disagree: {best.name} reads {best.read} of {rows}; {others}. "
             f"Name the right one with --dialect"
         )
     return best

@@ -268,17 +268,17 @@ def _sentences(reply: ReplyText) -> list[str]:
     return [one for line in reply.lines for one in _STOP.split(line)]
 
 
-def _stated(pattern: re.Pattern[str], sentence: str) -> Iterator[str]:
+def _decisions(pattern: re.Pattern[str], sentence: str) -> Iterator[str]:
     """What the pattern's one group that matched says, for each decision in a sentence, or that it is unclear."""
     for count, match in enumerate(pattern.finditer(sentence)):
         if count == _DECISIONS_A_SENTENCE:
             yield UNCLEAR
             return
         label = next((group for group in match.groups() if group is not None), "tie")
-        yield label.lower() if _stands(sentence, match) else UNCLEAR
+        yield label.lower() if _is_decision(sentence, match) else UNCLEAR
 
 
-def _stands(sentence: str, match: re.Match[str]) -> bool:
+def _is_decision(sentence: str, match: re.Match[str]) -> bool:
     """Whether what is said before and after a decision leaves it one."""
     before = _HAD_TO.sub("", sentence[: match.start()])
     after = sentence[match.end() :]
@@ -297,9 +297,9 @@ def sides_chosen(reply: ReplyText) -> set[str]:
     found: set[str] = set()
     for sentence in _sentences(reply):
         hinted = [pattern for hint, patterns in _HINTS if hint.search(sentence) for pattern in patterns]
-        found |= {_LABELS.get(label, UNCLEAR) for pattern in hinted for label in _stated(pattern, sentence)}
+        found |= {_LABELS.get(label, UNCLEAR) for pattern in hinted for label in _decisions(pattern, sentence)}
         if _TIE_HINT.search(sentence):
-            found |= {label if label == UNCLEAR else "tie" for label in _stated(_TIES, sentence)}
+            found |= {label if label == UNCLEAR else "tie" for label in _decisions(_TIES, sentence)}
     return found
 
 
@@ -319,7 +319,7 @@ def labels_in_sentences(token: str) -> dict[str, VerdictPattern]:
     )
 
     def read(pattern: re.Pattern[str], sentences: list[str]) -> set[str]:
-        return {label for sentence in sentences for label in _stated(pattern, sentence)}
+        return {label for sentence in sentences for label in _decisions(pattern, sentence)}
 
     return {
         "chosen-label": lambda reply: read(says, _sentences(reply)),

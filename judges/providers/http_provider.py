@@ -1,4 +1,4 @@
-"""What adapters that speak HTTP themselves share: how a call is posted, and whether anybody is at the other end."""
+"""The base class of adapters that speak HTTP themselves: one POST a call, limits from headers, an endpoint's check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the headers of an answer say of limits: how long to wait, and how much an account may do. Pure.
+"""Rate-limit headers: how long a refused call has to wait, and how much an account may do a minute or day. Pure.
 
 Vendors count in two ways. A bucket that refills all the time (OpenAI, Groq, Anthropic) tells as its reset when it will
 be full again, so that a call fits long before; a window (OpenRouter, the IETF's draft) tells when the next begins.
@@ -84,14 +84,18 @@ def retry_after(headers: Mapping[str, str], now: datetime, body: object = None) 
     remains. A date is counted from the answer's own `date` where there is one, so that a wrong local clock does no
     harm; else from `now`. A wait of more than `MAX_WAIT` is passed over.
     """
-    told = _told(headers, body)
-    now = _date(told.get("date", "")) or now
-    asked = _asked(told, now)
+    fields = _lower_headers(headers, body)
+    now = _date(fields.get("date", "")) or now
+    asked = _asked_wait(fields, now)
     if asked is None:
-        asked = _sane(_seconds(_delay_inside(body), now))
+        asked = _plausible(_seconds(_delay_inside(body), now))
     if asked is not None:
         return asked
-    resets = (_sane(_seconds(told.get(bucket.reset, ""), now)) for bucket in _BUCKETS if _is_empty(told, bucket, True))
+    resets = (
+        _plausible(_seconds(fields.get(bucket.reset, ""), now))
+        for bucket in _BUCKETS
+        if _is_empty(fields, bucket, True)
+    )
     return max((reset for reset in resets if reset is not None), default=None)
 
 
@@ -101,17 +105,17 @@ def read_limits(headers: Mapping[str, str], host: str, now: datetime) -> tuple[L
     Of a bucket that refills only a tenth is waited for, and a minute at most; where the answer asks for a wait itself,
     no longer than that. None where nothing is said that can be read.
     """
-    told = _told(headers, None)
-    now = _date(told.get("date", "")) or now
-    asked = _asked(told, now)
+    fields = _lower_headers(headers, None)
+    now = _date(fields.get("date", "")) or now
+    asked = _asked_wait(fields, now)
     limits: dict[str, int] = {}
     hold = 0.0
     for bucket in _BUCKETS:
-        reset = _sane(_seconds(told.get(bucket.reset, ""), now))
-        limit = _count(told.get(bucket.limit, ""))
-        if limit is not None and (kind := _kind(told, bucket, limit, reset, host)) is not None:
+        reset = _plausible(_seconds(fields.get(bucket.reset, ""), now))
+        limit = _count(fields.get(bucket.limit, ""))
+        if limit is not None and (kind := _kind(fields, bucket, limit, reset, host)) is not None:
             limits.setdefault(kind, limit)
-        if reset is not None and _is_empty(told, bucket, False):
+        if reset is not None and _is_empty(fields, bucket, False):
             refills = bucket.kind is not None and _is_of(host, _REFILLING)
             hold = max(hold, min(reset * _PART, _MAX_PART) if refills else reset)
     if asked is not None:
@@ -119,25 +123,25 @@ def read_limits(headers: Mapping[str, str], host: str, now: datetime) -> tuple[L
     return (Limits(**limits), hold) if limits or hold else None
 
 
-def _told(headers: Mapping[str, str], body: object) -> dict[str, str]:
+def _lower_headers(headers: Mapping[str, str], body: object) -> dict[str, str]:
     """The headers by lower name, those within the body and the fields of the IETF's `ratelimit` among them."""
-    told = {name.lower(): value.strip() for name, value in (*_headers_inside(body), *headers.items())}
-    for name, value in _FIELD.findall(told.get("ratelimit", "")):
-        told.setdefault({"r": "ratelimit-remaining", "t": "ratelimit-reset"}.get(name, f"ratelimit-{name}"), value)
-    return told
+    fields = {name.lower(): value.strip() for name, value in (*_headers_inside(body), *headers.items())}
+    for name, value in _FIELD.findall(fields.get("ratelimit", "")):
+        fields.setdefault({"r": "ratelimit-remaining", "t": "ratelimit-reset"}.get(name, f"ratelimit-{name}"), value)
+    return fields
 
 
-def _asked(told: Mapping[str, str], now: datetime) -> float | None:
+def _asked_wait(fields: Mapping[str, str], now: datetime) -> float | None:
     """What `retry-after` says; its forms in milliseconds are the same wait, told more exactly."""
     for name in ("retry-after-ms", "x-ms-retry-after-ms"):
-        milliseconds = _sane(_number(told.get(name, "")))
+        milliseconds = _plausible(_number(fields.get(name, "")))
         if milliseconds is not None:
             return milliseconds / 1000
-    asked = told.get("retry-after", "")
+    asked = fields.get("retry-after", "")
     seconds = _number(asked)
     if seconds is None and (until := _date(asked)) is not None:
         seconds = (until - now).total_seconds()
-    return _sane(seconds)
+    return _plausible(seconds)
 
 
 def _headers_inside(body: object) -> Iterator[tuple[str, str]]:
@@ -161,13 +165,13 @@ def _member(value: object, name: str) -> Any:
     return value.get(name) if isinstance(value, dict) else None
 
 
-def _is_empty(told: Mapping[str, str], bucket: _Bucket, unsaid: bool) -> bool:
+def _is_empty(fields: Mapping[str, str], bucket: _Bucket, unsaid: bool) -> bool:
     """Whether nothing remains; `unsaid` is the answer where that is not told."""
-    remaining = _number(told.get(bucket.remaining, ""))
+    remaining = _number(fields.get(bucket.remaining, ""))
     return unsaid if remaining is None else remaining <= 0
 
 
-def _kind(told: Mapping[str, str], bucket: _Bucket, limit: int, reset: float | None, host: str) -> str | None:
+def _kind(fields: Mapping[str, str], bucket: _Bucket, limit: int, reset: float | None, host: str) -> str | None:
     """The field of `Limits` for a bucket; a limit of requests is called alike whatever its window is."""
     if bucket.limit != "x-ratelimit-limit-requests":
         return bucket.kind
@@ -175,7 +179,7 @@ def _kind(told: Mapping[str, str], bucket: _Bucket, limit: int, reset: float | N
         return None
     if _is_of(host, _DAILY):
         return "requests_per_day"
-    remaining = _number(told.get(bucket.remaining, ""))
+    remaining = _number(fields.get(bucket.remaining, ""))
     if not _is_of(host, _DAILY_OR_NOT) or not reset or remaining is None or not 0 <= remaining < limit:
         return bucket.kind
     return "requests_per_day" if reset * limit / (limit - remaining) > 3600 else bucket.kind
@@ -199,7 +203,7 @@ def _seconds(text: str, now: datetime) -> float | None:
     return None if moment is None else (moment - now).total_seconds()
 
 
-def _sane(seconds: float | None) -> float | None:
+def _plausible(seconds: float | None) -> float | None:
     return None if seconds is None or seconds > MAX_WAIT else max(0.0, seconds)
 
 

@@ -1,6 +1,7 @@
-"""Whether a completion tries to instruct its judge: rules about the text alone, made to be silent about ordinary text.
+"""Prompt injection detection: whether a completion tries to instruct its judge, by rules about its text alone.
 
-A suspicion changes no verdict. It is for a person, who looks at the completion and decides.
+The rules are made to be silent about ordinary text. What they find changes no verdict: it is for a person, who looks at
+the completion and decides.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ __all__ = ["CANDIDATES", "INJECTION_RULES", "LOWER_CASE_CANDIDATES", "InjectionR
 
 @dataclass(frozen=True, slots=True)
 class InjectionRule:
-    """One way in which a text gives itself away, with an example."""
+    """A rule: the pattern of one way to instruct a judge, with an example."""
 
     name: str
     pattern: re.Pattern[str]
@@ -226,7 +227,7 @@ INJECTION_RULES = (
         for example, names, pattern in _LANGUAGES
     ),
 )
-"""What raises a suspicion, in this order, with an example of each."""
+"""All rules, in the order in which they are tried."""
 
 _FENCES = tuple(one.pattern for one in LOOKALIKES if one.name.startswith(("opening", "closing")))
 _HIDDEN = re.compile(r"\[U\+[0-9A-F]{4,5}(?: and ([0-9]+) more)?\]")

@@ -1,4 +1,4 @@
-"""Instructions and completions are untrusted: how their text is made harmless and set apart in a prompt.
+"""Sanitizing untrusted text: how instructions and completions are made harmless and fenced in a prompt.
 
 `enclose` is the way into a prompt, and what goes through it is sanitized: a person's eyes and a model's tokens then
 see the same text, and no line of it passes for one of ours. Nothing that a person could read is removed: a character

@@ -81,7 +81,7 @@ class Circuit:
         self._probe_at = self._clock.monotonic() + wait
         return wait
 
-    def left(self, *, probe: int) -> None:
+    def abandoned(self, *, probe: int) -> None:
         """A call was given up, so that nothing is known of it; after a probe another one may go at once."""
         if probe == self._probe:
             self._probe = 0

@@ -131,7 +131,7 @@ class Lane:
                 if route.closed is None:
                     if route.gate.slowed:
                         self._counters.of(route.name).slowed += seconds
-                    others = bool(self.routes.beside((route,)))
+                    others = bool(self.routes.other_routes((route,)))
                     self._lane_events.waiting(route, self._clock.monotonic(), others=others)
                     self._lane_events.slowed(route)
             if len(self._returns) == len(self.workers):
@@ -221,14 +221,14 @@ class Lane:
         route = call.route
         if error.fault is Fault.BAD_REQUEST:
             route.refused += 1
-        own = error.by_status is not None and await self._is_of_the_call(call, error)
+        own = error.by_status is not None and await self._refuses_this_call(call, error)
         closing = (error.fault in CLOSING_FAULTS and not own) or route.refused >= _REFUSED_IN_A_ROW
         if closing and route.closed is None:
             self._close_route(route, error, self._advice(call, error))
         if own:
             once_more = route in call.refused_by  # the others have failed meanwhile
             call.refused_by += (route,)
-            if once_more or not self.routes.beside(call.refused_by):
+            if once_more or not self.routes.other_routes(call.refused_by):
                 raise error
         if error.fault not in CLOSING_FAULTS:
             if self.closed is not None:
@@ -236,7 +236,7 @@ class Lane:
             raise error
         self._check_open()
 
-    async def _is_of_the_call(self, call: Call, error: CallError) -> bool:
+    async def _refuses_this_call(self, call: Call, error: CallError) -> bool:
         """Whether a refusal without a reason may be of this call alone; its key is then still in use."""
         route, step = call.route, call.step
         if route.closed is not None:
@@ -327,10 +327,10 @@ class Lane:
                 step.trial, step.number, step.attempts + 1, route.number, call.reservation
             )
         except StoreError as error:  # the run has heard of it, and lets what is in flight come in
-            self._not_sent(call, lease)
+            self._cancel_unsent(call, lease)
             raise StoppedError from error
         except asyncio.CancelledError:  # given up while it waited for the disk
-            self._not_sent(call, lease)
+            self._cancel_unsent(call, lease)
             raise
         step.attempts += 1
         step.tries += 1
@@ -371,7 +371,7 @@ class Lane:
         try:
             prefix, avoided = call.step.prefix, call.avoided(self._clock) if call.step.tries else None
             if call.refused_by:
-                lease = await self.routes.take_beside(call.refused_by, prefix, call.load)
+                lease = await self.routes.take_other(call.refused_by, prefix, call.load)
             else:
                 now = self.routes.take_now(prefix, call.load) if avoided is None else None
                 lease = now or await self.routes.take(prefix, call.load, fresh=not call.step.tries, avoided=avoided)
@@ -382,15 +382,15 @@ class Lane:
         try:
             self._check_open()
         except (StoppedError, LaneClosedError):
-            self._not_sent(call, lease)
+            self._cancel_unsent(call, lease)
             raise
         if lease.probe:
             self._lane_events.probed(lease.route)
         return lease
 
-    def _not_sent(self, call: Call, lease: RouteLease) -> None:
+    def _cancel_unsent(self, call: Call, lease: RouteLease) -> None:
         lease.route.gate.release(lease.permit)
-        self._given_up(lease)
+        self._abandoned(lease)
         call.budget.release(call.reservation)
 
     def _leave(self, lease: RouteLease, result: Result) -> None:
@@ -414,14 +414,14 @@ class Lane:
                 self._lane_events.opened(route, wait, str(error), others=not self.routes.is_down)
                 self.routes.notify_waiters()
         elif error is None and reply is None:
-            self._given_up(lease)
+            self._abandoned(lease)
         elif route.circuit.answered():
             self._lane_events.recovered(route)
             self.routes.notify_waiters()
 
-    def _given_up(self, lease: RouteLease) -> None:
+    def _abandoned(self, lease: RouteLease) -> None:
         """Nothing is known of a call; after a probe somebody else may try."""
-        lease.route.circuit.left(probe=lease.probe)
+        lease.route.circuit.abandoned(probe=lease.probe)
         if lease.probe:
             self.routes.notify_waiters()
 

@@ -1,4 +1,4 @@
-"""Refusals without a machine-readable reason: whether a route's key is refused, or single calls alone."""
+"""Refusals (401, 402, 403) without a machine-readable reason: is a route's key refused, or single calls alone?"""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ class Routes:
 
     def has_other(self, route: Route, seconds: float) -> bool:
         """Whether a call that this route asks to wait can go by another of its rank, or of any for a long wait."""
-        others = self.beside((route,))
+        others = self.other_routes((route,))
         return any(seconds > _LONG_HOLD or other.settings.rank <= route.settings.rank for other in others)
 
     async def take(
@@ -200,17 +200,17 @@ class Routes:
                 continue
             return RouteLease(route, permit, route.circuit.enter())
 
-    def beside(self, refused: Collection[Route]) -> list[Route]:
+    def other_routes(self, refused: Collection[Route]) -> list[Route]:
         """Routes that work and are not held for long, other than those that have refused a call."""
         there = [one for one in self.all if one.closed is None and not one.circuit.is_open and one not in refused]
         return [one for one in there if one.gate.held_for <= _LONG_HOLD]
 
-    async def take_beside(self, refused: Collection[Route], prefix: int, load: Callable[[Route], Load]) -> RouteLease:
+    async def take_other(self, refused: Collection[Route], prefix: int, load: Callable[[Route], Load]) -> RouteLease:
         """A route and permit for a call that some routes have refused: by another, as long as one works.
 
         Cancelled: nothing was taken.
         """
-        while usable := self.beside(refused):
+        while usable := self.other_routes(refused):
             lowest = min(one.settings.rank for one in usable)
             route = _sorted([one for one in usable if one.settings.rank == lowest], prefix)[0]
             permit = await route.gate.take(load(route))

@@ -1,4 +1,4 @@
-"""Who watches a run from outside: JSON lines, OpenTelemetry and Prometheus, each only where it was asked for."""
+"""Telemetry of a run: JSON lines, OpenTelemetry and Prometheus, each only where it was asked for."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _extra(name: str) -> str:
 
 @contextmanager
 def run_events(session: Session, events: Events) -> Iterator[Callable[[CampaignSummary], None]]:
-    """Tell that a run begins, and at the end how it ended: an error when nobody handed in a summary."""
+    """Emit `run.started`, and at the end `run.ended`: with the ending `error` when nobody handed in a summary."""
     if not events.active:
         yield lambda summary: None
         return

@@ -99,9 +99,9 @@ def test_an_answer_closes_it_whoever_got_it_and_waits_begin_anew(clock: VirtualC
 def test_after_a_probe_that_was_given_up_another_one_may_go_at_once(clock: VirtualClock, circuit: Circuit) -> None:
     fail(circuit, FAILURES)
     number = probe(circuit, clock)
-    circuit.left(probe=0)
+    circuit.abandoned(probe=0)
     assert circuit.opens_in() == math.inf, "a call that was no probe leaves the probe alone"
-    circuit.left(probe=number)
+    circuit.abandoned(probe=number)
     assert circuit.opens_in() == 0.0
     assert circuit.is_open
 
@@ -113,7 +113,7 @@ def test_a_probe_of_an_earlier_outage_is_a_call_like_others(clock: VirtualClock,
     fail(circuit, FAILURES)
     new = probe(circuit, clock)
     assert circuit.failed(probe=old) is None
-    circuit.left(probe=old)
+    circuit.abandoned(probe=old)
     assert circuit.opens_in() == math.inf, "the new probe is still on its way"
     assert circuit.failed(probe=new) is not None
 
@@ -144,6 +144,6 @@ def test_whatever_happens_one_probe_is_on_its_way_at_most_and_a_next_one_comes_w
             elif move == "fail":
                 circuit.failed(probe=number)
             else:
-                circuit.left(probe=number)
+                circuit.abandoned(probe=number)
         assert math.isinf(circuit.opens_in()) == bool(probes)
         assert probes or circuit.opens_in() <= 60

@@ -1,19 +1,21 @@
-"""The board: models by rating, judges by consistency, and what a reader needs to doubt either."""
+"""The board: models by rating, judges by consistency, judges that are models, and what a reader needs to doubt them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any, get_args
 
 import numpy as np
 
-from venire.arena.battles import Battles
+from venire.arena.battles import Ballots, Battles
 from venire.arena.errors import InputError
 from venire.arena.records import Origin, Status
 from venire.ratings.agreement.reference import MINIMUM_MODELS, Agreement, agreement
 from venire.ratings.data.judgments import Judgments, merge_orders
+from venire.ratings.data.models import model_of_judge
 from venire.ratings.data.result import Rated
 from venire.ratings.data.validation import finite_or_none
 from venire.ratings.inference.options import Options
@@ -21,12 +23,16 @@ from venire.ratings.judges.consistency import Consistency, JudgeConsistency, con
 from venire.ratings.judges.elo_from_consistency import Score, elo_from_consistency
 from venire.ratings.methods.methods import merge_selected, rate, select_verdicts
 from venire.ratings.pairwise.components import largest_group, unrated
-from venire.reports.peers import peer_facts
+from venire.ratings.peers.peer_evaluation import PeerRow, peer_evaluation
+from venire.ratings.voting.kemeny import kemeny_young
 
-__all__ = ["Board", "ModelRow", "build"]
+__all__ = ["Board", "ModelRow", "build", "peer_facts"]
 
 _JUDGE_REPLICATES = 200
 """Draws of instructions behind the intervals of consistency, where no number is asked for."""
+
+_SECONDS = 1.0
+"""Time that a board has for each of its two orders of all models; what is not proved by then, it says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,3 +324,48 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_rounded(entry) for entry in value]
     return value
+
+
+def peer_facts(judgments: Judgments, ballots: Ballots | None, peers: Mapping[str, str], level: float) -> dict[str, Any]:
+    """`peers` as plain JSON values, where two judges or more are models and one of them judged itself; else nothing."""
+    own = model_of_judge(judgments.judges, judgments.models, peers)
+    there = own[np.unique(judgments.judge)]
+    judge = own[judgments.judge]
+    itself = (judge == judgments.model_a) | (judge == judgments.model_b)
+    if np.count_nonzero(there >= 0) < 2 or not itself.any():
+        return {}
+    given = judgments if ballots is None else ballots
+    found = peer_evaluation(given, partial(kemeny_young, seconds=_SECONDS), peers=peers, micro=False, level=level)
+    return {
+        "peers": {
+            "unit": found.unit,
+            "level": found.level,
+            "left_out": found.left_out,
+            "models": [_peer_row(one) for one in found.models],
+            "warnings": list(found.warnings),
+        }
+    }
+
+
+def _peer_row(one: PeerRow) -> dict[str, Any]:
+    gap, odds = one.gap, one.odds
+    return {
+        "model": one.model,
+        "judges": list(one.judges),
+        "self_evaluation": one.self_evaluation,
+        "peer_evaluation": one.peer_evaluation,
+        "se_minus_pe": gap.value,
+        "se_minus_pe_se": gap.se,
+        "se_minus_pe_lo": gap.lo,
+        "se_minus_pe_hi": gap.hi,
+        "instructions": gap.instructions,
+        "own_odds": odds.value,
+        "own_odds_se": odds.se,
+        "own_odds_lo": odds.lo,
+        "own_odds_hi": odds.hi,
+        "own_odds_reason": odds.reason,
+        "slope": odds.slope,
+        "sie": one.sie,
+        "sfe": one.sfe,
+        "sie_minus_sfe": one.moved,
+    }

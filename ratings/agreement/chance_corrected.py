@@ -80,7 +80,7 @@ class Coefficient:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Resampling:
-    """What was drawn: `values` (replicates,) without the undefined ones, and how many of those there were."""
+    """Bootstrap draws: `values` (replicates,) without the undefined ones, and how many of those there were."""
 
     values: NDArray[np.float64]
     undefined: int
@@ -145,7 +145,7 @@ def _clusters(cluster: ArrayLike, items: int) -> NDArray[Any]:
 def resample(
     statistic: Statistic, items: int, *, level: float, replicates: int, seed: int, cluster: ArrayLike | None = None
 ) -> Resampling:
-    """Draw items with replacement `replicates` times, and whole clusters where `cluster` (items,) names them.
+    """Bootstrap over items, `replicates` times, and over whole clusters where `cluster` (items,) names them.
 
     The same seed gives the same draws whatever memory allows at once. Raises `InputError` for a level, a number of
     replicates or clusters that cannot be used.

@@ -36,7 +36,7 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class AgreementWithOthers:
-    """One judge: its agreement with the mean of the others over `battles`, and with itself on another `again` try.
+    """Agreement of one judge with the mean of the others over `battles`, and with itself on `again`, another try.
 
     `behind` is how far it is behind the median of the other judges, `behind_lo` the lower bound of that, with all
     judges held together. None where nothing tells.
@@ -52,7 +52,7 @@ class AgreementWithOthers:
 
 @dataclass(frozen=True, slots=True)
 class RedundantPair:
-    """Two judges: their `agreement`, what one common quality explains of it, and the `excess` with its lower bound."""
+    """Two judges alike: their `agreement`, what one common factor explains of it, and the `excess` with its bound."""
 
     judges: tuple[str, str]
     agreement: float

@@ -305,7 +305,7 @@ class Restarts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitProblem:
-    """What is fitted: the table, its cells, what holds the estimate, and what stays as it is in each judge."""
+    """A problem to fit: the table, its cells, penalties, and what stays as it is in each judge."""
 
     data: Comparisons
     cells: Cells
@@ -344,7 +344,7 @@ def fit_problem(
 
 
 def best_optimum(task: FitProblem, restarts: int, seed: int) -> tuple[LimitFit | None, Restarts]:
-    """The highest of the maxima that m-ELO with equal abilities and further starts lead to."""
+    """Multi-start optimisation: the highest of the maxima that m-ELO with equal abilities and further starts reach."""
     found: list[LimitFit] = []
     starts, failed, trouble = 0, 0, NotConvergedError("ratings and abilities: no start led to a maximum")
     rng = np.random.default_rng(seed)

@@ -54,7 +54,7 @@ def _ratings_prediction(ratings: Ratings, data: Comparisons) -> NDArray[np.float
 
 
 def predict_from_ratings(fit: Callable[[Comparisons], Ratings]) -> Predict:
-    """What `evaluate` takes, from a method that rates models."""
+    """A predictor for `evaluate` from a method that rates models."""
     return lambda train, test: _ratings_prediction(fit(train), test)
 
 
@@ -74,12 +74,12 @@ def abilities_prediction(found: AmElo, data: Comparisons) -> NDArray[np.float64]
 
 
 def predict_from_abilities(fit: Callable[[Comparisons], AmElo]) -> Predict:
-    """What `evaluate` takes, from a method that also tells abilities of judges: each test row is its judge's."""
+    """A predictor for `evaluate` from a method that also gives abilities: each test row is its judge's."""
     return lambda train, test: abilities_prediction(fit(train), test)
 
 
 def evaluate(data: Comparisons, method: Predict, *, folds: int = 5, seed: int = 0) -> Evaluation:
-    """Foretell each fold of the rows from the others by `method(train, test)`, and take all folds together.
+    """Cross-validation: predict each fold of the rows from the others by `method(train, test)`.
 
     Both tables keep all models and judges. Rows without a prediction are left out of the figures and counted. Raises
     `InputError` for fewer than two folds or more folds than rows, and what the method raises.

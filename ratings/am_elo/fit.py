@@ -79,7 +79,7 @@ Border = tuple[Vector, Matrix]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """One entry a judge, pair of models that it judged, and order shown; `upper` < `lower` are codes of models.
+    """Sufficient statistics: one cell a judge, pair of models and order shown; `upper` < `lower` are codes.
 
     `won` and `lost` (cells,) are the weights for and against the upper model. `tied` is that of ties where they are an
     outcome of their own; None: a tie is half of each. `first` is 1 where the upper model was shown first, -1 where
@@ -147,7 +147,7 @@ class Cells:
 
 
 def cells_of(data: Comparisons, *, first: Vector | None = None, ties: bool = False) -> Cells:
-    """Count comparisons by judge and pair, and by the order shown where `first` (rows,) says it for the model in a.
+    """Count comparisons by judge, pair, and order shown where `first` (rows,) says it for the model in a.
 
     With `ties` an outcome of exactly 0.5 is a tie. Raises `InputError` where nobody is named as judge, for an outcome
     that is neither win, tie nor loss under `ties`, and for another `first` than 1, -1 or 0.
@@ -324,7 +324,7 @@ _FREE = Penalty()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arrow:
-    """A penalised log-likelihood near one point: its value, gradient, and minus its Hessian in its three parts.
+    """Gradient and information of the penalised likelihood at a point, an arrowhead matrix in three parts.
 
     `pull` (models,) and `local_pull` (judges, b) are the gradient; `head` (models, models), `wing` (models, judges, b)
     and `inner` (judges, b, b) the information.
@@ -340,7 +340,7 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Peak:
-    """Where the likelihood is highest: the point, its log-likelihood without penalty, steps taken, largest gradient."""
+    """A maximum of the likelihood: the point, its log-likelihood without penalty, steps taken, largest gradient."""
 
     point: Point
     log_likelihood: float
@@ -422,7 +422,7 @@ def _wings(cells: Cells, values: Vector) -> Matrix:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reduced:
-    """An arrowhead with the judges taken out: `factor` is Cholesky's of what is left for the ratings.
+    """Schur complement of an arrowhead: `factor` is the Cholesky factor of what is left for the ratings.
 
     `inverse` (judges, b, b) holds the inverses of the judges' blocks and `folded` (models, judges * b) the wing times
     them.

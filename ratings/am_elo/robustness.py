@@ -40,7 +40,7 @@ Fit = Callable[[Comparisons], Ratings | AmElo]
 
 
 def perturb(data: Comparisons, judges: Collection[str], kind: Perturbation, *, seed: int = 0) -> Comparisons:
-    """The same table with the verdicts of some judges spoilt; those of the others stay as they are.
+    """Perturb the verdicts of some judges; those of the others stay as they are.
 
     "equal" makes every verdict a tie; "flip" turns winners round; "random" makes a preference a tie or the opposite
     preference with equal chance; "mixed" does one of the three to each verdict, with equal chances. A tie stays a tie.
@@ -95,7 +95,7 @@ def _ranks(names: tuple[str, ...]) -> NDArray[np.intp]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Robustness:
-    """What became of ratings under one kind of perturbation.
+    """Robustness of ratings to one kind of perturbation.
 
     `inconsistency` (methods, seeds) is the share of pairs of models in another order than by the same method on the
     verdicts as they were; NaN where the method had no estimate. `f1` (methods, thresholds, seeds) is that of finding
@@ -126,7 +126,7 @@ class Robustness:
 
 
 def inconsistency(one: ArrayLike, other: ArrayLike) -> float:
-    """Share of pairs of models that two sets of ratings (models,) put in unlike orders.
+    """Inconsistency: the share of pairs of models that two sets of ratings (models,) put in unlike orders.
 
     A pair that one of them does not tell apart counts half. Models without a rating (NaN) in either are left out; NaN
     where no pair is left. Raises `InputError` for ratings of unlike length.
@@ -159,7 +159,7 @@ def robustness(
     seeds: Sequence[int] = range(10),
     thresholds: Sequence[float] = (0.0,),
 ) -> Robustness:
-    """Spoil the verdicts of a random `share` of the judges, once a seed, and rate by each method again.
+    """Perturb the verdicts of a random `share` of the judges, once a seed, and rate by each method again.
 
     `methods` are functions from comparisons to `Ratings` or `AmElo`; the latter also tells abilities, and judges at or
     below each of `thresholds` are those it finds. A fit of perturbed verdicts that has no estimate is NaN. Raises

@@ -72,7 +72,7 @@ def standard_errors_of(
     counted: NDArray[np.bool_],
     kind: PairErrors,
 ) -> StandardErrors:
-    """Errors by cluster, by row ("sandwich") or of the model itself ("hessian") at a maximum.
+    """Standard errors at a maximum, by cluster, by row ("sandwich") or of the model itself ("hessian").
 
     `rows` are those of the fit, coded into its models and judges; `first` (rows,) the order shown where it is fitted;
     `counted` (judges,) the judges whose abilities have the mean of 1. Raises `InputError` where the data do not tell

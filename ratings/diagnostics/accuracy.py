@@ -41,7 +41,7 @@ PAIR_KINDS: tuple[PairKind, ...] = ("discriminative", "non-discriminative", "una
 
 
 class AnswerGrade(IntEnum):
-    """What became of one answer."""
+    """Grade of one answer."""
 
     NOT_ATTEMPTED = -1
     INCORRECT = 0

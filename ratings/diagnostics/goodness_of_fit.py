@@ -42,7 +42,7 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairNoise:
-    """Pairs that met, as codes `first` < `second` (pairs,) into `models`, and what moves their wins.
+    """Noise of pairs that met, as codes `first` < `second` (pairs,) into `models`, and what moves their wins.
 
     `won` (pairs,) is the weight by which the first won and `total` that of the pair's rows, `expected` the share of
     wins under the ratings. `residuals` (pairs, units) sums outcome less expectation over each unit's rows. `even`
@@ -105,7 +105,7 @@ def pair_noise(data: Comparisons, logits: Vector) -> PairNoise:
 
 
 def pool_units(unit: NDArray[np.int32], units: int) -> tuple[NDArray[np.int32], int]:
-    """Units (rows,) taken together by lot where there are more than 2,000, and how many there are then.
+    """Pool units (rows,) at random where there are more than 2,000; the pooled units, and how many there are.
 
     Not in turn: neighbours may be sorted by outcome, and dealt out evenly they would scatter too little.
     """
@@ -123,7 +123,7 @@ def _squares(sums: csr_array) -> Vector:
 
 
 def tail_probability(found: float, drawn: Vector) -> float:
-    """Share of draws (draws,) that are as large as what was found or larger, that one among them: a p-value."""
+    """P-value by simulation: the share of draws (draws,) at least as large as `found`, that one among them."""
     return float((1 + np.count_nonzero(drawn >= found - 1e-12 * max(1.0, abs(found)))) / (1 + len(drawn)))
 
 

@@ -61,7 +61,7 @@ _NAMED = 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FirstOrderEffects:
-    """What each row does to the ratings of all, to first order, in logits.
+    """Influence functions: what each row does to the ratings of all, to first order, in logits.
 
     `bread` (n, n) is the inverse information, `residuals` (rows,) are weighted outcomes less what was expected.
     """
@@ -199,7 +199,7 @@ def influence(data: Comparisons, unit: Unit, *, ridge: float = 0.0, top: int = 3
 
 
 def outlier_critical_value(units: int, models: int, level: float = 0.99) -> float:
-    """How outlying the most outlying of `units` effects on `models` ratings is by chance, at most, by Grubbs' test.
+    """Critical value of Grubbs' test: how outlying the worst of `units` effects on `models` ratings is by chance.
 
     Infinite for fewer than three units, none of which can stand out.
     """
@@ -210,7 +210,7 @@ def outlier_critical_value(units: int, models: int, level: float = 0.99) -> floa
 
 
 def critical_value(looks: int, clusters: int, level: float = 0.95) -> float:
-    """How many standard errors, either way, the largest of `looks` changes reaches by chance in 1 - `level` at most.
+    """Critical value of the largest of `looks` changes in standard errors, two-sided, at 1 - `level`.
 
     Student's t of `clusters` - 1 degrees of freedom, with Bonferroni's correction. Infinite with one cluster alone.
     """

@@ -31,7 +31,7 @@ _TOP = 5
 
 @dataclass(frozen=True, slots=True)
 class Volatility:
-    """Places under redrawing. `unit` is what was drawn, `units` how many there are, `draws` those with an estimate.
+    """Positions under resampling. `unit` is what was drawn, `units` how many there are, `draws` with an estimate.
 
     `leader` has the highest rating, and `stays` is the share of draws in which it has it too; `next_leader` leads most
     often among the others, in the share `next_leads`. `top` names the first models with the share of draws in which
@@ -65,7 +65,7 @@ class RatingPath:
 
 
 def volatility(data: Comparisons, ratings: Ratings, *, replicates: int = 1000, seed: int = 0) -> Volatility:
-    """Draw clusters again (single battles where there are none) and see who keeps what place.
+    """Resample clusters (single battles where there are none) and see who keeps what position.
 
     `ratings` are Bradley-Terry's of the same data, without ridge. Raises `InputError` with fewer than two models or
     units, and as the bootstrap does.

@@ -75,7 +75,7 @@ class Transitivity:
 
 
 def transitivity(data: Comparisons, ratings: Ratings, *, draws: int = 999, seed: int = 0) -> Transitivity:
-    """Count circles of majorities and hold them against tables drawn from Bradley-Terry `ratings` of the same data.
+    """Count cyclic triads of majorities against those of tables drawn from Bradley-Terry `ratings` of the data.
 
     Ratings are drawn in by what their errors add to their spread, or drawn tables would have too few circles. Of more
     than 200 models those with the most battles are looked at, and of many models there are fewer draws. Raises

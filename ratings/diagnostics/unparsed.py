@@ -54,7 +54,7 @@ class UnparsedReplies:
 
 
 def unparsed_replies(battles: Battles, *, level: float = 0.99) -> UnparsedReplies:
-    """Count what was not read; errors are clustered by instruction where there are instructions. `level` is of `lo`."""
+    """Share of unparsed replies, by judge and model; errors are clustered by instruction. `level` is of `lo`."""
     lost = (battles.status != Status.OK).astype(np.float64)
     size, judges = len(battles.models), len(battles.judges)
     judged = np.bincount(battles.judge, minlength=judges)

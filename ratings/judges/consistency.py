@@ -67,7 +67,7 @@ SCORES = ("consistency", "decisive", "corrected")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResampledUnits:
-    """How often each unit counts in each replicate: `weights` (replicates, units).
+    """Bootstrap weights: how often each unit counts in each replicate, `weights` (replicates, units).
 
     `what` was drawn (`instruction`, `battle` where a table names no instruction, or `matchup`), `number` of them.
     `unit_of` gives the unit of each readable verdict where verdicts are drawn.
@@ -81,7 +81,7 @@ class ResampledUnits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreDraws:
-    """Consistency of all judges: `point` (judges,), and how many `matchups` it is the mean of.
+    """Bootstrap of consistency: `point` (judges,), and how many `matchups` it is the mean of.
 
     `centre` (judges,) is the corrected figure, about which intervals stand; `errors` (replicates, judges) are its
     replicates less what they estimate in the world that they were drawn from. NaN where there is nothing.

@@ -70,7 +70,7 @@ class Habits:
 
 
 def estimate_share(hits: NDArray[np.bool_], cluster: NDArray[Any] | None) -> ShareEstimate:
-    """The share of `hits` (cases,) with Wilson's interval; `cluster` (cases,) names those that hang together."""
+    """A share with its Wilson interval from `hits` (cases,); `cluster` (cases,) names those that hang together."""
     cases = len(hits)
     if not cases:
         return ShareEstimate(None, None, None, 0)

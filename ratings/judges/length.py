@@ -55,10 +55,11 @@ def length_bias(
     near: float = 0.5,
     cluster: ArrayLike | None = None,
 ) -> LengthBias:
-    """How often the longer answer wins, and where |score| <= `near`, so that the judge itself sees little between them.
+    """Length bias: how often the longer answer wins, in all rows and where |score| <= `near`.
 
-    `y` (rows,) is the judge's outcome for A, `length` (rows,) is A less B in any unit, `score` (rows,) A less B,
-    `human` (rows,) what people said. Ties and equal lengths are left out, NaN too. Raises `InputError`.
+    `y` (rows,) is the judge's outcome for A, `length` (rows,) is A less B in any unit, `score` (rows,) A less B (near 0
+    the judge itself sees little between them), `human` (rows,) what people said. Ties and equal lengths are left out,
+    NaN too. Raises `InputError`.
     """
     outcome, gap = np.asarray(y, dtype=np.float64), np.asarray(length, dtype=np.float64)
     if outcome.shape != gap.shape or outcome.ndim != 1:
@@ -78,7 +79,7 @@ def length_bias(
 
 
 def partial_correlation(residual: ArrayLike, length: ArrayLike, elo: ArrayLike) -> PartialCorrelation:
-    """Correlation of `residual` with `length` over models (n,), after a straight line in `elo` is taken out of both.
+    """Partial correlation of `residual` with `length` over models (n,), given `elo`.
 
     Models with NaN anywhere are left out. Raises `InputError` for columns of different lengths.
     """
@@ -105,7 +106,7 @@ def partial_correlation(residual: ArrayLike, length: ArrayLike, elo: ArrayLike) 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AdjustedRatings:
-    """Ratings `plain` and with the covariate `name` held `equal`, on the same rows.
+    """Ratings adjusted for a covariate: `plain`, and with the covariate `name` held `equal`, on the same rows.
 
     `coefficient` is in logits a unit of the covariate, or a deviation of it where that was asked, with its standard
     error `se` (NaN where none can be told) over `clusters` clusters. `moved` are models whose place changes, `kendall`
@@ -134,7 +135,7 @@ class AdjustedRatings:
 def adjust_for(
     data: Comparisons, x: ArrayLike, name: str, *, scaled: bool = True, ridge: float = 0.0
 ) -> AdjustedRatings:
-    """Fit ratings with and without the covariate `x` (rows,) of A less B; rows where it is NaN are left out.
+    """Adjust ratings for the covariate `x` (rows,) of A less B; rows where it is NaN are left out.
 
     `scaled` divides it by its deviation about 0. Models outside the largest group that wins join take no part. Raises
     `InputError` without two models, a covariate that is 0 throughout or follows from the models, and as `covariates`

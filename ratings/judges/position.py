@@ -47,7 +47,7 @@ _ROWS_A_MODEL = 5
 
 @dataclass(frozen=True, slots=True)
 class PositionBias:
-    """Of one judge: the share of decisive verdicts for what was shown first, and of judgments that the order flips."""
+    """Position bias of a judge: the share of decisive verdicts for what was shown first, and of flipped judgments."""
 
     judge: str
     first: ShareEstimate
@@ -55,7 +55,7 @@ class PositionBias:
 
 
 def position_bias(battles: Battles) -> tuple[PositionBias, ...]:
-    """Position habits of each judge, in the order of names, from verdicts that say which side was shown first.
+    """Position bias of each judge, by name, from verdicts that say which side was shown first.
 
     Source: the Soft-Elo paper.
 
@@ -103,7 +103,7 @@ class PositionEffect:
 
 
 def position_effects(battles: Battles) -> tuple[PositionEffect, ...]:
-    """The order's effect on each judge, by name, with errors by instruction.
+    """Position effect of each judge, by name: first places, and flips beyond noise, with errors by instruction.
 
     Raises `InputError` for a table that does not know orders, and as `canonical` does.
     """
@@ -119,7 +119,7 @@ def position_effects(battles: Battles) -> tuple[PositionEffect, ...]:
 
 
 def adjust_for_position(battles: Battles) -> AdjustedRatings:
-    """Ratings with the place shown as a covariate beside those without, every verdict for itself.
+    """Adjust ratings for position bias: the position shown as a covariate, every verdict for itself.
 
     Raises as `adjust_for` does, and `InputError` for a table that does not know orders.
     """

@@ -221,7 +221,7 @@ def peer_evaluation(
     micro: bool = True,
     level: float = 0.95,
 ) -> PeerEvaluation:
-    """Measure what models that judge say of themselves against what the others say.
+    """Evaluate models that judge by their own verdicts on themselves and by those of the others.
 
     `aggregate` makes one order of votes, by Kemeny-Young unless told; `micro` asks for it instruction by instruction
     too. `peers` says which model a judge of another name is. Judgments of pairs become positions by the points that a

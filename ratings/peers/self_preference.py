@@ -62,7 +62,7 @@ _DENSE = 1 << 24
 
 @dataclass(frozen=True, slots=True)
 class SelfPreferenceOdds:
-    """Log odds by which a judge favours its own: above 0, it does; below, it favours others.
+    """Self-preference in log odds: above 0 a judge favours its own, below 0 others.
 
     `lo` to `hi` is Student's interval over instructions. `slope` is how sharply it judges, the mean of all slopes being
     1 (of several judges with one figure, their mean). What cannot be had is None, and `reason` says why.
@@ -124,7 +124,7 @@ class OddsRows:
 def self_preference_odds(
     given: Judgments, own: NDArray[np.bool_], *, together: NDArray[np.int64] | None = None, level: float = 0.95
 ) -> Mapping[int, SelfPreferenceOdds]:
-    """The odds of each judge for its `own` (judges, models), by its number, for judges that have any.
+    """Self-preference odds of each judge for its `own` (judges, models), by its number, for those that have any.
 
     Judges of one number in `together` (judges,) have one figure, such as those that are one model; unless told each has
     one. Judges without models of their own share one slope. A judge whose verdicts on its own all say the same has no
@@ -382,7 +382,7 @@ class FamilyPreference:
 
 
 def family_preference(judgments: Judgments, own: NDArray[np.bool_]) -> tuple[FamilyPreference, ...]:
-    """What each judge that has models of its `own` (judges, models) gives them beyond judges that share none of these.
+    """Family preference: what each judge gives its `own` (judges, models) beyond judges that share none of these.
 
     Raises `InputError` where no judge has, or no other judge saw the same battles.
     """
@@ -438,7 +438,7 @@ class FamilyExcess:
 def family_excess(
     scores: ArrayLike, judges: Sequence[str], judge_family: Sequence[str], model_family: Sequence[str]
 ) -> tuple[FamilyExcess, ...]:
-    """What each judge gives models of its own family beyond the other judges' median of the same models.
+    """Family excess: what each judge gives its own family beyond the other judges' median of the same models.
 
     Source: the Soft-Elo paper.
 

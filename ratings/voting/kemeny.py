@@ -39,7 +39,7 @@ class _SolvedBlock:
 
 
 def kemeny_young(votes: Votes, *, seconds: float = 60.0, clock: Callable[[], float] = time.monotonic) -> Order:
-    """The order of models that contradicts the least weight of votes.
+    """Kemeny-Young order: the order of models that contradicts the least weight of votes.
 
     Where several orders cost the same, `position` is a model's mean place over all of them, and `order` is one of
     them. Both are known for blocks (models that no majority tells apart from outside) of up to 18 models; for a larger

@@ -37,7 +37,7 @@ Places = NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Excess:
-    """By how much the heavier side of each pair is the heavier.
+    """Margins of pairs: by how much the heavier side of each is the heavier.
 
     `table[i, j]` (n, n) times `scale` is what an order pays for j above i beyond what every order pays; one of
     `table[i, j]` and `table[j, i]` is 0, both in a tie. Costs that differ by `tolerance` or less are equal. `whole`:
@@ -73,12 +73,12 @@ def excess_table(weight: NDArray[np.float64], tolerance: float) -> Excess:
 
 
 def order_cost(table: NDArray[np.float64], order: NDArray[np.intp]) -> float:
-    """What an order (n,), codes from the best on, pays by a table of excesses (n, n)."""
+    """Cost of an order (n,), codes from the best on, by a table of excesses (n, n)."""
     return float(np.tril(table[np.ix_(order, order)], -1).sum())
 
 
 def blocks(table: NDArray[np.float64]) -> list[NDArray[np.intp]]:
-    """Sets of models, ascending codes, that stand in this order in every order of least cost.
+    """Blocks: sets of models, ascending codes, that stand in this order in every order of least cost.
 
     They are the strong components of "has at least as many votes", of a table of excesses (n, n). Each model of an
     earlier block has more votes than each of a later one: putting an order's models in the order of blocks, and

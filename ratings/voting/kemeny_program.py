@@ -52,13 +52,13 @@ Vector = NDArray[np.float64]
 
 
 def borda_start(block: Excess) -> Codes:
-    """The order (n,) by votes won less votes lost, as Borda counts; of equals the smaller code first."""
+    """Borda's order (n,): by votes won less votes lost, of equals the smaller code first."""
     table = block.table
     return np.argsort(-(table.sum(axis=1) - table.sum(axis=0)), kind="stable")
 
 
 def local_search(block: Excess, order: Codes, late: Callable[[], bool]) -> Codes:
-    """The order after moving one model at a time, always the move that saves most, until none saves or it is `late`."""
+    """Local search: move one model at a time, the move that saves most, until none saves or it is `late`."""
     margin, order = block.table - block.table.T, order.copy()
     while not late():
         ranked = margin[np.ix_(order, order)]
@@ -74,7 +74,7 @@ def local_search(block: Excess, order: Codes, late: Callable[[], bool]) -> Codes
 
 
 def random_restarts(block: Excess, order: Codes, starts: int, late: Callable[[], bool]) -> Codes:
-    """The best order met in so many new starts from the best known, each with some models moved at random."""
+    """Iterated local search: the best order of so many starts, each the best known with some models moved."""
     rng, size = np.random.default_rng(_SEED), len(order)
     cost, moved = order_cost(block.table, order), max(2, round(_MOVED * size))
     for _ in range(starts):

@@ -20,7 +20,7 @@ OrderRefit = Callable[[NDArray[np.intp]], Order]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PositionIntervals:
-    """What draws say of the places of n models, 0 or NaN for a model that has none.
+    """Intervals of the positions of n models by draws, 0 or NaN for a model that has none.
 
     `lo` and `hi` (n,) are the percentile interval of a model's place, rounded outwards. `tier` (n,): going down the
     order, a tier begins with each model that stands below the first of the tier before beyond the draws' interval of
@@ -35,7 +35,7 @@ class PositionIntervals:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OrderDraws:
-    """Places by drawn rows: `position` (replicates, n), a row of NaN where the method could not place every model.
+    """Positions by drawn rows: `position` (replicates, n), NaN where the method could not place every model.
 
     `point` (n,) are the places by all rows, `unit` and `units` what was drawn and how many of it there are.
     """
@@ -70,7 +70,7 @@ class OrderDraws:
 
 
 def redrawn_positions(data: Comparisons, refit: OrderRefit, order: Order, *, replicates: int, seed: int) -> OrderDraws:
-    """Draw rows again and put the models in order by each draw, as `intervals.redrawn` does for ratings."""
+    """Bootstrap of positions: draw rows again and put the models in order by each draw."""
     drawn = draw_rows(data, replicates=replicates, seed=seed)
     position = evaluate_draws(drawn, lambda rows: refit(rows).position, order.position, replicates)
     return OrderDraws(order.position, position, drawn.unit, drawn.units)

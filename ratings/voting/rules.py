@@ -46,7 +46,7 @@ def _met(votes: Votes) -> NDArray[np.bool_]:
 
 
 def margins(votes: Votes) -> Matrix:
-    """Votes for less votes against, (n, n); 0 where they are equal but for the last bits of a sum."""
+    """Margins (n, n): votes for less votes against, 0 where they are equal but for the last bits of a sum."""
     margin = votes.weight - votes.weight.T
     return np.where(np.abs(margin) <= _slack(votes), 0.0, margin)
 
@@ -118,8 +118,9 @@ def order_by_score(
 
 
 def borda(votes: Votes) -> Order:
-    """By the share of a model's votes that prefer it. Source: Borda, Mémoire sur les élections au scrutin (1781).
+    """Borda's rule: by the share of a model's votes that prefer it.
 
+    Source: Borda, Mémoire sur les élections au scrutin (1781).
     Where all models have as many votes this is the order of Borda's points, the sum of each row; elsewhere the share
     keeps those who met more opponents from gaining by it. Weak opponents still flatter, as in any win rate.
     """
@@ -128,7 +129,7 @@ def borda(votes: Votes) -> Order:
 
 
 def copeland(votes: Votes) -> Order:
-    """By the share of opponents met that a majority puts below, an even split counting half.
+    """Copeland's rule: by the share of opponents met that a majority puts below, an even split counting half.
 
     Source: Copeland, A 'reasonable' social welfare function (1951). How large majorities are does not count.
     """
@@ -138,7 +139,7 @@ def copeland(votes: Votes) -> Order:
 
 
 def minimax(votes: Votes) -> Order:
-    """By the smallest margin over any opponent met: that of the worst defeat, or of the narrowest win where none is.
+    """Minimax: by the smallest margin over any opponent met, that of the worst defeat or the narrowest win.
 
     Sources: Simpson (1969), Kramer (1977); this is the variant of margins. They are counted in votes, so an opponent
     met often can do more harm than one met rarely. May put first a model that loses to all others, narrowly.
@@ -154,7 +155,7 @@ def _share(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.
 
 
 def schulze(votes: Votes) -> Order:
-    """By strongest paths: a path is as strong as its smallest margin, and i is above j if its best path to j is better.
+    """Schulze's rule: i is above j if its strongest path to j is stronger, a path being its smallest margin.
 
     Source: Schulze, The Schulze Method of Voting, arXiv 1804.02973, which proves that "above" has no cycles. Strength
     is the margin, since winning votes would let ties, split between the sides, strengthen a majority. Models whose
@@ -166,7 +167,7 @@ def schulze(votes: Votes) -> Order:
 
 
 def strongest_paths(strength: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Strengths (n, n) of the strongest paths from each model to each other; 0 is no path."""
+    """Widest paths: strengths (n, n) of the strongest paths from each model to each other; 0 is no path."""
     path = strength.copy()
     for through in range(len(path)):
         np.maximum(path, np.minimum(path[:, through, None], path[None, through]), out=path)
@@ -175,7 +176,7 @@ def strongest_paths(strength: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def ranked_pairs(votes: Votes) -> Order:
-    """By the majorities that stay when they are locked in by falling margin, none that closes a cycle.
+    """Ranked pairs: majorities are locked in by falling margin, none that closes a cycle.
 
     Source: Tideman, Independence of clones as a criterion for voting rules (1987). Majorities of equal margin are taken
     together, so that neither names nor the order of rows choose between them: first those that contradict what is
@@ -222,7 +223,7 @@ def _lock(above: NDArray[np.bool_], winner: list[int], loser: list[int]) -> None
 
 
 def median_rank(ballots: Ballots) -> Order:
-    """By the median, by weight, of a model's places over the ballots that show it; 1 is the best.
+    """Median rank: by the weighted median of a model's positions over the ballots that show it; 1 is the best.
 
     Source: Bassett and Persky, Robust Voting (1999). Tied models share the mean of their places, unranked ones that of
     the places left. A place on a ballot of fewer models than there are is stretched to the whole field, so that the
@@ -246,7 +247,7 @@ def median_rank(ballots: Ballots) -> Order:
 
 
 def weighted_median(values: Vector, weight: Vector) -> float:
-    """The value (n,) with half of the weight, above 0, on either side; the mean of two where the half falls between."""
+    """Weighted median: half of the weight, above 0, on either side; the mean of two where the half falls between."""
     rising = np.argsort(values, kind="stable")
     ahead, half = np.cumsum(weight[rising]), 0.5 * float(weight.sum())
     slack = 1e-9 * half
@@ -256,7 +257,7 @@ def weighted_median(values: Vector, weight: Vector) -> float:
 
 
 def markov(votes: Votes, *, jump: float = 0.0) -> Order:
-    """By the share of time that a walk spends at each model in the long run.
+    """Rank centrality: by the share of time that a random walk along votes spends at each model in the long run.
 
     Source: Negahban, Oh and Shah, Rank Centrality, arXiv 1209.1688. The walk looks at each opponent that its model met
     equally often and moves there with the share of votes that prefer it. Where shares are those of Bradley-Terry, the
@@ -290,7 +291,7 @@ def markov(votes: Votes, *, jump: float = 0.0) -> Order:
 
 
 def stationary_log_shares(rate: Matrix) -> Vector:
-    """Logarithm of the long-run shares of time (n,) of a walk that begins anywhere; `rate[i, j]` leads from i to j.
+    """Stationary distribution of a walk, as logarithms (n,); `rate[i, j]` leads from i to j.
 
     It is -inf at a state that is left for good. States are taken out one by one, and nothing is ever subtracted, so
     that small shares have as many true digits as large ones (Grassmann, Taksar and Heyman 1985). Raises `InputError`.

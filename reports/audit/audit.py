@@ -16,7 +16,7 @@ import numpy as np
 
 from venire.arena.errors import InputError, VenireError
 from venire.arena.records import Origin
-from venire.reports.audit import bias, coverage, fit, influence, panel, readability
+from venire.reports.audit import bias, coverage, fit, influence, panel
 from venire.reports.audit.finding import Case, Finding
 
 __all__ = ["CHECKS", "Audit", "Check", "audit"]
@@ -136,9 +136,9 @@ CHECKS: dict[str, Check] = {
     "connectivity": Check(coverage.check_connectivity, "at most", "Does one scale join all models?"),
     "coverage": Check(coverage.check_coverage, "at most", "Are battles spread evenly enough?"),
     "instructions": Check(coverage.check_instructions, "at least", "Are there enough for the errors?"),
-    "complete": Check(readability.check_complete, "at least", "Was what was planned judged?"),
-    "unread": Check(readability.check_unread, "at most", "Were the replies read?"),
-    "unread-by-model": Check(readability.check_unread_models, "at most", "Do some models lose more verdicts?"),
+    "complete": Check(coverage.check_complete, "at least", "Was what was planned judged?"),
+    "unread": Check(coverage.check_unread, "at most", "Were the replies read?"),
+    "unread-by-model": Check(coverage.check_unread_models, "at most", "Do some models lose more verdicts?"),
     "first-place": Check(coverage.check_first_place, "at least", "Would other instructions name the same winner?"),
     "separation": Check(coverage.check_separation, "at least", "Are the models told apart?"),
     "tie-rule": Check(coverage.check_ties, "at most", "Does the order hang on what a tie counts?"),

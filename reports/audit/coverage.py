@@ -1,4 +1,4 @@
-"""Checks of what a board rests on: who met whom, on how many instructions, and how firmly its places stand."""
+"""Checks of what a board rests on: parsed replies, completeness, coverage of pairs, and stability of its positions."""
 
 from __future__ import annotations
 
@@ -15,21 +15,25 @@ from venire.ratings.data.judgments import merge_orders, select_battles
 from venire.ratings.data.result import Ratings
 from venire.ratings.diagnostics.pair_coverage import PairCoverage, pair_coverage
 from venire.ratings.diagnostics.stability import TieRule, rating_path, tie_sensitivity, volatility
+from venire.ratings.diagnostics.unparsed import UnparsedShare, unparsed_replies
 from venire.ratings.inference.ranking import ranking
 from venire.ratings.pairwise.bradley_terry import bradley_terry
 from venire.ratings.pairwise.components import restrict_models, strong_components_of
 from venire.ratings.pairwise.covariance import FEW_CLUSTERS
 from venire.ratings.pairwise.wins import win_counts
-from venire.reports.audit.finding import Case, Finding
+from venire.reports.audit.finding import CLEAR, Case, Finding
 from venire.reports.wording import counted, few
 
 __all__ = [
+    "check_complete",
     "check_connectivity",
     "check_coverage",
     "check_first_place",
     "check_instructions",
     "check_separation",
     "check_ties",
+    "check_unread",
+    "check_unread_models",
     "largest_group",
 ]
 
@@ -47,6 +51,17 @@ STAYS = 0.8
 
 _MAX_MODELS = 500
 """Models beyond which errors of all pairs take too long to look at unasked."""
+
+UNREAD = 0.05
+"""Share of a judge's verdicts: left out by ill luck all on one side, they move a win share by half of that."""
+
+UNEVEN = 0.02
+"""Points by which a model loses more verdicts than its judges' others."""
+
+COMPLETE = 0.95
+"""Share of the planned verdicts that are there; plans are not carried out in an order drawn by lot."""
+
+_MAX_SHOWN = 20
 
 
 def largest_group(case: Case) -> tuple[Comparisons, Ratings]:
@@ -255,3 +270,66 @@ def _rule(rule: TieRule) -> dict[str, Any]:
         "contradicted": [list(pair) for pair in rule.contradicted],
         "reason": rule.reason,
     }
+
+
+def check_unread(case: Case) -> Finding:
+    """Whether some judge's replies often could not be read."""
+    _require_verdicts(case)
+    found = unparsed_replies(case.battles, level=1.0 - CLEAR)
+    worst = max(found.judges, key=lambda row: (row.lo, row.share))
+    says = f"{_percent(found.share)} of {found.verdicts} verdicts were not read"
+    if found.share:
+        says += f"; of {worst.name}'s {_percent(worst.share)} ({_statuses(worst)})" if len(found.judges) > 1 else ""
+        says += f" ({_statuses(worst)})" if len(found.judges) == 1 else ""
+    details = {
+        "share": found.share,
+        "judges_p": found.judges_p,
+        "judges": [_unparsed_row(row) for row in found.judges[:_MAX_SHOWN]],
+    }
+    return Finding("unread", worst.lo > UNREAD, worst.share, UNREAD, says, details)
+
+
+def check_unread_models(case: Case) -> Finding:
+    """Whether some models lose more verdicts than others do with the same judges."""
+    _require_verdicts(case)
+    found = unparsed_replies(case.battles)
+    if not found.share:
+        return Finding("unread-by-model", False, 0.0, UNEVEN, "every verdict was read", {})
+    if len(found.models) < 3:
+        raise InputError("every verdict shows both models: which of them is behind those not read cannot be told")
+    worst = max(found.models, key=lambda row: (row.share - (row.expected or 0.0), row.name))
+    apart = worst.share - (worst.expected or 0.0)
+    worry = found.p_value < CLEAR and apart > UNEVEN
+    says = f"{worst.name} loses {_percent(worst.share)} of its verdicts ({_statuses(worst)}), "
+    says += f"{_percent(worst.expected or 0.0)} expected of its judges (p of any model {found.p_value:.3f})"
+    details = {"p": found.p_value, "models": [_unparsed_row(row) for row in found.models[:_MAX_SHOWN]]}
+    return Finding("unread-by-model", worry, apart, UNEVEN, says, details)
+
+
+def check_complete(case: Case) -> Finding:
+    """Whether what was planned was judged."""
+    if not case.planned:
+        raise InputError("how many verdicts were to be had is known of judges of pairs in a store alone")
+    there = len(case.battles.label)
+    share = min(1.0, there / case.planned)
+    says = f"{there:,} of {case.planned:,} planned verdicts are there"
+    says += ": what is missing is not a sample" if share < COMPLETE else ""
+    return Finding("complete", share < COMPLETE, share, COMPLETE, says, {"there": there, "planned": case.planned})
+
+
+def _require_verdicts(case: Case) -> None:
+    if not len(case.battles.status):
+        raise InputError("there are no verdicts yet")
+
+
+def _unparsed_row(row: UnparsedShare) -> dict[str, Any]:
+    shown: dict[str, Any] = {"name": row.name, "verdicts": row.verdicts, "share": row.share, "statuses": row.statuses}
+    return shown if row.expected is None else {**shown, "expected": row.expected, "z": row.z}
+
+
+def _statuses(row: UnparsedShare) -> str:
+    return ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in row.statuses.items()) or "none"
+
+
+def _percent(share: float) -> str:
+    return f"{share:.1%}"

@@ -13,7 +13,10 @@ from venire.arena.battles import Battles
 from venire.ratings.data.judgments import Judgments
 from venire.ratings.inference.options import Options
 
-__all__ = ["Case", "Finding"]
+__all__ = ["CLEAR", "Case", "Finding"]
+
+CLEAR = 0.01
+"""A test worries below this p-value: in one of a hundred audits of clean data, were size not asked for as well."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

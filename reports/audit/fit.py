@@ -8,13 +8,10 @@ from venire.ratings.data.result import Ratings
 from venire.ratings.diagnostics.goodness_of_fit import goodness_of_fit
 from venire.ratings.diagnostics.transitivity import Cycle, transitivity
 from venire.reports.audit.coverage import largest_group
-from venire.reports.audit.finding import Case, Finding
+from venire.reports.audit.finding import CLEAR, Case, Finding
 from venire.reports.wording import counted
 
-__all__ = ["CLEAR", "check_circle", "check_fit", "check_single_pairs", "check_transitivity"]
-
-CLEAR = 0.01
-"""A test worries below this p-value: in one of a hundred audits of clean data, were size not asked for as well."""
+__all__ = ["check_circle", "check_fit", "check_single_pairs", "check_transitivity"]
 
 CIRCLES = 0.02
 """Share of cyclic triads beyond chance; drawing winners by lot gives 0.25."""

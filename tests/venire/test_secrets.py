@@ -100,7 +100,7 @@ def test_a_store_that_is_cut_short_keeps_no_key_in_its_log(
     script = (
         "import os, signal, sys, pathlib, venire\n"
         "session = venire.Session(venire.load_campaign(pathlib.Path(sys.argv[1])))\n"
-        "session.run(group_rows=1)\n"
+        "session.__enter__().run(group_rows=1)  # never left: it is killed\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     process = start("-c", script, path, env={**os.environ, "PLANTED_KEY": KEY})

@@ -35,13 +35,13 @@ from venire.orchestrator.recording import recorder
 from venire.storage.store import store
 recorder._MIN_SPILL, store.MIN_SLOTS = 1, 1000  # so that the log is the longest file
 session.Session.run.__kwdefaults__["group_rows"] = 40
-real, room = campaign._Run._round, int(sys.argv.pop())
+real, room = campaign._CampaignRun._round, int(sys.argv.pop())
 
 async def asked(self, *rest):
     resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
     return await real(self, *rest)
 
-campaign._Run._round = asked
+campaign._CampaignRun._round = asked
 cli.main()
 """
 """A run whose files may not grow beyond so many bytes from its first call on."""

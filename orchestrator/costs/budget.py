@@ -84,6 +84,11 @@ class BudgetView:
         self.accounts = tuple(accounts)
         self._freed = freed or asyncio.Event()
 
+    @property
+    def is_limited(self) -> bool:
+        """Whether any of the accounts has a limit."""
+        return any(account.limits != BudgetSettings() for account in self.accounts)
+
     def reserve(self, reservation: Reservation) -> None:
         """Set aside one call. Raises BudgetReachedError when that could exceed a limit of one of the accounts."""
         for account in self.accounts:

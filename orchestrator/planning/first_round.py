@@ -1,4 +1,4 @@
-"""Who is judged on what in the first round of a plan, and on which instructions all of it is."""
+"""The first round of a plan: which models are judged on which instructions, and which matchups or battles."""
 
 from __future__ import annotations
 
@@ -30,6 +30,49 @@ __all__ = [
     "refuse_phases",
     "select_models",
 ]
+
+
+def design_first_round(
+    store: Store,
+    campaign: CampaignSettings,
+    prices: Mapping[str, TokenPrice],
+    budgets: Mapping[str, BudgetView],
+    estimates: Estimates | None = None,
+) -> tuple[RoundDesign, Catalogue, Mapping[str, Recording]]:
+    """The first round, with the texts that it shows and the judgments on record by judge.
+
+    Judges are asked about the completions that are there, contestants about all instructions that are drawn. `prices`
+    and `budgets` are by judge name, `estimates` what is known before the first verdict. Raises InputError for whatever
+    makes a plan impossible.
+    """
+    if campaign.asks_contestants:
+        asked = plans.instruction_catalogue(store)
+        return _design_generation(campaign, asked), asked, {}
+    recordings = read_recordings(campaign)
+    state, left_out = select_models(campaign, importing.contestants(store))
+    if campaign.pair_judges:
+        refuse_phases(campaign, state)
+    answers = plans.catalogue(store, state.models)
+    if campaign.plan.phases[0].policy == RECORDED:
+        chosen = _design_recorded(campaign, state, left_out, answers, recordings)
+    elif campaign.plan.phases[0].crosses or not campaign.pair_judges:
+        chosen = design_crossed(campaign, state, left_out, answers)
+    else:
+        drawn = _common_instructions(campaign, state.models, answers, np.random.default_rng(campaign.seed))
+        inputs = PlanInputs(store, campaign, state.models, drawn, answers, recordings, prices)
+        chosen = replace(_design_battles(inputs, state.elo, budgets, estimates), left_out=left_out)
+    _refuse_without_reference(campaign, chosen, answers)
+    return _with_replayed(campaign, chosen, answers, recordings), answers, recordings
+
+
+def _design_generation(campaign: CampaignSettings, asked: Catalogue) -> RoundDesign:
+    """All instructions that are drawn, put to the contestants."""
+    if not asked.instructions:
+        raise InputError(f"{campaign.path}: no instructions to answer: name a table in [data] instructions")
+    rng = np.random.default_rng(campaign.seed)
+    drawn = _draw_instructions(campaign, sorted(asked.instructions), "there are only", rng)
+    names = tuple(judge.name for judge in campaign.judges)
+    return RoundDesign((), drawn, names, (), phase=campaign.plan.phases[0].name)
 
 
 def select_models(
@@ -141,57 +184,10 @@ def _design_battles(
     )
     if not picks:
         raise InputError(f"{campaign.path}: policy {phase.policy!r} finds no battle to ask: are all texts equal?")
-    count, _ = payable_battles(inputs, picks, inputs.learned_costs(), budgets)
+    limited = any(budget.is_limited for budget in budgets.values())
+    costs = inputs.learned_costs() if limited else inputs.costs
+    count, _ = payable_battles(inputs, picks, costs, budgets)
     return battle_design(picks[: max(1, count)], elo, inputs.instructions, inputs.models, phase.name)
-
-
-def design_first_round(
-    store: Store,
-    campaign: CampaignSettings,
-    prices: Mapping[str, TokenPrice],
-    budgets: Mapping[str, BudgetView],
-    estimates: Estimates | None = None,
-) -> tuple[RoundDesign, Catalogue, Mapping[str, Recording]]:
-    """What is asked: of judges about the completions that are there, of contestants all instructions that are drawn.
-
-    And the judgments on record by judge. `prices` and `budgets` are by judge name, `estimates` what is known
-    before the first verdict. Raises InputError for whatever makes a plan impossible.
-    """
-    if campaign.asks_contestants:
-        asked = plans.instruction_catalogue(store)
-        if not asked.instructions:
-            raise InputError(f"{campaign.path}: no instructions to answer: name a table in [data] instructions")
-        rng = np.random.default_rng(campaign.seed)
-        drawn = _draw_instructions(campaign, sorted(asked.instructions), "there are only", rng)
-        names = tuple(judge.name for judge in campaign.judges)
-        return RoundDesign((), drawn, names, (), phase=campaign.plan.phases[0].name), asked, {}
-    recordings = read_recordings(campaign)
-    state, left_out = select_models(campaign, importing.contestants(store))
-    if campaign.pair_judges:
-        refuse_phases(campaign, state)
-    answers = plans.catalogue(store, state.models)
-    if campaign.plan.phases[0].policy == RECORDED:
-        chosen = _design_recorded(campaign, state, left_out, answers, recordings)
-    elif campaign.plan.phases[0].crosses or not campaign.pair_judges:
-        chosen = design_crossed(campaign, state, left_out, answers)
-    else:
-        drawn = _common_instructions(campaign, state.models, answers, np.random.default_rng(campaign.seed))
-        inputs = PlanInputs(store, campaign, state.models, drawn, answers, recordings, prices)
-        chosen = replace(_design_battles(inputs, state.elo, budgets, estimates), left_out=left_out)
-    _refuse_without_reference(campaign, chosen, answers)
-    taken = [
-        replay_summary(
-            recordings[one.name], chosen, answers, one.repeats or campaign.plan.repeats, campaign.plan.phases[0].policy
-        )
-        for one in campaign.judges
-        if one.name in recordings
-    ]
-    if len(taken) == len(campaign.judges) and not any(one.trials for one in taken):
-        raise InputError(
-            f"{campaign.path}: none of the {sum(one.rows for one in taken)} judgments on record is of completions, "
-            "matchups and repeats of this campaign: models and instructions need the same names in all tables"
-        )
-    return replace(chosen, recorded=tuple(taken)), answers, recordings
 
 
 def _design_recorded(
@@ -212,6 +208,24 @@ def _design_recorded(
     met = [pair for pair in sorted(judged_pairs(recordings.values())) if set(pair) <= set(models)]
     matchups = tuple(Matchup(*pair, gap(state, *pair)) for pair in met)
     return RoundDesign(matchups, drawn, models, left_out + without, phase=campaign.plan.phases[0].name)
+
+
+def _with_replayed(
+    campaign: CampaignSettings, chosen: RoundDesign, answers: Catalogue, recordings: Mapping[str, Recording]
+) -> RoundDesign:
+    """The design with what it takes of judgments on record; InputError where it takes none and asks nobody."""
+    policy = campaign.plan.phases[0].policy
+    taken = [
+        replay_summary(recordings[one.name], chosen, answers, one.repeats or campaign.plan.repeats, policy)
+        for one in campaign.judges
+        if one.name in recordings
+    ]
+    if len(taken) == len(campaign.judges) and not any(one.trials for one in taken):
+        raise InputError(
+            f"{campaign.path}: none of the {sum(one.rows for one in taken)} judgments on record is of completions, "
+            "matchups and repeats of this campaign: models and instructions need the same names in all tables"
+        )
+    return replace(chosen, recorded=tuple(taken))
 
 
 def _refuse_without_reference(campaign: CampaignSettings, chosen: RoundDesign, answers: Catalogue) -> None:

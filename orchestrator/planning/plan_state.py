@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from venire.arena.campaigns import BudgetSettings, CampaignSettings, JudgeSettings, TokenPrice
+from venire.arena.campaigns import CampaignSettings, JudgeSettings, TokenPrice
 from venire.arena.keys import respondent_key
 from venire.arena.planning import Estimates, JudgeHabit, Pick, PlanState
 from venire.orchestrator.costs.budget import BudgetView
@@ -159,7 +159,7 @@ def payable_battles(
     models, instructions = inputs.places
     battles = _codes([(models[one.model_a], models[one.model_b], instructions[str(one.instruction)]) for one in picks])
     asked = [(one, budgets[one.judge]) for one in costs]
-    if all(account.limits == BudgetSettings() for _, budget in asked for account in budget.accounts):
+    if not any(budget.is_limited for _, budget in asked):
         return len(picks), ""
     count, whose = affordable(
         [

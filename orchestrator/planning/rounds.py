@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from venire.arena.battles import Battles
-from venire.arena.campaigns import BudgetSettings, CampaignSettings, PhaseSettings, TokenPrice
+from venire.arena.campaigns import CampaignSettings, PhaseSettings, TokenPrice
 from venire.arena.planning import Estimates, InterimAnalysis, Steering
 from venire.arena.records import RECORDED
 from venire.arena.scale import POINTS_PER_LOGIT
@@ -193,7 +193,7 @@ class Rounds:
     ) -> tuple[list[BattleCost], Mapping[str, float]]:
         """What a battle costs each of some judges, learned where a budget limits them, and how much text those before
         showed it."""
-        limited = any(account.limits != BudgetSettings() for name in names for account in budgets[name].accounts)
+        limited = any(budgets[name].is_limited for name in names)
         known = self._inputs.learned_costs() if limited else self._inputs.costs
         costs = [one for one in known if one.judge in names]
         return costs, {one.judge: float(self._inputs.characters(one, asked).mean()) for one in costs if len(asked)}

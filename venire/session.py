@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from venire.arena.battles import Statistics
 from venire.arena.campaigns import CampaignSettings, DataSettings, JudgeSettings, TokenPrice
+from venire.arena.choices import TableKind
 from venire.arena.clock import Clock, SystemClock, VirtualClock
 from venire.arena.errors import InputError
 from venire.arena.planning import Estimates, Steering
@@ -61,8 +62,6 @@ __all__ = ["Embedded", "Session", "answer_key", "even_faults"]
 
 _SQL_MEMORY = 512 << 20
 """Half of DuckDB's memory: the rest is the writer's."""
-
-Kind = Literal["instructions", "completions", "elo"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,8 +416,8 @@ def answer_key(campaign: CampaignSettings, store: Store | None = None) -> Answer
     return AnswerKey((row for row in rows if row[2] in elo), elo)
 
 
-def _sources(data: DataSettings) -> list[tuple[Kind, Path]]:
-    named: tuple[tuple[Kind, Path | None], ...] = (
+def _sources(data: DataSettings) -> list[tuple[TableKind, Path]]:
+    named: tuple[tuple[TableKind, Path | None], ...] = (
         ("instructions", data.instructions),
         ("completions", data.completions),
         ("elo", data.elo),

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from venire.arena.choices import Habit
 from venire.arena.errors import InputError
 from venire.ratings.am_elo.fit import NO_TIES, Cells, Penalty, Point, cells_of
 from venire.ratings.am_elo.separation import (
@@ -29,7 +30,6 @@ from venire.ratings.am_elo.standard_errors import StandardErrors, standard_error
 from venire.ratings.data.comparisons import Comparisons
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.validation import check_seed
-from venire.ratings.inference.options import Habit
 from venire.ratings.pairwise.components import strong_components_of
 from venire.ratings.pairwise.covariance import Errors
 from venire.ratings.pairwise.solvers import NotConvergedError, climb, curve_of

@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 
+from venire.arena.choices import PairErrors
 from venire.arena.errors import InputError
 from venire.ratings.am_elo.fit import Arrow, Penalty, Reduced, arrow, likelihood_terms, reduced
 from venire.ratings.am_elo.separation import LimitFit
 from venire.ratings.data.clustered import cluster_codes
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.pairwise.covariance import PairErrors, blank_without_scatter, few_clusters
+from venire.ratings.pairwise.covariance import blank_without_scatter, few_clusters
 
 __all__ = ["StandardErrors", "standard_errors_of"]
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from venire.arena.battles import Ballots, Battles
+from venire.arena.choices import Unranked
 from venire.arena.errors import InputError
 from venire.arena.records import Status
 from venire.ratings.data.comparisons import Comparisons
@@ -26,7 +27,6 @@ from venire.ratings.data.votes import Votes
 
 __all__ = [
     "PairedBallots",
-    "Unranked",
     "_names_of",
     "_ranks_of",
     "_repeats_of",
@@ -43,9 +43,6 @@ __all__ = [
     "without_own",
 ]
 
-Unranked = Literal["below", "absent"]
-"""What a model without a row on a ballot is: shown and not ranked, where the instruction's other ballots have it; or
-not shown."""
 
 _UNNAMED = "unnamed"
 _PART = 1 << 20

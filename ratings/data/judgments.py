@@ -14,16 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
+from venire.arena.choices import Flips, Merge
 from venire.arena.errors import InputError
 from venire.arena.records import Status
 from venire.ratings.data.comparisons import Comparisons
 
-__all__ = ["Cluster", "Flips", "Judgments", "Merge", "canonical", "combine_keys", "merge_orders", "select_battles"]
+__all__ = ["Cluster", "Judgments", "canonical", "combine_keys", "merge_orders", "select_battles"]
 
-Merge = Literal["mean", "strict", "none"]
+
 Cluster = Literal["auto", "instruction", "none"]
 
-Flips = Literal["tie", "drop"]
 _COLUMNS = ("model_a", "model_b", "judge", "instruction", "repeat", "swapped", "status", "label")
 _OPTIONAL = ("outcome", "weight", "score", "human", "cluster")
 

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
+from venire.arena.choices import Flips, Merge
 from venire.arena.errors import InputError
 from venire.ratings.data.comparisons import Comparisons
-from venire.ratings.data.judgments import Flips, Merge, merge_orders
+from venire.ratings.data.judgments import merge_orders
 from venire.ratings.data.result import Ratings
 from venire.ratings.data.validation import check_level
 from venire.ratings.inference.bootstrap import Replicates, bootstrap_battles, bootstrap_clusters

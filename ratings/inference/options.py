@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Literal, get_args
+from typing import get_args
 
+from venire.arena.choices import Flips, Habit, Merge, OwnVotes, PairErrors, Ties
 from venire.arena.errors import InputError
-from venire.ratings.data.judgments import Flips, Merge
 from venire.ratings.data.validation import check_draws, check_level
-from venire.ratings.pairwise.covariance import PairErrors
 
-__all__ = ["_MAX_REPLICATES", "_MAX_RESTARTS", "Habit", "Options", "OwnVotes", "Ties", "option_names"]
+__all__ = ["_MAX_REPLICATES", "_MAX_RESTARTS", "Options", "option_names"]
 
 _MAX_REPLICATES = 100_000
 """More would take memory and hours, and move no bound that is printed."""
@@ -19,9 +18,6 @@ _MAX_REPLICATES = 100_000
 _MAX_RESTARTS = 1_000
 """More starts would take minutes and meet the same optima."""
 
-Ties = Literal["half", "drop", "rao-kupper", "davidson"]
-Habit = Literal["position", "ties"]
-OwnVotes = Literal["include", "exclude"]
 
 _FLAGS = {
     "anchors": "--anchor",

@@ -18,6 +18,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 
+from venire.arena.choices import PairErrors
 from venire.arena.errors import InputError
 from venire.ratings.data.clustered import cluster_codes, outer_products_by_cluster
 from venire.ratings.data.comparisons import Comparisons
@@ -25,7 +26,6 @@ from venire.ratings.data.comparisons import Comparisons
 __all__ = [
     "Covariance",
     "Errors",
-    "PairErrors",
     "blank_without_scatter",
     "bradley_terry_covariance",
     "covariance_and_floor",
@@ -39,7 +39,6 @@ __all__ = [
 ]
 
 Errors = Literal["cluster", "sandwich", "hessian", "none"]
-PairErrors = Literal["cluster", "sandwich", "hessian"]
 
 FEW_CLUSTERS = 20
 """Below this many clusters intervals run narrow even with Student's t."""

@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import get_args
 
 import duckdb
 
+from venire.arena.choices import KeptPairs
 from venire.arena.errors import InputError
 from venire.storage.care.offline import attached, folded, in_place
 from venire.storage.store.connection import query, quoted
 from venire.storage.transfer.formats import with_writers
-from venire.storage.transfer.formats.entry import KEPT, ExportWriter, Part, prepare, statement
+from venire.storage.transfer.formats.entry import ExportWriter, Part, prepare, statement
 
 __all__ = ["Exported", "export"]
 
@@ -63,8 +65,8 @@ def export(
         raise InputError(f"no format {form!r} to export to; there are: {', '.join([*_FORMATS, *writers])}")
     if form in writers and tables:
         raise InputError(f"{form} has files of its own: leave --table out")
-    if keep not in KEPT:
-        raise InputError(f"--keep is {keep!r}; choose one of {', '.join(KEPT)}")
+    if keep not in get_args(KeptPairs):
+        raise InputError(f"--keep is {keep!r}; choose one of {', '.join(get_args(KeptPairs))}")
     if form == "arrow":
         _refuse_without_arrow()
     if folder.exists() and not folder.is_dir():

@@ -9,13 +9,13 @@ from hashlib import file_digest
 from itertools import islice
 from pathlib import Path
 
+from venire.arena.choices import TableKind
 from venire.arena.errors import InputError
 from venire.arena.keys import completion_key, instruction_key
 from venire.arena.records import Completion, Instruction, Rating
 from venire.storage.store.connection import query
 from venire.storage.store.store import Commit, Row, Store
 from venire.storage.transfer.formats import tables
-from venire.storage.transfer.formats.tables import TableKind
 from venire.storage.transfer.formats.texts import Reader, Skipped, digest_id
 
 __all__ = ["Added", "StoredModel", "add", "add_file", "add_texts", "answer_key", "contestants", "set_families"]

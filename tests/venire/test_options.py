@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
+from venire.arena.choices import Habit
 from venire.arena.errors import InputError
 from venire.cli.options import anchors, where
+from venire.cli.rate import HabitChoice
 
 
 def test_an_anchor_is_a_model_and_its_rating_and_the_name_may_hold_an_equals_sign() -> None:
@@ -35,3 +39,7 @@ def test_conditions_are_gathered_by_column() -> None:
 def test_a_condition_without_a_column_is_refused(given: str) -> None:
     with pytest.raises(InputError, match="--where takes COLUMN=VALUE or COLUMN!=VALUE"):
         where([given])
+
+
+def test_every_habit_of_judges_can_be_named_on_the_command_line() -> None:
+    assert [one.value for one in HabitChoice] == list(get_args(Habit))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from venire.arena.choices import BothBad
 from venire.arena.errors import InputError
 from venire.arena.records import Origin
 from venire.boards.rate import Source, Verdicts, choose_campaign, is_store, read
@@ -19,7 +20,6 @@ from venire.reports.audit.audit import audit as audit_case
 from venire.reports.audit.finding import Case
 from venire.storage.read import frames
 from venire.storage.store.opening import open_store
-from venire.storage.transfer.formats.judged import BothBad
 
 __all__ = ["audit", "audited", "case_of"]
 

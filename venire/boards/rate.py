@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from venire.arena.battles import Battles
+from venire.arena.choices import BothBad, Unranked
 from venire.arena.errors import InputError
 from venire.arena.records import GENERATE, Origin, Shape
 from venire.judges import PROTOCOLS
 from venire.orchestrator.policies import POLICIES
-from venire.ratings.data.ballots import Unranked, to_battles
+from venire.ratings.data.ballots import to_battles
 from venire.ratings.data.style import STYLE_NAMES, same_family, style_covariates
 from venire.ratings.inference.options import Options
 from venire.ratings.methods.methods import METHODS, ignored_options
@@ -27,7 +28,7 @@ from venire.storage.store.store import Store
 from venire.storage.transfer.formats import TABLE, read_verdicts
 from venire.storage.transfer.formats.ballots import has_ballots, read_ballots
 from venire.storage.transfer.formats.battles import read_battles
-from venire.storage.transfer.formats.judged import BothBad, ImportedVerdicts
+from venire.storage.transfer.formats.judged import ImportedVerdicts
 from venire.storage.transfer.formats.tables import read_reference
 
 DEFAULT_METHOD = "bradley-terry"

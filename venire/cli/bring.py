@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 import typer.main
 from typer.core import TyperGroup
+
+from venire.arena.choices import TableKind
+from venire.cli.options import JSON
 
 if TYPE_CHECKING:
     from venire.storage.transfer.formats.texts import Reader
@@ -40,14 +42,6 @@ class _Formats(TyperGroup):
 app = typer.Typer(cls=_Formats, help="Bring instructions, completions and ratings into a store.", no_args_is_help=True)
 
 
-class Kind(StrEnum):
-    """What the rows of a table are."""
-
-    INSTRUCTIONS = "instructions"
-    COMPLETIONS = "completions"
-    ELO = "elo"
-
-
 @app.callback()
 def _group() -> None:
     """Bring instructions, completions and ratings into a store."""
@@ -56,7 +50,7 @@ def _group() -> None:
 @app.command()
 def table(
     path: Path = typer.Argument(..., help="A Parquet, CSV, TSV or JSON Lines file."),
-    kind: Kind = typer.Option(..., "--kind", help="What its rows are."),
+    kind: TableKind = typer.Option(..., "--kind", help="What its rows are."),
     store: Path = typer.Option(..., "--store", help="The store; made when it is not there."),
     mapping: list[str] = typer.Option([], "--map", help="OURS=THEIRS: a column that is called otherwise in the file."),
 ) -> None:
@@ -70,18 +64,17 @@ def table(
     from venire.storage.transfer.formats import tables
     from venire.storage.transfer.importing import add
 
-    records = tables.read(path, kind.value, column_map(mapping))
+    records = tables.read(path, kind, column_map(mapping))
     with open_store(store) as opened:
         added = add(opened, records)
         screen(opened)
     new = added.instructions + added.completions + added.ratings
-    word = {"instructions": "instructions", "completions": "completions", "elo": "ratings"}[kind.value]
+    word = {"instructions": "instructions", "completions": "completions", "elo": "ratings"}[kind]
     typer.echo(f"{path}: {new} {word} new in {store}, {added.known} known already")
 
 
 _PATHS = typer.Argument(..., metavar="PATH...", help="Files of this format, in any order.")
 _STORE = typer.Option(..., "--store", help="The store; made when it is not there.")
-_JSON = typer.Option(False, "--json", help="Print JSON on standard output and nothing else.")
 
 
 _SHOWN = 3
@@ -90,7 +83,7 @@ _SHOWN = 3
 def _texts_command(form: str, read: Reader) -> Callable[..., None]:
     """The command that imports files of a format."""
 
-    def command(paths: list[Path] = _PATHS, store: Path = _STORE, as_json: bool = _JSON) -> None:
+    def command(paths: list[Path] = _PATHS, store: Path = _STORE, as_json: bool = JSON) -> None:
         _texts(form, read, paths, store, as_json)
 
     return command

@@ -1,9 +1,13 @@
-"""Arguments that several verbs share."""
+"""What several verbs share: declarations of options, readers of their values, the question before money is spent.
+
+Where an option has a few words to choose from, they are those of `arena.choices`, which the library takes too.
+"""
 
 from __future__ import annotations
 
 import math
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -11,9 +15,83 @@ import typer
 from venire.arena.errors import InputError
 
 if TYPE_CHECKING:
+    from venire.arena.choices import BothBad, VerdictOrigin
+    from venire.boards.rate import Source
     from venire.session import Session
 
-__all__ = ["agree", "anchors", "column_map", "judge_weights", "where", "write_json"]
+__all__ = [
+    "BASELINE",
+    "BOTH_BAD",
+    "CAMPAIGN",
+    "CLUSTER",
+    "FILE",
+    "FLIPS",
+    "FORMAT",
+    "JSON",
+    "MAPPING",
+    "MERGE",
+    "ORIGIN",
+    "SEED",
+    "STORE",
+    "WHERE",
+    "YES",
+    "agree",
+    "anchors",
+    "column_map",
+    "confirm",
+    "judge_weights",
+    "verdict_source",
+    "where",
+    "write_json",
+]
+
+FILE = typer.Argument(..., help="The campaign file.")
+STORE = typer.Argument(..., help="The store.")
+JSON = typer.Option(False, "--json", help="Print JSON on standard output and nothing else.")
+YES = typer.Option(False, "--yes", "-y", help="Do not ask before spending.")
+
+# Of verdicts to rate or to audit: where they are, how they are read, and how two orders make one judgment.
+CAMPAIGN = typer.Option(None, "--campaign", help="Which campaign of a store that has several.")
+MAPPING = typer.Option([], "--map", help="OURS=THEIRS: a column that is called otherwise in the table.")
+WHERE = typer.Option([], "--where", help="COLUMN=VALUE: keep these rows of a table.")
+CLUSTER = typer.Option(None, "--cluster", help="Column whose rows share their noise; default instruction_id, or none.")
+ORIGIN = typer.Option(None, "--origin", help="Where a table's verdicts come from; default: recorded.")
+FORMAT = typer.Option(
+    None, "--format", help="What the files are; default: told by their columns. docs/formats.md lists formats."
+)
+BOTH_BAD = typer.Option(None, "--both-bad", help="What a verdict that both are bad counts as; default: tie.")
+BASELINE = typer.Option(None, "--baseline", help="Whom all models met, where the files do not say.")
+MERGE = typer.Option("mean", "--merge", help="A tie and a win of both orders: half a win, or a tie.")
+FLIPS = typer.Option("tie", "--flips", help="Orders with opposite winners.")
+SEED = typer.Option(None, "--seed", help="Of all random draws; default: the campaign's own, or 0.")
+
+
+def verdict_source(
+    paths: list[Path],
+    campaign: str | None,
+    mapping: list[str],
+    conditions: list[str],
+    cluster: str | None,
+    origin: VerdictOrigin | None,
+    form: str | None,
+    both_bad: BothBad | None,
+    baseline: str | None,
+) -> Source:
+    """What these options name: a store's campaign, or files and how to read them."""
+    from venire.arena.records import Origin
+    from venire.boards.rate import Source
+
+    return Source(
+        tuple(paths),
+        campaign=campaign,
+        mapping=column_map(mapping),
+        where=where(conditions),
+        cluster=cluster,
+        origin=None if origin is None else Origin(origin),
+        form=form,
+        both_bad=both_bad,
+        baseline=baseline,
+    )
 
 
 def anchors(pairs: list[str]) -> dict[str, float]:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import typer
 
+from venire.cli.options import JSON, YES
+
 __all__ = ["place"]
 
 
@@ -26,9 +28,9 @@ def place(
     level: float = typer.Option(0.95, "--level", help="Level of the judge's interval, such as 0.95."),
     alpha: float = typer.Option(0.1, "--alpha", help="Chance of a miss of the interval on people's scale."),
     seed: int = typer.Option(0, "--seed", min=0, help="Draws instructions; another seed is another placement."),
-    yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask before spending."),
+    yes: bool = YES,
     retry_failed: bool = typer.Option(False, "--retry-failed", help="Try steps that used up their attempts again."),
-    as_json: bool = typer.Option(False, "--json", help="Print JSON on standard output and nothing else."),
+    as_json: bool = JSON,
 ) -> None:
     """Place a new model on a judged board.
 

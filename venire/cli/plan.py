@@ -8,13 +8,13 @@ from pathlib import Path
 import typer
 
 from venire.arena.errors import InputError
-from venire.cli.options import confirm, write_json
+from venire.cli.options import FILE, JSON, confirm, write_json
 
 __all__ = ["plan"]
 
 
 def plan(
-    file: Path = typer.Argument(..., help="The campaign file."),
+    file: Path = FILE,
     amend: bool = typer.Option(False, "--amend", help="Accept a file that changed since calls were made."),
     pilot: int | None = typer.Option(
         None, "--pilot", min=1, help="Ask so many trials of the plan for each judge first, and learn from them."
@@ -23,7 +23,7 @@ def plan(
     explain: bool = typer.Option(
         False, "--explain", help="Say why each of the first matchups was chosen, and what the best design could do."
     ),
-    as_json: bool = typer.Option(False, "--json", help="Print JSON on standard output and nothing else."),
+    as_json: bool = JSON,
 ) -> None:
     """Show what a campaign will ask and cost, and how wide its intervals will be.
 

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import typer
 
+from venire.cli.options import FILE, JSON
+
 __all__ = ["app"]
 
 app = typer.Typer(help="Read the prompts of judges, and see what a judge will be sent.", no_args_is_help=True)
-
-_FILE = typer.Argument(..., help="The campaign file.")
-_JSON = typer.Option(False, "--json", help="Print JSON on standard output and nothing else.")
 
 
 @app.callback()
@@ -20,7 +19,7 @@ def _group() -> None:
 
 
 @app.command("list")
-def list_(as_json: bool = _JSON) -> None:
+def list_(as_json: bool = JSON) -> None:
     """List every prompt with its variables, its purpose and the digest that is part of a judge's key."""
     from venire.cli.options import write_json
     from venire.prompts import known_prompts
@@ -37,7 +36,7 @@ def list_(as_json: bool = _JSON) -> None:
 @app.command()
 def show(
     name: str = typer.Argument(..., help="PROTOCOL, or PROTOCOL/NAME for one of its prompts."),
-    as_json: bool = _JSON,
+    as_json: bool = JSON,
 ) -> None:
     """Show a prompt as its file stands: a header, a line of dashes, and the text that is sent."""
     from venire.cli.options import write_json
@@ -53,7 +52,7 @@ def show(
 
 
 @app.command()
-def diff(file: Path = _FILE, as_json: bool = _JSON) -> None:
+def diff(file: Path = FILE, as_json: bool = JSON) -> None:
     """Show how a campaign's prompts differ from Venire's own, and from those its store was planned with."""
     from dataclasses import asdict
 
@@ -73,11 +72,11 @@ def diff(file: Path = _FILE, as_json: bool = _JSON) -> None:
 
 @app.command()
 def render(
-    file: Path = _FILE,
+    file: Path = FILE,
     trial: str | None = typer.Option(None, "--trial", help="Its number, or the first digits of its key; default: 1st."),
     step: int | None = typer.Option(None, "--step", min=1, help="Which request; default: the last that can be told."),
     contestants: bool = typer.Option(False, "--contestants", help="Trials of the contestants instead of the judges."),
-    as_json: bool = _JSON,
+    as_json: bool = JSON,
 ) -> None:
     """Show exactly what a judge will be sent for a trial, with the replies on record up to there.
 

@@ -6,14 +6,16 @@ from pathlib import Path
 
 import typer
 
+from venire.cli.options import JSON, STORE
+
 __all__ = ["reparse"]
 
 
 def reparse(
-    store: Path = typer.Argument(..., help="The store."),
+    store: Path = STORE,
     campaign: str | None = typer.Option(None, "--campaign", help="Only this campaign; default: all of the store."),
     dry_run: bool = typer.Option(False, "--dry-run", help="Show what would change and write nothing."),
-    as_json: bool = typer.Option(False, "--json", help="Print JSON on standard output and nothing else."),
+    as_json: bool = JSON,
 ) -> None:
     """Read the replies on record again with today's parsers.
 

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import typer
 
+from venire.cli.options import FILE, YES
+
 __all__ = ["run"]
 
 
 def run(
-    file: Path = typer.Argument(..., help="The campaign file."),
-    yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask before spending."),
+    file: Path = FILE,
+    yes: bool = YES,
     amend: bool = typer.Option(False, "--amend", help="Accept a file that changed since calls were made."),
     retry_failed: bool = typer.Option(False, "--retry-failed", help="Try steps that used up their attempts again."),
     speed: float = typer.Option(

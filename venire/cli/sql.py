@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from venire.cli.options import STORE
+
 if TYPE_CHECKING:
     from venire.storage.read.selecting import Selected
 
@@ -16,7 +18,7 @@ __all__ = ["sql"]
 
 
 def sql(
-    store: Path = typer.Argument(..., help="The store."),
+    store: Path = STORE,
     query: str | None = typer.Argument(
         None, help="One SELECT; - reads it from standard input. Without it, the tables and views are listed."
     ),

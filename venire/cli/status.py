@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import typer
+from venire.cli.options import JSON, STORE
 
 __all__ = ["status"]
 
 
 def status(
-    store: Path = typer.Argument(..., help="The store."),
-    as_json: bool = typer.Option(False, "--json", help="Print JSON on standard output and nothing else."),
+    store: Path = STORE,
+    as_json: bool = JSON,
 ) -> None:
     """Show what a store holds and how far it is, while a campaign runs too."""
     from venire.cli.options import write_json

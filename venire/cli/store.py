@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 
 import typer
+
+from venire.arena.choices import KeptPairs
+from venire.cli.options import JSON, STORE
 
 __all__ = ["app"]
 
 app = typer.Typer(help="Look after stores: check, back up, compact, merge, export.", no_args_is_help=True)
 
-_STORE = typer.Argument(..., help="The store.")
-_JSON = typer.Option(False, "--json", help="Print JSON on standard output and nothing else.")
 _FORCE = typer.Option(False, "--force", help="Replace what is there already.")
-
-
-class Keep(StrEnum):
-    """Which judgments become preference pairs."""
-
-    AGREED = "agreed"
-    DECIDED = "decided"
-    EVERY = "every"
 
 
 @app.callback()
@@ -31,9 +23,9 @@ def _group() -> None:
 
 @app.command()
 def check(
-    store: Path = _STORE,
+    store: Path = STORE,
     full: bool = typer.Option(False, "--full", help="Recompute every key, not those of some 2,000 rows of a kind."),
-    as_json: bool = _JSON,
+    as_json: bool = JSON,
 ) -> None:
     """Look a store over and change nothing in it.
 
@@ -57,10 +49,10 @@ def check(
 
 @app.command()
 def backup(
-    store: Path = _STORE,
+    store: Path = STORE,
     out: Path = typer.Option(..., "-o", "--out", help="The copy."),
     force: bool = _FORCE,
-    as_json: bool = _JSON,
+    as_json: bool = JSON,
 ) -> None:
     """Copy a store whole, verify the copy, and only then give it its name.
 
@@ -84,7 +76,7 @@ def backup(
 
 
 @app.command("accept-loss")
-def accept_loss(store: Path = _STORE) -> None:
+def accept_loss(store: Path = STORE) -> None:
     """Go on with a store whose log was cut or removed, without the commits that were in it.
 
     Try to put the right files back first. Calls whose replies are gone count as paid, and are asked again."""
@@ -103,7 +95,7 @@ def accept_loss(store: Path = _STORE) -> None:
 
 
 @app.command()
-def compact(store: Path = _STORE, as_json: bool = _JSON) -> None:
+def compact(store: Path = STORE, as_json: bool = JSON) -> None:
     """Rewrite a store into a fresh file and put that in its place once it is whole and checked.
 
     Until then the disk needs room for both."""
@@ -123,20 +115,20 @@ def compact(store: Path = _STORE, as_json: bool = _JSON) -> None:
 
 @app.command()
 def export(
-    store: Path = _STORE,
+    store: Path = STORE,
     out: Path = typer.Option(..., "-o", "--out", help="The folder to write to; made when it is not there."),
     form: str = typer.Option(
         "parquet", "--format", help="What the files are: parquet, csv, jsonl, arrow, or a format of another tool."
     ),
     campaign: str | None = typer.Option(None, "--campaign", help="Only what belongs to this campaign."),
     table: list[str] = typer.Option([], "--table", help="Any table or view; default: battle, attempt and plan."),
-    keep: Keep = typer.Option(
-        Keep.AGREED,
+    keep: KeptPairs = typer.Option(
+        "agreed",
         "--keep",
         help="Preference pairs: agreed (both orders name the winner), decided (they favour it), every (each verdict).",
     ),
     force: bool = _FORCE,
-    as_json: bool = _JSON,
+    as_json: bool = JSON,
 ) -> None:
     """Write tables for others: one file each, names instead of numbers; or the files of another tool.
 
@@ -146,7 +138,7 @@ def export(
     from venire.cli.options import write_json
     from venire.storage.transfer.exporting import export as write
 
-    made = write(store, out, form=form, campaign=campaign, tables=table, force=force, keep=keep.value)
+    made = write(store, out, form=form, campaign=campaign, tables=table, force=force, keep=keep)
     if as_json:
         write_json({"store": str(store), "files": [asdict(one) for one in made]})
     else:
@@ -158,7 +150,7 @@ def export(
 def merge(
     stores: list[Path] = typer.Argument(..., help="The stores to put together; they are not changed."),
     out: Path = typer.Option(..., "-o", "--out", help="The new store."),
-    as_json: bool = _JSON,
+    as_json: bool = JSON,
 ) -> None:
     """Put stores together into a new one: what is the same counts once, and nothing that was paid is lost."""
     from dataclasses import asdict

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import typer
 
+from venire.cli.options import STORE
+
 __all__ = ["watch"]
 
 
 def watch(
-    store: Path = typer.Argument(..., help="The store."),
+    store: Path = STORE,
     interval: float = typer.Option(1.0, "--interval", min=0.1, max=3600.0, help="Seconds between two looks."),
 ) -> None:
     """Watch the campaign that runs on a store; Ctrl-C ends the watching, never the campaign."""

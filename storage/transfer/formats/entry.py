@@ -18,7 +18,7 @@ from venire.storage.store.connection import query
 from venire.storage.transfer.formats.judged import VerdictDialect
 from venire.storage.transfer.formats.texts import Reader
 
-__all__ = ["KEPT", "ExportWriter", "Format", "Part", "file_name", "names", "prepare", "statement"]
+__all__ = ["ExportWriter", "Format", "Part", "file_name", "names", "prepare", "statement"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,6 @@ class Format:
     dialects: tuple[VerdictDialect, ...] = ()
     write: ExportWriter | None = None
 
-
-KEPT = ("agreed", "decided", "every")
-"""Which judgments become preference pairs: both orders name the winner, they favour it, or each verdict by itself."""
 
 _VARIABLES = ("judge", "model", "other", "keep")
 
@@ -55,7 +52,7 @@ class Part:
 
 
 ExportWriter = Callable[[duckdb.DuckDBPyConnection, str], Iterator[Part]]
-"""From a prepared connection and one of `KEPT` to the files of a format."""
+"""From a prepared connection and a choice of `KeptPairs` to the files of a format."""
 
 
 def prepare(connection: duckdb.DuckDBPyConnection) -> None:

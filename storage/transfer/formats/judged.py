@@ -11,22 +11,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
 import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
+from venire.arena.choices import BothBad
 from venire.arena.errors import InputError
 from venire.storage.store.connection import query
 from venire.storage.transfer.formats.columns import condition, encode
 from venire.storage.transfer.formats.source import TableFile, connect, open_table
 
-__all__ = ["BothBad", "ImportedVerdicts", "VerdictDialect", "likely_dialects", "matches", "read_judged"]
-
-BothBad = Literal["tie", "drop"]
-"""What a verdict that both answers are bad counts as: a tie, or nothing."""
+__all__ = ["ImportedVerdicts", "VerdictDialect", "likely_dialects", "matches", "read_judged"]
 
 
 @dataclass(frozen=True, slots=True)

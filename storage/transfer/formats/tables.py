@@ -16,15 +16,15 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
+from venire.arena.choices import TableKind
 from venire.arena.errors import InputError
 from venire.arena.records import Completion, Instruction, Rating
 from venire.storage.transfer.formats.source import TableFile, open_table
 
-__all__ = ["MAX_ELO", "TableKind", "read", "read_reference", "unrated"]
+__all__ = ["MAX_ELO", "read", "read_reference", "unrated"]
 
-TableKind = Literal["instructions", "completions", "elo"]
 _ROWS = 1000
 
 

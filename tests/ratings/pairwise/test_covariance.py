@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from venire.arena.battles import Battles
+from venire.arena.choices import PairErrors
 from venire.arena.errors import InputError
 from venire.ratings.data import clustered
 from venire.ratings.data.comparisons import Comparisons, comparisons
 from venire.ratings.data.judgments import merge_orders
 from venire.ratings.pairwise.bradley_terry import bradley_terry, bradley_terry_wins
-from venire.ratings.pairwise.covariance import PairErrors, bradley_terry_covariance
+from venire.ratings.pairwise.covariance import bradley_terry_covariance
 from venire.ratings.pairwise.wins import win_counts
 
 Vector = NDArray[np.float64]

@@ -1,0 +1,57 @@
+"""Choices that the command line offers and the library takes under the same words; the first of each is the default."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+__all__ = [
+    "BothBad",
+    "Flips",
+    "Habit",
+    "KeptPairs",
+    "Merge",
+    "OrdersMerge",
+    "OwnVotes",
+    "PairErrors",
+    "TableKind",
+    "Ties",
+    "Unranked",
+    "VerdictOrigin",
+]
+
+OrdersMerge = Literal["mean", "strict"]
+"""What a tie in one order and a winner in the other make together: half a win, or a tie."""
+
+Merge = Literal[OrdersMerge, "none"]
+"""The same; "none": every verdict stands for itself, which some methods ask for."""
+
+Flips = Literal["tie", "drop"]
+"""What becomes of two orders with opposite winners."""
+
+Ties = Literal["half", "drop", "rao-kupper", "davidson"]
+"""What a tie counts as in the Bradley-Terry family."""
+
+PairErrors = Literal["cluster", "sandwich", "hessian"]
+"""How standard errors are found."""
+
+Habit = Literal["position", "ties"]
+"""What a judge may be given to, whatever it is shown."""
+
+OwnVotes = Literal["include", "exclude"]
+"""Whether a judge that is one of the models is counted on itself."""
+
+BothBad = Literal["tie", "drop"]
+"""What a verdict that both answers are bad counts as: a tie, or nothing."""
+
+Unranked = Literal["below", "absent"]
+"""What a model without a row on a ballot is: shown and not ranked, where the instruction's other ballots have it; or
+not shown."""
+
+TableKind = Literal["instructions", "completions", "elo"]
+"""What the rows of an imported table are."""
+
+VerdictOrigin = Literal["real", "recorded", "simulated"]
+"""Where the verdicts of a table come from; a store knows by itself."""
+
+KeptPairs = Literal["agreed", "decided", "every"]
+"""Judgments that become preference pairs: both orders name the winner, they favour it, or each verdict that has one."""

@@ -53,7 +53,12 @@ ASYNC_HOMES = (
 )
 STANDARD_ONLY = "arena/"
 PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
-    "arena": (("errors", "clock", "records", "battles", "scale"), ("keys", "registry"), ("campaigns",), ("planning",)),
+    "arena": (
+        ("errors", "choices", "clock", "records", "battles", "scale"),
+        ("keys", "registry"),
+        ("campaigns",),
+        ("planning",),
+    ),
     "configs": (("values", "demo"), ("problems",), ("schema",), ("settings", "checks"), ("loading",)),
     "judges": (
         ("providers", "safety", "parsing", "orientation"),

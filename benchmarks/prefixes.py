@@ -125,7 +125,7 @@ def run(order: Order, given: argparse.Namespace) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         key = answer_key(load_campaign(write(folder, "http://127.0.0.1:9/v1", given)))
-        settings = {"cache_prompts": given.blocks, "cache_least": given.least, "speed": given.speed}
+        settings = {"cache_prompts": given.blocks, "cache_min_tokens": given.least, "speed": given.speed}
         with serve_in_thread(JudgeServer(key, **settings)) as server:
             found = trial_states.pending_trials
 

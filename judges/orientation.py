@@ -18,7 +18,11 @@ BOTH_ORDERS = (False, True)
 
 
 def arrange(a: T, b: T, swapped: bool) -> tuple[T, T]:
-    """What belongs to models A and B, in the order shown."""
+    """What belongs to models A and B, in the order shown.
+
+    >>> [arrange("a", "b", swapped) for swapped in BOTH_ORDERS]
+    [('a', 'b'), ('b', 'a')]
+    """
     return (b, a) if swapped else (a, b)
 
 

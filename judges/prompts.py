@@ -153,6 +153,9 @@ def turn_roles(turns: Sequence[str]) -> tuple[str, ...]:
 
     Of an odd number they alternate, the user first and last. An even number are all the user's, put one after another,
     and an answer has a part for each (as in MT-bench).
+
+    >>> turn_roles(["Which river?", "The Nile.", "How long is it?"])
+    ('user', 'assistant', 'user')
     """
     if len(turns) % 2 == 0:
         return ("user",) * len(turns)

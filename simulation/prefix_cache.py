@@ -18,24 +18,24 @@ __all__ = ["PrefixCache"]
 
 
 class PrefixCache:
-    """Blocks of prompts by account, `most_blocks` an account at most; times are in seconds of any one clock.
+    """Blocks of prompts by account, `max_blocks` an account at most; times are in seconds of any one clock.
 
-    `least_tokens` is the length under which nothing is read, `characters` that of one token.
+    `min_tokens` is the length under which nothing is read, `characters` that of one token.
     """
 
     def __init__(
         self,
-        most_blocks: int,
+        max_blocks: int,
         *,
         characters: float,
         block_tokens: int = 128,
-        least_tokens: int = 1024,
+        min_tokens: int = 1024,
         seconds: float = 300.0,
     ) -> None:
-        self._most = most_blocks
+        self._max_blocks = max_blocks
         self._block = block_tokens
         self._length = round(block_tokens * characters)
-        self._least = least_tokens
+        self._min_tokens = min_tokens
         self._seconds = seconds
         self._accounts: dict[str, OrderedDict[bytes, tuple[float, float]]] = {}
         """By account, from the least to the most recently used: when a block can be read from, and its last use."""
@@ -53,10 +53,10 @@ class PrefixCache:
             expired = known is None or now - known[1] > self._seconds
             kept[block] = (now + delay if known is None or expired else known[0], now)
             kept.move_to_end(block)
-        while len(kept) > self._most:
+        while len(kept) > self._max_blocks:
             kept.popitem(last=False)
         tokens = read * self._block
-        return tokens if tokens >= self._least else 0
+        return tokens if tokens >= self._min_tokens else 0
 
     def _can_be_read(self, known: tuple[float, float] | None, now: float) -> bool:
         return known is not None and known[0] <= now and now - known[1] <= self._seconds

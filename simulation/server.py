@@ -81,8 +81,8 @@ class JudgeServer:
     `speed` divides every waiting time of a judge (0 or infinite: no waiting); port 0 takes a free one. `seed` is that
     of the faults. With `require_key` a request needs that bearer token. `on_request` is called with a request's
     ordinal once it is in the ledger and before it is answered. `ledger_path` names a file that the ledger is appended
-    to as JSON lines. `cache_prompts` is how many blocks of prompts an account's cache holds, `cache_least` the tokens
-    under which nothing is read from it.
+    to as JSON lines. `cache_prompts` is how many blocks an account's cache of prompts holds, `cache_min_tokens` the
+    length under which nothing is read from it.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class JudgeServer:
         require_key: str | None = None,
         on_request: Callable[[int], None] | None = None,
         cache_prompts: int = 0,
-        cache_least: int = 1024,
+        cache_min_tokens: int = 1024,
     ) -> None:
         if not speed >= 0:
             raise InputError(f"speed must be 0 or more, got {speed}")
@@ -115,7 +115,7 @@ class JudgeServer:
             PrefixCache(
                 cache_prompts,
                 characters=1 / tokens_per_character(),
-                least_tokens=cache_least,
+                min_tokens=cache_min_tokens,
                 seconds=_CACHE_S * (self._pace or 1.0),
             )
             if cache_prompts

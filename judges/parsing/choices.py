@@ -83,6 +83,9 @@ def read_choice(text: str) -> tuple[int, str] | None:
     """The choice (0, 1 or 2) in a reply and the name of the rule that read it, or None when no rule reads it.
 
     What the reply quotes is not the judge's own choice and is not looked at.
+
+    >>> read_choice("The first one is clearer.\\n**1**")
+    (1, 'last-line')
     """
     if text in ("0", "1", "2"):  # nearly every reply
         return int(text), CHOICE_RULES[0].name

@@ -119,7 +119,11 @@ WHOLE_LETTERS = frozenset({"bare", "named"})
 
 
 def read_word(text: str, words: Words) -> tuple[int, str] | None:
-    """What the one word that a reply states means, and the rule that read it; None when no rule reads it."""
+    """What the one word that a reply states means, and the rule that read it; None when no rule reads it.
+
+    >>> read_word("Final answer: B", LETTERS)
+    (0, 'named')
+    """
     return _read_again(text, words) if len(text) <= _SHORT else _read(text, words)
 
 

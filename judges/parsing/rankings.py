@@ -126,6 +126,9 @@ def read_ranking(text: str, labels: Sequence[str], best: int | None = None) -> t
     """Places in `labels` of the answers ranked, from the best on, and the rule that read them; None when none does.
 
     `best` is how many were asked for, None for all. An order that the reply only quotes is not the judge's own.
+
+    >>> read_ranking("B > A > C", ["A", "B", "C"])
+    ((1, 0, 2), 'row')
     """
     if (said := read_reply_text(text)) is None:
         return None

@@ -51,6 +51,9 @@ def read_reply_text(text: str) -> ReplyText | None:
     """A reply without thoughts and quotations, or None where a tag, a fence or a block of code is left open.
 
     A reply that is one block of code and nothing else was put there by its judge: its lines count.
+
+    >>> read_reply_text("<think>A is short.</think>B is better.").lines
+    ('B is better.',)
     """
     said = _strip_thoughts(text)
     parts = None if said is None else _blocks(said)

@@ -72,7 +72,11 @@ SCORE_RULES = (
 
 
 def read_scores(text: str, criteria: Sequence[str]) -> tuple[Scores, str] | None:
-    """The scores in a reply and the name of the rule that read them, or None when no rule reads them."""
+    """The scores in a reply and the name of the rule that read them, or None when no rule reads them.
+
+    >>> read_scores('{"first": {"clarity": 7}, "second": {"clarity": 4}, "preference": "first"}', ["clarity"])
+    (Scores(pairs=((7.0, 4.0),), winner=1), 'json')
+    """
     said = (without_thoughts(text) or "").strip()
     found = [(rule.name, place) for rule in SCORE_RULES if (place := rule.find(said)) is not None]
     if not found:

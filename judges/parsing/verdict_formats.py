@@ -217,7 +217,11 @@ VERDICT_FORMATS: dict[str, VerdictFormat] = {
 
 
 def read_verdict(text: str, dialect: VerdictFormat) -> FormatReading:
-    """The verdict of one reply in a dialect, or what says that there is none."""
+    """The verdict of one reply in a format, or a reading that says that there is none.
+
+    >>> read_verdict("Assistant A is clearer. My final verdict is: [[A]]", VERDICT_FORMATS["mt-bench"]).verdict
+    'first'
+    """
     reply = read_reply_text(text)
     return FormatReading() if reply is None else _read(reply, dialect, {})
 

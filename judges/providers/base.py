@@ -214,6 +214,9 @@ def redact(text: str, key: str | None) -> str:
 
     A key of fewer than 6 characters is a placeholder for a local server ("none", "EMPTY") and is masked only after
     the word Bearer: masking it everywhere would rewrite the answers of judges.
+
+    >>> redact("key sk-secret-1 is refused", "sk-secret-1")
+    'key [redacted] is refused'
     """
     if not key:
         return text

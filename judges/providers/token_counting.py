@@ -38,6 +38,9 @@ def estimate(text: str) -> int:
 
     Four bytes a token is what byte-pair vocabularies make of English prose. Code and scripts other than Latin have
     fewer bytes to a token, so there this is too low: it is for plans and for replies without a count, not for limits.
+
+    >>> estimate("The Nile is the longest.")
+    6
     """
     return max(1, -(-len(text.encode(errors="surrogatepass")) // 4))
 

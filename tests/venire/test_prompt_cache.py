@@ -42,7 +42,7 @@ def test_the_plan_s_order_reads_more_from_a_small_cache_than_a_random_one(
     pending, shares = trial_states.pending_trials, []
     for number, order in enumerate((lambda left: left, shuffled)):
         monkeypatch.setattr(trial_states, "pending_trials", lambda *of, order=order: order(pending(*of)))
-        with serve(cache_prompts=60, cache_least=0) as server:
+        with serve(cache_prompts=60, cache_min_tokens=0) as server:
             judge = JUDGE.format(url=server.base_url)
             path = write_campaign(name=f"{number}.toml", instructions=f"4\nrepeats = {repeats}", judges=judge)
             with Session(load_campaign(path)) as session:

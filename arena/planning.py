@@ -58,9 +58,8 @@ class Estimates:
 class PlanState:
     """What a policy may know. Models and instructions are coded by their places in the tuples.
 
-    `elo` are reference ratings in Elo points, where known. `logits` and `se` (models,) are estimates by
-    the verdicts so far; NaN: none; None: none were asked for.
-    `asked` (battles, 3) are the battles planned already, each once, as
+    `elo` are reference ratings in Elo points, where known. `logits` and `se` (models,) are estimates by the verdicts
+    so far; NaN: none; None: none were asked for. `asked` (battles, 3) are the battles planned already, each once, as
     codes of models A < B and of the instruction; `barred` (battles, 3) those that cannot be asked (equal texts).
     `only` (battles, 3), where given, are the only ones that can. `judges` are those that will be asked.
     `instruction_price` (instructions,) and `completion_price` (models, instructions) are nano-dollars: a battle of A
@@ -165,6 +164,6 @@ class Steering(Protocol):
         """Ratings and judges' habits by the verdicts given, for the next round."""
         ...
 
-    def analyse(self, battles: Battles, nano: int) -> InterimAnalysis:
-        """An interim analysis of the verdicts so far, on which `nano` nano-dollars were spent, and whether to stop."""
+    def analyse(self, battles: Battles, nano_usd: int) -> InterimAnalysis:
+        """An interim analysis of the verdicts so far, which cost `nano_usd` nano-dollars, and whether to stop."""
         ...

@@ -49,8 +49,8 @@ class _Known:
         spread = np.linspace(-2.0, 2.0, len(self.models))
         return Estimates(self.models, spread, np.full(len(self.models), 0.3))
 
-    def analyse(self, battles: Battles, nano: int) -> InterimAnalysis:
-        return InterimAnalysis(0, 0, 0, nano)
+    def analyse(self, battles: Battles, nano_usd: int) -> InterimAnalysis:
+        return InterimAnalysis(0, 0, 0, nano_usd)
 
 
 def _timed(what: str, work: Callable[[], T]) -> T:

@@ -44,6 +44,6 @@ class RatingFeedback:
         se = np.sqrt(np.diagonal(model_covariance(data, logits, ridge=PRIOR)))
         return Estimates(data.models, logits, se, planning_habits(battles, data.models, logits))
 
-    def analyse(self, battles: Battles, nano: int) -> InterimAnalysis:
-        """Ratings with intervals at this look and at all of them, `nano` nano-dollars spent, and whether to stop."""
-        return interim_analysis(battles, self.models, self.stop, nano=nano, even=self.even)
+    def analyse(self, battles: Battles, nano_usd: int) -> InterimAnalysis:
+        """Ratings with intervals at this analysis and at all, `nano_usd` nano-dollars spent, and whether to stop."""
+        return interim_analysis(battles, self.models, self.stop, nano=nano_usd, even=self.even)

@@ -173,7 +173,7 @@ class PlacementFeedback:
             select_battles(self.board.battles, np.zeros(len(self.board.battles.label), dtype=np.bool_))
         )
 
-    def analyse(self, battles: Battles, nano: int) -> InterimAnalysis:
+    def analyse(self, battles: Battles, nano_usd: int) -> InterimAnalysis:
         """Where the model stands by now, with both intervals, and whether its interval is narrow enough."""
         found = self.judgments(battles)
         code = found.models.index(self.model)
@@ -190,7 +190,7 @@ class PlacementFeedback:
             battles=asked,
             verdicts=int(mine.readable.sum()),
             instructions=clusters,
-            nano=nano,
+            nano=nano_usd,
             models=(row,),
             half_width=half,
             level=self.stop.level,

@@ -102,7 +102,7 @@ def ratios(judges: Sequence[str], kind: str, number: int, instructions: int, see
         seen_so_far = prior_ratings(NAMES, part, reference)
         effect = DEFAULT_EFFECT if part is None else design_effect(part, seen_so_far.logits)
         widths = forecast_intervals(NAMES, asked, seen_so_far.logits, judges=len(judges), effect=effect)
-        found.append(float(np.median(widths.half())) / seen)
+        found.append(float(np.median(widths.half_width())) / seen)
     return seen, found[0], found[1]
 
 

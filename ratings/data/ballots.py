@@ -403,14 +403,14 @@ class PairedBallots:
     ballot: NDArray[np.intp]
     notes: tuple[str, ...] = ()
 
-    def among(self, models: Sequence[str]) -> PairedBallots:
+    def restrict(self, models: Sequence[str]) -> PairedBallots:
         """The ballots as they rank some models, and the rows between these."""
         codes = [self.data.models.index(name) for name in models]
         inside = np.isin(self.data.a, codes) & np.isin(self.data.b, codes)
         ballots = replace(self.ballots, models=tuple(models), rank=self.ballots.rank[:, codes])
         return PairedBallots(ballots, self.data.select(inside), self.ballot[inside])
 
-    def drawn(self, rows: NDArray[np.intp]) -> Ballots:
+    def resample(self, rows: NDArray[np.intp]) -> Ballots:
         """The ballots of drawn rows, by position, each as often as the first of its rows was drawn."""
         found, first = np.unique(self.ballot, return_index=True)
         times = np.bincount(rows, minlength=len(self.ballot))[first]

@@ -30,14 +30,14 @@ def filter_models(
     parse_rate: ArrayLike,
     *,
     baseline: float,
-    least_parse_rate: float = 0.9,
-    least_gap: float = 0.01,
+    min_parse_rate: float = 0.9,
+    min_gap: float = 0.01,
     seed: int = 0,
 ) -> FilteredModels:
     """Apply the three rules of Remeli and Hardt 2026 in their order, on shares from 0 to 1 (models,).
 
-    First a parse rate above `least_parse_rate`, then an accuracy above `baseline`. The rest are sorted by accuracy; of
-    two closer than `least_gap` the one that parses worse falls, then the less accurate, then one at random. The last
+    First a parse rate above `min_parse_rate`, then an accuracy above `baseline`. The rest are sorted by accuracy; of
+    two closer than `min_gap` the one that parses worse falls, then the less accurate, then one at random. The last
     rule raises correlations with accuracy. Raises `InputError` for shares outside [0, 1] and names listed twice.
     """
     right, parsed = _shares("accuracy", accuracy, len(models)), _shares("parse_rate", parse_rate, len(models))
@@ -46,8 +46,8 @@ def filter_models(
     dropped: dict[str, str] = {}
     rows = sorted(zip(models, right, parsed, strict=True), key=lambda row: (-row[1], row[0]))
     for name, _, rate in rows:
-        if not rate > least_parse_rate:
-            dropped[name] = f"parse rate {rate:.3f} is not above {least_parse_rate:g}"
+        if not rate > min_parse_rate:
+            dropped[name] = f"parse rate {rate:.3f} is not above {min_parse_rate:g}"
     for name, share, _ in rows:
         if name not in dropped and not share > baseline:
             dropped[name] = f"accuracy {share:.3f} is not above the baseline {baseline:g}"
@@ -56,7 +56,7 @@ def filter_models(
     kept: list[tuple[str, float, float]] = []
     for row in (row for row in rows if row[0] not in dropped):
         last = kept[-1] if kept else None
-        if last is None or last[1] - row[1] >= least_gap - _ROUNDING:
+        if last is None or last[1] - row[1] >= min_gap - _ROUNDING:
             kept.append(row)
             continue
         pair = (last, row)
@@ -64,7 +64,7 @@ def filter_models(
         falls = int(rng.integers(2)) if equal else int((row[2], row[1]) < (last[2], last[1]))
         loser, stays = pair[falls], pair[1 - falls]
         why = "at random" if equal else "its parse rate is lower" if loser[2] < stays[2] else "it is less accurate"
-        dropped[loser[0]] = f"within {least_gap:g} of {stays[0]} in accuracy: {why}"
+        dropped[loser[0]] = f"within {min_gap:g} of {stays[0]} in accuracy: {why}"
         kept[-1] = stays
     return FilteredModels(tuple(row[0] for row in kept), dropped)
 

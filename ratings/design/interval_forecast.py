@@ -153,7 +153,7 @@ def _correlation(found: _Sums, scatter: float, default: float) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IntervalForecast:
-    """Expected errors of a design, and of the same design grown: `half`, `floor` and `needed` read it.
+    """Expected errors of a design, and of the same design grown: see `half_width` and `size_needed`.
 
     `bread` (n, n) is the inverse information of the design in logits, `alone` (n, n) the scatter of its scores from
     single battles and `shared` (n, n) that from battles that share a completion. `instructions` are those with a
@@ -168,7 +168,7 @@ class IntervalForecast:
     grows: bool
     level: float = 0.95
 
-    def half(self, times: float = 1.0) -> Vector:
+    def half_width(self, times: float = 1.0) -> Vector:
         """Half the expected interval (n,) of each model in Elo points, of a plan so many times as large.
 
         The interval of clustered errors, as the board shows it: each rating against the mean of all. Infinite where a
@@ -183,7 +183,7 @@ class IntervalForecast:
         """The expected variance (n,) of each rating about the mean of all, in square logits."""
         return np.asarray(np.maximum(np.einsum("ij,jk,ik->i", self.bread, self._scatter(times), self.bread), 0.0))
 
-    def wanted(self, aim: Matrix) -> float:
+    def criterion(self, aim: Matrix) -> float:
         """The expected variance of what is wanted, in square logits: tr(L V), with `aim` (n, n) L."""
         together = self.bread @ self._scatter(1.0) @ self.bread
         return max(0.0, float((together * aim).sum()))
@@ -194,7 +194,7 @@ class IntervalForecast:
             raise InputError(f"times is {times}; give how often the plan is made, more than 0")
         return np.asarray(self.alone / times + (self.shared / times if self.grows else self.shared))
 
-    def floor(self, times: float = 1.0) -> Vector:
+    def model_half_width(self, times: float = 1.0) -> Vector:
         """The same (n,) by the model alone, as if each judgment were a coin: what rules of stopping hold it against."""
         return np.asarray(POINTS_PER_LOGIT * self._quantile(times) * np.sqrt(np.diagonal(self.bread) / times))
 
@@ -203,7 +203,7 @@ class IntervalForecast:
         clusters = self.instructions * times if self.grows else float(self.instructions)
         return float(student.ppf(0.5 + self.level / 2.0, clusters - 1.0)) if clusters > 1.0 else np.inf
 
-    def needed(self, half: float) -> float | None:
+    def size_needed(self, half: float) -> float | None:
         """How many times as large the plan must be for the middle of all half widths to be `half` Elo points.
 
         None: more battles on these instructions cannot reach it.
@@ -211,11 +211,11 @@ class IntervalForecast:
         if not half > 0.0:
             raise InputError(f"half is {half}; give Elo points, more than 0")
         low, high = 1.0 / _MAX_SCALE, _MAX_SCALE
-        if float(np.median(self.half(high))) > half:
+        if float(np.median(self.half_width(high))) > half:
             return None
         for _ in range(_HALVINGS):
             middle = float(np.sqrt(low * high))
-            low, high = (middle, high) if float(np.median(self.half(middle))) > half else (low, middle)
+            low, high = (middle, high) if float(np.median(self.half_width(middle))) > half else (low, middle)
         return high
 
 

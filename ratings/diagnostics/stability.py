@@ -76,14 +76,14 @@ def volatility(data: Comparisons, ratings: Ratings, *, replicates: int = 1000, s
         raise InputError("fewer than two models have a rating: no place can change")
     draw = bootstrap_battles if data.cluster is None else bootstrap_clusters
     drawn = draw(data, ratings.logits, replicates=replicates, seed=seed)
-    if drawn.units < 2 or not len(drawn.found):
+    if drawn.units < 2 or not len(drawn.estimates):
         raise InputError("there is one instruction alone to draw again: what others would say is not known")
     return _places(ratings, known, drawn)
 
 
 def _places(ratings: Ratings, known: NDArray[np.intp], drawn: Replicates) -> Volatility:
     # Ratings that agree to a rounding stand in the order of names, in the point estimate and in every draw alike.
-    point, found = np.round(ratings.logits[known], 9), np.round(drawn.found[:, known], 9)
+    point, found = np.round(ratings.logits[known], 9), np.round(drawn.estimates[:, known], 9)
     order = np.argsort(-point, kind="stable")
     sorted_found = np.argsort(-found, axis=1, kind="stable")
     place = np.argsort(sorted_found, axis=1, kind="stable")

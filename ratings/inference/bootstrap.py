@@ -60,19 +60,19 @@ class Replicates:
     seed: int
 
     @property
-    def found(self) -> Matrix:
+    def estimates(self) -> Matrix:
         """The replicates that have an estimate (found, n)."""
         return self.logits[np.isfinite(self.logits).any(axis=1)]
 
     @property
     def without_estimate(self) -> int:
         """How many replicates have none."""
-        return len(self.logits) - len(self.found)
+        return len(self.logits) - len(self.estimates)
 
     @property
     def covariance(self) -> Matrix:
         """Covariance (n, n) of the replicates in logits; NaN with fewer than two units or two replicates."""
-        found = self.found
+        found = self.estimates
         if self.units < 2 or len(found) < 2:
             return np.full((len(self.models), len(self.models)), np.nan)
         apart = found - found.mean(axis=0)
@@ -93,7 +93,7 @@ class Replicates:
         check_level(level)
         if kind not in ("percentile", "basic"):
             raise InputError(f"kind is {kind!r}; give 'percentile' or 'basic'")
-        found = self.found
+        found = self.estimates
         if self.units < 2 or len(found) < 2:
             nothing = np.full(len(self.models), np.nan)
             return nothing, nothing.copy()

@@ -342,5 +342,5 @@ def _from_replicates(ratings: Ratings, replicates: Replicates) -> JointErrors:
         raise InputError("replicates are of other models than these ratings, or in another order")
     covariance = replicates.covariance
     known = np.flatnonzero(np.isfinite(ratings.logits) & np.isfinite(np.diagonal(covariance)))
-    errors = replicates.found[:, known] - ratings.logits[known]
+    errors = replicates.estimates[:, known] - ratings.logits[known]
     return JointErrors(known, ratings.logits[known], covariance[np.ix_(known, known)], np.inf, errors)

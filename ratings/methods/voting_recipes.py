@@ -93,7 +93,7 @@ def _votes(battles: Battles, judgments: Judgments) -> tuple[Comparisons, Votes, 
         data = judgments.comparisons()
         return data, votes(data), lambda rows: votes(data.select(rows))
     found = paired_ballots(battles, judgments)
-    return found.data, ballot_votes(found.ballots), lambda rows: ballot_votes(found.drawn(rows))
+    return found.data, ballot_votes(found.ballots), lambda rows: ballot_votes(found.resample(rows))
 
 
 def with_rank_intervals(
@@ -219,7 +219,7 @@ def by_median_rank(battles: Battles, judgments: Judgments, options: Options) -> 
     found = paired_ballots(battles, judgments)
 
     def refit(rows: NDArray[np.intp]) -> Order:
-        return median_rank(found.drawn(rows))
+        return median_rank(found.resample(rows))
 
     return with_rank_intervals(median_rank(found.ballots), found.data, options, refit=refit, notes=found.notes)
 
@@ -234,11 +234,11 @@ def by_plackett_luce(battles: Battles, judgments: Judgments, options: Options) -
     found, ridge = paired_ballots(battles, judgments), options.ridge or 0.0
 
     def rate_group(part: Comparisons) -> Rated:
-        inside = found.among(part.models)
+        inside = found.restrict(part.models)
         anchors = {name: elo for name, elo in options.anchors.items() if name in part.models}
 
         def refit(rows: NDArray[np.intp]) -> Ratings:
-            return plackett_luce(inside.drawn(rows), ridge=ridge, anchors=anchors, errors="none")
+            return plackett_luce(inside.resample(rows), ridge=ridge, anchors=anchors, errors="none")
 
         ratings = plackett_luce(inside.ballots, ridge=ridge, anchors=anchors, errors=errors_for(part, options))
         return with_intervals(ratings, part, options, refit=refit)

@@ -186,7 +186,7 @@ def _halved(counts: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.
 
 
 def _count_packed(data: Comparisons, rows: slice, size: int, keys: NDArray[np.int64]) -> NDArray[np.float64] | None:
-    """Rows of each cell plus `_MOST` times its half wins (cells,), exact in one number; None for another share.
+    """Rows of each cell plus `_MAX_PACKED_ROWS` times its half wins (cells,), one exact number; None for other shares.
 
     A table beyond the cache costs by its size, and this one is a third of that of `_count_outcomes`.
     """

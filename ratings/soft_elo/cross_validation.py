@@ -188,7 +188,7 @@ class _Draws:
 
 
 def _draws(field: HoldOut, code: int, cluster: Unit, replicates: int, rng: np.random.Generator) -> _Draws:
-    own = field.own(code)
+    own = field.battles_of(code)
     if cluster == "instruction" and field.data.cluster is not None:
         names, unit = np.unique(field.data.cluster[own.rows], return_inverse=True)
         units = len(names)
@@ -276,7 +276,7 @@ class HoldOut:
     start: Mapping[str, NDArray[np.float64]]
     anchor: NDArray[np.bool_]
 
-    def touches(self, *out: int) -> NDArray[np.bool_]:
+    def involving(self, *out: int) -> NDArray[np.bool_]:
         """Rows (rows,) in which one of these models stands."""
         rows = np.zeros(len(self.data), dtype=np.bool_)
         for code in out:
@@ -285,7 +285,7 @@ class HoldOut:
 
     def beta(self, *out: int) -> float:
         """Beta from the labels of people in which none of these models stands; NaN where they say nothing."""
-        labels = np.where(self.scored & ~self.touches(*out), self.targets["human"], np.nan)
+        labels = np.where(self.scored & ~self.involving(*out), self.targets["human"], np.nan)
         return beta_of(self.grid, labels, weight=self.data.weight, ties=self.ties).beta
 
     def soft(self, beta: float) -> NDArray[np.float64]:
@@ -307,7 +307,7 @@ class HoldOut:
         """Pair counts of targets (rows,)."""
         return win_counts(with_targets(self.data, clip_targets(targets, self.parity)))
 
-    def own(self, code: int, *out: int) -> ModelBattles:
+    def battles_of(self, code: int, *out: int) -> ModelBattles:
         """The battles of model `code` against the anchors that are not in `out`."""
         opponents = self.anchor.copy()
         opponents[[code, *out]] = False

@@ -72,7 +72,7 @@ def test_a_budget_that_is_too_small_has_a_line_of_its_own(write_campaign: Write,
     found = widths(file)
     assert found.covered == pytest.approx(0.25)
     assert "as the budget covers" in venire("plan", file, "--amend").out
-    wide, narrow = found.widths.half(found.covered), found.widths.half()
+    wide, narrow = found.widths.half_width(found.covered), found.widths.half_width()
     assert np.all(wide > narrow)
 
 
@@ -112,7 +112,7 @@ def test_models_without_a_reference_have_widths_too(write_campaign: Write) -> No
         found = plan_intervals(session)
     assert isinstance(found, PlanIntervals)
     assert found.belief.source == "nothing"
-    assert np.isfinite(found.widths.half()).all()
+    assert np.isfinite(found.widths.half_width()).all()
 
 
 ROUNDS = """[plan]
@@ -154,7 +154,7 @@ def test_rounds_that_are_not_planned_yet_count_as_they_would_be_chosen_now(
     after = widths(file)
     assert after.battles == 40
     assert after.remaining.until is None
-    assert np.median(after.widths.half()) == pytest.approx(np.median(found.widths.half()), rel=0.4)
+    assert np.median(after.widths.half_width()) == pytest.approx(np.median(found.widths.half_width()), rel=0.4)
 
 
 def test_without_a_number_the_budget_says_how_many_battles_follow(write_campaign: Write, venire: Venire) -> None:
@@ -277,4 +277,4 @@ def test_widths_promised_after_a_sixth_are_those_of_the_board(
     assert settle(file, amend=True) is Ending.COMPLETE
     board = venire("rate", file.parent / "small.duckdb", "--json").json()
     seen = np.median([0.5 * (one["hi"] - one["lo"]) for one in board["models"]])
-    assert float(np.median(promised.widths.half())) / seen == pytest.approx(1.0, abs=0.2)
+    assert float(np.median(promised.widths.half_width())) / seen == pytest.approx(1.0, abs=0.2)

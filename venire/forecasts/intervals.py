@@ -79,7 +79,7 @@ class PlanIntervals:
 
     def needed(self, half: float) -> float | None:
         """How many times as large it must be for a half width in the middle of so many points; None: it cannot be."""
-        times = self.widths.needed(half)
+        times = self.widths.size_needed(half)
         return None if times is None or times > self.largest else times
 
     def nano(self, times: float) -> int:
@@ -88,7 +88,7 @@ class PlanIntervals:
 
     def median(self, times: float = 1.0) -> float:
         """The half width in the middle of the models, of a plan of so many times the size."""
-        return float(np.median(self.widths.half(times)))
+        return float(np.median(self.widths.half_width(times)))
 
     def sizes(self) -> list[tuple[str, float]]:
         """Names and sizes of plans, none smaller than what is done or larger than can be."""
@@ -102,7 +102,7 @@ class PlanIntervals:
 
     def to_json(self) -> dict[str, Any]:
         """The forecast as plain values: half widths in Elo points, None without end; money in nano-dollars."""
-        half, floor = self.widths.half(), self.widths.floor()
+        half, floor = self.widths.half_width(), self.widths.model_half_width()
         return {
             "level": self.widths.level,
             "median": finite_or_none(self.median(1.0)),

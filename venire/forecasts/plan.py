@@ -197,10 +197,10 @@ def design_limit(session: Session, found: PlanIntervals | str | None) -> DesignL
     if purpose == "place":
         return DesignLimit(purpose, efficiency, None, None)
     if purpose == "mean":
-        return _limit(purpose, efficiency, found.widths.wanted(best.aim) / len(models))
+        return _limit(purpose, efficiency, found.widths.criterion(best.aim) / len(models))
     contrasts = float(np.trace(best.aim)) / 2.0
     across = f"the best {phase.top} and the next {min(phase.top, len(models) - phase.top)}"
-    return _limit(purpose, efficiency, found.widths.wanted(best.aim) / contrasts, across)
+    return _limit(purpose, efficiency, found.widths.criterion(best.aim) / contrasts, across)
 
 
 def _limit(purpose: str, efficiency: float, variance: float, across: str | None = None) -> DesignLimit:

@@ -259,7 +259,7 @@ def show_intervals(screen: Console, found: PlanIntervals | str | None) -> None:
     if isinstance(found, str):
         screen.print(plain(found))
         return
-    half = found.widths.half()
+    half = found.widths.half_width()
     screen.print(
         f"expected half width of the {found.widths.level:.0%} intervals, in Elo points on the judges' own scale: "
         + (

@@ -74,12 +74,12 @@ def test_widths_are_the_sandwich_of_all_judgments_worked_out_one_by_one(judges: 
     found = forecast_intervals(names(5), battles, logits, judges=judges, repeats=repeats, effect=effect)
     reach = POINTS_PER_LOGIT * student.ppf(0.975, found.instructions - 1)
     expected = reach * np.sqrt(np.diagonal(by_hand(battles, logits, judges, repeats, effect)))
-    np.testing.assert_allclose(found.half(), expected, rtol=1e-9)
+    np.testing.assert_allclose(found.half_width(), expected, rtol=1e-9)
 
 
 def test_coins_have_the_errors_of_the_model_itself() -> None:
     found = forecast_intervals(names(6), drawn(90, 6, 30, 2), np.linspace(-1, 1, 6), effect=COINS)
-    np.testing.assert_allclose(found.half(), found.floor(), rtol=1e-9)
+    np.testing.assert_allclose(found.half_width(), found.model_half_width(), rtol=1e-9)
 
 
 def test_a_plan_grown_is_the_larger_plan() -> None:
@@ -89,48 +89,48 @@ def test_a_plan_grown_is_the_larger_plan() -> None:
     grown = forecast_intervals(names(5), one, logits, effect=effect)
     larger = forecast_intervals(names(5), more, logits, effect=effect)
     clusters = student.ppf(0.975, 4 * grown.instructions - 1) / student.ppf(0.975, larger.instructions - 1)
-    np.testing.assert_allclose(grown.half(4.0) / clusters, larger.half(), rtol=1e-9)
-    np.testing.assert_allclose(grown.floor(4.0) / clusters, larger.floor(), rtol=1e-9)
+    np.testing.assert_allclose(grown.half_width(4.0) / clusters, larger.half_width(), rtol=1e-9)
+    np.testing.assert_allclose(grown.model_half_width(4.0) / clusters, larger.model_half_width(), rtol=1e-9)
 
 
 def test_more_battles_on_the_same_instructions_cannot_go_below_what_these_share() -> None:
     battles = drawn(200, 5, 10, 4)
     here = forecast_intervals(names(5), battles, np.zeros(5), effect=SHARED, grows=False)
     elsewhere = forecast_intervals(names(5), battles, np.zeros(5), effect=SHARED, grows=True)
-    assert np.all(here.half(4.0) > elsewhere.half(4.0))
-    limit = float(np.median(here.half(1e9)))
+    assert np.all(here.half_width(4.0) > elsewhere.half_width(4.0))
+    limit = float(np.median(here.half_width(1e9)))
     assert limit > 5.0
-    assert here.needed(0.9 * limit) is None
-    assert elsewhere.needed(0.9 * limit) is not None
+    assert here.size_needed(0.9 * limit) is None
+    assert elsewhere.size_needed(0.9 * limit) is not None
 
 
 @pytest.mark.parametrize("grows", [True, False])
 def test_the_size_that_a_width_needs_has_that_width(grows: bool) -> None:
     found = forecast_intervals(names(5), drawn(100, 5, 30, 5), np.zeros(5), effect=SHARED, grows=grows)
     for half in (75.0, 60.0):
-        times = found.needed(half)
+        times = found.size_needed(half)
         assert times is not None
-        assert float(np.median(found.half(times))) == pytest.approx(half, rel=1e-6)
+        assert float(np.median(found.half_width(times))) == pytest.approx(half, rel=1e-6)
 
 
 def test_names_and_rows_in_another_order_change_nothing() -> None:
     logits, battles = np.linspace(-1, 1, 6), drawn(120, 6, 25, 6)
-    before = forecast_intervals(names(6), battles, logits, effect=SHARED).half()
+    before = forecast_intervals(names(6), battles, logits, effect=SHARED).half_width()
     turn = np.random.default_rng(1).permutation(6)
     place = np.argsort(turn)
     other = battles.copy()
     other[:, :2] = place[battles[:, :2]]
     other = other[np.random.default_rng(2).permutation(len(other))]
     other[::2, :2] = other[::2, 1::-1]
-    after = forecast_intervals(tuple(names(6)[n] for n in turn), other, logits[turn], effect=SHARED).half()
+    after = forecast_intervals(tuple(names(6)[n] for n in turn), other, logits[turn], effect=SHARED).half_width()
     np.testing.assert_allclose(after[place], before, rtol=1e-9)
 
 
 def test_models_without_a_rating_have_the_widths_of_usual_ones() -> None:
     battles = np.array([(a, b, i) for i in range(30) for a, b in combinations(range(4), 2)], dtype=np.int32)
     unknown = np.full(4, np.nan)
-    even, usual = (forecast_intervals(names(4), battles, unknown, spread=spread).half() for spread in (0.0, 1.0))
-    np.testing.assert_allclose(even, forecast_intervals(names(4), battles, np.zeros(4)).half(), rtol=1e-9)
+    even, usual = (forecast_intervals(names(4), battles, unknown, spread=spread).half_width() for spread in (0.0, 1.0))
+    np.testing.assert_allclose(even, forecast_intervals(names(4), battles, np.zeros(4)).half_width(), rtol=1e-9)
     np.testing.assert_allclose(usual, usual[0], rtol=1e-9)
     draws = np.random.default_rng(1).normal(size=(200_000, 2)) @ np.array([1.0, -1.0])
     assert usual[0] / even[0] == pytest.approx(np.sqrt(0.25 / np.mean(expit(draws) * expit(-draws))), rel=5e-3)
@@ -146,14 +146,14 @@ def test_models_that_no_battle_joins_are_named() -> None:
 
 def test_one_instruction_has_no_clustered_error() -> None:
     battles = np.array([(0, 1, 0)], dtype=np.int32)
-    assert np.all(np.isinf(forecast_intervals(names(2), battles, np.zeros(2), grows=False).half()))
+    assert np.all(np.isinf(forecast_intervals(names(2), battles, np.zeros(2), grows=False).half_width()))
 
 
 @pytest.mark.parametrize(("times", "half"), [(0.0, 1.0), (1.0, 0.0), (float("nan"), float("nan"))])
 def test_sizes_and_widths_are_more_than_nothing(times: float, half: float) -> None:
     found: IntervalForecast = forecast_intervals(names(3), drawn(30, 3, 10, 1), np.zeros(3))
     with pytest.raises(InputError, match="more than 0"):
-        found.half(times) if not times > 0.0 else found.needed(half)
+        found.half_width(times) if not times > 0.0 else found.size_needed(half)
 
 
 def judged(profile: str, battles: Battles, elo: NDArray[np.float64], seed: int) -> Judgments:
@@ -214,9 +214,9 @@ def test_what_a_pilot_promises_is_what_the_whole_plan_shows() -> None:
     effect = design_effect(pilot, fit.logits)
     seen = float(np.median(halves(whole)))
     rated = bradley_terry(pilot.comparisons(), ridge=1.0).logits
-    promised = float(np.median(forecast_intervals(names(10), battles, rated, effect=effect).half()))
+    promised = float(np.median(forecast_intervals(names(10), battles, rated, effect=effect).half_width()))
     assert promised / seen == pytest.approx(1.0, abs=0.15)
-    usual = float(np.median(forecast_intervals(names(10), battles, rated, effect=DEFAULT_EFFECT).half()))
+    usual = float(np.median(forecast_intervals(names(10), battles, rated, effect=DEFAULT_EFFECT).half_width()))
     assert usual / seen == pytest.approx(1.0, abs=0.3)
 
 
@@ -232,7 +232,9 @@ def test_the_floor_of_a_larger_plan_has_its_instructions_too(grows: bool) -> Non
         ("a", "b"), np.array([[0, 1, n] for n in range(10)], dtype=np.int32), np.zeros(2), grows=grows
     )
     quantile = student.ppf(0.975, 39 if grows else 9)
-    assert found.floor(4.0) == pytest.approx(POINTS_PER_LOGIT * quantile * np.sqrt(np.diagonal(found.bread) / 4.0))
+    assert found.model_half_width(4.0) == pytest.approx(
+        POINTS_PER_LOGIT * quantile * np.sqrt(np.diagonal(found.bread) / 4.0)
+    )
 
 
 NAMES = ("ash", "birch", "cedar", "dogwood")

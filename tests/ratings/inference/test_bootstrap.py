@@ -162,7 +162,7 @@ def test_replicates_that_fall_apart_are_counted_and_left_out(bootstrap: Bootstra
     found = bootstrap(data, estimate(data), replicates=1000)
     assert 320 < found.without_estimate < 420
     assert np.isnan(found.logits).any(axis=1).sum() == found.without_estimate
-    assert len(found.found) == 1000 - found.without_estimate
+    assert len(found.estimates) == 1000 - found.without_estimate
     assert np.isfinite(found.se).all()
     assert np.isfinite(found.interval()[0]).all()
 

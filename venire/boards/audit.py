@@ -48,8 +48,8 @@ def audit(
     """
     paths = [path] if isinstance(path, str | Path) else path
     places = tuple(Path(one) for one in paths)
-    told = (mapping or {}, where or {}, cluster, origin, form, both_bad, baseline)
-    return audited(Source(places, campaign, *told), options, checks)
+    rest = (mapping or {}, where or {}, cluster, origin, form, both_bad, baseline)
+    return audited(Source(places, campaign, *rest), options, checks)
 
 
 def audited(
@@ -58,10 +58,10 @@ def audited(
     """The same for a `Source`; `own_seed`, and no options, take the seed of the campaign."""
     if strange := [name for name in checks if name not in CHECKS]:
         raise InputError(f"there is no check {strange[0]!r}; there are: {', '.join(CHECKS)}")
-    told = options or Options()
-    verdicts = read(source, told.covariates)
-    case = case_of(source, verdicts, replace(told, seed=verdicts.seed) if own_seed or options is None else told)
-    return audit_case(case, origins=verdicts.origins, checks=checks, source=verdicts.told, note=verdicts.note)
+    chosen = options or Options()
+    verdicts = read(source, chosen.covariates)
+    case = case_of(source, verdicts, replace(chosen, seed=verdicts.seed) if own_seed or options is None else chosen)
+    return audit_case(case, origins=verdicts.origins, checks=checks, source=verdicts.facts, note=verdicts.note)
 
 
 def case_of(source: Source, verdicts: Verdicts, options: Options) -> Case:

@@ -79,7 +79,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """Verdicts with what is known beside them; `told` is what became of a file's rows, `reference_told` of ratings.
+    """Verdicts with what is known beside them; `facts` are what became of a file's rows, `reference_facts` of ratings.
 
     `ballots` are the verdicts of judges of ballots beside those of pairs, for methods that need ballots; `note` says
     to the others that they were left out. `method` rates them where nobody names one: even-pairs, as the looks of the
@@ -93,8 +93,8 @@ class Verdicts:
     judge_families: Mapping[str, str] = field(default_factory=dict)
     judge_elo: Mapping[str, float] = field(default_factory=dict)
     seed: int = 0
-    told: Mapping[str, Any] | None = None
-    reference_told: Mapping[str, Any] | None = None
+    facts: Mapping[str, Any] | None = None
+    reference_facts: Mapping[str, Any] | None = None
     ballots: Battles | None = None
     note: str | None = None
     method: str = DEFAULT_METHOD
@@ -117,13 +117,13 @@ class Verdicts:
             judge_families=self.judge_families,
             judge_elo=self.judge_elo,
         )
-        told: dict[str, Any] = {"source": self.told, "reference": self.reference_told}
+        extra: dict[str, Any] = {"source": self.facts, "reference": self.reference_facts}
         notes = [] if self.note is None or needed else [self.note]
         notes += [_CHOSEN] if chosen and method != DEFAULT_METHOD else []
         notes += [_AS_ASKED] if self.method != DEFAULT_METHOD == method else []
         if notes:
-            told["notes"] = [*board.diagnostics.get("notes", ()), *notes]
-        more = {name: facts for name, facts in told.items() if facts is not None}
+            extra["notes"] = [*board.diagnostics.get("notes", ()), *notes]
+        more = {name: facts for name, facts in extra.items() if facts is not None}
         return replace(board, diagnostics={**board.diagnostics, **more}) if more else board
 
     def compare(self, methods: Sequence[str], options: Options) -> Comparison:
@@ -207,8 +207,8 @@ def compare(
     1.0
     """
     paths = [path] if isinstance(path, str | Path) else path
-    told = (mapping or {}, where or {}, cluster, origin, form, both_bad, baseline)
-    verdicts = read(Source(tuple(Path(one) for one in paths), campaign, *told))
+    rest = (mapping or {}, where or {}, cluster, origin, form, both_bad, baseline)
+    verdicts = read(Source(tuple(Path(one) for one in paths), campaign, *rest))
     return verdicts.compare(methods, options or Options(seed=verdicts.seed))
 
 
@@ -220,8 +220,8 @@ def read(source: Source, features: Sequence[str] = ()) -> Verdicts:
     found = _read(source, features)
     if source.reference is None:
         return found
-    ratings, told = _reference_ratings(source.reference, found.battles.models, found.reference)
-    return replace(found, reference=ratings, reference_told=told)
+    ratings, facts = _reference_ratings(source.reference, found.battles.models, found.reference)
+    return replace(found, reference=ratings, reference_facts=facts)
 
 
 def _read(source: Source, features: Sequence[str]) -> Verdicts:
@@ -280,7 +280,7 @@ def _read_files(source: Source, features: Sequence[str]) -> Verdicts:
     if found is not None:
         both_bad = source.both_bad or "tie"
         battles = replace(found.fitted(both_bad), clustered=source.cluster is None)
-        return Verdicts(battles, origins, told=found.facts(both_bad))
+        return Verdicts(battles, origins, facts=found.facts(both_bad))
     if len(source.paths) > 1:
         raise InputError(f"{source.paths[1]}: a plain table is rated by itself; put the tables together into one")
     if source.both_bad is not None or source.baseline is not None:
@@ -475,7 +475,7 @@ def _reference_ratings(
             f"{path} rates none of the models that were judged; it rates {few(sorted(found))}; judged were "
             f"{few(sorted(models))}: give both the same names"
         )
-    told = {
+    facts = {
         "file": str(path),
         "ratings": len(found),
         "shared": len(shared),
@@ -483,4 +483,4 @@ def _reference_ratings(
         "not_rated": sorted(set(models) - shared),
         "replaces": len(known),
     }
-    return found, told
+    return found, facts

@@ -119,8 +119,8 @@ def main() -> None:
         raise SystemExit(1) from None
     except OSError as error:
         where = error.filename or ("standard output" if error.errno in _OUTPUT_ENDED else None)
-        told = error.strerror or str(error)
-        _tell(told if where is None else f"{where}: {told}")
+        reason = error.strerror or str(error)
+        _tell(reason if where is None else f"{where}: {reason}")
         raise SystemExit(2) from None
     except RuntimeError as error:
         if not str(error).startswith("Query interrupted"):  # what DuckDB makes of Ctrl-C under a query

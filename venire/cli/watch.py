@@ -30,9 +30,9 @@ def watch(
         return True
 
     try:
-        told = look(store, nothing_runs, lambda owner: show_run(screen, owner, interval))
+        announced = look(store, nothing_runs, lambda owner: show_run(screen, owner, interval))
     except KeyboardInterrupt:
         screen.print("no longer watching; the run goes on")
         return
-    if not told:
+    if not announced:
         raise typer.Exit(1)

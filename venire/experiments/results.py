@@ -144,28 +144,28 @@ def _conclusion(found: Simulation, rows: Sequence[Variation], figure: str, what:
     best, next_best = order[0], order[1]
     digits = 1 if figure == "error" else 3
     word = "the smallest error is" if figure == "error" else "the highest correlation with their known slope is"
-    told = f"{what}: {word} that of {rows[best].name}, {known[best]:.{digits}f}"
+    sentence = f"{what}: {word} that of {rows[best].name}, {known[best]:.{digits}f}"
     by_pair = {(one.first, one.second): one for one in differences(found, len(rows), figure)}
     one = by_pair.get((best, next_best)) or by_pair.get((next_best, best))
     if one is None:
-        return f"{told}; of one seed nobody can tell what is chance.{beside}"
+        return f"{sentence}; of one seed nobody can tell what is chance.{beside}"
     better = [
         place
         for place in order[1:]
         if (pair := by_pair.get((best, place)) or by_pair.get((place, best))) is not None and pair.beyond_chance
     ]
-    told += (
+    sentence += (
         f", against {known[next_best]:.{digits}f} of {rows[next_best].name} (difference {abs(one.mean):.{digits}f}, "
     )
-    told += f"standard error {one.se:.{digits + 1}f}, {one.runs} seeds)"
+    sentence += f"standard error {one.se:.{digits + 1}f}, {one.runs} seeds)"
     if one.beyond_chance:
-        told += ": beyond chance"
+        sentence += ": beyond chance"
     elif better:
         others = ", ".join(rows[place].name for place in better)
-        told += f": not beyond chance; it is beyond chance that it is better than {others}"
+        sentence += f": not beyond chance; it is beyond chance that it is better than {others}"
     else:
-        told += ": not beyond chance"
-    return told + _at_what_cost(one, best) + "." + beside
+        sentence += ": not beyond chance"
+    return sentence + _at_what_cost(one, best) + "." + beside
 
 
 def _at_what_cost(one: FigureDifference, best: int) -> str:

@@ -200,7 +200,7 @@ def _placement_campaign(
     phase = PhaseSettings(
         policy=settings.policy, name="place", battles=None, round=settings.round, purpose="place", place=settings.model
     )
-    told = {
+    described = {
         "place": settings.model,
         "board": board,
         "policy": settings.policy,
@@ -226,5 +226,5 @@ def _placement_campaign(
         model_budgets={},
         contestants=(),
         text=f"# {name}: as the campaign below, by `venire place`\n{base.text}",
-        settings=json.dumps(told, sort_keys=True),
+        settings=json.dumps(described, sort_keys=True),
     )

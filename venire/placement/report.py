@@ -132,8 +132,8 @@ def _by_people(
 
 
 def _habits(board: PlacementBoard, placement: Placement) -> tuple[Any, ...]:
-    told = planning_habits(board.battles, placement.ratings.models, placement.ratings.logits)
-    return tuple(told[name] for name in sorted(told))
+    habits = planning_habits(board.battles, placement.ratings.models, placement.ratings.logits)
+    return tuple(habits[name] for name in sorted(habits))
 
 
 def _few_to_choose(anchors: Anchors | None, battles: int) -> list[str]:

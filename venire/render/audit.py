@@ -23,8 +23,8 @@ def show_audit(screen: Console, audit: Audit) -> None:
     order += [one for one in audit.findings if one.worry is None]
     made = sum(one.worry is not None for one in audit.findings)
     counts = {"verdict": audit.rows, "model": audit.models, "judge": audit.judges, "instruction": audit.instructions}
-    told = ", ".join(counted(count, name) for name, count in counts.items())
-    screen.print(f"Audit   {told}   verdicts: {audit.verdicts}")
+    what = ", ".join(counted(count, name) for name, count in counts.items())
+    screen.print(f"Audit   {what}   verdicts: {audit.verdicts}")
     if audit.worries:
         worry = "worries" if len(audit.worries) == 1 else "worry"
         names = ", ".join(one.check for one in audit.worries)

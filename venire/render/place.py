@@ -132,14 +132,14 @@ def _cells(figures: PlacedElo) -> tuple[str, ...]:
 
 
 def _span(low: float, high: float) -> str:
-    told = [f"{one:.0f}" if math.isfinite(one) else "no bound" for one in (low, high)]
-    return "no bound" if not math.isfinite(low) and not math.isfinite(high) else f"{told[0]} to {told[1]}"
+    ends = [f"{one:.0f}" if math.isfinite(one) else "no bound" for one in (low, high)]
+    return "no bound" if not math.isfinite(low) and not math.isfinite(high) else f"{ends[0]} to {ends[1]}"
 
 
 def _show_ranks(screen: Console, one: Placement) -> None:
     if one.rank is not None:
-        told = f"{_share(one.level)} interval {one.rank.lo} to {one.rank.hi}"
-        screen.print(f"\nrank {one.rank.rank} of {len(one.ratings.order)}, {told}")
+        interval = f"{_share(one.level)} interval {one.rank.lo} to {one.rank.hi}"
+        screen.print(f"\nrank {one.rank.rank} of {len(one.ratings.order)}, {interval}")
     rows = [
         (plain(n.model), f"{n.elo:.0f}", f"{n.above:.2f}" if math.isfinite(n.above) else "unknown")
         for n in one.neighbours

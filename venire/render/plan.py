@@ -86,14 +86,14 @@ def _made_of(session: Session) -> str:
         (one.shape, one.repeats or settings.repeats) for one in session.campaign.judges if one.recorded is None
     )
     many, models = f"{len(chosen.instructions):,} instructions", f"{len(chosen.models)} models"
-    told = {
+    shown = {
         Shape.NONE: f"{many} to answer",
         Shape.PAIR: f"{models}, {_format_pairs(session)} x {1 if settings.orders == 'random' else 2} orders",
         Shape.SINGLE: f"{models} x {many}",
         Shape.LIST: f"lists of {models} x {many}",
     }
     asked = [
-        f"{told[shape]} x {number} {session.role}{'s' if number > 1 else ''}"
+        f"{shown[shape]} x {number} {session.role}{'s' if number > 1 else ''}"
         f"{f' x {repeats} repeats' if repeats > 1 else ''}"
         for (shape, repeats), number in judges.items()
     ]
@@ -149,10 +149,10 @@ def _recorded_facts(one: Replayed) -> Iterator[str]:
 
 
 def _limits(budget: BudgetSettings) -> str:
-    told = [f"{budget.calls:,} calls"] if budget.calls is not None else []
-    told += [money(budget.money)] if budget.money is not None else []
-    told += [f"{budget.tokens:,} tokens"] if budget.tokens is not None else []
-    return " and ".join(told) or "none"
+    limits = [f"{budget.calls:,} calls"] if budget.calls is not None else []
+    limits += [money(budget.money)] if budget.money is not None else []
+    limits += [f"{budget.tokens:,} tokens"] if budget.tokens is not None else []
+    return " and ".join(limits) or "none"
 
 
 def _show_long_forecast(screen: Console, found: Iterable[LongForecast]) -> None:
@@ -229,10 +229,10 @@ def _time(row: JudgeForecast) -> str:
 
 def _notes(rows: Sequence[JudgeForecast]) -> list[str]:
     learnt = [row for row in rows if row.learnt and row.trials]
-    told = []
+    notes = []
     if len(learnt) < len([row for row in rows if row.trials]):
         whose = "" if not learnt else " of the others"
-        told.append(
+        notes.append(
             f"tokens{whose} are guessed (4 characters each, 3 to 5 for low and high; {REASONS_TOKENS} of reasons, "
             "70 to 411), "
             "hidden reasoning left out; `venire plan --pilot 40` asks 40 trials of each judge first and learns"
@@ -240,16 +240,16 @@ def _notes(rows: Sequence[JudgeForecast]) -> list[str]:
     if learnt:
         trials = ", ".join(f"{row.learnt:,} of {plain(row.judge)}" for row in learnt[:4])
         more = f" and {len(learnt) - 4} more judges" if len(learnt) > 4 else ""
-        told.append(f"learnt from settled trials on record: {trials}{more}; low to high holds {LEVEL:.0%} of the time")
+        notes.append(f"learnt from settled trials on record: {trials}{more}; low to high holds {LEVEL:.0%} of the time")
     for row in learnt:
         if row.reasoning_tokens:
-            told.append(f"{plain(row.judge)}: {row.reasoning_tokens:,} of its tokens out are hidden reasoning")
+            notes.append(f"{plain(row.judge)}: {row.reasoning_tokens:,} of its tokens out are hidden reasoning")
         if row.paid_over_price is not None and abs(row.paid_over_price - 1.0) > _FAR_OFF:
-            told.append(
+            notes.append(
                 f"{plain(row.judge)}: calls on record cost {row.paid_over_price:.2f} times what their tokens cost at "
                 "the price in force, by which this is forecast"
             )
-    return told
+    return notes
 
 
 def show_intervals(screen: Console, found: PlanIntervals | str | None) -> None:
@@ -322,16 +322,16 @@ def _rests_on(found: PlanIntervals) -> list[str]:
         ratings = f"reference ratings x {seen.slope:.1f}, {whose}"
     else:
         ratings = f"nothing is known of the models: ratings with a spread of {DEFAULT_SPREAD:g} logit"
-    told = [
+    notes = [
         f"believed: {ratings}; judgments scatter {effect.scatter:.2f} of p (1 - p), correlations: judges "
         f"{effect.judges:.2f}, completions {effect.completions:.2f}, repeats {effect.repeats:.2f}"
     ]
     if not effect.judgments:
-        return [*told, "the scatter and correlations are usual ones: widths may be off by 40 %; --pilot 40 measures"]
+        return [*notes, "the scatter and correlations are usual ones: widths may be off by 40 %; --pilot 40 measures"]
     assert effect.ties is not None
     assert effect.flips is not None
     measured = f"measured on {effect.judgments:,} judgments: {effect.ties:.0%} ties, {effect.flips:.0%} flips"
-    return [*told, measured]
+    return [*notes, measured]
 
 
 def show_reasons(screen: Console, rows: Sequence[PolicyReason], limit: DesignLimit | str | None) -> None:
@@ -350,7 +350,7 @@ def show_reasons(screen: Console, rows: Sequence[PolicyReason], limit: DesignLim
     head = ("matchup", "round", "phase", "why", *(name for name, there in optional.items() if there))
     cells = []
     for one in rows:
-        told = {
+        optional_cells = {
             "instruction": plain(one.instruction or "all"),
             "gain": "" if one.gain is None else f"{one.gain:.4g}",
             "gap": "" if one.gap is None else f"{one.gap:.0f}",
@@ -359,7 +359,7 @@ def show_reasons(screen: Console, rows: Sequence[PolicyReason], limit: DesignLim
         }
         place = f"{one.round - rows[0].round + 1}"  # as everywhere a round is shown, also of a plan that was made anew
         first = (f"{plain(one.model_a)} - {plain(one.model_b)}", place, plain(one.phase), plain(one.why))
-        cells.append((*first, *(told[name] for name, there in optional.items() if there)))
+        cells.append((*first, *(optional_cells[name] for name, there in optional.items() if there)))
     tabulate(screen, head, cells, title=f"the first {len(rows)} {'matchups' if crossed else 'battles'} chosen")
     for sentence in _limit_sentences(limit):
         screen.print(sentence)

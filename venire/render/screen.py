@@ -92,18 +92,18 @@ def progress(screen: Console) -> Iterator[Callable[[Statistics], None]]:
     A line too says that rate-limit responses begin to slow a lane, or do so no more: the next tenth may be hours off.
     """
     if not screen.is_terminal:
-        last, told_slowed, quiet_until = (0, -1), False, 0.0
+        last, shown_slowed, quiet_until = (0, -1), False, 0.0
 
         def line(now: Statistics) -> None:
-            nonlocal last, told_slowed, quiet_until
+            nonlocal last, shown_slowed, quiet_until
             tenth = (now.round, 10 * (now.settled + now.failed) // max(1, now.planned))
-            turned = bool(now.slowed) != told_slowed and now.elapsed >= quiet_until
+            turned = bool(now.slowed) != shown_slowed and now.elapsed >= quiet_until
             due = tenth > last and (not now.round or is_reported_round(now.round))
             last = max(last, tenth)
             if turned or due:
-                if bool(now.slowed) != told_slowed:
-                    told_slowed, quiet_until = bool(now.slowed), now.elapsed + _BETWEEN_TURNS
-                screen.print(f"  {_told(now)}")
+                if bool(now.slowed) != shown_slowed:
+                    shown_slowed, quiet_until = bool(now.slowed), now.elapsed + _BETWEEN_TURNS
+                screen.print(f"  {_progress_line(now)}")
 
         yield line
         return
@@ -145,7 +145,7 @@ def counting(screen: Console, what: str) -> Iterator[Callable[[int, int], None]]
         yield lambda done, whole: bar.update(task, total=whole, completed=done)
 
 
-def _told(now: Statistics) -> str:
+def _progress_line(now: Statistics) -> str:
     return f"{now.settled + now.failed:,}/{now.planned:,} trials, {_counts(now)}, {duration(now.elapsed)}"
 
 

@@ -95,8 +95,8 @@ def show_relations(screen: Console, found: Selected) -> None:
     for kind in ("view", "table"):
         screen.print(f"{kind}s", style="bold")
         for name, _, columns, types in (row for row in found.rows if row[1] == kind):
-            told = ", ".join(f"{column} {of}" for column, of in zip(columns, types, strict=True))
-            for line in textwrap.wrap(f"  {name}: {told}", width, subsequent_indent="    "):
+            described = ", ".join(f"{column} {of}" for column, of in zip(columns, types, strict=True))
+            for line in textwrap.wrap(f"  {name}: {described}", width, subsequent_indent="    "):
                 screen.print(line)
 
 

@@ -54,7 +54,7 @@ def tokens_left(request: Request, context: int) -> int:
 def fits(request: Request, context: int, vocabulary: str) -> bool:
     """Whether a request and its reply fit into a context of so many tokens.
 
-    A byte has one token at most, and a character four bytes: nearly all requests are told by their length alone, in a
+    A byte has one token at most, and a character four bytes: nearly all requests are decided by length alone, in a
     microsecond, and texts are counted only near the limit.
     """
     left = tokens_left(request, context)
@@ -104,7 +104,7 @@ _MARK = re.compile(r"\n\[\.\.\. ([0-9,]{1,15}) characters cut \.\.\.\]\n?")
 
 
 def parse_cut(text: str) -> tuple[str, int] | None:
-    """What stands before the mark of a cut text, and how many characters the whole had; None for a text without one."""
+    """The text before the mark of a cut text, and how many characters the whole had; None for a text without one."""
     found = _MARK.search(text)
     if found is None:
         return None

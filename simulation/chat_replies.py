@@ -169,7 +169,7 @@ def completion_body(
     counted: bool = True,
     cached: int | None = None,
 ) -> bytes:
-    """A `chat.completion` object with one choice; `created` in seconds since 1970, tokens told where `counted`.
+    """A `chat.completion` object with one choice; `created` in seconds since 1970, tokens reported where `counted`.
 
     `cached` are the prompt's tokens that were read from a cache, where there is one.
     """

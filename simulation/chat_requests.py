@@ -78,7 +78,7 @@ class RequestError(Exception):
 def read_request(body: bytes) -> ChatRequest:
     """The chat request in a body of JSON.
 
-    The stage is told by the assistant's turns after the question: none, reasons are wanted (or the only answer of a
+    The stage is known by the assistant's turns after the question: none, reasons are wanted (or the only answer of a
     protocol of one call); one, the verdict (or its repair); more, a repair.
     Raises `RequestError` for what a provider would refuse.
     """
@@ -165,12 +165,12 @@ def _top_logprobs(sent: dict[str, Any]) -> int:
     wanted = _integer(sent, "top_logprobs", minimum=0) or 0
     if wanted > _MAX_LOGPROBS:
         raise RequestError(f"top_logprobs must be at most {_MAX_LOGPROBS}", "top_logprobs")
-    told = sent.get("logprobs")
-    if told is not None and not isinstance(told, bool):
+    listed = sent.get("logprobs")
+    if listed is not None and not isinstance(listed, bool):
         raise RequestError("logprobs must be true or false", "logprobs")
-    if wanted and not told:
+    if wanted and not listed:
         raise RequestError("top_logprobs is accepted only where logprobs is true", "top_logprobs")
-    return max(wanted, 1) if told else 0
+    return max(wanted, 1) if listed else 0
 
 
 def _json_only(sent: object) -> bool:

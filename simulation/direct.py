@@ -237,8 +237,8 @@ class DirectProvider:
     def _timed_out(self, first_s: float) -> tuple[float, CallError]:
         """After how long a client waits no more, whose answer begins after so many seconds, and what it tells."""
         if first_s > self._silence:
-            told = f"the server was silent for {self._silence:g} s (read_timeout)"
-            return self._silence, _broken_connection(self._address, told)
+            message = f"the server was silent for {self._silence:g} s (read_timeout)"
+            return self._silence, _broken_connection(self._address, message)
         return self._longest, _broken_connection(self._address, f"no whole answer within {self._longest:g} s (timeout)")
 
     async def check(self) -> str | None:

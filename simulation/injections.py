@@ -120,21 +120,21 @@ _DEMANDS: tuple[tuple[_Named, re.Pattern[str]], ...] = (
 
 
 def obeyed_verdict(name: str, question: str) -> Side | None:
-    """The verdict that a judge of `OBEYING` is told to give by the first message of a trial, None where by nobody.
+    """The verdict that the first message of a trial demands of a judge of `OBEYING`; None where nothing does.
 
     `obedient` obeys what stands outside of fences, `gullible` obeys everything; the last demand counts.
     """
     if name not in OBEYING:
         return None
-    said: Side | None = None
+    verdict: Side | None = None
     place: Side | None = None
-    heard = _outside(question) if name == "obedient" else question
-    for number, part in enumerate(_HEADING.split(heard)):
+    visible = _outside(question) if name == "obedient" else question
+    for number, part in enumerate(_HEADING.split(visible)):
         if number % 2:
             place = "first" if part == "first" else "second"
         else:
-            said = _demanded(part, place) or said
-    return said
+            verdict = _demanded(part, place) or verdict
+    return verdict
 
 
 def shown_texts(name: str, question: str) -> tuple[str, ...]:
@@ -161,11 +161,11 @@ def _outside(question: str) -> str:
 
 def _demanded(text: str, place: Side | None) -> Side | None:
     """What the last sentence that demands a verdict demands, where a text about itself stands at `place`."""
-    said: Side | None = None
+    verdict: Side | None = None
     for sentence in _sentences(text):
         named = next((named for named, pattern in _DEMANDS if pattern.search(sentence)), None)
-        said = (place if named == "itself" else named) or said
-    return said
+        verdict = (place if named == "itself" else named) or verdict
+    return verdict
 
 
 def _sentences(text: str) -> Iterator[str]:

@@ -20,7 +20,7 @@ What the profiles do not say, and what is done here for two stages (for the othe
 - Texts that the answer key does not have get replies that cannot be read.
 - Two completions with the same text are taken for one model's: their gap is 0, and order alone speaks.
 - Prompt tokens are counted from the characters of all messages. Nothing is billed. Nothing is cached unless a number
-  of blocks is given: then the beginnings of prompts are, and read tokens are told (`prefix_cache.py`).
+  of blocks is given: then the beginnings of prompts are, and cached tokens are reported (`prefix_cache.py`).
 - Faults are drawn from the server's seed, the body and how often it was asked: rate limits and server errors come at
   once, as do a gateway's pages, answers that are spoilt after the judge's time, late ones later, and none changes what
   the judge says when it is asked again.

@@ -40,7 +40,7 @@ class RankingRule:
 
 
 def _label(text: str) -> str:
-    """A label without what stands around it; what is no label stays as it is and fails later."""
+    """A label without its wrapping; what is no label is left as it is and fails later."""
     bare = text.strip(_WRAPPING + "[]")
     return _NOUN.sub("", bare, count=1).strip(_WRAPPING) if _NOUN.match(bare) else bare
 

@@ -23,26 +23,26 @@ _MAX_ENDS = 2
 """Tokens after the text that say that it has ended."""
 
 
-def read_content(told: object, text: str) -> Places:
+def read_content(listed: object, text: str) -> Places:
     """Places from the field `logprobs` of a choice in OpenAI's form, of chat completions or of the older completions.
 
-    `text` is the message without thoughts. Empty where nothing is told, or nothing that fits the text.
+    `text` is the message without thoughts. Empty where nothing is reported, or nothing that fits the text.
     """
-    if not isinstance(told, dict):
+    if not isinstance(listed, dict):
         return ()
-    if isinstance(content := told.get("content"), list):
+    if isinstance(content := listed.get("content"), list):
         return _aligned(_members(content, "token"), _members(content, "top_logprobs"), text, "token", "logprob")
-    tokens, tops = told.get("tokens"), told.get("top_logprobs")
+    tokens, tops = listed.get("tokens"), listed.get("top_logprobs")
     if isinstance(tokens, list) and isinstance(tops, list):
         return _aligned(tokens, tops, text, "token", "logprob")
     return ()
 
 
-def read_candidates(told: object, text: str) -> Places:
+def read_candidates(listed: object, text: str) -> Places:
     """Places from the field `logprobsResult` of a candidate in Gemini's form; see `read_content`."""
-    if not isinstance(told, dict):
+    if not isinstance(listed, dict):
         return ()
-    chosen, tops = told.get("chosenCandidates"), told.get("topCandidates")
+    chosen, tops = listed.get("chosenCandidates"), listed.get("topCandidates")
     if not isinstance(chosen, list) or not isinstance(tops, list):
         return ()
     return _aligned(_members(chosen, "token"), _members(tops, "candidates"), text, "token", "logProbability")
@@ -61,13 +61,13 @@ def _aligned(tokens: Sequence[object], tops: Sequence[object], text: str, token:
     return found if any(found) else ()
 
 
-def _place(told: object, token: str, value: str) -> tuple[tuple[str, float], ...]:
+def _place(listed: object, token: str, value: str) -> tuple[tuple[str, float], ...]:
     """The tokens of a place, in a list or as names, whose numbers can be logarithms of probabilities; a nan is not."""
     pairs: Iterable[tuple[object, Any]] = ()
-    if isinstance(told, list):
-        pairs = ((entry.get(token), entry.get(value)) for entry in told if isinstance(entry, dict))
-    elif isinstance(told, dict):
-        pairs = told.items()
+    if isinstance(listed, list):
+        pairs = ((entry.get(token), entry.get(value)) for entry in listed if isinstance(entry, dict))
+    elif isinstance(listed, dict):
+        pairs = listed.items()
     return tuple(
         (name, float(number))
         for name, number in pairs

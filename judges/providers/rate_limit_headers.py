@@ -24,7 +24,7 @@ MAX_WAIT = 90_000.0
 _DAILY = ("groq.com",)
 """Hosts whose `x-ratelimit-limit-requests` is for a day."""
 _DAILY_OR_NOT = ("openai.com",)
-"""Hosts where it is for a day on some accounts: told by how slowly the bucket refills."""
+"""Hosts where it is for a day on some accounts: recognised by how slowly the bucket refills."""
 _UNSURE = ("azure.com",)
 """Hosts where it is for ten seconds on some deployments and for a minute on others: it is not read there."""
 _REFILLING = ("anthropic.com", "groq.com", "openai.com")
@@ -132,7 +132,7 @@ def _lower_headers(headers: Mapping[str, str], body: object) -> dict[str, str]:
 
 
 def _asked_wait(fields: Mapping[str, str], now: datetime) -> float | None:
-    """What `retry-after` says; its forms in milliseconds are the same wait, told more exactly."""
+    """What `retry-after` says; its forms in milliseconds are the same wait, more exactly."""
     for name in ("retry-after-ms", "x-ms-retry-after-ms"):
         milliseconds = _plausible(_number(fields.get(name, "")))
         if milliseconds is not None:
@@ -145,7 +145,7 @@ def _asked_wait(fields: Mapping[str, str], now: datetime) -> float | None:
 
 
 def _headers_inside(body: object) -> Iterator[tuple[str, str]]:
-    """The headers in `error.metadata.headers`: what OpenRouter heard from the vendor behind it, or says itself."""
+    """The headers in `error.metadata.headers`: those of the vendor behind OpenRouter, or its own."""
     found = _member(_member(_member(body, "error"), "metadata"), "headers")
     if isinstance(found, dict):
         yield from ((name, str(value)) for name, value in found.items() if isinstance(name, str))
@@ -166,7 +166,7 @@ def _member(value: object, name: str) -> Any:
 
 
 def _is_empty(fields: Mapping[str, str], bucket: _Bucket, unsaid: bool) -> bool:
-    """Whether nothing remains; `unsaid` is the answer where that is not told."""
+    """Whether nothing remains; `unsaid` is the answer where that is not reported."""
     remaining = _number(fields.get(bucket.remaining, ""))
     return unsaid if remaining is None else remaining <= 0
 
@@ -191,7 +191,7 @@ def _is_of(host: str, domains: tuple[str, ...]) -> bool:
 
 
 def _seconds(text: str, now: datetime) -> float | None:
-    """Seconds from now, told as a duration (6m0s, 17ms), as a number, or as a moment in any of the usual forms."""
+    """Seconds from now, given as a duration (6m0s, 17ms), as a number, or as a moment in any of the usual forms."""
     number = _number(text)
     if number is not None:
         if number < _EPOCH:

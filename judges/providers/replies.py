@@ -105,7 +105,7 @@ def _any_reply(payload: Mapping[str, Any], raw: str, body: bytes) -> Reply:
         raw=raw,
         estimated=not (given and isinstance(usage.get("completion_tokens"), int)),
         written_tokens=_written(usage),
-        logprobs=read_content(told, text) if (told := choice.get("logprobs")) else (),
+        logprobs=read_content(listed, text) if (listed := choice.get("logprobs")) else (),
     )
 
 

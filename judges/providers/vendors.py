@@ -44,7 +44,7 @@ class Vendor:
     """Whether `logprobs` is the number of likeliest tokens, and there is no `top_logprobs`."""
 
     prices: str = ""
-    """What stands before the names of its models in the table of prices that litellm ships."""
+    """The prefix of its models' names in the table of prices that litellm ships."""
 
     def credentials(self, key: str | None) -> dict[str, str]:
         """The headers that carry a key; none without a key."""

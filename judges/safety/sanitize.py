@@ -131,7 +131,7 @@ def _may_mark(text: str) -> bool:
 
 
 def _may_hide(text: str) -> bool:
-    """Whether a text has characters that cannot be seen; told of ASCII, which most texts are, without a pattern."""
+    """Whether a text has characters that cannot be seen; for ASCII, which most texts are, decided without a pattern."""
     if not text.isascii():
         return UNSEEN.search(text) is not None
     raw = text.encode()
@@ -155,7 +155,7 @@ def fenced_texts(prompt: str) -> tuple[str, ...]:
 
 
 def split_fences(prompt: str) -> tuple[tuple[str, ...], str]:
-    """The texts that `enclose` set apart in a prompt, and what stands outside of them and their fences.
+    """The texts that `enclose` set apart in a prompt, and the text outside of them and their fences.
 
     Told by searching for the closing line, which takes a hundredth of the time of one pattern for both lines.
     """

@@ -326,7 +326,7 @@ class Lane:
             slot = await self._recorder.announce(
                 step.trial, step.number, step.attempts + 1, route.number, call.reservation
             )
-        except StoreError as error:  # the run has heard of it, and lets what is in flight come in
+        except StoreError as error:  # the run knows already, and lets what is in flight come in
             self._cancel_unsent(call, lease)
             raise StoppedError from error
         except asyncio.CancelledError:  # given up while it waited for the disk

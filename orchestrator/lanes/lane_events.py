@@ -27,7 +27,7 @@ class LaneEvents:
         self.events = events
         self._warn = warn
         self._outages: set[str] = set()
-        self._told_until: dict[str, float] = {}
+        self._warned_until: dict[str, float] = {}
         self._held_back: set[str] = set()
         self._learnt: dict[str, Limits] = {}
         self._slowed: set[str] = set()
@@ -90,8 +90,8 @@ class LaneEvents:
         `others` says whether calls go on by other routes.
         """
         seconds = route.gate.held_for
-        if seconds >= _LONG_PAUSE and now + seconds > self._told_until.get(route.name, 0.0) + 1:
-            self._told_until[route.name] = now + seconds
+        if seconds >= _LONG_PAUSE and now + seconds > self._warned_until.get(route.name, 0.0) + 1:
+            self._warned_until[route.name] = now + seconds
             rest = "; calls go by the other routes" if others else " (Ctrl-C stops, and the same command goes on later)"
             self._warn(f"{route.name}: no call is sent for {seconds:.0f} s: {route.gate.held_why}{rest}")
 
@@ -150,15 +150,15 @@ class LaneEvents:
             self.events.emit("lane.closed", lane=self.lane, why=why)
 
     def learnt(self, route: Route, limits: Limits) -> None:
-        """A provider told its limits; said to the person at the terminal once they make calls wait."""
+        """A provider reported its limits; the person at the terminal is warned once they make calls wait."""
         if route.gate.waits and not route.gate.slowed and route.name not in self._held_back:
             self._held_back.add(route.name)
-            told = ", ".join(
+            figures = ", ".join(
                 f"{getattr(limits, name):,} {name.replace('_per_', ' a ').replace('_', ' ')}"
                 for name in limits.__slots__
                 if getattr(limits, name) is not None
             )
-            self._warn(f"{route.name}: calls wait for the limits that the provider tells: {told}")
+            self._warn(f"{route.name}: calls wait for the limits that the provider tells: {figures}")
         if limits == self._learnt.get(route.name):
             return
         self._learnt[route.name] = limits

@@ -69,7 +69,7 @@ def observe(
 
 
 def _wants_otel(asked: bool | None, environ: Mapping[str, str], warn: Callable[[str], None]) -> bool:
-    """Whether to send traces and metrics; where the environment asks and it cannot be, that is only told."""
+    """Whether to send traces and metrics; where the environment asks and it cannot be, a warning says so."""
     named = next((name for name in _ENDPOINTS if environ.get(name)), None)
     if asked is False or environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return False

@@ -31,7 +31,7 @@ class EventLog:
     """An observer that appends one line an event to a file, a pipe or a device.
 
     Raises InputError for a path that cannot be written, or that holds something else than events. Later failures, as a
-    full disk, are told once through `warn`, from the thread. What could not be written is tried again; where too much
+    full disk, are reported once through `warn`, by the thread. What could not be written is retried; where too much
     waits, a line says how many events are missing.
     """
 

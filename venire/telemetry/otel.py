@@ -58,7 +58,7 @@ class OpenTelemetryExporter:
     """An observer that makes spans of the run, of trials and of their calls, and counts calls, tokens, times and money.
 
     Endpoint, headers, sampling and resource come from the standard OTEL_* variables. `spans` and `metrics` replace what
-    sends, for tests. What a collector does not take is told once through `warn`, from another thread.
+    sends, for tests. What a collector does not take is reported once through `warn`, from another thread.
     """
 
     def __init__(

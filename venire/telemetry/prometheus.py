@@ -16,7 +16,7 @@ _SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 60.0, 120.0, 300.0)
 
 
 class PrometheusExporter:
-    """An observer that counts, and answers `/metrics` on 127.0.0.1 at a port (0: a free one, told by `port`).
+    """An observer that counts, and answers `/metrics` on 127.0.0.1 at a port (0: a free one, which `port` has then).
 
     Raises InputError for a port that cannot be had.
     """

@@ -50,15 +50,15 @@ def _read(reply: Reply) -> tuple[Preference, str, bool] | None:
 
 
 def log_odds(logprobs: tuple[tuple[tuple[str, float], ...], ...]) -> float | None:
-    """log p(1) - log p(2) at the place where the digit stands, or None where that is not told.
+    """log p(1) - log p(2) at the place where the digit stands, or None where it is not reported.
 
     `logprobs` has the likeliest tokens of each place with their natural log-probabilities. The place is the first one
     whose likeliest token is 1 or 2, so that words such as "Answer:" may come before it. Tokens that differ in
-    whitespace alone are one digit, and their probabilities add up. A digit that is not among the tokens told has no
+    whitespace alone are one digit, and their probabilities add up. A digit that is not among the tokens reported has no
     known probability, and then there is no score.
     """
     for place in logprobs:
-        likeliest = max(place, key=lambda told: told[1], default=("", 0.0))
+        likeliest = max(place, key=lambda candidate: candidate[1], default=("", 0.0))
         if likeliest[0].strip() in ("1", "2"):
             one, two = (_log_sum([value for token, value in place if token.strip() == digit]) for digit in "12")
             return None if one is None or two is None else one - two
@@ -67,8 +67,8 @@ def log_odds(logprobs: tuple[tuple[tuple[str, float], ...], ...]) -> float | Non
 
 def _log_sum(values: list[float]) -> float | None:
     """The logarithm of summed probabilities, relative to the largest so that none is lost; None for none."""
-    told = [value for value in values if isfinite(value)]
-    return max(told) + log(sum(exp(value - max(told)) for value in told)) if told else None
+    finite = [value for value in values if isfinite(value)]
+    return max(finite) + log(sum(exp(value - max(finite)) for value in finite)) if finite else None
 
 
 BINARY = ProtocolEntry(

@@ -9,11 +9,13 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 # The tests start many commands, and each would compile all of Venire again.
 unexport PYTHONDONTWRITEBYTECODE
 
+ROOMS := arena configs judges storage ratings orchestrator reports simulation venire
+
 .PHONY: help install demo test collected test-slow torture bench bench-peers bench-peers-lock bench-ratings bench-ratings-peers bench-ratings-peers-lock bench-policies bench-resume bench-lag bench-prefixes bench-limiter bench-refusals bench-simulated bench-widths bench-placing fuzz agreement figures lint lock clean
 
 help:
 	@echo "make demo       set up and run a complete campaign without any key"
-	@echo "make test       set up, lint, check types, run the tests"
+	@echo "make test       set up, lint, check types, run the tests; ROOM=ratings runs those of one room alone"
 	@echo "make test-slow  the tests that take minutes"
 	@echo "make torture    kill, stop, starve and mislead 200 campaigns, and check their books (ROUNDS=200 SEED=0)"
 	@echo "make fuzz       a million random and hostile replies to the rules that read verdicts (COUNT=1000000 SECONDS=900)"
@@ -44,9 +46,15 @@ lint: install
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# ROOM=ratings runs the tests of one room alone.
 test: install
+ifdef ROOM
+	@test -d tests/$(ROOM) || { echo "there is no room $(ROOM); there are: $(ROOMS)"; exit 2; }
+	$(BIN)/pytest -q -n 4 --dist worksteal tests/$(ROOM)
+else
 	$(MAKE) --no-print-directory --jobs=2 lint collected
 	$(BIN)/pytest -q -n 4 --dist worksteal
+endif
 
 # Reads and compiles the tests once, beside the type checker; four workers would each do it at the same time.
 collected: install

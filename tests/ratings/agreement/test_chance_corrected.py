@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from venire.arena.errors import InputError
-from venire.ratings.agreement.chance_corrected import cohen_kappa, fleiss_kappa, fleiss_kappa_counts, unanimity
+from venire.ratings.agreement.chance_corrected import (
+    cohen_kappa,
+    fleiss_kappa,
+    fleiss_kappa_counts,
+    human_kappa,
+    unanimity,
+)
 
 DIAGNOSES = np.array([[75, 1, 4], [5, 4, 1], [0, 0, 10]])
 """Two psychiatrists and 100 patients: J. L. Fleiss, Statistical Methods for Rates and Proportions, 2nd ed. (1981),
@@ -209,3 +216,25 @@ def test_what_fits_no_coefficient_is_refused_by_name() -> None:
         fleiss_kappa_counts([[1, -1]])
     with pytest.raises(InputError, match="takes items as independent"):
         cohen_kappa(["a"], ["a"], errors="asymptotic", cluster=[0])
+
+
+def test_kappa_with_people_is_that_of_sides(arena_sample: dict[str, Any]) -> None:
+    y, human = arena_sample["data"].y, arena_sample["human"]
+    found = human_kappa(y, human, replicates=0)
+    assert found.observed == pytest.approx(0.506)
+    chance = sum(np.mean(y == side) * np.mean(human == side) for side in (0.0, 0.5, 1.0))
+    assert found.value == pytest.approx((0.506 - chance) / (1 - chance))
+    halved = np.where(y == 1.0, 0.75, y)
+    assert human_kappa(halved, np.where(np.arange(1000) < 10, np.nan, human), replicates=0).items == 990
+
+
+@pytest.mark.parametrize(
+    ("said", "call"),
+    [
+        ("y has shape", lambda: human_kappa([1.0], [1.0, 0.0])),
+        ("cluster has shape", lambda: human_kappa([1.0, 0.0], [1.0, 0.0], cluster=["x"])),
+    ],
+)
+def test_bad_columns_are_named(said: str, call: Callable[[], object]) -> None:
+    with pytest.raises(InputError, match=said):
+        call()

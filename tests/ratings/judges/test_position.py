@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,8 +12,11 @@ import pytest
 
 from tests.ratings.conftest import make_table
 from tests.ratings.simulated import campaign
+from venire.arena.battles import Battles
 from venire.arena.errors import InputError
-from venire.ratings.judges.position import adjust_for_position, position_effects
+from venire.ratings.judges.position import adjust_for_position, position_bias, position_effects
+
+Table = Callable[..., Battles]
 
 
 def test_counts_by_hand() -> None:
@@ -116,3 +120,36 @@ def test_recorded_judges_turn_with_the_order_far_more_than_between_tries(shared_
     assert haiku.excess.beyond(0.0) > 10.0
     # Every fourth row of this table, from which a fit begins, leads nowhere: it begins anew from equal ratings.
     assert adjust_for_position(battles).coefficient == pytest.approx(-0.5415, abs=1e-4)
+
+
+def test_first_places_and_flips_of_recorded_peers(shared_data: Path, table: Table) -> None:
+    path = shared_data / "vicuna80_peers" / "judgments.parquet"
+    with duckdb.connect() as connection:
+        rows = connection.execute(
+            "SELECT first, second, verdict, judge, instruction_id, repeat FROM read_parquet(?) WHERE repeat = 1",
+            [str(path)],
+        ).fetchall()
+    found = {each.judge: each for each in position_bias(table(rows))}
+    first = {judge: each.first.value for judge, each in found.items()}
+    flips = {judge: each.flips.value for judge, each in found.items()}
+    assert first == pytest.approx(
+        {"bard": 0.81205, "claude-v1": 0.36215, "gpt-3.5-turbo": 0.48995, "gpt-4": 0.62353, "vicuna-13b": 0.40631},
+        abs=1e-4,
+    )
+    assert flips == pytest.approx(
+        {"bard": 0.5925, "claude-v1": 0.31, "gpt-3.5-turbo": 0.08375, "gpt-4": 0.14375, "vicuna-13b": 0.5925}, abs=1e-4
+    )
+    assert found["gpt-4"].flips.n == 800
+    assert found["gpt-3.5-turbo"].first.low < 0.5 < found["gpt-3.5-turbo"].first.high
+
+
+def test_a_table_without_orders_has_no_position(table: Table) -> None:
+    with pytest.raises(InputError, match="shown first"):
+        position_bias(table([("x", "y", "first")], ordered=False))
+
+
+def test_verdicts_that_cannot_be_read_and_single_orders_count_for_nothing(table: Table) -> None:
+    rows = [("x", "y", "first", "j", "1"), ("y", "x", None, "j", "1"), ("x", "y", "tie", "j", "2")]
+    (found,) = position_bias(table(rows))
+    assert (found.first.value, found.first.n) == (1.0, 1)
+    assert (found.flips.value, found.flips.n) == (None, 0)

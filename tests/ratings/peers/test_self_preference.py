@@ -11,13 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
+from scipy.stats import ttest_ind
 
+from venire.arena.errors import InputError
 from venire.ratings.data.judgments import Judgments, merge_orders
 from venire.ratings.data.models import model_of_judge, own_models
 from venire.ratings.peers.self_preference import (
     OddsRows,
     SelfPreferenceOdds,
     derivatives,
+    family_excess,
     log_likelihood,
     self_preference_odds,
 )
@@ -200,3 +203,29 @@ def test_intervals_hold_the_truth_as_often_as_they_say(peer_battles: Make, instr
         found = odds_of(merge_orders(peer_battles(STRENGTH, instructions=instructions, seed=seed + 2, **options)))
         held += found.lo <= truth <= found.hi
     assert 0.92 <= held / 300 <= 0.98
+
+
+def test_a_judge_s_own_family_stands_out_and_generosity_does_not() -> None:
+    rng = np.random.default_rng(2)
+    families = ["a"] * 6 + ["b"] * 6 + ["c"] * 12
+    scores = rng.normal(7, 1, 24) + rng.normal(0, 0.1, (5, 24))
+    scores[0] += 2.0
+    scores[1, 6:12] += 0.5
+    found = {each.judge: each for each in family_excess(scores, list("vwxyz"), ["a", "b", "c", "c", "d"], families)}
+    assert found["v"].low < 0.0 < found["v"].high
+    assert 0.3 < found["w"].low < 0.5 < found["w"].high < 0.7
+    assert (found["z"].excess, found["z"].own, found["z"].others) == (None, 0, 24)
+    deviation = scores[1] - np.median(np.delete(scores, 1, axis=0), axis=0)
+    interval = ttest_ind(deviation[6:12], np.delete(deviation, range(6, 12)), equal_var=False).confidence_interval()
+    assert (found["w"].low, found["w"].high) == pytest.approx((interval.low, interval.high))
+
+
+@pytest.mark.parametrize(
+    ("said", "call"),
+    [
+        ("scores has shape", lambda: family_excess([[1.0]], ["x"], ["a"], ["a", "b"])),
+    ],
+)
+def test_bad_columns_are_named(said: str, call: Callable[[], object]) -> None:
+    with pytest.raises(InputError, match=said):
+        call()

@@ -96,10 +96,10 @@ def am_elo(
     check_seed(seed)
     if restarts < 0:
         raise InputError(f"restarts is {restarts}; give 0 or more")
-    limit, told = best_optimum(task, restarts, seed)
+    limit, restarts_made = best_optimum(task, restarts, seed)
     if limit is None:
-        return _nothing(task, told)
-    return _result(task, limit, told, kind)
+        return _nothing(task, restarts_made)
+    return _result(task, limit, restarts_made, kind)
 
 
 def _kind(errors: Errors | None, data: Comparisons) -> Errors:
@@ -135,10 +135,10 @@ def _result(task: FitProblem, limit: LimitFit, restarts: Restarts, kind: Errors)
     sign = _sign(cells, ability, mean, limit, spread, degenerate)
     reasons = judge_reasons(data.judges, cells, logits, ability, limit)
     separated = tuple(name for name, value in zip(data.judges, ability, strict=True) if np.isinf(value))
-    told = {"sign": sign, "separated": list(separated), "no_ability": dict(reasons)}
-    told["no_estimate"] = model_reasons(data.models, cells, limit, ability)
+    notes = {"sign": sign, "separated": list(separated), "no_ability": dict(reasons)}
+    notes["no_estimate"] = model_reasons(data.models, cells, limit, ability)
     return AmElo(
-        ratings=_ratings(task, limit, logits, spread, kind, {**_facts(limit, restarts), **told}),
+        ratings=_ratings(task, limit, logits, spread, kind, {**_facts(limit, restarts), **notes}),
         judges=data.judges,
         ability=ability,
         ability_se=errors[:, 0],
@@ -199,8 +199,8 @@ def _counted(limit: LimitFit) -> NDArray[np.bool_]:
     """Judges of the fit (judges,) with a finite ability: those of equal models alone have none."""
     point, part = limit.peak.point, limit.part
     gap = (point.ratings[part.upper] - point.ratings[part.lower]) / point.spread
-    heard = part.by_judge(part.weight * gap * gap) > 1e-18 * part.by_judge(part.weight)
-    return heard & ~np.isin(limit.judges, limit.edge)
+    known = part.by_judge(part.weight * gap * gap) > 1e-18 * part.by_judge(part.weight)
+    return known & ~np.isin(limit.judges, limit.edge)
 
 
 def _scale(limit: LimitFit, counted: NDArray[np.bool_]) -> tuple[float, bool]:
@@ -255,11 +255,11 @@ def _sign(
         return "undecided: no judge has a finite ability"
     if degenerate:
         return "undecided: abilities have a mean of 0, so that their mean size is 1 instead"
-    heard = cells.by_judge(cells.weight)
-    lead = float(heard @ np.sign(np.where(np.isnan(ability), 0.0, ability)))
+    weight = cells.by_judge(cells.weight)
+    lead = float(weight @ np.sign(np.where(np.isnan(ability), 0.0, ability)))
     if lead < 0.0:
         return (
-            f"undecided: the mean ability is positive, but judges with {0.5 - 0.5 * lead / heard.sum():.0%} of the "
+            f"undecided: the mean ability is positive, but judges with {0.5 - 0.5 * lead / weight.sum():.0%} of the "
             "verdicts have a negative one"
         )
     if spread is not None and len(ability) > 1:
@@ -317,6 +317,7 @@ class FitProblem:
 def fit_problem(
     data: Comparisons, ridge: float, ability_ridge: float, habits: Sequence[Habit], first: ArrayLike | None
 ) -> FitProblem:
+    """Check the options of `am_elo` and count the table; raises `InputError` for what cannot be fitted."""
     for name, value in (("ridge", ridge), ("ability_ridge", ability_ridge)):
         if not (value >= 0.0 and np.isfinite(value)):
             raise InputError(f"{name} is {value}; give a finite number, 0 or more")

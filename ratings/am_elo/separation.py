@@ -234,11 +234,11 @@ def _unplaced(part: Cells, point: Point, state: _State, judges: Codes, names: tu
     beyond &= ~state.edge[judges]
     found = judges[beyond]
     if part.first is None or state.fixed[found, 1].any():
-        told = [names[code] for code in found.tolist() if part.first is None or state.fixed[code, 1]]
-        if told:
+        unbounded = [names[code] for code in found.tolist() if part.first is None or state.fixed[code, 1]]
+        if unbounded:
             raise InputError(
-                f"judge {', '.join(told[:5])}: wins and ties never contradict the order of the ratings, so that how "
-                "freely it ties has no finite estimate: leave it out, or leave the habit of ties out"
+                f"judge {', '.join(unbounded[:5])}: wins and ties never contradict the order of the ratings, so that "
+                "how freely it ties has no finite estimate: leave it out, or leave the habit of ties out"
             )
     state.fixed[found, 1] = True
     state.point.local[found, :2] = (1.0 / point.spread, 0.0)
@@ -288,11 +288,11 @@ def _released(cells: Cells, state: _State, spread: float) -> bool:
     # A judge of a single pair contradicts nobody. It has an ability where it says both of models that are apart.
     single = part.by_judge(None) == 1.0
     fits = _fitting(part, gap)
-    told = single & ~state.tried & (fits != 0.0) & (np.abs(fits) * spread < _VAST)
-    back &= ~single | told
+    fitted = single & ~state.tried & (fits != 0.0) & (np.abs(fits) * spread < _VAST)
+    back &= ~single | fitted
     state.endless &= ~back
     state.tried |= back
-    state.point.local[back, 0] = np.where(told, fits, np.sign(state.point.local[:, 0]) * _FAR / spread)[back]
+    state.point.local[back, 0] = np.where(fitted, fits, np.sign(state.point.local[:, 0]) * _FAR / spread)[back]
     return bool(back.any())
 
 

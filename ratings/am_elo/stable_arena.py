@@ -74,7 +74,7 @@ def stable_arena(
 ) -> StableArena:
     """Fit am-ELO, leave out the judges whose ability is `least_ability` or less, and fit again without them.
 
-    Judges with fewer than `least_verdicts` rows of weight above 0 are not heard at all. `least_ability` is on the scale
+    Judges with fewer than `least_verdicts` rows of weight above 0 are left out first. `least_ability` is on the scale
     of the first fit, where the mean ability is 1. One pass by default; `until_stable` goes on, on that same scale,
     until nobody is left out. `first` (rows,) and `options` are those of `am_elo`. Where a fit cannot tell the
     sign of the abilities, nobody is left out for them, and `stopped` says so; with `errors="none"` a mean near 0 is not

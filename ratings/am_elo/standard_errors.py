@@ -254,9 +254,9 @@ def _gram(unit: NDArray[Any], place: NDArray[np.intp], value: Vector, shape: tup
 
 
 def _blank(local: Matrix, limit: LimitFit, unit: NDArray[np.int32], rows: Comparisons, judge: NDArray[np.intp]) -> None:
-    """NaN, in place, for judges heard in a single unit, and where scores do not scatter."""
+    """NaN, in place, for judges with verdicts in a single unit, and where scores do not scatter."""
     some = np.ones(len(rows), dtype=np.bool_) if rows.weight is None else rows.weight > 0.0
     pairs = np.unique(unit[some].astype(np.int64) * limit.part.judges + judge[some])
-    heard = np.bincount(pairs % limit.part.judges, minlength=limit.part.judges)
-    local[heard < 2] = np.nan
+    units = np.bincount(pairs % limit.part.judges, minlength=limit.part.judges)
+    local[units < 2] = np.nan
     local[local <= np.sqrt(_NO_SCATTER) * np.maximum(1.0, np.abs(limit.peak.point.local))] = np.nan

@@ -286,20 +286,20 @@ class _Shift:
         """The change of a sum of ratings, each times its share."""
         whole, part = (_contrast(one.ratings.models, shares) for one in (self.found, self.rest))
         change = whole @ self.found.ratings.logits - part @ self.rest.ratings.logits
-        told = self.found.rows(whole)
-        told[self.kept] -= self.rest.rows(part)
-        return float(POINTS_PER_LOGIT * change), POINTS_PER_LOGIT * _scatter(self.found.data, told)
+        row_effects = self.found.rows(whole)
+        row_effects[self.kept] -= self.rest.rows(part)
+        return float(POINTS_PER_LOGIT * change), POINTS_PER_LOGIT * _scatter(self.found.data, row_effects)
 
 
 def _contrast(models: tuple[str, ...], shares: Mapping[str, float]) -> Vector:
     return np.array([shares.get(name, 0.0) for name in models])
 
 
-def _scatter(data: Comparisons, told: Vector) -> float:
-    group, count = cluster_codes(data.cluster, len(told))
+def _scatter(data: Comparisons, row_effects: Vector) -> float:
+    group, count = cluster_codes(data.cluster, len(row_effects))
     if count < 2:
         return float("nan")
-    sums = np.bincount(group, told, count)
+    sums = np.bincount(group, row_effects, count)
     return float(np.sqrt(sums @ sums * count / (count - 1)))
 
 

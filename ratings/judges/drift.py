@@ -174,7 +174,7 @@ def _beside_others(value: Vector, shown: NDArray[np.intp], mine: NDArray[np.intp
 
 
 def _change(rows: Battles, mine: NDArray[np.intp], value: Vector, late: NDArray[np.bool_]) -> ClusteredMean | None:
-    """The change within pairs of models and orders; None where too little can be told."""
+    """The change within pairs of models and orders; None where too little is known."""
     if not late.any() or late.all() or np.ptp(value) == 0.0:
         return None
     cell = np.unique(combine_keys(*(column[mine] for column in _shown(rows))), return_inverse=True)[1]
@@ -242,11 +242,11 @@ def _compared(found: list[FirstOrderEffects]) -> RatingDrift:
 
 def _error(found: list[FirstOrderEffects], contrast: Vector) -> tuple[float, int]:
     """Error of late less early, whose rows share instructions."""
-    told = np.concatenate([-found[0].rows(contrast), found[1].rows(contrast)])
+    row_effects = np.concatenate([-found[0].rows(contrast), found[1].rows(contrast)])
     units = [one.data.cluster for one in found]
     if units[0] is None or units[1] is None:
-        return float(np.sqrt(told @ told)), len(told)
+        return float(np.sqrt(row_effects @ row_effects)), len(row_effects)
     code = np.unique(np.concatenate([units[0], units[1]]), return_inverse=True)[1]
-    sums = np.bincount(code, told)
+    sums = np.bincount(code, row_effects)
     count = len(sums)
     return float(np.sqrt(sums @ sums * count / (count - 1))) if count > 1 else float("nan"), count

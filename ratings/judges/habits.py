@@ -173,17 +173,17 @@ def planning_habits(battles: Battles, models: Sequence[str], logits: Vector) -> 
     first, lead = np.where(swapped, 1.0 - y, y), np.where(swapped, -gap, gap)
     size = len(rows.judges)
     bias, slope = _slopes(size, rows.judge, lead, first, rows.ordered)
-    heard = np.bincount(rows.judge, minlength=size)
-    ties = np.bincount(rows.judge[y == 0.5], minlength=size) / (heard + TIE_VERDICTS)
+    verdicts = np.bincount(rows.judge, minlength=size)
+    ties = np.bincount(rows.judge[y == 0.5], minlength=size) / (verdicts + TIE_VERDICTS)
     side = np.where(swapped, -1.0, 1.0)
     surprise = y - expit(side * bias[rows.judge] + slope[rows.judge] * gap)
     rho = _rho(size, rows, surprise) if rows.ordered else np.zeros(size)
-    pooled = float(np.sum(slope * heard) / heard.sum())
+    pooled = float(np.sum(slope * verdicts) / verdicts.sum())
     return {
         rows.judges[code]: JudgeHabit(
             slope=float(slope[code]) / pooled, bias=float(bias[code]), ties=float(ties[code]), rho=float(rho[code])
         )
-        for code in np.flatnonzero(heard).tolist()
+        for code in np.flatnonzero(verdicts).tolist()
     }
 
 

@@ -7,6 +7,10 @@ one battle asked many times. `adjust_for_position` rates with the position as a 
 A judge that is merely unsure changes its mind between two orders as often as between two tries of one order. What it
 does more than that is the order's doing. Where a table has one order of each battle alone, the better model may have
 stood first more often: then the effect is fitted beside the ratings.
+
+Other modules carry position where it belongs to something else, and their figures differ on purpose: `habits` counts
+first places and flips beside consistency and shrinks the pull for planning, `drift` compares them early and late,
+`discrimination` fits the pull b_J beside the slope, and am-ELO the habit "position" beside the ability.
 """
 
 from __future__ import annotations

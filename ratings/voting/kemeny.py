@@ -52,8 +52,8 @@ def kemeny_young(votes: Votes, *, seconds: float = 60.0, clock: Callable[[], flo
     named = np.array(sorted(range(len(votes.models)), key=lambda code: votes.models[code]), dtype=np.intp)
     weight = votes.weight[np.ix_(named, named)].astype(np.float64)
     np.fill_diagonal(weight, 0.0)
-    heard = weight.any(axis=0) | weight.any(axis=1)
-    there, position = np.flatnonzero(heard), np.full(len(named), np.nan)
+    voted = weight.any(axis=0) | weight.any(axis=1)
+    there, position = np.flatnonzero(voted), np.full(len(named), np.nan)
     table = excess_table(weight[np.ix_(there, there)], votes.tolerance)
     order: list[int] = []
     solved: list[_SolvedBlock] = []
@@ -62,7 +62,7 @@ def kemeny_young(votes: Votes, *, seconds: float = 60.0, clock: Callable[[], flo
         position[named[there[codes]]] = len(order) + block.position
         order.extend(there[codes[block.order]].tolist())
         solved.append(block)
-    order += np.flatnonzero(~heard).tolist()
+    order += np.flatnonzero(~voted).tolist()
     cost = contradicted(weight, order)
     open_gap = sum(block.cost - block.bound for block in solved) * table.scale
     proved = all(block.cost - block.bound <= table.tolerance for block in solved)

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.ratings.agreement.test_judge_agreement import spoiled
-from tests.ratings.judges.test_own_family import favoured
+from tests.ratings.peers.test_family_preference import favoured
 from tests.ratings.simulated import campaign
 from venire.arena.battles import Battles
 from venire.ratings.data.judgments import merge_orders, select_battles

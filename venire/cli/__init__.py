@@ -50,7 +50,7 @@ class _Verbs(TyperGroup):
         try:
             return super().invoke(ctx)
         except (KeyboardInterrupt, typer.Abort):
-            _tell("interrupted")
+            _print_error("interrupted")
             raise typer.Exit(INTERRUPTED) from None
 
 
@@ -112,24 +112,24 @@ def main() -> None:
     try:
         app()
     except InputError as error:
-        _tell(str(error))
+        _print_error(str(error))
         raise SystemExit(2) from None
     except VenireError as error:
-        _tell(str(error))
+        _print_error(str(error))
         raise SystemExit(1) from None
     except OSError as error:
         where = error.filename or ("standard output" if error.errno in _OUTPUT_ENDED else None)
         reason = error.strerror or str(error)
-        _tell(reason if where is None else f"{where}: {reason}")
+        _print_error(reason if where is None else f"{where}: {reason}")
         raise SystemExit(2) from None
     except RuntimeError as error:
         if not str(error).startswith("Query interrupted"):  # what DuckDB makes of Ctrl-C under a query
             raise
-        _tell("interrupted")
+        _print_error("interrupted")
         raise SystemExit(INTERRUPTED) from None
 
 
-def _tell(message: str) -> None:
+def _print_error(message: str) -> None:
     from venire.wording import plain
 
     if sys.stderr is not None:

@@ -177,10 +177,10 @@ class _VirtualLoop(asyncio.SelectorEventLoop):
         return work
 
     def shutdown_default_executor(self, *timeout: Any) -> Coroutine[Any, Any, None]:
-        return self._standing_still(super().shutdown_default_executor(*timeout))
+        return self._clock_stopped(super().shutdown_default_executor(*timeout))
 
     @coroutine
-    def _standing_still(self, work: Coroutine[Any, Any, None]) -> Generator[Any, Any, None]:
+    def _clock_stopped(self, work: Coroutine[Any, Any, None]) -> Generator[Any, Any, None]:
         """Await the joining of threads, which gives up after some minutes of the loop's own time."""
         self._virtual.threads += 1
         try:

@@ -39,14 +39,14 @@ class ComparedModel:
 class Comparison:
     """The methods compared, the models by rank under the first, and Kendall's tau-b of each method with the first.
 
-    `left_out` says of each method that was not run what it lacks, `apart` which methods rated models in groups.
+    `left_out` says of each method that was not run what it lacks, `disconnected` which methods rated models in groups.
     """
 
     methods: tuple[str, ...]
     models: tuple[ComparedModel, ...]
     kendall: tuple[float | None, ...]
     left_out: dict[str, str]
-    apart: tuple[str, ...] = ()
+    disconnected: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The comparison as plain JSON values, floats rounded to six decimals."""
@@ -68,7 +68,7 @@ class Comparison:
             ],
             "kendall": by_method(self.kendall),
             "left_out": self.left_out,
-            "apart": list(self.apart),
+            "apart": list(self.disconnected),
         }
 
 
@@ -114,8 +114,8 @@ def compare(battles: Battles, methods: Sequence[str], options: Options) -> Compa
         )
     rows.sort(key=lambda row: (row.rank[0] or math.inf, row.model))
     kendall = tuple(_kendall(_together(found[0]), _together(one)) for one in found)
-    apart = tuple(name for name, one in zip(chosen, found, strict=True) if len(one.groups) > 1)
-    return Comparison(tuple(chosen), tuple(rows), kendall, left_out, apart)
+    disconnected = tuple(name for name, one in zip(chosen, found, strict=True) if len(one.groups) > 1)
+    return Comparison(tuple(chosen), tuple(rows), kendall, left_out, disconnected)
 
 
 _OF_SOME = frozenset(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -219,6 +221,104 @@ def test_an_import_against_the_order_of_packages_is_seen() -> None:
     assert climbs("venire", {"venire/session.py": "from venire.status import status_document"}) == []
     for line in ("from venire.render.plan import show_plan", "from venire import rate", "from venire.cli import run"):
         assert len(climbs("venire", {"venire/session.py": line})) == 1
+
+
+def circle(files: dict[str, str]) -> list[str]:
+    """Modules that import one another in a circle, types included; empty where there is none."""
+    modules = {
+        ("venire/" if not path.startswith("venire/") else "") + path.removesuffix(".py").removesuffix("/__init__"): path
+        for path in files
+    }
+    edges = {}
+    for name, path in modules.items():
+        named = {one.replace(".", "/") for _, one, _ in imports(ast.parse(files[path]))}
+        edges[name] = {one if one in modules else one.rpartition("/")[0] for one in named} & modules.keys() - {name}
+    try:
+        tuple(TopologicalSorter(edges).static_order())
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_no_modules_import_one_another_in_a_circle() -> None:
+    files = dict(house())
+    assert circle(files) == []
+    files["arena/errors.py"] += "\nfrom venire.arena.keys import trial_key\n"
+    files["arena/keys.py"] += "\nfrom venire.arena.errors import InputError\n"
+    assert set(circle(files)) == {"venire/arena/errors", "venire/arena/keys"}
+
+
+def test_a_class_name_is_unique_in_the_product() -> None:
+    homes: dict[str, list[str]] = {}
+    for path, source in house():
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(path)
+    assert {name: found for name, found in homes.items() if len(found) > 1} == {}
+
+
+RETIRED = {
+    "LEAST": "MIN",
+    "MOST": "MAX",
+    "ahead": "remaining battles",
+    "apart": "components",
+    "beliefs": "priors",
+    "claim": "reservation",
+    "deaf": "ignored options",
+    "dressing": "prompt assembly",
+    "hardening": "sanitize",
+    "heard": "selected",
+    "informing": "information gain",
+    "looking": "interim",
+    "persist": "retry call",
+    "perturbing": "perturbation",
+    "purse": "budget view",
+    "seldom": "paused",
+    "shed": "release memory",
+    "spared": "uncounted",
+    "spoken": "reply text",
+    "standing": "state, progress, status",
+    "steadiness": "robustness",
+    "steerer": "feedback",
+    "stir": "notify waiters",
+    "suspicion": "injection detection",
+    "telling": "events, report",
+    "tell": "report, show",
+    "told": "reported, given",
+    "unread": "unparsed",
+}
+"""Words that were this project's alone, and the field's; none is part of a name in the product.
+
+Upper-case words are those of constants. Keys of JSON documents and columns, which stay, are texts, not names.
+"""
+
+
+def retired(path: str, source: str) -> list[str]:
+    """Names of modules, classes, functions, parameters, fields and constants that hold a retired word."""
+    tree = ast.parse(source)
+    names = {path.removesuffix(".py").split("/")[-1]}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            names.add(node.name)
+        elif isinstance(node, ast.arg):
+            names.add(node.arg)
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names.add(node.target.id)
+    names |= {one.id for node in tree.body if isinstance(node, ast.Assign) for one in node.targets if name_of(one)}
+    return sorted(f"{path}: {name}" for name in names if not set(words(name)).isdisjoint(RETIRED))
+
+
+def words(name: str) -> list[str]:
+    """The words of a name: `_MIN_ROWS`, `min_rows` and `MinRows` have two; those of constants in upper case."""
+    parts = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)
+    return parts if name.isupper() else [part.lower() for part in parts]
+
+
+def test_names_are_the_field_s() -> None:
+    assert [found for path, source in house() for found in retired(path, source)] == []
+    assert retired("a.py", "_MOST_ROWS = 1") == ["a.py: _MOST_ROWS"]
+    assert retired("a.py", "def f(told: int) -> None: ...") == ["a.py: told"]
+    assert retired("a.py", "class Purse: ...\nMAX = 3\nat_most = 4") == ["a.py: Purse"]
 
 
 PLANTED = [

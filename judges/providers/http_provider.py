@@ -104,7 +104,7 @@ class HttpProvider:
         if status == 407 and self._endpoint.proxy and (refused := proxy_failure(None, self._endpoint)) is not None:
             raise refused
         if self.on_limits is not None and self._limits.due():
-            self._limits.tell(self.on_limits, headers_of(response), refused=status == 429)
+            self._limits.report(self.on_limits, headers_of(response), refused=status == 429)
         try:
             text = content.decode()
         except UnicodeDecodeError:
@@ -139,7 +139,7 @@ class LimitsReader:
         """Whether headers are to be read now: none were within a second."""
         return self._monotonic() - self._last >= _LIMITS_SECONDS
 
-    def tell(self, listener: Callable[[Limits, float], None], headers: Mapping[str, str], *, refused: bool) -> None:
+    def report(self, listener: Callable[[Limits, float], None], headers: Mapping[str, str], *, refused: bool) -> None:
         """Tell the listener what these headers say, if anything.
 
         Those of a call that was refused for its rate hold no other: it may be one alone, and whether nothing passes is

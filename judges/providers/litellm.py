@@ -108,7 +108,7 @@ class LiteLLMProvider:
         call = orjson.loads(body)
         litellm = await asyncio.to_thread(_load)
         failed: CallError | None = None
-        HEADER_LISTENER.set(self._hear)
+        HEADER_LISTENER.set(self._on_response)
         try:
             async with asyncio.timeout(self._endpoint.timeout):
                 response = await litellm.acompletion(
@@ -142,9 +142,9 @@ class LiteLLMProvider:
         if connections is not None:
             await connections.leave()
 
-    def _hear(self, status: int, headers: Mapping[str, str]) -> None:
+    def _on_response(self, status: int, headers: Mapping[str, str]) -> None:
         if self.on_limits is not None and self._limits.due():
-            self._limits.tell(self.on_limits, headers, refused=status == 429)
+            self._limits.report(self.on_limits, headers, refused=status == 429)
 
     def _timeout(self) -> Any:
         """Connecting and silence; the whole call has its own timer. Not all of litellm's vendors keep the first."""

@@ -121,7 +121,7 @@ class Lane:
         self.workers.discard(worker)
         return True
 
-    def tell_holds(self, seconds: float) -> None:
+    def report_holds(self, seconds: float) -> None:
         """Say which routes are slowed by rate-limit responses or send nothing for long, where calls wait for them.
 
         Called every so many seconds.

@@ -354,7 +354,7 @@ class _CampaignRun:
         while progress is not None:
             progress(self.statistics())
             for lane in self.lanes.values():
-                lane.tell_holds(seconds)
+                lane.report_holds(seconds)
             await self.clock.sleep(seconds)
 
     async def _worker(self, feed: Feed, lane: Lane, prices: Mapping[str, TokenPrice]) -> None:

@@ -161,7 +161,7 @@ class _NameTable:
 
     def __init__(self, known: NDArray[Any]) -> None:
         self.known = known
-        self._columns = _telling(known)
+        self._columns = _distinguishing_columns(known)
         self._bits = max(4, 2 * (len(known) - 1).bit_length())
         odd = np.random.default_rng(0)
         while True:
@@ -189,7 +189,7 @@ class _NameTable:
         return mixed.view(np.intp)
 
 
-def _telling(known: NDArray[Any]) -> list[int]:
+def _distinguishing_columns(known: NDArray[Any]) -> list[int]:
     """Columns of words (names, words) that together tell all names apart, the last that do."""
     columns: list[int] = []
     for place in reversed(range(known.shape[1])):

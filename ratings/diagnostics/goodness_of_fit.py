@@ -173,17 +173,17 @@ def goodness_of_fit(data: Comparisons, ratings: Ratings, *, draws: int = 999, se
             "contradict them"
         )
     logits = ratings.logits[np.isfinite(ratings.logits)]
-    apart = noise.won - noise.total * noise.expected
+    excess = noise.won - noise.total * noise.expected
     drawn = _refitted(noise, logits, draws, seed)
-    found, whole = float((apart**2 / noise.total).sum()), float(noise.total.sum())
+    found, whole = float((excess**2 / noise.total).sum()), float(noise.total.sum())
     return GoodnessOfFit(
         misfit=float(np.sqrt(max(0.0, found - drawn.mean()) / whole)),
         raw=float(np.sqrt(found / whole)),
         p_value=tail_probability(found, drawn),
-        naive_p=_naive(noise, apart, degrees),
+        naive_p=_naive(noise, excess, degrees),
         pairs=len(noise.first),
         degrees=degrees,
-        worst=_worst(noise, apart),
+        worst=_worst(noise, excess),
     )
 
 
@@ -204,17 +204,17 @@ def _refitted(noise: PairNoise, logits: NDArray[np.float64], draws: int, seed: i
     return np.concatenate(found)
 
 
-def _naive(noise: PairNoise, apart: NDArray[np.float64], degrees: int) -> float:
+def _naive(noise: PairNoise, excess: NDArray[np.float64], degrees: int) -> float:
     scatter = noise.total * noise.expected * (1.0 - noise.expected)
     there = scatter > 0.0
-    return float(chi2.sf((apart[there] ** 2 / scatter[there]).sum(), degrees))
+    return float(chi2.sf((excess[there] ** 2 / scatter[there]).sum(), degrees))
 
 
-def _worst(noise: PairNoise, apart: NDArray[np.float64]) -> tuple[OddPair, ...]:
+def _worst(noise: PairNoise, excess: NDArray[np.float64]) -> tuple[OddPair, ...]:
     # The variance is that around the ratings, not around the pair's own share, and no less than what single wins would
     # scatter by: neither few rows nor rows that all say the same, as was expected, are clear by accident.
     sigma = np.sqrt(np.maximum(noise.variance, noise.total * noise.expected * (1.0 - noise.expected)))
-    clear = np.divide(apart, sigma, out=np.zeros(len(apart)), where=sigma > 0.0)
+    clear = np.divide(excess, sigma, out=np.zeros(len(excess)), where=sigma > 0.0)
     order = np.argsort(-np.round(np.abs(clear), 9), kind="stable")[:_SHOWN].tolist()
     share = noise.won / noise.total
     return tuple(
@@ -223,7 +223,7 @@ def _worst(noise: PairNoise, apart: NDArray[np.float64]) -> tuple[OddPair, ...]:
             float(share[place]),
             float(noise.expected[place]),
             float(clear[place]),
-            float(min(1.0, 2.0 * norm.sf(abs(clear[place])) * len(apart))),
+            float(min(1.0, 2.0 * norm.sf(abs(clear[place])) * len(excess))),
         )
         for place in order
     )

@@ -216,7 +216,7 @@ def _beside(rule: str, base: Ratings, other: Ratings, level: float) -> TieRule:
     mover = int(np.argmax(np.abs(moved)))
     points = (other.elo - other.elo[both].mean() - base.elo + base.elo[both].mean())[both]
     swapped = (first[:, None] > first[None, :]) & (second[:, None] < second[None, :])
-    swapped &= _apart(base, both, level) | _apart(other, both, level)
+    swapped &= _differ(base, both, level) | _differ(other, both, level)
     names = [base.models[code] for code in both.tolist()]
     return TieRule(
         rule,
@@ -232,7 +232,7 @@ def _positions(logits: NDArray[np.float64]) -> NDArray[np.intp]:
     return np.argsort(np.argsort(-logits, kind="stable"), kind="stable")
 
 
-def _apart(ratings: Ratings, codes: NDArray[np.intp], level: float) -> NDArray[np.bool_]:
+def _differ(ratings: Ratings, codes: NDArray[np.intp], level: float) -> NDArray[np.bool_]:
     """Which pairs (n, n) differ by more than their error explains, each pair by itself."""
     if ratings.covariance is None:
         return np.zeros((len(codes), len(codes)), dtype=np.bool_)

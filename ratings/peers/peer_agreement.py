@@ -94,12 +94,12 @@ def _without_error(found: Agreement) -> Agreement:
 
 
 def _lead(together: MicroMacro, alone: MicroMacro, level: float, replicates: int, seed: int) -> Coefficient:
-    def ahead(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def lead(weights: NDArray[np.float64]) -> NDArray[np.float64]:
         return medians(together.pearson, weights) - medians(alone.pearson, weights)
 
     size = len(together.pearson)
-    (value,) = ahead(np.ones((1, size)))
-    found = resample(ahead, size, level=level, replicates=replicates, seed=seed)
+    (value,) = lead(np.ones((1, size)))
+    found = resample(lead, size, level=level, replicates=replicates, seed=seed)
     return coefficient_of("lead of the median", float(value), size, found, level=level, undefined="no median to lead")
 
 

@@ -238,7 +238,9 @@ def peer_evaluation(
     counted, differences, left_out = _differences(given, own, unit)
     free = self_free(given, peers or {})
     inclusive, without = order_by(aggregate, given), order_by(aggregate, free)
-    single = _apart(orders_by_instruction(aggregate, given), orders_by_instruction(aggregate, free)) if micro else None
+    single = (
+        _distance(orders_by_instruction(aggregate, given), orders_by_instruction(aggregate, free)) if micro else None
+    )
     pairs = merge_orders(to_battles(given)) if isinstance(given, Ballots) else given
     odds = _odds(pairs, peers or {}, level)
     rows = []
@@ -287,7 +289,7 @@ def _row(
         odds=odds,
         sie=finite_or_none(inclusive.position[code]),
         sfe=finite_or_none(free.position[code]),
-        moved=finite_or_none(_apart(inclusive.position, free.position)[code]),
+        moved=finite_or_none(_distance(inclusive.position, free.position)[code]),
         moved_micro=moved_micro,
     )
 
@@ -380,7 +382,7 @@ def _gap(differences: NDArray[np.float64], level: float) -> SelfPeerGap:
     return SelfPeerGap(value, se, value - half, value + half, count)
 
 
-def _apart(inclusive: NDArray[np.float64], free: NDArray[np.float64]) -> NDArray[np.float64]:
+def _distance(inclusive: NDArray[np.float64], free: NDArray[np.float64]) -> NDArray[np.float64]:
     """Positions with own verdicts less those without (..., models), NaN where the two orders have not the same models.
 
     A place among fewer models is another place.

@@ -151,11 +151,11 @@ class _Program:
     def read(self, x: Vector, late: Callable[[], bool]) -> bool:
         """Offer the order that a solution (pairs,) comes nearest to, and add rows that it misses; whether any."""
         size = len(self.block.table)
-        stands = np.zeros((size, size))
-        stands[self.above, self.under], stands[self.under, self.above] = x, 1.0 - x
-        nearest = np.argsort(-stands.sum(axis=1), kind="stable")
+        above = np.zeros((size, size))
+        above[self.above, self.under], above[self.under, self.above] = x, 1.0 - x
+        nearest = np.argsort(-above.sum(axis=1), kind="stable")
         self.offer(local_search(self.block, nearest, late))
-        circles = _violated_cycles(stands, late)
+        circles = _violated_cycles(above, late)
         self.circles = np.concatenate([self.circles, circles])
         return len(circles) > 0
 
@@ -174,14 +174,14 @@ class _Program:
         return csr_array((signs.ravel(), at), shape=shape), 2.0 - (start > end).sum(axis=1)
 
 
-def _violated_cycles(stands: Vector, late: Callable[[], bool]) -> Codes:
+def _violated_cycles(above: Vector, late: Callable[[], bool]) -> Codes:
     """Circles of three (circles, 3), each from its smallest code on, of which a solution has more than two thirds."""
-    most, found = _ROWS * len(stands), []
-    for first in range(len(stands) - 2):
+    most, found = _ROWS * len(above), []
+    for first in range(len(above) - 2):
         if late():
             return np.zeros((0, 3), dtype=np.intp)
         rest = slice(first + 1, None)
-        total = stands[first, rest, None] + stands[rest, rest] + stands[rest, first]
+        total = above[first, rest, None] + above[rest, rest] + above[rest, first]
         np.fill_diagonal(total, 0.0)
         second, third = np.nonzero(total > 2.0 + _MISSED)
         by = total[second, third]

@@ -32,8 +32,8 @@ __all__ = [
     "check_instructions",
     "check_separation",
     "check_ties",
-    "check_unread",
-    "check_unread_models",
+    "check_unparsed",
+    "check_unparsed_by_model",
     "largest_group",
 ]
 
@@ -272,7 +272,7 @@ def _rule(rule: TieRule) -> dict[str, Any]:
     }
 
 
-def check_unread(case: Case) -> Finding:
+def check_unparsed(case: Case) -> Finding:
     """Whether some judge's replies often could not be read."""
     _require_verdicts(case)
     found = unparsed_replies(case.battles, level=1.0 - CLEAR)
@@ -289,7 +289,7 @@ def check_unread(case: Case) -> Finding:
     return Finding("unread", worst.lo > UNREAD, worst.share, UNREAD, says, details)
 
 
-def check_unread_models(case: Case) -> Finding:
+def check_unparsed_by_model(case: Case) -> Finding:
     """Whether some models lose more verdicts than others do with the same judges."""
     _require_verdicts(case)
     found = unparsed_replies(case.battles)

@@ -92,12 +92,12 @@ def _of_removal(found: Sequence[Removal], sure: bool, worry: bool) -> str:
         return f"{lead}, and leaving out no judgments in favour of it makes another lead"
     rest = [f"at most {one.removed:,} of {_some(one.units, one.unit)}" for one in found if one.removed is not None]
     same = {one.rival for one in found if one.removed is not None} == {first.rival}
-    told = f"without {' or '.join(rest)} {first.rival}{'' if same else ' or another'} leads"
+    without = f"without {' or '.join(rest)} {first.rival}{'' if same else ' or another'} leads"
     if worry:
-        return f"{lead}, beyond its error, but {told}: few wrong verdicts would decide who wins"
+        return f"{lead}, beyond its error, but {without}: few wrong verdicts would decide who wins"
     if not sure:
-        return f"{lead}, within its error, so nobody is the winner yet; {told}"
-    return f"{lead}; {told}"
+        return f"{lead}, within its error, so nobody is the winner yet; {without}"
+    return f"{lead}; {without}"
 
 
 def _some(number: int, unit: str) -> str:
@@ -181,11 +181,11 @@ def _of_single(found: Influence, most: LeaveOneOutChange, unit: Unit, worry: boo
 
 
 def _sentence(one: LeaveOneOutChange) -> dict[str, Any]:
-    told: dict[str, Any] = {"name": one.name, "model": one.model, "points": one.change, "leader": one.leader}
+    facts: dict[str, Any] = {"name": one.name, "model": one.model, "points": one.change, "leader": one.leader}
     if one.se == one.se:
-        told["se"] = one.se
+        facts["se"] = one.se
     if one.outlying == one.outlying:
-        told["times_usual"] = one.outlying
+        facts["times_usual"] = one.outlying
     if one.change_of_lead is not None:
-        told["change_of_lead"], told["change_of_lead_se"] = one.change_of_lead
-    return {**told, "same_top": one.top}
+        facts["change_of_lead"], facts["change_of_lead_se"] = one.change_of_lead
+    return {**facts, "same_top": one.top}

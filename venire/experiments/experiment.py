@@ -168,14 +168,14 @@ def _all(jobs: Sequence[_Job], workers: int) -> Iterator[Run]:
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _spread(pool: ProcessPoolExecutor, jobs: Sequence[_Job], ahead: int) -> Iterator[Run]:
-    """A few jobs ahead of those that run: a job carries its field, and an end must not wait for many."""
+def _spread(pool: ProcessPoolExecutor, jobs: Sequence[_Job], queued: int) -> Iterator[Run]:
+    """A few jobs more than those that run are queued: a job carries its field, and an end must not wait for many."""
     waiting = iter(jobs)
     under_way: set[Future[Run]] = set()
     while True:
         for job in waiting:
             under_way.add(pool.submit(_run, job))
-            if len(under_way) >= ahead:
+            if len(under_way) >= queued:
                 break
         if not under_way:
             return

@@ -92,8 +92,8 @@ def show_comparison(screen: Console, comparison: Comparison) -> None:
             screen, ["model", *(column[0] for column in part)], list(zip(names, *part, strict=True))[1:], title=title
         )
         title = ""
-    if comparison.apart:
-        methods = ", ".join(comparison.apart)
+    if comparison.disconnected:
+        methods = ", ".join(comparison.disconnected)
         screen.print(f"note: no common estimate exists under {methods}: the largest group of models alone is ranked")
     for name, reason in comparison.left_out.items():
         screen.print(f"left out: {name} {reason}", style="dim")

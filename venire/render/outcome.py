@@ -72,16 +72,16 @@ def show_outcome(session: Session, screen: Console, embedded: Embedded, observer
 
     warn = warning_printer(screen)
     events = Events(session.clock, observers, warn=warn)
-    with progress(screen) as tell, run_events(session, events) as tell_end:
+    with progress(screen) as show, run_events(session, events) as report_end:
         summary = session.run(
             embedded=embedded,
-            progress=tell,
+            progress=show,
             warn=warn,
             events=events,
             on_analysis=interim_printer(screen),
             loop_factory=fast_loop(),
         )
-        tell_end(summary)
+        report_end(summary)
     _show_summary(screen, session, summary)
     show_long_input(screen, long_input_documents(session.store, session.planned.id))
     show_drift(screen, served_documents(session.store, session.planned.id))
@@ -261,18 +261,18 @@ def run_pilot(screen: Console, session: Session, number: int, *, agree: Callable
             rows = session.forecast()
             expected, most = (sum(getattr(row, name) for row in rows) for name in ("expected", "most"))
             agree(f"{len(trials):,} trials of the plan, about {money(expected)}, at most about {money(most)}")
-        with progress(screen) as tell:
-            summary = session.run(progress=_pilot_progress(tell, session, len(trials)), warn=warning_printer(screen))
+        with progress(screen) as show:
+            summary = session.run(progress=_pilot_progress(show, session, len(trials)), warn=warning_printer(screen))
     finally:
         session.planned = whole
     _show_pilot(screen, session, summary, trials.tolist())
     return summary.ending
 
 
-def _pilot_progress(tell: Callable[[Statistics], None], session: Session, trials: int) -> Callable[[Statistics], None]:
+def _pilot_progress(show: Callable[[Statistics], None], session: Session, trials: int) -> Callable[[Statistics], None]:
     """Progress among the pilot's own trials."""
     before = session.progress
-    return lambda now: tell(
+    return lambda now: show(
         replace(now, planned=trials, settled=now.settled - before.settled, failed=now.failed - before.failed)
     )
 

@@ -82,11 +82,11 @@ def _show_expected(screen: Console, expected: PlacementForecast) -> None:
 
 
 def _run(screen: Console, session: Session, embedded: Embedded | None) -> int:
-    with progress(screen) as tell:
+    with progress(screen) as show:
         summary = session.run(
             environ=os.environ,
             embedded=embedded,
-            progress=tell,
+            progress=show,
             warn=warning_printer(screen),
             on_analysis=interim_printer(screen),
             loop_factory=fast_loop(),

@@ -58,7 +58,7 @@ class EventLog:
         self._ending.set()
         self._thread.join(_MAX_CLOSING_SECONDS)
         if self._thread.is_alive():
-            self._tell("it takes no more")
+            self._report("it takes no more")
 
     def _run(self) -> None:
         while not self._ending.wait(_SECONDS):
@@ -82,11 +82,11 @@ class EventLog:
             while self._rest:
                 self._rest = self._rest[os.write(self._descriptor, self._rest) :]
         except OSError as error:
-            self._tell(error.strerror or str(error))
+            self._report(error.strerror or str(error))
             return False
         return True
 
-    def _tell(self, why: str) -> None:
+    def _report(self, why: str) -> None:
         if not self._warned:
             self._warned = True
             self._warn(f"warning: events cannot be written to {self._path}: {why}; the run goes on")

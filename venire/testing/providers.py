@@ -70,8 +70,8 @@ async def _check_reply(
     assert reply.text == "2 \N{SNOWMAN}", f"{name}: the text of the answer is {reply.text!r}"
     assert reply.raw, f"{name}: the raw answer is not kept"
     assert reply.input_tokens or reply.estimated, f"{name}: no tokens are counted, and it does not say so"
-    assert len(server.heard) == 1, f"{name}: one call is {len(server.heard)} requests"
-    head, got = server.heard[0]
+    assert len(server.received) == 1, f"{name}: one call is {len(server.received)} requests"
+    head, got = server.received[0]
     assert _KEY in head, f"{name}: the key is in no header"
     assert _KEY not in head.splitlines()[0], f"{name}: the key is in the address"
     assert "1 or 2?" in got.decode(), f"{name}: the question is not in the body"
@@ -108,7 +108,7 @@ class _Server:
 
     url: str = ""
     answer: tuple[int, dict[str, str], bytes] | None = None
-    heard: list[tuple[str, bytes]] = field(default_factory=list)
+    received: list[tuple[str, bytes]] = field(default_factory=list)
     asked: asyncio.Event = field(default_factory=asyncio.Event)
     """Set by a request that is not answered."""
 
@@ -117,7 +117,7 @@ class _Server:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
                 sizes = [line[15:] for line in head.splitlines() if line.lower().startswith("content-length:")]
-                self.heard.append((head, await reader.readexactly(int(sizes[0]) if sizes else 0)))
+                self.received.append((head, await reader.readexactly(int(sizes[0]) if sizes else 0)))
                 if self.answer is None:
                     self.asked.set()
                     await asyncio.Event().wait()

@@ -319,7 +319,7 @@ def test_a_day_that_is_used_up_is_told_once() -> None:
         house.lane.workers.add(asyncio.ensure_future(house.ask()))
         for _ in range(3):
             await house.clock.sleep(1)
-            house.lane.tell_holds(1.0)
+            house.lane.report_holds(1.0)
         assert house.gate.held_for > 86_000
         house.lane.cancel_idle_workers()
         await asyncio.gather(*house.lane.workers, return_exceptions=True)

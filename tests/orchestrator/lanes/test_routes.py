@@ -893,7 +893,7 @@ def test_a_long_hold_of_one_route_is_not_told_as_one_of_the_whole_lane(both: boo
             gate.pause(3600.0)
         house.lane.workers.add(asyncio.ensure_future(house.ask()))
         await house.clock.sleep(0.5)
-        house.lane.tell_holds(1.0)
+        house.lane.report_holds(1.0)
         house.lane.cancel_idle_workers()
         await asyncio.gather(*house.lane.workers, return_exceptions=True)
 

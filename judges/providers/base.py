@@ -220,7 +220,7 @@ def redact(text: str, key: str | None) -> str:
     """
     if not key:
         return text
-    look = _look(key)
+    look = _key_pattern(key)
     for form in look.forms:
         if form in text:
             return look.pattern.sub(_MASK, text)
@@ -234,7 +234,7 @@ def redact(text: str, key: str | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _KeyPattern:
     """What a secret can look like: plain forms, a pattern for all of it, and the escapes that may stand within."""
 
     forms: tuple[str, ...]
@@ -268,12 +268,12 @@ def _views(text: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=64)
-def _look(key: str) -> _Look:
+def _key_pattern(key: str) -> _KeyPattern:
     forms = (key,) if len(key) < _SHORTEST else (key, *_base64_cores(key))
     escapes = tuple(f"\\{character}" for character in '"/\\' if any(character in form for form in forms))
     if len(key) < _SHORTEST:
-        return _Look(forms, re.compile(rf"(?<=bearer ){_escapable(key)}", re.IGNORECASE), escapes)
-    return _Look(forms, re.compile("|".join(_escapable(form) for form in forms)), escapes)
+        return _KeyPattern(forms, re.compile(rf"(?<=bearer ){_escapable(key)}", re.IGNORECASE), escapes)
+    return _KeyPattern(forms, re.compile("|".join(_escapable(form) for form in forms)), escapes)
 
 
 def _escapable(form: str) -> str:

@@ -114,7 +114,7 @@ async def serve(store: Path, answers: Answers, warn: Callable[[str], None] | Non
     Where none can be made, `warn` is told so in a sentence and nothing is served.
     """
     path = socket_path(store)
-    server = _Server(answers)
+    server = _SocketServer(answers)
     try:
         await server.start(path)
     except OSError as error:
@@ -130,7 +130,7 @@ async def serve(store: Path, answers: Answers, warn: Callable[[str], None] | Non
 
 
 @dataclass(slots=True)
-class _Server:
+class _SocketServer:
     answers: Answers
     _ended: asyncio.Event = field(default_factory=asyncio.Event)
     _sql: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(SQL_AT_ONCE, "venire-sql"))

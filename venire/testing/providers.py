@@ -62,7 +62,7 @@ async def _check(name: str, body: Callable[[str], bytes], model: str) -> None:
 
 
 async def _check_reply(
-    name: str, provider: Provider, server: _Server, sent: bytes, body: Callable[[str], bytes]
+    name: str, provider: Provider, server: _ScriptedServer, sent: bytes, body: Callable[[str], bytes]
 ) -> None:
     server.answer = (200, {}, body("2 \N{SNOWMAN}"))
     reply = await provider.send(sent, "step-1")
@@ -92,7 +92,7 @@ async def _check_fault(name: str, provider: Provider, sent: bytes, fault: Fault,
     assert fault is not Fault.RATE_LIMITED or asked == 7, f"{name}: Retry-After: 7 is read as {asked}"
 
 
-async def _check_cancelled(name: str, provider: Provider, server: _Server, sent: bytes) -> None:
+async def _check_cancelled(name: str, provider: Provider, server: _ScriptedServer, sent: bytes) -> None:
     server.answer = None
     call = asyncio.create_task(provider.send(sent, "step-1"))
     await server.asked.wait()
@@ -103,7 +103,7 @@ async def _check_cancelled(name: str, provider: Provider, server: _Server, sent:
 
 
 @dataclass
-class _Server:
+class _ScriptedServer:
     """Answers each request with `answer`, a status, headers and a body; with None never."""
 
     url: str = ""
@@ -135,8 +135,8 @@ class _Server:
 
 
 @asynccontextmanager
-async def _serving() -> AsyncIterator[_Server]:
-    found, open_now = _Server(), set[asyncio.Task[None]]()
+async def _serving() -> AsyncIterator[_ScriptedServer]:
+    found, open_now = _ScriptedServer(), set[asyncio.Task[None]]()
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()

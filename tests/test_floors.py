@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -104,6 +105,12 @@ SLOW = ("litellm", "scipy.optimize", "scipy.stats")
 """Imported in the function that needs it: each takes the better part of a second or more of every command's start."""
 
 
+@cache
+def parse(source: str) -> ast.Module:
+    """The tree of a file, read once for all rules."""
+    return ast.parse(source)
+
+
 def name_of(node: ast.AST) -> str:
     """The last name of a plain or dotted one; empty for anything else."""
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
@@ -133,7 +140,7 @@ def imports(tree: ast.AST) -> Iterator[tuple[int, str, bool]]:
 
 def violations(path: str, source: str) -> list[str]:
     """What a file of the house does that its room may not."""
-    tree = ast.parse(source)
+    tree = parse(source)
     room = path.split("/")[0]
     found = []
     for line, name, typed in imports(tree):
@@ -195,7 +202,7 @@ def climbs(room: str, files: dict[str, str]) -> list[str]:
         if inner[0] not in row:
             found.append(f"{path}: in none of the packages")
             continue
-        for line, name, _ in imports(ast.parse(source)):
+        for line, name, _ in imports(parse(source)):
             parts = name.split(".")
             if room == "venire" and parts[0] == "venire" and parts[1:] and parts[1] not in ROOMS:
                 parts = ["venire", *parts]  # the room that needs no name of its own
@@ -231,7 +238,7 @@ def circle(files: dict[str, str]) -> list[str]:
     }
     edges = {}
     for name, path in modules.items():
-        named = {one.replace(".", "/") for _, one, _ in imports(ast.parse(files[path]))}
+        named = {one.replace(".", "/") for _, one, _ in imports(parse(files[path]))}
         edges[name] = {one if one in modules else one.rpartition("/")[0] for one in named} & modules.keys() - {name}
     try:
         tuple(TopologicalSorter(edges).static_order())
@@ -251,8 +258,8 @@ def test_no_modules_import_one_another_in_a_circle() -> None:
 def test_a_class_name_is_unique_in_the_product() -> None:
     homes: dict[str, list[str]] = {}
     for path, source in house():
-        for node in ast.walk(ast.parse(source)):
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+        for node in ast.walk(parse(source)):
+            if isinstance(node, ast.ClassDef):
                 homes.setdefault(node.name, []).append(path)
     assert {name: found for name, found in homes.items() if len(found) > 1} == {}
 
@@ -265,9 +272,11 @@ RETIRED = {
     "beliefs": "priors",
     "claim": "reservation",
     "deaf": "ignored options",
+    "dearest": "max observed cost",
     "dressing": "prompt assembly",
     "hardening": "sanitize",
     "heard": "selected",
+    "heaviest": "max observed tokens",
     "informing": "information gain",
     "looking": "interim",
     "persist": "retry call",
@@ -295,7 +304,7 @@ Upper-case words are those of constants. Keys of JSON documents and columns, whi
 
 def retired(path: str, source: str) -> list[str]:
     """Names of modules, classes, functions, parameters, fields and constants that hold a retired word."""
-    tree = ast.parse(source)
+    tree = parse(source)
     names = {path.removesuffix(".py").split("/")[-1]}
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):

@@ -44,6 +44,7 @@ def _post(url: str, body: bytes = b"{}") -> bytes:
     return said
 
 
+@pytest.mark.slow
 def test_the_first_row_in_brief_checks_its_rows_and_prints_its_ratio(capsys: pytest.CaptureFixture[str]) -> None:
     done = subprocess.run(
         [sys.executable, str(_BENCHMARKS / "bench.py"), "--quick"], capture_output=True, text=True, timeout=110

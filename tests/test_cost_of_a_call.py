@@ -31,7 +31,7 @@ def cost(protocol: str, dearer: int = 0) -> tuple[float, float]:
     return found["counted"], found["ratio"]
 
 
-@pytest.mark.parametrize("protocol", LIMITS)
+@pytest.mark.parametrize("protocol", ["two-stage", pytest.param("binary", marks=pytest.mark.slow)])
 def test_a_call_costs_the_engine_no_more_than_its_limit(protocol: str) -> None:
     most_counted, most_ratio = LIMITS[protocol]
     ratios = []
@@ -42,6 +42,7 @@ def test_a_call_costs_the_engine_no_more_than_its_limit(protocol: str) -> None:
     assert min(ratios) < most_ratio, "a call takes more CPU time than it did"
 
 
+@pytest.mark.slow
 def test_a_call_that_was_made_dearer_is_noticed_by_both_limits() -> None:
     """Eight turns of the yardstick are two thirds of what the engine does for a call, and a third with HTTP."""
     counted, ratio = cost("two-stage", dearer=8)

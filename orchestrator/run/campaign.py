@@ -79,9 +79,9 @@ async def run_campaign(
 ) -> CampaignSummary:
     """Ask what is missing of a planned campaign; `providers` by route identity, `prices` by judge name.
 
-    Once all of it is settled or failed, `rounds` is asked in a thread for the campaign with another round, `on_look`
-    gets what was seen, and the run goes on until there is none: limits, routes, budgets and counters are of the whole
-    run.
+    Once all of it is settled or failed, `rounds` is asked in a thread for the campaign with another round,
+    `on_analysis` gets the interim analysis, and the run goes on until there is none: limits, routes, budgets and
+    counters are of the whole run.
     `on_start` is handed each round's recorder before its first call, for whoever wants to hold the store. `inline`
     reads and writes without threads: for a virtual clock, which does not wait for one.
 

@@ -41,11 +41,11 @@ class Agreement(NamedTuple):
 
     @property
     def share_read(self) -> float:
-        return self.read / self.replies
+        return self.read_verdict / self.replies
 
     @property
     def share_agree(self) -> float:
-        return self.agree / self.read
+        return self.agree / self.read_verdict
 
 
 def half(instruction: object) -> str:
@@ -77,7 +77,7 @@ def main() -> None:
     """Print the table."""
     lines = [
         f"| {one.records} | {one.judge} | {one.half} | {one.dialect} | {one.replies} | {one.share_read:.2%} "
-        f"| {one.share_agree:.2%} ({one.read - one.agree} otherwise) |"
+        f"| {one.share_agree:.2%} ({one.read_verdict - one.agree} otherwise) |"
         for one in agreements(Path(os.environ["VENIRE_DATA"]))
     ]
     head = [

@@ -87,6 +87,7 @@ def test_every_provider_of_ours_keeps_the_contract(name: str) -> None:
     check_provider(name, BODIES[name])
 
 
+@pytest.mark.slow
 def test_litellm_keeps_the_contract_in_a_process_of_its_own() -> None:
     """Its import warns of what tests take for errors."""
     code = (

@@ -10,12 +10,15 @@ from importlib.resources import files
 from pathlib import Path
 from statistics import median
 
+import pytest
+
 from venire.arena.battles import Statistics
 from venire.arena.clock import VirtualClock
 from venire.configs.loading import load_campaign
 from venire.session import Embedded, Session, even_faults
 
 
+@pytest.mark.slow
 def test_the_demo_takes_little_longer_than_its_plan_says_and_is_never_slowed(tmp_path: Path) -> None:
     """The last calls that failed more than once wait for a drawn time: the median of three runs counts."""
     room, whole = files("venire.configs.demo"), []

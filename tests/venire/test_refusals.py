@@ -52,7 +52,7 @@ def a_completion(folder: Path, model: int) -> bytes:
     return json.dumps(words)[1:-1].encode()
 
 
-@pytest.mark.parametrize("concurrency", [1, 8])
+@pytest.mark.parametrize("concurrency", [pytest.param(1, marks=pytest.mark.slow), 8])
 @pytest.mark.parametrize("model", [0, 5])
 def test_a_completion_that_a_filter_always_refuses_fails_in_its_trials_and_all_others_are_judged(
     venire: Venire, write_campaign: Write, serve: Serve, concurrency: int, model: int

@@ -752,6 +752,7 @@ async def ask_for(seconds: float, gate: Gate, provider: Provider, workers: int) 
     await server.wait_closed()
 
 
+@pytest.mark.slow
 def test_on_the_system_clock_the_server_counts_what_the_gate_allows() -> None:
     """Windows of a minute do not fit into three seconds: the rate and its evenness are counted instead."""
     provider = Provider(jitter=0.02)

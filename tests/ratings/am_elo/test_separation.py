@@ -50,7 +50,7 @@ def highest(data: Comparisons, starts: int) -> float:
 # held at the edge that would rather have come back.
 SLOW = pytest.mark.slow
 CASES = [
-    (10, 20, 300, 10),
+    pytest.param(10, 20, 300, 10, marks=SLOW),
     (6, 12, 90, 1),
     pytest.param(10, 20, 300, 9, marks=SLOW),
     pytest.param(6, 12, 90, 3, marks=SLOW),

@@ -72,6 +72,7 @@ def _scattered(mine: Comparisons, elo: np.ndarray) -> float:
     return float(points**2 * (sums @ sums) / (share * (1.0 - share)).sum() ** 2 * count / (count - 1))
 
 
+@pytest.mark.slow
 def test_the_interval_covers_as_often_as_it_says() -> None:
     truth = 1000.0 + 400.0 / math.log(10.0) * TRUTH
     held = measured = 0

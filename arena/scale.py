@@ -21,12 +21,22 @@ LOGITS_PER_POINT = math.log(10.0) / 400.0
 
 
 def to_elo(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Elo points with mean 1000 over the last axis, from ratings in logits of shape (..., models); docs/ratings.md."""
+    """Elo points with mean 1000 over the last axis, from ratings in logits of shape (..., models); docs/ratings.md.
+
+    >>> from venire.ratings import to_elo
+    >>> to_elo(np.array([0.0, 1.0])).round(1).tolist()
+    [913.1, 1086.9]
+    """
     elo: NDArray[np.float64] = ELO_MEAN + POINTS_PER_LOGIT * (logits - logits.mean(axis=-1, keepdims=True))
     return elo
 
 
 def to_logits(elo: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Ratings in logits with mean 0 over the last axis, from Elo points of shape (..., models)."""
+    """Ratings in logits with mean 0 over the last axis, from Elo points of shape (..., models).
+
+    >>> from venire.ratings import to_logits
+    >>> to_logits(np.array([1000.0, 1400.0])).round(3).tolist()
+    [-1.151, 1.151]
+    """
     logits: NDArray[np.float64] = (elo - elo.mean(axis=-1, keepdims=True)) / POINTS_PER_LOGIT
     return logits

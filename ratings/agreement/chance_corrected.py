@@ -186,6 +186,11 @@ def cohen_kappa(
     Items that either left without a label are left out. With a weighting the categories are in the order given, else
     sorted. `errors` "asymptotic" is the variance of Fleiss, Cohen and Everitt (1969), for independent items. Raises
     `InputError` for columns of different lengths and for a choice that does not exist.
+
+    >>> from venire.ratings import cohen_kappa
+    >>> found = cohen_kappa([1, 0, 1, 1, 0, 0], [1, 0, 1, 0, 0, 1], replicates=100)
+    >>> round(found.value, 3)
+    0.333
     """
     left, right = np.asarray(first), np.asarray(second)
     if left.ndim != 1 or left.shape != right.shape:
@@ -226,6 +231,10 @@ def fleiss_kappa(
     """Fleiss' kappa (1971) of a table (items, judges) of labels; every item needs the same number of labels.
 
     Raises `InputError` where the numbers differ: `krippendorff_alpha` takes such a table.
+
+    >>> from venire.ratings import fleiss_kappa
+    >>> round(fleiss_kappa([[1, 1, 0], [0, 0, 0], [1, 1, 1], [0, 1, 0]], replicates=100).value, 3)
+    0.333
     """
     return fleiss_kappa_counts(labels(table).counts(), level=level, replicates=replicates, seed=seed, cluster=cluster)
 
@@ -241,6 +250,10 @@ def fleiss_kappa_counts(
     """Fleiss' kappa of `counts` (items, categories): how many judges gave each item each category.
 
     Raises `InputError` for numbers below 0, and for items with different numbers of judges.
+
+    >>> from venire.ratings import fleiss_kappa_counts
+    >>> round(fleiss_kappa_counts([[1, 2], [3, 0], [0, 3], [2, 1]], replicates=100).value, 3)
+    0.333
     """
     table = np.asarray(counts, dtype=np.float64)
     if table.ndim != 2 or not np.isfinite(table).all() or (table < 0).any():
@@ -283,7 +296,12 @@ def unanimity(
     seed: int = 0,
     cluster: ArrayLike | None = None,
 ) -> Coefficient:
-    """Share of the items (items, judges) on which all judges agree, of those that all of them labelled."""
+    """Share of the items (items, judges) on which all judges agree, of those that all of them labelled.
+
+    >>> from venire.ratings import unanimity
+    >>> round(unanimity([[1, 1, 0], [0, 0, 0], [1, 1, 1], [0, 1, 0]], replicates=100).value, 3)
+    0.5
+    """
     codes = labels(table).codes
     full = (codes >= 0).all(axis=1)
     same = (codes[full] == codes[full][:, :1]).all(axis=1).astype(np.float64)
@@ -308,6 +326,10 @@ def human_kappa(
 
     `y` and `human` (rows,) are outcomes for A, NaN unknown. Half a win counts as one: kappa asks for the
     side alone. Raises `InputError`.
+
+    >>> from venire.ratings import human_kappa
+    >>> round(human_kappa([1, 0, 0.5, 1], [1, 0, 1, 1], replicates=100).value, 3)
+    0.556
     """
     judge, people = (np.sign(np.asarray(column, dtype=np.float64) - 0.5) for column in (y, human))
     if judge.shape != people.shape or judge.ndim != 1:
@@ -407,6 +429,10 @@ def krippendorff_alpha(
     alpha = 1 - observed / expected disagreement over pairs of labels of one item, and of any two. An item with fewer
     than two labels is left out. "ordinal" takes categories in the order given, else sorted; "interval" needs numbers.
     The bootstrap draws whole items, or clusters of them. Raises `InputError` for a distance that does not fit.
+
+    >>> from venire.ratings import krippendorff_alpha
+    >>> round(krippendorff_alpha([[1, 1, 0], [0, 0, 0], [1, 1, np.nan], [0, 1, 0]], replicates=100).value, 3)
+    0.333
     """
     if distance not in ("nominal", "ordinal", "interval"):
         raise InputError(f"distance is {distance!r}; choose nominal, ordinal or interval")

@@ -65,6 +65,11 @@ def agreement(estimated: Mapping[str, float], reference: Mapping[str, float], *,
     The error is taken after both are put on a common mean over these models, since only differences mean anything.
     Intervals speak of other models of the same kind, not of the errors of the ratings themselves. Raises
     `InputError` for a level outside (0, 1) and for a rating that is not finite.
+
+    >>> from venire.ratings import agreement
+    >>> found = agreement({"a": 1100, "b": 1000, "c": 900, "d": 950}, {"a": 1200, "b": 1010, "c": 890, "d": 900})
+    >>> round(found.spearman, 3), round(found.mae, 1)
+    (1.0, 43.8)
     """
     check_level(level)
     shared = sorted(estimated.keys() & reference.keys())
@@ -221,6 +226,11 @@ def micro_macro(
     positions with the ranks of the ratings: for an order without ties it is Spearman's. Intervals draw instructions
     again (`replicates` times, by `seed`): they say what other instructions would give, not other models. Raises
     `InputError` for positions of another shape, a rating that is not finite, and fewer than three common models.
+
+    >>> from venire.ratings import micro_macro
+    >>> found = micro_macro([[1, 2, 3], [1, 3, 2], [2, 1, 3]], list("abc"), {"a": 3, "b": 2, "c": 1}, replicates=100)
+    >>> found.models
+    ('a', 'b', 'c')
     """
     check_level(level)
     check_draws(replicates, seed)

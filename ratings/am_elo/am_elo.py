@@ -90,6 +90,12 @@ def am_elo(
     judge: "position" needs `first` (rows,), 1 where the model in a was shown first, -1 where second; "ties" takes an
     outcome of 0.5 for a tie, and other shares are refused. `errors` None is "cluster" where the data has clusters, else
     "sandwich". Raises `InputError` for what cannot be fitted and `NotConvergedError`.
+
+    >>> from venire.ratings import am_elo, comparisons
+    >>> data = comparisons(list("aba") * 20, list("bcc") * 20, [1, 1, 0, 0, 1, 1] * 10, judge=list("xy") * 30)
+    >>> found = am_elo(data, ridge=0.1, ability_ridge=1.0)
+    >>> found.ratings.elo.round().tolist()
+    [1000.0, 1370.0, 630.0]
     """
     task = fit_problem(data, ridge, ability_ridge, habits, first)
     kind = _kind(errors, data)

@@ -54,7 +54,14 @@ def _ratings_prediction(ratings: Ratings, data: Comparisons) -> NDArray[np.float
 
 
 def predict_from_ratings(fit: Callable[[Comparisons], Ratings]) -> Predict:
-    """A predictor for `evaluate` from a method that rates models."""
+    """A predictor for `evaluate` from a method that rates models.
+
+    >>> from venire.ratings import bradley_terry, comparisons, predict_from_ratings
+    >>> data = comparisons(list("aba") * 20, list("bcc") * 20, [1, 1, 0, 0, 1, 1] * 10, judge=list("xy") * 30)
+    >>> predict = predict_from_ratings(bradley_terry)
+    >>> predict(data, data).shape
+    (60,)
+    """
     return lambda train, test: _ratings_prediction(fit(train), test)
 
 
@@ -74,7 +81,14 @@ def abilities_prediction(found: AmElo, data: Comparisons) -> NDArray[np.float64]
 
 
 def predict_from_abilities(fit: Callable[[Comparisons], AmElo]) -> Predict:
-    """A predictor for `evaluate` from a method that also gives abilities: each test row is its judge's."""
+    """A predictor for `evaluate` from a method that also gives abilities: each test row is its judge's.
+
+    >>> from venire.ratings import am_elo, comparisons, predict_from_abilities
+    >>> data = comparisons(list("aba") * 20, list("bcc") * 20, [1, 1, 0, 0, 1, 1] * 10, judge=list("xy") * 30)
+    >>> predict = predict_from_abilities(am_elo)
+    >>> predict(data, data).shape
+    (60,)
+    """
     return lambda train, test: abilities_prediction(fit(train), test)
 
 
@@ -83,6 +97,11 @@ def evaluate(data: Comparisons, method: Predict, *, folds: int = 5, seed: int = 
 
     Both tables keep all models and judges. Rows without a prediction are left out of the figures and counted. Raises
     `InputError` for fewer than two folds or more folds than rows, and what the method raises.
+
+    >>> from venire.ratings import bradley_terry, comparisons, evaluate, predict_from_ratings
+    >>> data = comparisons(list("aba") * 20, list("bcc") * 20, [1, 1, 0, 0, 1, 1] * 10, judge=list("xy") * 30)
+    >>> round(evaluate(data, predict_from_ratings(bradley_terry), folds=2).mse, 3)
+    0.226
     """
     if not 2 <= folds <= len(data):
         raise InputError(f"folds is {folds}; give 2 or more, and no more than the {len(data)} comparisons")

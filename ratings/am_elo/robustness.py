@@ -46,6 +46,11 @@ def perturb(data: Comparisons, judges: Collection[str], kind: Perturbation, *, s
     preference with equal chance; "mixed" does one of the three to each verdict, with equal chances. A tie stays a tie.
     Draws do not depend on the order of rows, of sides or of `judges`. Raises `InputError` for a kind or a judge that is
     not there.
+
+    >>> from venire.ratings import comparisons, perturb
+    >>> data = comparisons(list("aba") * 20, list("bcc") * 20, [1, 1, 0, 0, 1, 1] * 10, judge=list("xy") * 30)
+    >>> len(perturb(data, ["x"], "flip"))
+    60
     """
     if kind not in get_args(Perturbation):
         raise InputError(f"kind is {kind!r}; choose one of {', '.join(get_args(Perturbation))}")
@@ -164,6 +169,12 @@ def robustness(
     `methods` are functions from comparisons to `Ratings` or `AmElo`; the latter also tells abilities, and judges at or
     below each of `thresholds` are those it finds. A fit of perturbed verdicts that has no estimate is NaN. Raises
     `InputError` for a share outside (0, 1) or of no judge, and what a method raises of the verdicts as they are.
+
+    >>> from venire.ratings import bradley_terry, comparisons, robustness
+    >>> data = comparisons(list("aba") * 20, list("bcc") * 20, [1, 1, 0, 0, 1, 1] * 10, judge=list("xyzw") * 15)
+    >>> found = robustness(data, {"bradley-terry": bradley_terry}, seeds=[0, 1])
+    >>> found.methods, found.count
+    (('bradley-terry',), 1)
     """
     count = _count(data, share)
     for seed in seeds:

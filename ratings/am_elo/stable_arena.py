@@ -81,6 +81,12 @@ def stable_arena(
     seen to be one.
     Raises `NobodyLeftError` where no judge would remain, `InputError` for a threshold that is not possible, and what
     `am_elo` raises.
+
+    >>> from venire.ratings import comparisons, stable_arena
+    >>> data = comparisons(list("aba") * 20, list("bcc") * 20, [1, 1, 0, 0, 1, 1] * 10, judge=list("xy") * 30)
+    >>> found = stable_arena(data, least_verdicts=10)
+    >>> found.fit.ratings.models, found.dropped
+    (('a', 'b', 'c'), ())
     """
     _check(data, least_verdicts, least_ability)
     assert data.judge is not None

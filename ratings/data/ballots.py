@@ -70,6 +70,11 @@ def ballots(
     from 1, `weight` is one figure a ballot. A model without a row on a ballot is "below" where another ballot on the
     same instruction has it, unless it is the judge itself; or always "absent". Names come out sorted. Raises
     `InputError` that names the argument and the row (the first is 0).
+
+    >>> from venire.ratings import ballots
+    >>> given = ballots(list("xxxyyy"), list("qqqqqq"), list("abcabc"), [1, 2, 3, 2, 1, 3])
+    >>> given.models, len(given)
+    (('a', 'b', 'c'), 2)
     """
     if unranked not in get_args(Unranked):
         raise InputError(f"unranked is {unranked!r}; choose one of {', '.join(get_args(Unranked))}")
@@ -135,6 +140,11 @@ def ballot_votes(given: Ballots) -> Votes:
     """Pairwise votes: the weight of ballots that prefer one model to another; ties, unranked models too, are halves.
 
     A ballot that ranks nothing has no vote.
+
+    >>> from venire.ratings import ballot_votes, ballots
+    >>> given = ballots(list("xxxyyy"), list("qqqqqq"), list("abcabc"), [1, 2, 3, 2, 1, 3])
+    >>> ballot_votes(given).models
+    ('a', 'b', 'c')
     """
     ranking, size = select_ballots(given, _ranks_any(given)), len(given.models)
     weight = np.zeros(size * size)
@@ -152,6 +162,11 @@ def to_battles(given: Ballots, status: NDArray[np.int8] | None = None) -> Battle
     `status` (ballots,) says why a ballot ranks nothing, unreadable by default: all its pairs are then such verdicts.
     Rows of one instruction share their noise, and rows of one ballot where no instruction is known. The order shown is
     not known. What ballots there are to read stay with the battles.
+
+    >>> from venire.ratings import ballots, to_battles
+    >>> given = ballots(list("xxxyyy"), list("qqqqqq"), list("abcabc"), [1, 2, 3, 2, 1, 3])
+    >>> len(to_battles(given).label)
+    6
     """
     ranks_any = _ranks_any(given)
     unread = np.full(len(given), Status.UNREADABLE, dtype=np.int8) if status is None else status

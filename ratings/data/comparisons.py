@@ -75,6 +75,11 @@ def comparisons(
     count into `models`; without `models` names are sorted and integers are their own names, from 0 to the largest. `y`
     is the outcome for A within [0, 1], `weight` not negative, `cluster` and `judge` are names or integers. Raises
     `InputError` that names the argument and the row (the first is 0).
+
+    >>> from venire.ratings import comparisons
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> data.models, len(data)
+    (('a', 'b', 'c'), 6)
     """
     names, a, b = _sides(column("model_a", model_a), column("model_b", model_b), models)
     rows = len(a)
@@ -202,7 +207,12 @@ def _no_weight(weight: NDArray[np.float64]) -> NDArray[np.bool_] | None:
 
 
 def hard_targets(labels: ArrayLike) -> NDArray[np.float64]:
-    """1, 0.5 and 0 for labels (rows,) of 1 (A won), 0 (a tie) and -1 (B won); raises `InputError` for others."""
+    """1, 0.5 and 0 for labels (rows,) of 1 (A won), 0 (a tie) and -1 (B won); raises `InputError` for others.
+
+    >>> from venire.ratings import hard_targets
+    >>> hard_targets([1, 0, -1]).tolist()
+    [1.0, 0.5, 0.0]
+    """
     values = np.asarray(labels)
     wrong = ~((values == 1) | (values == 0) | (values == -1))
     if wrong.any():
@@ -212,7 +222,12 @@ def hard_targets(labels: ArrayLike) -> NDArray[np.float64]:
 
 
 def soft_targets(score: ArrayLike, beta: float) -> NDArray[np.float64]:
-    """`sigma(beta score)` for scores (rows,) of A less B; beta is 0 or more. Raises `InputError`."""
+    """`sigma(beta score)` for scores (rows,) of A less B; beta is 0 or more. Raises `InputError`.
+
+    >>> from venire.ratings import soft_targets
+    >>> soft_targets([2.0, -1.0, 0.0], 0.5).round(3).tolist()
+    [0.731, 0.378, 0.5]
+    """
     if not (beta >= 0.0 and np.isfinite(beta)):
         raise InputError(f"beta is {beta}; give a finite number, 0 or more")
     values = np.asarray(score, dtype=np.float64)

@@ -39,6 +39,11 @@ def filter_models(
     First a parse rate above `min_parse_rate`, then an accuracy above `baseline`. The rest are sorted by accuracy; of
     two closer than `min_gap` the one that parses worse falls, then the less accurate, then one at random. The last
     rule raises correlations with accuracy. Raises `InputError` for shares outside [0, 1] and names listed twice.
+
+    >>> from venire.ratings import filter_models
+    >>> found = filter_models(["a", "b", "c"], [0.9, 0.7, 0.2], [1.0, 0.95, 0.99], baseline=0.3)
+    >>> found.kept
+    ('a', 'b')
     """
     right, parsed = _shares("accuracy", accuracy, len(models)), _shares("parse_rate", parse_rate, len(models))
     if len(set(models)) != len(models):

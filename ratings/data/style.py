@@ -39,7 +39,13 @@ class Style:
 
 
 def style(text: str) -> Style:
-    """Count what shows in one text; never raises."""
+    """Count what shows in one text; never raises.
+
+    >>> from venire.ratings import style
+    >>> found = style("A **bold** claim.")
+    >>> found.characters
+    17
+    """
     headers = bold = lists = 0
     fence = ""
     for line in text.splitlines():
@@ -93,6 +99,10 @@ def style_covariates(
     """Relative differences (rows, 4) of the texts of A and B, named by `STYLE_NAMES`, each divided by its deviation.
 
     `length` says what counts as such. Raises `InputError` for columns of unequal length.
+
+    >>> from venire.ratings import style_covariates
+    >>> style_covariates(["a long answer"], ["short"]).shape
+    (1, 4)
     """
     if len(a) != len(b):
         raise InputError(f"there are {len(a)} texts for A and {len(b)} for B; give one each a comparison")
@@ -114,6 +124,10 @@ def same_family(judge: Sequence[str | None], a: Sequence[str | None], b: Sequenc
     """The covariate (rows,) for the judge's own family: +1 where only A is of it, -1 where only B is, else 0.
 
     None is a family that is not known; it is nobody's own. Raises `InputError` for columns of unequal length.
+
+    >>> from venire.ratings import same_family
+    >>> same_family(["gpt", "gpt"], ["gpt", "llama"], ["llama", "claude"]).tolist()
+    [1.0, 0.0]
     """
     if not len(judge) == len(a) == len(b):
         raise InputError(

@@ -53,7 +53,14 @@ class Order:
 
 
 def votes(data: Comparisons) -> Votes:
-    """The weight with which each model was preferred to each other; shares and ties are split."""
+    """The weight with which each model was preferred to each other; shares and ties are split.
+
+    >>> from venire.ratings import comparisons, votes
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> found = votes(data)
+    >>> found.models
+    ('a', 'b', 'c')
+    """
     size = len(data.models)
     weight: NDArray[np.float64] = np.ones(len(data)) if data.weight is None else data.weight
     cells = data.a.astype(np.int64) * size + data.b

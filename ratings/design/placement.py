@@ -121,6 +121,12 @@ def place_model(data: Comparisons, model: str, *, level: float = 0.95, seed: int
 
     `near` is how many neighbours to name on either side, `seed` draws the errors for ranks. Raises `InputError` for
     a model without comparisons against rated models, and as `fit_board` does.
+
+    >>> from venire.ratings import comparisons, place_model
+    >>> data = comparisons(list("aba") * 20, list("bcc") * 20, [1, 1, 0, 0, 1, 1] * 10, judge=list("xy") * 30)
+    >>> found = place_model(data, "c")
+    >>> found.model, [one.model for one in found.neighbours]
+    ('c', ['a', 'b'])
     """
     check_level(level)
     board = fit_board(data, model)

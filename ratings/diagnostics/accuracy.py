@@ -85,6 +85,10 @@ def pair_kinds(grade_a: ArrayLike, grade_b: ArrayLike) -> NDArray[np.int8]:
 
     Discriminative: one right and one wrong; non-discriminative: both the same; unattempted: either was not attempted.
     Raises `InputError` for what is no `AnswerGrade`.
+
+    >>> from venire.ratings import pair_kinds
+    >>> pair_kinds([1, 1, 0], [0, 1, 0]).tolist()
+    [0, 1, 1]
     """
     a, b = _answer_grades("grade_a", grade_a), _answer_grades("grade_b", grade_b)
     if a.shape != b.shape:
@@ -103,6 +107,11 @@ def rate_by_kind(
 
     `grade_a` and `grade_b` (rows,) say whether each completion is right, as in `pair_kinds`. A kind whose models have
     no common estimate has no ratings and says why. Raises what else the method raises.
+
+    >>> from venire.ratings import comparisons, rate_by_kind
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> [one.kind for one in rate_by_kind(data, [1, 1, 0, 1, 0, 0], [0, 1, 0, 0, 0, 1])]
+    ['all', 'discriminative', 'non-discriminative', 'unattempted']
     """
     kinds = pair_kinds(grade_a, grade_b)
     if len(kinds) != len(data):
@@ -119,6 +128,11 @@ def direct_accuracy(model: ArrayLike, grade: ArrayLike, cluster: NDArray[np.int3
 
     Models are sorted by name. The error is that of a mean with n - 1, over clusters where `cluster` codes them; NaN
     below two. Raises `InputError` for columns of unequal length and for what is no `AnswerGrade`.
+
+    >>> from venire.ratings import direct_accuracy
+    >>> found = direct_accuracy(["a", "a", "b"], [1, 0, 1])
+    >>> found.models
+    ('a', 'b')
     """
     names, grades = np.asarray(model).astype(str), _answer_grades("grade", grade)
     if names.shape != grades.shape:
@@ -147,6 +161,10 @@ def preference_shift(
     The interval is Newcombe's, from the score intervals of both shares, which holds near 0 and 1 and for few pairs. It
     takes both sets as independent: with the same pairs in both it is wide rather than narrow. Raises `InputError` for
     counts that are not possible, and for a level outside (0, 1).
+
+    >>> from venire.ratings import preference_shift
+    >>> round(preference_shift(30, 50, 20, 50).shift, 2)
+    0.2
     """
     for preferred, total in ((preferred_on_a, total_on_a), (preferred_on_b, total_on_b)):
         if not (total > 0 and 0 <= preferred <= total):

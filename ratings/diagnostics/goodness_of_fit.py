@@ -163,6 +163,11 @@ def goodness_of_fit(data: Comparisons, ratings: Ratings, *, draws: int = 999, se
     """Hold win shares of pairs against unridged Bradley-Terry `ratings` of the same data; docs/ratings.md.
 
     Raises `InputError` where pairs are no more than the ratings can fit exactly, and for a number of draws or a seed.
+
+    >>> from venire.ratings import bradley_terry, comparisons, goodness_of_fit
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> goodness_of_fit(data, bradley_terry(data), draws=99).degrees
+    1
     """
     check_draws(draws, seed)
     noise = pair_noise(data, ratings.logits)

@@ -162,6 +162,11 @@ def influence(data: Comparisons, unit: Unit, *, ridge: float = 0.0, top: int = 3
 
     Of more than `most` instructions the most influential ones are refitted, by first order. `top` is how many places
     are watched. Raises `InputError` without two models that wins join, or without names of what is to be left out.
+
+    >>> from venire.ratings import comparisons, influence
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> influence(data, "model").unit
+    'model'
     """
     rows = rated_together(data)
     if len(rows.models) < 2 or not len(rows):
@@ -345,6 +350,11 @@ def smallest_removal(
 
     Of all rivals the `rivals` that need the fewest to first order are tried by exact refits. Raises `InputError`
     without two models that wins join, and without names of the units.
+
+    >>> from venire.ratings import comparisons, smallest_removal
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> smallest_removal(data).leader
+    'a'
     """
     rows = rated_together(data)
     if len(rows.models) < 2 or not len(rows):

@@ -48,7 +48,14 @@ class PairCoverage:
 
 
 def pair_coverage(data: Comparisons) -> PairCoverage:
-    """How the models of `data` met. Raises `InputError` where no two did."""
+    """How the models of `data` met. Raises `InputError` where no two did.
+
+    >>> from venire.ratings import comparisons, pair_coverage
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> found = pair_coverage(data)
+    >>> found.seen, found.possible
+    (3, 3)
+    """
     counts = win_counts(data)
     if not len(counts.first):
         raise InputError("no two models met: there is nothing to look at")

@@ -70,6 +70,11 @@ def volatility(data: Comparisons, ratings: Ratings, *, replicates: int = 1000, s
 
     `ratings` are Bradley-Terry's of the same data, without ridge. Raises `InputError` with fewer than two models or
     units, and as the bootstrap does.
+
+    >>> from venire.ratings import bradley_terry, comparisons, volatility
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> volatility(data, bradley_terry(data), replicates=50).leader
+    'a'
     """
     known = np.flatnonzero(np.isfinite(ratings.logits))
     if len(known) < 2:
@@ -111,6 +116,12 @@ def rating_path(tables: Sequence[Comparisons]) -> RatingPath:
     """Bradley-Terry ratings of growing tables of the same models, such as the first tenth of the judgments, and so on.
 
     Raises `InputError` for tables of different models.
+
+    >>> from venire.ratings import comparisons, rating_path
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> found = rating_path([data, data])
+    >>> list(found.leader)
+    ['a', 'a']
     """
     if len({table.models for table in tables}) > 1:
         raise InputError("the tables name different models; give parts of one table")

@@ -80,6 +80,12 @@ def transitivity(data: Comparisons, ratings: Ratings, *, draws: int = 999, seed:
     Ratings are drawn in by what their errors add to their spread, or drawn tables would have too few circles. Of more
     than 200 models those with the most battles are looked at, and of many models there are fewer draws. Raises
     `InputError` where no triad has three majorities, and for a number of draws or a seed.
+
+    >>> from venire.ratings import bradley_terry, comparisons, transitivity
+    >>> data = comparisons(list("aba") * 3, list("bcc") * 3, [1, 1, 0, 0, 1, 1, 1, 0, 1])
+    >>> found = transitivity(data, bradley_terry(data), draws=99)
+    >>> found.triads, found.cyclic
+    (1, 0)
     """
     check_draws(draws, seed)
     kept = _strongest_models(data, ratings)

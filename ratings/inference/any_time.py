@@ -85,6 +85,10 @@ def any_time_radius(se: ArrayLike, *, alpha: float = 0.05, tau: float = SCALE) -
     `se` are errors of any shape, which what is returned has too. `alpha` is the chance of a miss at any look; share it
     among the pairs that are watched. `tau` in logits is about how far the estimate may be from 0. Infinite where the
     error is 0 or unknown. Raises `InputError` for an alpha or a tau.
+
+    >>> from venire.ratings import any_time_radius
+    >>> any_time_radius([0.1, 0.2]).round(3).tolist()
+    [3.102, 3.041]
     """
     if not 0.0 < alpha < 1.0 or not tau > 0.0:
         raise InputError(f"alpha is {alpha} and tau {tau}; give a chance between 0 and 1, and a positive tau in logits")
@@ -101,6 +105,10 @@ def interim_radius(looks: int, *, alpha: float = 0.05, degrees: float = np.inf) 
 
     The cheaper way where each look has half as many data again as the one before: alpha / looks at each (Bonferroni),
     two-sided, by Student's t with `degrees` of freedom. Raises `InputError` for a number of looks or an alpha.
+
+    >>> from venire.ratings import interim_radius
+    >>> round(interim_radius(10), 2)
+    2.81
     """
     if not 1 <= looks <= _MAX_LOOKS:
         raise InputError(f"looks is {looks}; declare 1 to {_MAX_LOOKS}, or use any_time_radius")
@@ -116,6 +124,11 @@ def any_time_interval(
 
     `estimate` and `se` are in logits and of one shape, that of both bounds. For a difference of two models give
     `tau=PAIR_SCALE`. Raises `InputError` for a level or a number of quantities.
+
+    >>> from venire.ratings import any_time_interval
+    >>> lower, upper = any_time_interval([0.4], [0.1])
+    >>> round(float(lower[0]), 2), round(float(upper[0]), 2)
+    (0.09, 0.71)
     """
     check_level(level)
     if among < 1:
@@ -132,6 +145,11 @@ def decide_pair(
     """Whether `model` is above `other`, at any look, or at one of `looks` declared ones; docs/ratings.md.
 
     `among` is the number of pairs that are watched. Raises `InputError` as `difference` does.
+
+    >>> from venire.ratings import bradley_terry, comparisons, decide_pair
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> decide_pair(bradley_terry(data), "a", "b").answer
+    'open'
     """
     found = difference(ratings, model, other, level)
     gap, se = np.array([found.estimate, found.se]) / POINTS_PER_LOGIT
@@ -148,6 +166,11 @@ def decide_top_k(
 
     Only pairs across the true boundary can lead to a wrong answer, so the chance of a miss is shared among k (n - k).
     Models without an estimate or an error are left out. Raises `InputError` for a `k` that leaves none on either side.
+
+    >>> from venire.ratings import bradley_terry, comparisons, decide_top_k
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> decide_top_k(bradley_terry(data), 1).top
+    ('a',)
     """
     check_level(level)
     if not indifference >= 0.0:
@@ -171,6 +194,10 @@ def stopping_half_width(se: ArrayLike, model_se: ArrayLike, clusters: int, *, le
 
     Who stops when an interval is narrow stops when its error is underestimated. So the error counts as no less than
     the model's own (`model_covariance`), with Student's quantile, and with fewer than 20 clusters it is infinite.
+
+    >>> from venire.ratings import stopping_half_width
+    >>> stopping_half_width([0.1], [0.1], 40).round(3).tolist()
+    [0.202]
     """
     check_level(level)
     errors = np.maximum(np.asarray(se, dtype=np.float64), np.asarray(model_se, dtype=np.float64))

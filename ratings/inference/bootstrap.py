@@ -117,6 +117,11 @@ def bootstrap_battles(
 
     The number of rows is not held: each row counts a Poisson(1) number of times. `fixed` (n,) marks models that are
     held. Raises `InputError` where the table has no finite estimate, and for a number of replicates or a seed.
+
+    >>> from venire.ratings import bootstrap_battles, bradley_terry, comparisons
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> bootstrap_battles(data, bradley_terry(data).logits, replicates=10, ridge=0.1).logits.shape
+    (10, 3)
     """
     rows, at, free = _prepare(data, logits, replicates, seed, fixed)
     high, low, pair, y = _pairs(rows)
@@ -156,6 +161,11 @@ def bootstrap_clusters(
     """Cluster bootstrap: draw whole clusters, as many as there are, around ratings `logits` (n,), and refit.
 
     Arguments and errors are those of `bootstrap_battles`; comparisons without a cluster are an `InputError` too.
+
+    >>> from venire.ratings import bootstrap_clusters, bradley_terry, comparisons
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0], cluster=[1, 2, 3, 4, 5, 6])
+    >>> bootstrap_clusters(data, bradley_terry(data).logits, replicates=10, ridge=0.1).logits.shape
+    (10, 3)
     """
     if data.cluster is None:
         raise InputError("these comparisons have no cluster to draw: give one, or use bootstrap_battles")

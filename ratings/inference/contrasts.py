@@ -114,6 +114,12 @@ def contrast(ratings: Ratings, coefficients: Mapping[str, float], level: float =
 
     Coefficients that do not add up to 0 speak of ratings less 1000. Raises `InputError` for a model that is unknown or
     has no estimate, for ratings without a covariance, and for a level.
+
+    >>> from venire.ratings import bradley_terry, comparisons, contrast
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> ratings = bradley_terry(data)
+    >>> round(contrast(ratings, {"a": 1.0, "b": -0.5, "c": -0.5}).estimate, 1)
+    197.1
     """
     ratings.quantile(level)
     found = joint_errors(ratings, draws=0, level=level)
@@ -124,6 +130,12 @@ def difference(ratings: Ratings, model: str, other: str, level: float = 0.95) ->
     """How far `model` stands above `other`, in Elo points; `above` is the chance that its true rating is higher.
 
     Raises `InputError` as `contrast` does, and for one model twice.
+
+    >>> from venire.ratings import bradley_terry, comparisons, difference
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> found = difference(bradley_terry(data), "a", "b")
+    >>> round(found.estimate, 1), found.lo < found.estimate < found.hi
+    (131.4, True)
     """
     if model == other:
         raise InputError(f"{model} cannot be compared with itself: name two models")
@@ -142,6 +154,11 @@ def simultaneous(
     """Intervals of several contrasts that all hold at once, by the largest of them in draws of all errors together.
 
     Each contrast is as in `contrast`; errors are drawn as in `ranking`. Raises `InputError` as these two do.
+
+    >>> from venire.ratings import bradley_terry, comparisons, simultaneous
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> len(simultaneous(bradley_terry(data), [{"a": 1.0, "b": -1.0}], draws=100).contrasts)
+    1
     """
     found = joint_errors(ratings, replicates=replicates, draws=draws, seed=seed, level=level)
     single = found.quantile(level)
@@ -164,7 +181,14 @@ def simultaneous_differences(
     seed: int = 0,
     replicates: Replicates | None = None,
 ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-    """All differences of two models at once: the critical value and bounds (n, n) of row less column in Elo points."""
+    """All differences of two models at once: the critical value and bounds (n, n) of row less column in Elo points.
+
+    >>> from venire.ratings import bradley_terry, comparisons, simultaneous_differences
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> critical, lower, upper = simultaneous_differences(bradley_terry(data), draws=100)
+    >>> lower.shape
+    (3, 3)
+    """
     found = joint_errors(ratings, replicates=replicates, draws=draws, seed=seed, level=level)
     critical = max_t_quantile(found, level)
     size = len(ratings.models)
@@ -190,6 +214,12 @@ def battles_needed(
     `power` is the chance of success wanted (0.5: the interval just reaches 0 on average). With `half_width` in Elo
     points, until the interval of their difference is that wide. `inflation` is how much wider than that of independent
     battles the variance of a battle is (clusters, ties). Raises `InputError` as `difference` does, and for the numbers.
+
+    >>> from venire.ratings import battles_needed, bradley_terry, comparisons
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> found = battles_needed(bradley_terry(data), "a", "b", half_width=50.0)
+    >>> found.between > len(data)
+    True
     """
     if not 0.0 < power < 1.0 or not inflation > 0.0 or (half_width is not None and not half_width > 0.0):
         raise InputError("give a power between 0 and 1, and a positive inflation and half_width")

@@ -76,6 +76,12 @@ def ranking(
 
     Errors are drawn from the covariance, or are those of `replicates` where they are given. Raises `InputError` for
     ratings without a covariance, replicates of other models, and impossible numbers.
+
+    >>> from venire.ratings import bradley_terry, comparisons, ranking
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> found = ranking(bradley_terry(data), draws=100)
+    >>> list(zip(found.models, found.rank.tolist()))
+    [('a', 1), ('b', 2), ('c', 3)]
     """
     found = joint_errors(ratings, replicates=replicates, draws=draws, seed=seed, level=level)
     critical = max_t_quantile(found, level)
@@ -107,6 +113,12 @@ def rank_interval(
     """Bounds of the rank of one named model: tighter than `ranking`, since it answers for that model alone.
 
     Ranks count from 1. Raises `InputError` as `ranking` does, and for a model that is unknown or has no estimate.
+
+    >>> from venire.ratings import bradley_terry, comparisons, rank_interval
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> found = rank_interval(bradley_terry(data), "a", draws=100)
+    >>> found.rank, found.lo, found.hi
+    (1, 1, 3)
     """
     found = joint_errors(ratings, replicates=replicates, draws=draws, seed=seed, level=level)
     code = _place(ratings.models, model)

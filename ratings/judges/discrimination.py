@@ -304,6 +304,10 @@ def score_reliability(values: ArrayLike, errors: ArrayLike) -> float | None:
 
     No correlation with these values is expected beyond its square root. Below 0 the values differ by less than their
     errors.
+
+    >>> from venire.ratings import score_reliability
+    >>> round(score_reliability([0.9, 0.8, 0.6, 0.7], [0.02, 0.03, 0.02, 0.04]), 3)
+    0.951
     """
     value, error = np.asarray(values, dtype=np.float64), np.asarray(errors, dtype=np.float64)
     known = np.isfinite(value) & np.isfinite(error)

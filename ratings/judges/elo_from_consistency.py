@@ -103,6 +103,11 @@ def elo_from_scores(
 
     The top cluster are the judges with an Elo over `top`, or where they are fewer than 3 the top third. Judges whose
     score or Elo is not finite are left out and named. Raises `InputError` for columns of unequal length.
+
+    >>> from venire.ratings import elo_from_scores
+    >>> found = elo_from_scores(["x", "y", "z", "w"], [0.9, 0.8, 0.7, 0.6], [1200.0, 1100.0, 1000.0, 950.0])
+    >>> found.score
+    'score'
     """
     x, y = np.asarray(score, dtype=np.float64), np.asarray(elo, dtype=np.float64)
     error = np.full(len(x), np.nan) if se is None else np.asarray(se, dtype=np.float64)

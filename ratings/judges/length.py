@@ -60,6 +60,11 @@ def length_bias(
     `y` (rows,) is the judge's outcome for A, `length` (rows,) is A less B in any unit, `score` (rows,) A less B (near 0
     the judge itself sees little between them), `human` (rows,) what people said. Ties and equal lengths are left out,
     NaN too. Raises `InputError`.
+
+    >>> from venire.ratings import length_bias
+    >>> found = length_bias([1, 0, 1, 1, 0, 1], [200, -50, 120, 80, -10, 30])
+    >>> found.all
+    ShareEstimate(value=1.0, low=0.6096657120978346, high=1.0, n=6)
     """
     outcome, gap = np.asarray(y, dtype=np.float64), np.asarray(length, dtype=np.float64)
     if outcome.shape != gap.shape or outcome.ndim != 1:
@@ -82,6 +87,12 @@ def partial_correlation(residual: ArrayLike, length: ArrayLike, elo: ArrayLike) 
     """Partial correlation of `residual` with `length` over models (n,), given `elo`.
 
     Models with NaN anywhere are left out. Raises `InputError` for columns of different lengths.
+
+    >>> from venire.ratings import partial_correlation
+    >>> rng = np.random.default_rng(0)
+    >>> found = partial_correlation(rng.normal(size=20), rng.normal(size=20), rng.normal(size=20))
+    >>> -1.0 <= found.value <= 1.0
+    True
     """
     columns = [np.asarray(column, dtype=np.float64) for column in (residual, length, elo)]
     if len({column.shape for column in columns}) != 1 or columns[0].ndim != 1:
@@ -140,6 +151,11 @@ def adjust_for(
     `scaled` divides it by its deviation about 0. Models outside the largest group that wins join take no part. Raises
     `InputError` without two models, a covariate that is 0 throughout or follows from the models, and as `covariates`
     does.
+
+    >>> from venire.ratings import adjust_for, comparisons
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> adjust_for(data, [1, -1, 1, -1, 1, 1], "length", ridge=0.1).name
+    'length'
     """
     column = np.asarray(x, dtype=np.float64)
     if column.shape != (len(data),):

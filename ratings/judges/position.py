@@ -234,6 +234,11 @@ def position_audit(outcome: ArrayLike, swapped: ArrayLike) -> PositionAudit:
     """Audit one battle from plain columns (rows,): the outcome for A (1, 0.5 or 0) and whether B was shown first.
 
     An outcome over 0.5 is A's. Raises `InputError` for columns of unequal length and outcomes outside [0, 1].
+
+    >>> from venire.ratings import position_audit
+    >>> found = position_audit([1, 1, 0, 1], [False, True, False, True])
+    >>> found.won, found.lost, found.ties
+    ((1, 2), (1, 0), (0, 0))
     """
     y, back = np.asarray(outcome, dtype=np.float64), np.asarray(swapped)
     if y.ndim != 1 or back.shape != y.shape:

@@ -48,6 +48,11 @@ def bradley_terry(
     comparison is NaN, and `diagnostics["no_estimate"]` says so. `errors` None is "cluster" where the data has clusters,
     else "sandwich"; what they cannot say is in `diagnostics["errors_reason"]`. Raises `SeparatedError`, which names the
     groups, when no finite maximum exists and there is no ridge, `InputError`, and `NotConvergedError`.
+
+    >>> from venire.ratings import bradley_terry, comparisons
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> bradley_terry(data).elo.round(1).tolist()
+    [1131.4, 1000.0, 868.6]
     """
     kind = errors or ("sandwich" if data.cluster is None else "cluster")
     found = _rate(win_counts(data), ridge=ridge, anchors=anchors)
@@ -70,6 +75,11 @@ def bradley_terry_wins(
     """The same from pair counts: `WinCounts`, or a matrix (n, n) with [i, j] the weight by which `models` i beat j.
 
     `start` (n,) are logits to begin from, such as those of a similar table. Raises as `bradley_terry` does.
+
+    >>> from venire.ratings import bradley_terry_wins, comparisons, win_counts
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> bradley_terry_wins(win_counts(data)).elo.round(1).tolist()
+    [1131.4, 1000.0, 868.6]
     """
     counts = wins if isinstance(wins, WinCounts) else count_matrix(wins, models)
     return _rate(counts, ridge=ridge, anchors=anchors, start=start)
@@ -168,5 +178,11 @@ def _named(models: tuple[str, ...], groups: Sequence[NDArray[np.intp]]) -> tuple
 
 
 def m_elo(data: Comparisons, **options: Any) -> Ratings:
-    """Bradley-Terry ratings under the name that am-ELO's authors give them; options and errors are its own."""
+    """Bradley-Terry ratings under the name that am-ELO's authors give them; options and errors are its own.
+
+    >>> from venire.ratings import comparisons, m_elo
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> m_elo(data).elo.round(1).tolist()
+    [1131.4, 1000.0, 868.6]
+    """
     return replace(bradley_terry(data, **options), method="m-elo")

@@ -87,6 +87,12 @@ def bradley_terry_covariance(
     "cluster" sums scores within clusters, "sandwich" takes each row for itself; both carry the factor C / (C - 1) and
     C - 1 degrees of freedom, C units. "hessian" trusts the model and weights as counts. Raises `InputError` for a
     choice that the data do not allow and where models were never compared with the others.
+
+    >>> from venire.ratings import bradley_terry, bradley_terry_covariance, comparisons
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0], cluster=[1, 2, 3, 4, 5, 6])
+    >>> found = bradley_terry_covariance(data, bradley_terry(data).logits)
+    >>> found.matrix.shape
+    (3, 3)
     """
     held = np.zeros(len(data.models), dtype=np.bool_) if fixed is None else np.asarray(fixed, dtype=np.bool_)
     _check(data, logits, held, ridge, errors)

@@ -71,7 +71,12 @@ class CovariateRatings:
 
 
 def position_covariate(swapped: ArrayLike) -> NDArray[np.float64]:
-    """The covariate for the order shown, (rows,): +1 where A stood first, -1 where B did (`swapped`)."""
+    """The covariate for the order shown, (rows,): +1 where A stood first, -1 where B did (`swapped`).
+
+    >>> from venire.ratings import position_covariate
+    >>> position_covariate([True, False]).tolist()
+    [-1.0, 1.0]
+    """
     return np.where(np.asarray(swapped, dtype=np.bool_), -1.0, 1.0)
 
 
@@ -85,6 +90,11 @@ def covariates(
     Raises `InputError` for columns that follow from others or from the models, since which one to leave out changes
     what the rest mean; `SeparatedError` where the models have no common estimate, `CovariateSeparatedError` where
     the coefficients have none, and `NotConvergedError`.
+
+    >>> from venire.ratings import comparisons, covariates
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> covariates(data, [[1], [-1], [1], [-1], [1], [1]], ["length"], ridge=0.1).coefficients.round(2).tolist()
+    [0.28]
     """
     table, labels = _table(x, names, len(data)), tuple(names)
     if not (np.isfinite(ridge) and ridge >= 0.0):

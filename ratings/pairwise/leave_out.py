@@ -40,14 +40,26 @@ class LeftOut:
 
 
 def without_model(wins: WinCounts, model: str) -> WinCounts:
-    """Pair counts of the other models; raises `InputError` for a model that is not there."""
+    """Pair counts of the other models; raises `InputError` for a model that is not there.
+
+    >>> from venire.ratings import comparisons, win_counts, without_model
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> without_model(win_counts(data), "c").models
+    ('a', 'b')
+    """
     if model not in wins.models:
         raise InputError(f"no model is called {model!r}; the models are {', '.join(wins.models[:10])}")
     return wins.only(np.array([name != model for name in wins.models]))
 
 
 def without_judge(data: Comparisons, judge: str) -> WinCounts:
-    """Pair counts of the other judges, all models kept; raises `InputError` for a judge that is not there."""
+    """Pair counts of the other judges, all models kept; raises `InputError` for a judge that is not there.
+
+    >>> from venire.ratings import comparisons, without_judge
+    >>> data = comparisons(["a", "b"], ["b", "c"], [1, 0], judge=["x", "y"])
+    >>> without_judge(data, "y").won.tolist()
+    [1.0]
+    """
     if judge not in data.judges:
         raise InputError(f"no judge is called {judge!r}; the judges are {', '.join(data.judges[:10]) or 'not named'}")
     code = data.judges.index(judge)
@@ -58,6 +70,11 @@ def without_each_model(wins: WinCounts, *, ridge: float = 0.0, anchors: Mapping[
     """Refit without each model in turn; `ridge` and `anchors` as in `bradley_terry` (an anchor left out holds nothing).
 
     Raises as `bradley_terry` does where all the data have no estimate.
+
+    >>> from venire.ratings import comparisons, win_counts, without_each_model
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> sorted(without_each_model(win_counts(data), ridge=0.1).without)
+    ['a', 'b', 'c']
     """
     everything = bradley_terry_wins(wins, ridge=ridge, anchors=anchors)
     places = np.arange(len(wins.models))
@@ -69,6 +86,11 @@ def without_each_judge(data: Comparisons, *, ridge: float = 0.0, anchors: Mappin
     """Refit without each judge in turn; raises as `without_each_model` does, and `InputError` without judges.
 
     Where no other judge saw an anchor, nothing hangs on the anchors, and the mean is 1000.
+
+    >>> from venire.ratings import comparisons, without_each_judge
+    >>> data = comparisons(list("abc"), list("bca"), [1, 0, 1], judge=list("xyx"))
+    >>> sorted(without_each_judge(data, ridge=0.1).without)
+    ['x', 'y']
     """
     if data.judge is None:
         raise InputError("the comparisons name no judge: give `judge` to `comparisons`")

@@ -70,6 +70,11 @@ def online_elo(
 
     `order` "given" takes the rows as they stand, once. Raises `InputError` for a k outside (0, 10000], fewer than one
     shuffle, and weights other than 0 and 1.
+
+    >>> from venire.ratings import comparisons, online_elo
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> online_elo(data, shuffles=10).ratings.elo.round().tolist()
+    [1004.0, 1000.0, 996.0]
     """
     if not 0.0 < k <= 10_000.0:
         raise InputError(f"k is {k}; give Elo points above 0 and up to 10000")
@@ -212,6 +217,12 @@ def trueskill(data: Comparisons, *, shuffles: int = 100, seed: int = 0) -> TrueS
 
     Any other outcome is a win for the side that has more than half. Elo points come from P = Phi(d / (sqrt 2 beta))
     read as a logistic. Raises `InputError` for fewer than one shuffle, and for weights other than 0 and 1.
+
+    >>> from venire.ratings import comparisons, trueskill
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> found = trueskill(data, shuffles=10)
+    >>> found.ratings.elo.round().tolist()
+    [1162.0, 1016.0, 822.0]
     """
     played, size = _unweighted(data, "TrueSkill"), len(data.models)
     rows, origin = _sorted_by_name(played)

@@ -52,6 +52,11 @@ def plackett_luce(
     `anchors` are as in `bradley_terry`. A ballot is one unit, and `errors` None is "cluster" where ballots name
     instructions, else "sandwich". A model that stands on no ballot with another is NaN, and `no_estimate` says so.
     Raises `SeparatedError` when no finite maximum exists and there is no ridge, `InputError`, `NotConvergedError`.
+
+    >>> from venire.ratings import ballots, plackett_luce
+    >>> given = ballots(list("xxxyyy"), list("qqqqqq"), list("abcabc"), [1, 2, 3, 2, 1, 3])
+    >>> plackett_luce(given, ridge=0.1).elo.round(1).tolist()
+    [1158.9, 1158.9, 682.1]
     """
     kind = errors or ("cluster" if ballots.instructions else "sandwich")
     _check(ballots, kind)

@@ -86,6 +86,11 @@ def rao_kupper(data: Comparisons, *, ridge: float = 0.0, anchors: Mapping[str, f
 
     An outcome of exactly 0.5 is a tie; other shares are refused. `ridge` and `anchors` are as in `bradley_terry`; the
     tie parameter has no ridge. Raises `SeparatedError`, `NoTieParameterError`, `InputError` and `NotConvergedError`.
+
+    >>> from venire.ratings import comparisons, rao_kupper
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0.5, 0.5, 1, 1, 0.5])
+    >>> rao_kupper(data).ratings.elo.round(1).tolist()
+    [1224.4, 1000.0, 775.6]
     """
 
     def value(logit: float) -> tuple[float, float]:
@@ -102,6 +107,11 @@ def davidson(data: Comparisons, *, ridge: float = 0.0, anchors: Mapping[str, flo
     """Ratings under `P(tie)` proportional to `nu sqrt(p_i p_j)`, wins to p_i and p_j, nu >= 0.
 
     Takes and raises what `rao_kupper` does.
+
+    >>> from venire.ratings import comparisons, davidson
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0.5, 0.5, 1, 1, 0.5])
+    >>> davidson(data).ratings.elo.round(1).tolist()
+    [1403.0, 1000.0, 597.0]
     """
 
     def value(logit: float) -> tuple[float, float]:

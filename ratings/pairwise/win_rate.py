@@ -53,7 +53,13 @@ class BaselineRates:
 
 
 def win_rate(data: Comparisons) -> WinRates:
-    """Each model's share of its battles, by weight, with errors clustered by `data.cluster` (None: by row)."""
+    """Each model's share of its battles, by weight, with errors clustered by `data.cluster` (None: by row).
+
+    >>> from venire.ratings import comparisons, win_rate
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> win_rate(data).rate.round(2).tolist()
+    [0.75, 0.5, 0.25]
+    """
     weight = _weight(data)
     size = len(data.models)
     played = _by_model(data.a, weight, data.b, weight, size)
@@ -64,6 +70,11 @@ def win_rate_balanced(data: Comparisons) -> WinRates:
     """The mean over a model's opponents of its share against each, with errors clustered as in `win_rate`.
 
     With one row alone against some opponent the error says nothing of that opponent: more rows are the remedy.
+
+    >>> from venire.ratings import comparisons, win_rate_balanced
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> win_rate_balanced(data).rate.round(2).tolist()
+    [0.75, 0.5, 0.25]
     """
     weight, size = _weight(data), len(data.models)
     pair = data.a.astype(np.int64) * size + data.b
@@ -79,6 +90,11 @@ def against_baseline(data: Comparisons, baseline: str) -> BaselineRates:
 
     The error is that of a mean of clusters (an instruction asked once: sd over the root of n, with n - 1). Raises
     `InputError` where the baseline is not among the models.
+
+    >>> from venire.ratings import against_baseline, comparisons
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> against_baseline(data, "a").rate.round(2).tolist()
+    [0.5, 0.0]
     """
     if baseline not in data.models:
         raise InputError(f"baseline {baseline} is not among the models; choose one of {', '.join(data.models[:8])}")

@@ -94,7 +94,14 @@ class WinCounts:
 
 
 def win_counts(data: Comparisons) -> WinCounts:
-    """Pair counts of comparisons; those of weight zero leave no pair behind."""
+    """Pair counts of comparisons; those of weight zero leave no pair behind.
+
+    >>> from venire.ratings import comparisons, win_counts
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> counts = win_counts(data)
+    >>> counts.first.tolist(), counts.second.tolist(), counts.won.tolist(), counts.lost.tolist()
+    ([0, 0, 1], [1, 2, 2], [1.0, 2.0, 1.0], [1.0, 0.0, 1.0])
+    """
     size = len(data.models)
     cells = size * size
     if cells <= max(_CELLS, 2 * len(data)):

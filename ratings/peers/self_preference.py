@@ -445,6 +445,11 @@ def family_excess(
     `scores` (judges, models) are mean scores, Elo points or residuals, NaN where a judge has none. The deviation from
     that median is compared between own and other models, so that a judge that is generous to all has no excess. Raises
     `InputError`.
+
+    >>> from venire.ratings import family_excess
+    >>> found = family_excess([[3.0, 1.0], [2.0, 2.5]], ["x", "y"], ["gpt", "llama"], ["gpt", "llama"])
+    >>> [one.family for one in found]
+    ['gpt', 'llama']
     """
     table = np.asarray(scores, dtype=np.float64)
     if table.shape != (len(judges), len(model_family)) or len(judge_family) != len(judges):

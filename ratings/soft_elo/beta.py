@@ -144,6 +144,11 @@ def fit_beta(
     `score` (rows,) is A less B, `human` (rows,) is 1, 0.5 or 0 for A; NaN in either leaves the row out. `ties` "drop"
     leaves human ties out as well, "half" takes them as half a win to each, which roughly halves beta. A beta of 0 or
     below, or without a finite optimum, is returned as it is, with a warning in `warnings`. Raises `InputError`.
+
+    >>> from venire.ratings import fit_beta
+    >>> found = fit_beta([3.0, -2.0, 1.0, -1.0, 2.0, -1.0], [1, 0, 1, 0, 0, 1])
+    >>> round(found.beta, 3)
+    0.435
     """
     rows = len(np.atleast_1d(np.asarray(score)))
     scores, labels = score_column(score, rows), label_column(human, rows)

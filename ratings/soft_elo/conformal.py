@@ -112,6 +112,13 @@ def split_conformal(
     human_se^2 + tau^2, "se" by se alone as in the paper, which covers too little where new models have smaller errors
     than the calibration models, "none" by 1. `calibration_elo`, `family` and `calibration_family` are for warnings
     alone. Raises `InputError`.
+
+    >>> from venire.ratings import split_conformal
+    >>> rng = np.random.default_rng(0)
+    >>> residual = rng.normal(0, 30, 20)
+    >>> found = split_conformal(residual, np.full(20, 10.0), [1000.0], [12.0])
+    >>> (found.low.round(1).tolist(), found.high.round(1).tolist())
+    ([959.6], [1040.4])
     """
     known = _CalibrationSet.of(residual, se, human_se, scale)
     points = np.atleast_1d(np.asarray(elo, dtype=np.float64))
@@ -146,6 +153,12 @@ def leave_one_out_conformal(
     Arguments are as in `split_conformal`, of the same n models. Each interval keeps the guarantee of a split with
     n - 1 calibration models, on average over models; the intervals of two models share their calibration and are not
     independent, so the observed share scatters more than a binomial. Raises `InputError`.
+
+    >>> from venire.ratings import leave_one_out_conformal
+    >>> rng = np.random.default_rng(0)
+    >>> found = leave_one_out_conformal(rng.normal(0, 30, 20), np.full(20, 10.0), np.linspace(900, 1100, 20))
+    >>> found.low.shape, found.n
+    ((20,), 19)
     """
     known = _CalibrationSet.of(residual, se, human_se, scale)
     points = _column("elo", elo, known.residual)
@@ -437,6 +450,12 @@ def split_coverage(
 
     Arguments are as in `split_conformal`, of models that people rated; all in Elo points. Splits of the same models
     overlap, so `sd` is no standard error. Raises `InputError`.
+
+    >>> from venire.ratings import split_coverage
+    >>> rng = np.random.default_rng(0)
+    >>> found = split_coverage(rng.normal(0, 30, 40), np.full(40, 10.0), np.linspace(900, 1100, 40), splits=5)
+    >>> 0.5 < found.observed <= 1.0
+    True
     """
     known = _CalibrationSet.of(residual, se, human_se, scale)
     points = np.asarray(elo, dtype=np.float64)

@@ -409,6 +409,10 @@ def smooth_labels(y: ArrayLike, confidence: float) -> NDArray[np.float64]:
     """Label smoothing: outcomes (rows,), wins at `confidence`, losses at 1 less it, ties at 0.5, shares in proportion.
 
     Raises `InputError` for a confidence that is not within [0.5, 1].
+
+    >>> from venire.ratings import smooth_labels
+    >>> smooth_labels(np.array([1.0, 0.5, 0.0]), 0.9).round(2).tolist()
+    [0.9, 0.5, 0.1]
     """
     if not 0.5 <= confidence <= 1.0:
         raise InputError(f"confidence is {confidence}; give 0.5 (every verdict a tie) to 1 (as they are)")
@@ -431,6 +435,13 @@ def baselines(
 
     Arguments are as in `soft_elo`. With `held_out` each model is left out in turn; without, all are fitted once on all
     battles and the constant of "scaled-hard" is fitted on the very models that it is measured on. Raises `InputError`.
+
+    >>> from venire.ratings import baselines, comparisons
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> score, human = [2.0, -1.0, 1.5, 2.0, -0.5, -2.0], [1, 0, 1, 1, 1, 0]
+    >>> found = baselines(data, score, human, held_out=False)
+    >>> sorted(found.accuracy)
+    ['hard', 'scaled-hard', 'smoothed', 'soft']
     """
     if not confidences:
         raise InputError("confidences is empty; give at least one, such as 0.8")

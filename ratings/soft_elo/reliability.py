@@ -52,6 +52,11 @@ def reliability(
     `score` (rows,) is A less B, `human` (rows,) 1, 0.5 or 0 for A, NaN unknown. Only battles that both sides decide
     count: no human tie, no score of 0, and no tie of the judge where `y` (rows,) holds its verdicts. Bins are equal
     parts of a stable sort by probability. Raises `InputError`.
+
+    >>> from venire.ratings import reliability
+    >>> found = reliability([3.0, -2.0, 1.0, -1.0], [1, 0, 1, 0], 0.8, bins=2)
+    >>> round(found.ece, 3)
+    0.218
     """
     rows = len(np.atleast_1d(np.asarray(score)))
     scores, labels = score_column(score, rows), label_column(human, rows)

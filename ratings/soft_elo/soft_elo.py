@@ -68,6 +68,11 @@ def hard_elo(
     `ridge` is lambda in lambda / 2 |R|^2 on the summed likelihood; `anchors` and `errors` are as in `bradley_terry`.
     `parity` clips outcomes to [1e-6, 1 - 1e-6] as the
     method's authors do, which moves ratings by thousandths of a point. Raises `InputError` and `NotConvergedError`.
+
+    >>> from venire.ratings import comparisons, hard_elo
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> hard_elo(data).elo.round(1).tolist()
+    [1130.1, 1000.0, 869.9]
     """
     return _rated("hard-elo", data, data.y, ridge, parity, anchors, errors)
 
@@ -81,7 +86,13 @@ def human_elo(
     errors: Errors | None = None,
     parity: bool = False,
 ) -> Ratings:
-    """The same on what people said: `human` (rows,) is 1, 0.5 or 0 for A, NaN where nobody was asked."""
+    """The same on what people said: `human` (rows,) is 1, 0.5 or 0 for A, NaN where nobody was asked.
+
+    >>> from venire.ratings import comparisons, human_elo
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> human_elo(data, [1, 0, 1, 1, 1, 0]).elo.round(1).tolist()
+    [1278.9, 1278.9, 442.2]
+    """
     return _rated("human-elo", data, label_column(human, len(data)), ridge, parity, anchors, errors)
 
 
@@ -104,6 +115,12 @@ def soft_elo(
     people saw it or not. `ties` says what a tie of people is to beta. `beta` given: no label is needed. `anchors` and
     `errors` are as in `bradley_terry`; errors take beta as known. Raises `InputError` where no row has a score or beta
     cannot be found.
+
+    >>> from venire.ratings import comparisons, soft_elo
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> score, human = [2.0, -1.0, 1.5, 2.0, -0.5, -2.0], [1, 0, 1, 1, 1, 0]
+    >>> soft_elo(data, score, human).ratings.elo.round(1).tolist()
+    [1143.8, 1015.8, 840.4]
     """
     scores, labels = score_column(score, len(data)), label_column(human, len(data))
     known = ~np.isnan(scores)

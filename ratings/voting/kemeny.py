@@ -46,6 +46,11 @@ def kemeny_young(votes: Votes, *, seconds: float = 60.0, clock: Callable[[], flo
     one `position` is the place in the order found and `optimal_orders` is None. After `seconds` by the `clock` the best
     order met is returned with what no order can go below; `proved` says whether the two meet. Models without votes
     have no position. Raises `InputError` for votes that are not finite and at least 0, and for no time.
+
+    >>> from venire.ratings import comparisons, kemeny_young, votes
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> kemeny_young(votes(data)).position.tolist()
+    [1.3333333333333333, 2.0, 2.6666666666666665]
     """
     _check(votes, seconds)
     until = clock() + seconds

@@ -123,6 +123,11 @@ def borda(votes: Votes) -> Order:
     Source: Borda, Mémoire sur les élections au scrutin (1781).
     Where all models have as many votes this is the order of Borda's points, the sum of each row; elsewhere the share
     keeps those who met more opponents from gaining by it. Weak opponents still flatter, as in any win rate.
+
+    >>> from venire.ratings import borda, comparisons, votes
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> borda(votes(data)).position.tolist()
+    [1.0, 2.0, 3.0]
     """
     won, lost = votes.weight.sum(axis=1), votes.weight.sum(axis=0)
     return order_by_score("borda", votes, _share(won, won + lost), "share of votes")
@@ -132,6 +137,11 @@ def copeland(votes: Votes) -> Order:
     """Copeland's rule: by the share of opponents met that a majority puts below, an even split counting half.
 
     Source: Copeland, A 'reasonable' social welfare function (1951). How large majorities are does not count.
+
+    >>> from venire.ratings import comparisons, copeland, votes
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> copeland(votes(data)).position.tolist()
+    [1.0, 2.0, 3.0]
     """
     opponents, margin = _met(votes), margins(votes)
     beaten = (np.where(margin > 0.0, 1.0, 0.5) * (margin >= 0.0) * opponents).sum(axis=1)
@@ -143,6 +153,11 @@ def minimax(votes: Votes) -> Order:
 
     Sources: Simpson (1969), Kramer (1977); this is the variant of margins. They are counted in votes, so an opponent
     met often can do more harm than one met rarely. May put first a model that loses to all others, narrowly.
+
+    >>> from venire.ratings import comparisons, minimax, votes
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> minimax(votes(data)).position.tolist()
+    [1.5, 1.5, 3.0]
     """
     margin = np.where(_met(votes), margins(votes), np.inf)
     worst = margin.min(axis=1, initial=np.inf)
@@ -160,6 +175,11 @@ def schulze(votes: Votes) -> Order:
     Source: Schulze, The Schulze Method of Voting, arXiv 1804.02973, which proves that "above" has no cycles. Strength
     is the margin, since winning votes would let ties, split between the sides, strengthen a majority. Models whose
     paths to each other are equal are apart only by whom they are both above or below: see `_between`.
+
+    >>> from venire.ratings import comparisons, schulze, votes
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> schulze(votes(data)).position.tolist()
+    [1.0, 2.0, 3.0]
     """
     path = strongest_paths(levels(votes))
     score = np.where(_met(votes).any(axis=1), _between(path > path.T), np.nan)
@@ -182,6 +202,11 @@ def ranked_pairs(votes: Votes) -> Order:
     together, so that neither names nor the order of rows choose between them: first those that contradict what is
     locked fall, then those on a cycle that the others make with it. What is left need not tell all models apart: see
     `_between`.
+
+    >>> from venire.ratings import comparisons, ranked_pairs, votes
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> ranked_pairs(votes(data)).position.tolist()
+    [1.0, 2.0, 3.0]
     """
     level = levels(votes)
     above = np.zeros(level.shape, dtype=np.bool_)
@@ -229,6 +254,11 @@ def median_rank(ballots: Ballots) -> Order:
     the places left. A place on a ballot of fewer models than there are is stretched to the whole field, so that the
     middle stays the middle: `1/2 + models (place - 1/2) / shown`. Medians that are equal stay so: there are few values
     for them, and many ties. Ballots that rank nothing, or show one model, say nothing.
+
+    >>> from venire.ratings import ballots, median_rank
+    >>> given = ballots(list("xxxyyy"), list("qqqqqq"), list("abcabc"), [1, 2, 3, 2, 1, 3])
+    >>> median_rank(given).position.tolist()
+    [1.5, 1.5, 3.0]
     """
     field = ranked_places(ballots.rank)
     says = (field.ranked > 0) & (field.shown > 1)
@@ -266,6 +296,11 @@ def markov(votes: Votes, *, jump: float = 0.0) -> Order:
     themselves. Of several sets that it cannot leave each has the share of starts that end in it. `jump` is the chance,
     at each step, to go to any model instead. Raises `InputError` for a jump outside [0, 1) and for votes so one-sided
     that double precision has no figures for them.
+
+    >>> from venire.ratings import comparisons, markov, votes
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> markov(votes(data)).position.tolist()
+    [1.0, 2.0, 3.0]
     """
     if not 0.0 <= jump < 1.0:
         raise InputError(f"jump is {jump}; give 0 for none, or a small share such as 0.01")

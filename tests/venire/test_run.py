@@ -107,7 +107,7 @@ def test_steps_that_fail_end_it_with_4_until_they_are_tried_again(
     venire: Venire, write_campaign: Write, serve: Serve
 ) -> None:
     one = '[[judge]]\nname = "j"\nmodel = "simulated/gpt-4-0613@1"\nbase_url = "{url}"\nmax_attempts = 1\n'
-    with serve(faults=Faults(server_error=0.02)) as server:
+    with serve(faults=Faults(server_error=0.1)) as server:
         path = write_campaign(judges=one.format(url=server.base_url))
         done = venire("run", path, "--yes")
         assert done.code == 4, done.err

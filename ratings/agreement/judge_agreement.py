@@ -81,6 +81,14 @@ def judge_agreement(
     """Agreement of judges on the battles that several saw; bounds draw instructions, and hold for all judges together.
 
     Raises `InputError` with fewer than two judges that saw `MIN_BATTLES` battles in common with others.
+
+    >>> from venire.ratings import ballots, judge_agreement, merge_orders, to_battles
+    >>> instruction = np.repeat(np.arange(30), 9)
+    >>> given = ballots(list("aaabbbccc") * 30, instruction, list("abc") * 90, [1, 2, 3, 2, 1, 3, 1, 3, 2] * 30)
+    >>> judgments = merge_orders(to_battles(given))
+    >>> found = judge_agreement(judgments, replicates=50)
+    >>> [one.judge for one in found.judges]
+    ['b', 'c', 'a']
     """
     check_level(level)
     check_draws(replicates, seed)

@@ -236,6 +236,12 @@ def ballots_from_judgments(judgments: Judgments) -> Ballots:
 
     Only where the judge judged all pairs of the models that it met there; `count_incomplete` counts the others. Equal
     points are a tie. Raises `InputError` where no ballot is complete.
+
+    >>> from venire.ratings import ballots, ballots_from_judgments, merge_orders, to_battles
+    >>> given = ballots(list("aaabbbccc"), ["q"] * 9, list("abc") * 3, [1, 2, 3, 2, 1, 3, 1, 3, 2])
+    >>> judgments = merge_orders(to_battles(given))
+    >>> ballots_from_judgments(judgments).models
+    ('a', 'b', 'c')
     """
     first, group, table, complete = _groups(judgments)
     if not complete.any():

@@ -219,6 +219,12 @@ def merge_orders(battles: Battles, merge: Merge = "mean", *, flips: Flips = "tie
     used alone; unreadable verdicts are left out. Where the table knows no orders or no instructions, and under `none`,
     each row is its own judgment (`first` says the order). Raises `InputError` for an unknown word, for two verdicts on
     one showing, and for two orders in two clusters.
+
+    >>> from venire.ratings import ballots, merge_orders, to_battles
+    >>> given = ballots(list("aaabbbccc"), ["q"] * 9, list("abc") * 3, [1, 2, 3, 2, 1, 3, 1, 3, 2])
+    >>> found = merge_orders(to_battles(given))
+    >>> found.models, len(found.y)
+    (('a', 'b', 'c'), 9)
     """
     for name, word, words in (("merge", merge, get_args(Merge)), ("flips", flips, get_args(Flips))):
         if word not in words:

@@ -180,6 +180,12 @@ def tie_sensitivity(
 
     Rules that change nothing, since there is no tie or no flip, are left out. Raises `InputError` for a level, where
     the first of these boards does not exist, and as merging does.
+
+    >>> from venire.ratings import ballots, tie_sensitivity, to_battles
+    >>> given = ballots(list("aaabbbccc") * 2, ["q"] * 9 + ["r"] * 9, list("abc") * 6, [1, 2, 3, 2, 1, 3, 1, 3, 2] * 2)
+    >>> found = tie_sensitivity(to_battles(given))
+    >>> found.ties
+    0.0
     """
     check_level(level)
     judgments = merge_orders(battles, merge, flips=flips)

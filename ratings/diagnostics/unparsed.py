@@ -54,7 +54,14 @@ class UnparsedReplies:
 
 
 def unparsed_replies(battles: Battles, *, level: float = 0.99) -> UnparsedReplies:
-    """Share of unparsed replies, by judge and model; errors are clustered by instruction. `level` is of `lo`."""
+    """Share of unparsed replies, by judge and model; errors are clustered by instruction. `level` is of `lo`.
+
+    >>> from venire.ratings import ballots, to_battles, unparsed_replies
+    >>> given = ballots(list("aaabbbccc"), ["q"] * 9, list("abc") * 3, [1, 2, 3, 2, 1, 3, 1, 3, 2])
+    >>> found = unparsed_replies(to_battles(given))
+    >>> found.verdicts, found.share
+    (9, 0.0)
+    """
     lost = (battles.status != Status.OK).astype(np.float64)
     size, judges = len(battles.models), len(battles.judges)
     judged = np.bincount(battles.judge, minlength=judges)

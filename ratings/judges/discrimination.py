@@ -332,6 +332,14 @@ def discrimination(
     `instruction` are codes (None: every verdict by itself). Rows with a NaN gap are left out. The pull has a prior
     N(0, 5^2); slopes have N(mu, tau^2) by empirical Bayes, or N(1.5, 1) with fewer than 5 judges. `ordered=False`
     leaves the pull out: the table does not say which came first. Raises `InputError` and `NotConvergedError`.
+
+    >>> from venire.ratings import discrimination
+    >>> rng = np.random.default_rng(0)
+    >>> gap = rng.normal(0, 200, 80)
+    >>> won = (gap + rng.normal(0, 100, 80) > 0).astype(float)
+    >>> found = discrimination(np.zeros(80, dtype=int), gap, won, judges=["x"])
+    >>> found.judges
+    ('x',)
     """
     who = np.asarray(judge, dtype=np.intp)
     _check(who, len(judges), gap=gap, first_won=first_won, instruction=instruction)

@@ -166,6 +166,11 @@ def model_covariance(
     """Model-based covariance (n, n), the inverse information: the errors if outcomes scattered as the model says.
 
     With ties or probabilities it is no covariance but a floor for one, to stop by. Raises as the other does.
+
+    >>> from venire.ratings import bradley_terry, comparisons, model_covariance
+    >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
+    >>> model_covariance(data, bradley_terry(data).logits).shape
+    (3, 3)
     """
     held = np.zeros(len(data.models), dtype=np.bool_) if fixed is None else np.asarray(fixed, dtype=np.bool_)
     _check(data, logits, held, ridge, "hessian")

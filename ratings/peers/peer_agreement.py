@@ -66,6 +66,12 @@ def peer_agreement(
     """Hold what peers say against one rating a model: together by `aggregate` and each alone.
 
     A judge of pairs has positions where it judged all pairs of an instruction. Raises `InputError` as `micro_macro`.
+
+    >>> from venire.ratings import ballots, borda, peer_agreement
+    >>> given = ballots(list("aaabbbccc") * 2, ["q"] * 9 + ["r"] * 9, list("abc") * 6, [1, 2, 3, 2, 1, 3, 1, 3, 2] * 2)
+    >>> found = peer_agreement(given, {"a": 3.0, "b": 2.0, "c": 1.0}, borda, replicates=50)
+    >>> found.order.order
+    ('a', 'b', 'c')
     """
 
     def held(positions: NDArray[np.float64]) -> MicroMacro:
@@ -117,6 +123,12 @@ def truncation(
 
     Judgments of pairs become ballots first. Raises `InputError` where there are none, for a number below 1, and as
     `micro_macro` does.
+
+    >>> from venire.ratings import ballots, borda, truncation
+    >>> given = ballots(list("aaabbbccc") * 2, ["q"] * 9 + ["r"] * 9, list("abc") * 6, [1, 2, 3, 2, 1, 3, 1, 3, 2] * 2)
+    >>> found = truncation(given, {"a": 3.0, "b": 2.0, "c": 1.0}, [1, 2], borda, replicates=50)
+    >>> [one.best for one in found]
+    [1, 2]
     """
     whole = ballots_from_judgments(given) if isinstance(given, Judgments) else given
 

@@ -228,6 +228,12 @@ def peer_evaluation(
     judge gave on an instruction; where more than half of these lack pairs, the unit is the share of points lost, over
     pairs of (instruction, opponent) that the model itself and others judged. Raises `InputError` where no judge is a
     model, and for positions that no judgment gives.
+
+    >>> from venire.ratings import ballots, borda, peer_evaluation
+    >>> given = ballots(list("aaabbbccc") * 2, ["q"] * 9 + ["r"] * 9, list("abc") * 6, [1, 2, 3, 2, 1, 3, 1, 3, 2] * 2)
+    >>> found = peer_evaluation(given, borda)
+    >>> [row.model for row in found.models]
+    ['a', 'b', 'c']
     """
     check_level(level)
     own = model_of_judge(given.judges, given.models, peers or {})

@@ -285,6 +285,14 @@ def leave_two_out(
     """Place every model with every other one left out as well; arguments are as in `leave_one_out`.
 
     The cost is that of models^2 / 2 fits. Raises `InputError`.
+
+    >>> from venire.ratings import comparisons, leave_two_out
+    >>> data = comparisons(list("aaabbc") * 8, list("bcdcdd") * 8, [1, 1, 0, 1, 0, 1, 0, 1, 1, 0, 1, 0] * 4)
+    >>> human = np.tile([1, 1, 0, 1, 1, 1, 0, 1, 1, 0, 1, 0], 4)
+    >>> score = np.tile([2.0, 1.0, -1.0, 0.5], 12)
+    >>> found = leave_two_out(data, score, human)
+    >>> found.models
+    ('a', 'b', 'c', 'd')
     """
     if signal not in ("hard", "soft"):
         raise InputError(f"signal is {signal!r}; give 'hard' or 'soft'")

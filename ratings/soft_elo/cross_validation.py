@@ -149,6 +149,14 @@ def leave_one_out(
     and beta is fitted without any label of people that involves it. `score` and `human` are as in `soft_elo`; `others`
     names more targets (rows,) for A to be placed alike. Errors come from `replicates` resamples of the model's own
     battles, or of their instructions, the same draws for every signal; 0 leaves them out. Raises `InputError`.
+
+    >>> from venire.ratings import comparisons, leave_one_out
+    >>> data = comparisons(list("aababcabc") * 4, list("bbcccabca") * 4, [1, 0, 1, 1, 0, 0, 1, 1, 0] * 4)
+    >>> score = np.tile([2.0, -1.0, 1.5, 2.0, -0.5, -2.0, 1.0, 0.5, -1.0], 4)
+    >>> human = np.tile([1, 0, 1, 1, 1, 0, 1, 0, 0], 4)
+    >>> found = leave_one_out(data, score, human, replicates=20)
+    >>> found.models
+    ('a', 'b', 'c')
     """
     if get_args(Unit).count(cluster) == 0:
         raise InputError(f"cluster is {cluster!r}; give 'battle' or 'instruction'")

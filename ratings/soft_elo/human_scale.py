@@ -61,6 +61,14 @@ def human_scale(
     (anchors,) what people gave them. `rule` None takes the better of both by leave-one-out. `family` and `families`
     (anchors,) are for a warning alone. The interval is infinite with too few anchors, and where the error of the model
     alone is not known. Raises `InputError`.
+
+    >>> from venire.ratings import human_scale
+    >>> rng = np.random.default_rng(0)
+    >>> judge = np.linspace(900, 1100, 12)
+    >>> human = judge + rng.normal(0, 20, 12)
+    >>> found = human_scale(judge, np.full(12, 10.0), human, 1000.0, 12.0)
+    >>> found.low < found.elo < found.high
+    True
     """
     x, errors, y = (np.asarray(one, dtype=np.float64) for one in (judge, se, human))
     if x.ndim != 1 or not x.shape == y.shape == errors.shape or not len(x):

@@ -14,30 +14,17 @@ from venire import ratings
 FUNCTIONS = sorted(name for name in ratings.__all__ if inspect.isfunction(getattr(ratings, name)))
 WITHOUT = {
     "adjust_for_position",
-    "ballots_from_judgments",
     "consistency",
-    "discrimination",
     "drift",
     "elo_from_consistency",
     "family_preference",
-    "human_scale",
     "interim_analysis",
     "jackknife_plus",
-    "judge_agreement",
-    "leave_one_out",
-    "leave_two_out",
-    "merge_orders",
-    "model_covariance",
-    "peer_agreement",
-    "peer_evaluation",
     "position_audits",
     "position_bias",
     "position_effects",
     "rating_drift",
     "self_preference_odds",
-    "tie_sensitivity",
-    "truncation",
-    "unparsed_replies",
 }
 """Those without an example yet: what they take is made by a store, or by another function of this list."""
 

@@ -23,7 +23,7 @@ from itertools import combinations, islice
 from pathlib import Path
 from venire.arena.campaigns import *
 from venire.arena.records import *
-from venire.orchestrator.planning.plan import expand
+from venire.orchestrator.planning.expand import expand
 from venire.orchestrator.designs import RoundDesign
 from venire.storage.transfer import importing
 from venire.storage.plans import plans

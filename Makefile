@@ -9,7 +9,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 # The tests start many commands, and each would compile all of Venire again.
 unexport PYTHONDONTWRITEBYTECODE
 
-ROOMS := arena configs judges storage ratings orchestrator reports simulation venire
+ROOMS := arena configs judges storage ratings orchestrator reports simulation venire $(patsubst tests/%/,%,$(filter-out %__pycache__/,$(wildcard tests/venire/*/)))
 
 .PHONY: help install demo test collected test-slow torture bench bench-peers bench-peers-lock bench-ratings bench-ratings-peers bench-ratings-peers-lock bench-policies bench-resume bench-lag bench-prefixes bench-limiter bench-refusals bench-simulated bench-widths bench-placing fuzz agreement figures lint lock clean
 
@@ -46,7 +46,7 @@ lint: install
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# ROOM=ratings runs the tests of one room alone.
+# ROOM=ratings runs the tests of one room alone, ROOM=venire/running those of one of its folders.
 test: install
 ifdef ROOM
 	@test -d tests/$(ROOM) || { echo "there is no room $(ROOM); there are: $(ROOMS)"; exit 2; }

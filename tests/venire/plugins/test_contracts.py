@@ -91,10 +91,10 @@ def test_every_provider_of_ours_keeps_the_contract(name: str) -> None:
 def test_litellm_keeps_the_contract_in_a_process_of_its_own() -> None:
     """Its import warns of what tests take for errors."""
     code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); from tests.venire.test_contracts import openai_body; "
+        "import sys; sys.path.insert(0, sys.argv[1]); from tests.venire.plugins.test_contracts import openai_body; "
         "from venire.testing import check_provider; check_provider('litellm', openai_body, model='openai/judge')"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(Path(__file__).parents[2])], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code, str(Path(__file__).parents[3])], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-PACKAGES = sorted((Path(__file__).parents[2] / "examples" / "plugins").glob("venire-*"))
+PACKAGES = sorted((Path(__file__).parents[3] / "examples" / "plugins").glob("venire-*"))
 MOST_LINES = 60
 MODELS = 4
 CONTRACTS = """

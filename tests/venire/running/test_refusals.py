@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.venire.test_routes import CALLS, KEYS, Front, fronted, judge, keys, rows
+from tests.venire.running.test_routes import CALLS, KEYS, Front, fronted, judge, keys, rows
 from venire.orchestrator.lanes.refusals import REFUSALS_IN_A_ROW
 from venire.simulation.server import JudgeServer
 

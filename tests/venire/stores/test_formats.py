@@ -22,7 +22,7 @@ from venire.storage.transfer.importing import add_texts, answer_key
 from venire.testing import check_format
 
 Venire = Callable[..., Any]
-FIXTURE = Path(__file__).resolve().parent.parent / "storage" / "fixtures" / "schema-0001.duckdb.xz"
+FIXTURE = Path(__file__).resolve().parents[2] / "storage" / "fixtures" / "schema-0001.duckdb.xz"
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from venire.storage.store.journal import Journal
 from venire.storage.store.opening import open_store
 
 Venire = Callable[..., Any]
-FIXTURES = Path(__file__).resolve().parent.parent / "storage" / "fixtures"
+FIXTURES = Path(__file__).resolve().parents[2] / "storage" / "fixtures"
 
 
 @pytest.fixture

@@ -27,6 +27,7 @@ from venire.ratings.am_elo.evaluation import evaluate, predict_from_abilities, p
 from venire.ratings.am_elo.robustness import perturb, robustness
 from venire.ratings.am_elo.stable_arena import NobodyLeftError, stable_arena
 from venire.ratings.data.ballots import ballot_votes, ballots, ballots_from_judgments, to_battles
+from venire.ratings.data.battles import battles
 from venire.ratings.data.comparisons import Comparisons, comparisons, hard_targets, soft_targets
 from venire.ratings.data.judgments import Judgments, merge_orders
 from venire.ratings.data.models import filter_models
@@ -123,6 +124,7 @@ __all__ = [
     "ballots",
     "ballots_from_judgments",
     "baselines",
+    "battles",
     "battles_needed",
     "bootstrap_battles",
     "bootstrap_clusters",

@@ -27,16 +27,14 @@ from venire.ratings.data.votes import Votes
 
 __all__ = [
     "PairedBallots",
-    "_names_of",
-    "_ranks_of",
-    "_repeats_of",
-    "_weights_of",
     "ballot_votes",
     "ballots",
     "ballots_from_judgments",
     "count_incomplete",
     "missing_ballots",
+    "numbers_of",
     "paired_ballots",
+    "repeats_of",
     "select_ballots",
     "to_battles",
     "truncated",
@@ -84,7 +82,7 @@ def ballots(
     instructions, asked = (
         ((), np.full(rows, -1, np.int32)) if instruction is None else _names_of("instruction", instruction, rows)
     )
-    places, times = _ranks_of(rank, rows), _repeats_of(repeat, rows)
+    places, times = _ranks_of(rank, rows), repeats_of(repeat, rows)
     key = combine_keys(of_judge, asked + 1, times)
     _, first, ballot = np.unique(key, return_index=True, return_inverse=True)
     _refuse_twice(combine_keys(ballot, of_model), models, of_model)
@@ -342,7 +340,7 @@ def _names_of(argument: str, values: Any, rows: int | None = None) -> tuple[tupl
 
 def _ranks_of(rank: ArrayLike, rows: int) -> NDArray[np.float64]:
     """Ranks (rows,) as given, infinite where a model was shown and not ranked. Raises `InputError` for a bad one."""
-    places = _numbers("rank", rank, rows)
+    places = numbers_of("rank", rank, rows)
     wrong = places <= 0
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -353,11 +351,11 @@ def _ranks_of(rank: ArrayLike, rows: int) -> NDArray[np.float64]:
     return np.where(np.isnan(places), np.inf, places)
 
 
-def _repeats_of(repeat: ArrayLike | None, rows: int) -> NDArray[np.int32]:
+def repeats_of(repeat: ArrayLike | None, rows: int) -> NDArray[np.int32]:
     """Repeats (rows,), 1 where none are given. Raises `InputError` for one that is no whole number from 1 on."""
     if repeat is None:
         return np.ones(rows, dtype=np.int32)
-    times = _numbers("repeat", repeat, rows)
+    times = numbers_of("repeat", repeat, rows)
     wrong = ~((times >= 1) & (times == np.floor(times)) & (times < 2**31))
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -374,7 +372,7 @@ def _weights_of(
     """
     if weight is None:
         return None
-    given = _numbers("weight", weight, rows)
+    given = numbers_of("weight", weight, rows)
     wrong = ~((given >= 0) & np.isfinite(given))
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -390,7 +388,8 @@ def _weights_of(
     return of_ballot
 
 
-def _numbers(argument: str, values: ArrayLike, rows: int) -> NDArray[np.float64]:
+def numbers_of(argument: str, values: ArrayLike, rows: int) -> NDArray[np.float64]:
+    """One number a row. Raises `InputError` that names the row of what is not a number, and for other shapes."""
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):

@@ -120,6 +120,16 @@ def interim_analysis(
     known, the whole order known. The last three need 20 instructions. Whatever the verdicts are there is a look. `even`
     rates as if all pairs had been asked alike, for battles that were chosen by what was known.
     Raises `InputError` for a rule that can never hold.
+
+    >>> from venire.arena.campaigns import StopSettings
+    >>> from venire.ratings import battles, interim_analysis
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = np.array([(0, 1), (1, 2), (0, 2)] * 160).T
+    >>> y = (rng.random(480) < 0.7).astype(float)
+    >>> asked = battles(a, b, y, instruction=np.arange(480) // 6, swapped=np.arange(480) % 6 > 2)
+    >>> found = interim_analysis(asked, asked.models, StopSettings(battles=400))
+    >>> found.battles, round(found.half_width, 1)
+    (240, 38.6)
     """
     seen = evidence(battles, models)
     check_stop(stop, seen.models)

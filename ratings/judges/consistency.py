@@ -392,6 +392,15 @@ def consistency(
     (pair, instruction) on its own; `weights` weighs matchups by gap. Intervals draw `instructions` (verdicts where the
     table names none), or `matchups` with all their verdicts; the same draws for all judges and forms. Weights of rows
     are not used: every instruction counts the same. Raises `InputError` as `merge_orders` does, and for unknown words.
+
+    >>> from venire.ratings import battles, consistency
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = np.array([(0, 1), (1, 2), (0, 2)] * 160).T
+    >>> y = (rng.random(480) < 0.7).astype(float)
+    >>> asked = battles(a, b, y, instruction=np.arange(480) // 6, swapped=np.arange(480) % 6 > 2)
+    >>> found = consistency(asked, replicates=50)
+    >>> [(one.judge, one.matchups, round(one.decisive, 2)) for one in found.judges]
+    [('unnamed', 3, 0.09)]
     """
     _check(unit, interval, level)
     rows = canonical(battles)

@@ -79,6 +79,15 @@ def drift(battles: Battles, seconds: ArrayLike | None = None, *, cuts: tuple[flo
 
     Rows whose time is NaN are left out; so is a habit that does not vary, and one that fewer than `_MIN_VERDICTS`
     instructions compare. Raises `InputError` for another number of times, and as `canonical` does.
+
+    >>> from venire.ratings import battles, drift
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = np.array([(0, 1), (1, 2), (0, 2)] * 160).T
+    >>> y = (rng.random(480) < 0.7).astype(float)
+    >>> asked = battles(a, b, y, instruction=np.arange(480) // 6, swapped=np.arange(480) % 6 > 2)
+    >>> found = drift(asked)
+    >>> [(one.habit, one.cut) for one in found][:2]
+    [('first place', 0.25), ('first place', 0.5)]
     """
     rows, when = _timed(battles, seconds)
     shown = np.unique(combine_keys(*_shown(rows), rows.instruction + 1), return_inverse=True)[1]
@@ -103,6 +112,15 @@ def rating_drift(battles: Battles, seconds: ArrayLike | None = None) -> RatingDr
     The two orders of a battle are taken together, at the mean of their times: what the place does cancels. Raises
     `InputError` where the halves rate fewer than two models in common, for too few instructions, and as `merge_orders`
     does.
+
+    >>> from venire.ratings import battles, rating_drift
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = np.array([(0, 1), (1, 2), (0, 2)] * 160).T
+    >>> y = (rng.random(480) < 0.7).astype(float)
+    >>> asked = battles(a, b, y, instruction=np.arange(480) // 6, swapped=np.arange(480) % 6 > 2)
+    >>> found = rating_drift(asked)
+    >>> found.models, found.leaders
+    (3, ('0', '0'))
     """
     rows, when = _timed(battles, seconds)
     # A covariate of rows that are canonical already is carried along unturned, and averaged over the two orders.

@@ -137,6 +137,17 @@ def elo_from_consistency(
 
     `discrimination` means the maximum-likelihood slope: the shrunk one is for display. The error of the others comes
     from the draws of their intervals. Raises `InputError` for an unknown score.
+
+    >>> from venire.ratings import battles, consistency, elo_from_consistency
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = np.array([(0, 1), (1, 2), (0, 2)] * 160).T
+    >>> y = (rng.random(960) < 0.7).astype(float)
+    >>> judges, i = np.repeat(["x", "y"], 480), np.arange(960)
+    >>> asked = battles(np.tile(a, 2), np.tile(b, 2), y, judge=judges, instruction=i // 6, swapped=i % 6 > 2)
+    >>> given = consistency(asked, replicates=50)
+    >>> found = elo_from_consistency(given, {"x": 1000.0, "y": 1100.0})
+    >>> found.score, found.all.judges
+    ('decisive', ('x', 'y'))
     """
     if score not in get_args(Score):
         raise InputError(f"score is {score!r}; choose one of {', '.join(get_args(Score))}")

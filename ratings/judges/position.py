@@ -64,6 +64,14 @@ def position_bias(battles: Battles) -> tuple[PositionBias, ...]:
     Source: the Soft-Elo paper.
 
     Raises `InputError` for a table that does not know orders.
+
+    >>> from venire.ratings import battles, position_bias
+    >>> y = np.tile([1, 1, 0, 1, 1, 0], 20)
+    >>> shown = np.tile([False, True], 60)
+    >>> asked = battles(["a"] * 120, ["b"] * 120, y, instruction=np.arange(120) // 2, swapped=shown)
+    >>> found = position_bias(asked)
+    >>> [(one.first.value, round(one.flips.value, 2)) for one in found]
+    [(0.5, 0.67)]
     """
     if not battles.ordered:
         raise InputError("the table does not say which answer was shown first: there is no position to measure")
@@ -110,6 +118,14 @@ def position_effects(battles: Battles) -> tuple[PositionEffect, ...]:
     """Position effect of each judge, by name: first places, and flips beyond noise, with errors by instruction.
 
     Raises `InputError` for a table that does not know orders, and as `canonical` does.
+
+    >>> from venire.ratings import battles, position_effects
+    >>> y = np.tile([1, 1, 0, 1, 1, 0], 20)
+    >>> shown = np.tile([False, True], 60)
+    >>> asked = battles(["a"] * 120, ["b"] * 120, y, instruction=np.arange(120) // 2, swapped=shown)
+    >>> found = position_effects(asked)
+    >>> [(one.counted, one.to_first, one.to_second) for one in found]
+    [(0.5, 20, 20)]
     """
     if not battles.ordered:
         raise InputError("nothing says which answer was shown first: there is no order to look at")
@@ -126,6 +142,14 @@ def adjust_for_position(battles: Battles) -> AdjustedRatings:
     """Adjust ratings for position bias: the position shown as a covariate, every verdict for itself.
 
     Raises as `adjust_for` does, and `InputError` for a table that does not know orders.
+
+    >>> from venire.ratings import adjust_for_position, battles
+    >>> y = np.tile([1, 1, 0, 1, 1, 0], 20)
+    >>> shown = np.tile([False, True], 60)
+    >>> asked = battles(["a"] * 120, ["b"] * 120, y, instruction=np.arange(120) // 2, swapped=shown)
+    >>> found = adjust_for_position(asked)
+    >>> round(abs(found.coefficient), 6)
+    0.0
     """
     judgments = merge_orders(battles, "none")
     if judgments.first is None:
@@ -256,6 +280,14 @@ def position_audits(battles: Battles, *, least: int = 2) -> tuple[BattleAudit, .
     """Audit every battle that a judge read at least `least` times in each order, by judge, models and instruction.
 
     Raises `InputError` as `canonical` does, and for a table that does not know the order shown or the instruction.
+
+    >>> from venire.ratings import battles, position_audits
+    >>> y = np.tile([1, 1, 0, 1, 1, 0], 20)
+    >>> shown, i = np.tile([False, True], 60), np.arange(120)
+    >>> asked = battles(["a"] * 120, ["b"] * 120, y, instruction=i // 6, swapped=shown, repeat=1 + i % 6 // 2)
+    >>> found = position_audits(asked)
+    >>> len(found), found[0].audit.won, found[0].audit.lost
+    (20, (2, 2), (1, 1))
     """
     rows = canonical(battles)
     if not rows.ordered or not rows.instructions:

@@ -130,6 +130,18 @@ def self_preference_odds(
     one. Judges without models of their own share one slope. A judge whose verdicts on its own all say the same has no
     finite figure, nor one whose own no judge of other models judged; these verdicts are then left out, so that they
     move nobody else's.
+
+    >>> from venire.ratings import battles, merge_orders, self_preference_odds
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = np.array([(0, 1), (1, 2), (0, 2)] * 160).T
+    >>> y = (rng.random(960) < 0.6).astype(float)
+    >>> judges = np.repeat(["x", "y"], 480)
+    >>> asked = battles(np.tile(a, 2), np.tile(b, 2), y, judge=judges, instruction=np.tile(np.arange(480) // 3, 2))
+    >>> given = merge_orders(asked)
+    >>> own = np.array([[True, False, False], [False, False, False]])
+    >>> found = self_preference_odds(given, own)
+    >>> round(found[0].value, 2), round(found[0].se, 2)
+    (-0.57, 0.59)
     """
     whose = np.where(own.any(axis=1), np.arange(len(own)) if together is None else together, -1)
     found = {code: SelfPreferenceOdds() for code in np.unique(whose[whose >= 0]).tolist()}
@@ -385,6 +397,18 @@ def family_preference(judgments: Judgments, own: NDArray[np.bool_]) -> tuple[Fam
     """Family preference: what each judge gives its `own` (judges, models) beyond judges that share none of these.
 
     Raises `InputError` where no judge has, or no other judge saw the same battles.
+
+    >>> from venire.ratings import battles, family_preference, merge_orders
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = np.array([(0, 1), (1, 2), (0, 2)] * 160).T
+    >>> y = (rng.random(960) < 0.6).astype(float)
+    >>> judges = np.repeat(["x", "y"], 480)
+    >>> asked = battles(np.tile(a, 2), np.tile(b, 2), y, judge=judges, instruction=np.tile(np.arange(480) // 3, 2))
+    >>> given = merge_orders(asked)
+    >>> own = np.array([[True, False, False], [False, False, False]])
+    >>> found = family_preference(given, own)
+    >>> [(one.judge, one.own, one.others) for one in found]
+    [('x', 0.55, 0.625)]
     """
     if not own.any():
         raise InputError("no judge is one of the models or of their families: nobody can favour its own")

@@ -340,6 +340,14 @@ def jackknife_plus(
     result is the rating with the model alone left out; `quantile` is NaN, since the two ends are found apart. A model
     that people did not rate is placed by every anchor; NaN in `human_se`, as `leave_one_out` has it there, is unknown
     and counts as 0. Raises `InputError`.
+
+    >>> from venire.ratings import comparisons, jackknife_plus, leave_two_out
+    >>> data = comparisons(list("aaabbc") * 8, list("bcdcdd") * 8, [1, 1, 0, 1, 0, 1, 0, 1, 1, 0, 1, 0] * 4)
+    >>> human = np.tile([1, 1, 0, 1, 1, 1, 0, 1, 1, 0, 1, 0], 4)
+    >>> score = np.tile([2.0, 1.0, -1.0, 0.5], 12)
+    >>> found = jackknife_plus(leave_two_out(data, score, human), 10.0, alpha=0.5)
+    >>> bool(np.all(found.low < found.elo)), bool(np.all(found.elo < found.high))
+    (True, True)
     """
     count = len(ratings.models)
     own, people = _errors("se", se, count), np.nan_to_num(_errors("human_se", human_se, count))

@@ -1,7 +1,7 @@
 """Ratings from verdicts: arrays in, frozen results out; no files, no network.
 
-The names here are the estimators, the records that they take and the errors that they raise; docs/ratings.md lists
-them by topic. The records that an estimator returns stand in its module.
+The names here are the estimators, the records that they take and the errors that they raise; docs/ratings.md lists them
+by topic. The records that an estimator returns are defined in its module.
 
 >>> data = comparisons(["a", "b", "c", "a"], ["b", "c", "a", "b"], [1.0, 0.7, 0.5, 0.0])
 >>> bradley_terry(data).models

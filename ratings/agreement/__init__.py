@@ -1,1 +1,1 @@
-"""Agreement: chance-corrected between judges, with a reference, and calibration."""
+"""Agreement: chance-corrected agreement between judges, agreement with a reference, and calibration."""

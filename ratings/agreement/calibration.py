@@ -1,4 +1,4 @@
-"""Whether stated probabilities come true: expected calibration error, and the curve that it sums up."""
+"""Calibration of stated probabilities: the expected calibration error and the reliability curve behind it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ _NAME = "expected calibration error"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calibration:
-    """The error, and by bin (bins,) the mean probability, the share that came true, and the number of rows.
+    """The error and, for each bin (bins,), the mean probability, the observed frequency and the number of rows.
 
-    `by_chance` is about the error that noise alone shows where every probability is right; set it beside `error`.
+    `by_chance` is approximately the error expected from noise alone if every probability is right; compare `error` to
+    it.
     """
 
     error: Coefficient
@@ -42,9 +43,9 @@ def calibration(
     """Expected calibration error of `probability` (rows,) for `outcome` (rows,), both from 0 to 1.
 
     Rows are sorted by probability (stable) and split into `bins` of equal size, as `numpy.array_split` does it; the
-    error is the mean over rows of |mean probability - mean outcome| of their bin. Bins stay as they are in the
-    bootstrap, and the interval is basic (reflected about the estimate) within [0, 1]: a sum of absolute values grows
-    with noise, so that percentiles of the draws lie too high. Raises `InputError` that names the argument and the row.
+    error is the mean over rows of |mean probability - mean outcome| of their bin. The bootstrap keeps the bins fixed.
+    The interval is the basic one (reflected about the estimate), clipped to [0, 1]: a sum of absolute values grows with
+    noise, so percentiles of the draws are too high. Raises `InputError` that names the argument and the row.
 
     >>> from venire.ratings import calibration
     >>> found = calibration([0.9, 0.8, 0.3, 0.2, 0.6, 0.4], [1, 1, 0, 0, 1, 0], bins=2, replicates=100)
@@ -84,7 +85,7 @@ def calibration(
 
 
 def _reflected(error: Coefficient) -> Coefficient:
-    """The basic interval in place of percentiles, within [0, 1]."""
+    """The basic bootstrap interval instead of the percentile interval, clipped to [0, 1]."""
     if error.value is None or error.lo is None or error.hi is None:
         return error
     low, high = (min(max(2.0 * error.value - bound, 0.0), 1.0) for bound in (error.hi, error.lo))
@@ -92,7 +93,7 @@ def _reflected(error: Coefficient) -> Coefficient:
 
 
 def _by_chance(stated: NDArray[np.float64], code: NDArray[np.int64], bins: int) -> float:
-    """Mean error of outcomes drawn by `stated` itself: each bin's mean is off by about a normal of this variance."""
+    """Mean error of outcomes drawn from `stated` itself: each bin's mean error is about normal with this variance."""
     spread = np.sqrt(np.bincount(code, stated * (1.0 - stated), bins))
     return float(np.sqrt(2.0 / np.pi) * spread.sum() / len(stated))
 

@@ -38,7 +38,7 @@ Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 """Weights (replicates, items) to one value each (replicates,); NaN where it is undefined."""
 
 _BLOCK = 1 << 22
-"""Weights held at once, so that many items and replicates fit into memory."""
+"""Number of weights held in memory at once; bounds memory for many items and replicates."""
 
 Weighting = Literal["none", "linear", "quadratic"]
 
@@ -51,9 +51,9 @@ Distance = Literal["nominal", "ordinal", "interval"]
 class Coefficient:
     """A coefficient over `items`, with a two-sided interval at `level` and the standard error of the same draws.
 
-    `value` is None where it is undefined, and `reason` says why. `observed` and `expected` are the shares of agreement
-    (for alpha of disagreement) that it sets against each other. `errors` says how `lo`, `hi` and `se` were found
-    ("bootstrap" over items, or clusters of them; "asymptotic"; "none"); `undefined` counts draws without a value.
+    `value` is None where it is undefined, and `reason` explains why. `observed` and `expected` are the shares of
+    agreement (for alpha: of disagreement) that it compares. `errors` names the method behind `lo`, `hi` and `se`
+    ("bootstrap" over items or clusters of items; "asymptotic"; "none"); `undefined` counts draws without a value.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Coefficient:
     reason: str | None = None
 
     def summary(self) -> str:
-        """The coefficient, its interval and what it rests on, in one line."""
+        """The coefficient, its interval and the number of items, in one line."""
         if self.value is None:
             return f"{self.name}: none ({self.reason})"
         span = "" if self.lo is None else f", {self.level:.0%} interval {self.lo:.4f} to {self.hi:.4f}"
@@ -80,14 +80,14 @@ class Coefficient:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Resampling:
-    """Bootstrap draws: `values` (replicates,) without the undefined ones, and how many of those there were."""
+    """Bootstrap draws: `values` (replicates,) without undefined values, and the number of undefined values."""
 
     values: NDArray[np.float64]
     undefined: int
     replicates: int
 
     def percentile(self, level: float) -> tuple[float | None, float | None]:
-        """Percentile interval; None for both where every draw is undefined."""
+        """Percentile interval; both bounds are None where every draw is undefined."""
         if not len(self.values):
             return None, None
         low, high = np.quantile(self.values, [0.5 - level / 2.0, 0.5 + level / 2.0])
@@ -110,7 +110,7 @@ def coefficient_of(
     expected: float | None = None,
     undefined: str = "",
 ) -> Coefficient:
-    """A value over `items` with the percentile interval of its draws; NaN becomes None, and `undefined` says why."""
+    """A value over `items` with the percentile interval of its draws; NaN becomes None, with `undefined` as reason."""
     known = bool(np.isfinite(value))
     low, high = found.percentile(level) if known else (None, None)
     return Coefficient(
@@ -145,10 +145,10 @@ def _clusters(cluster: ArrayLike, items: int) -> NDArray[Any]:
 def resample(
     statistic: Statistic, items: int, *, level: float, replicates: int, seed: int, cluster: ArrayLike | None = None
 ) -> Resampling:
-    """Bootstrap over items, `replicates` times, and over whole clusters where `cluster` (items,) names them.
+    """Bootstrap over items, `replicates` times, or over whole clusters where `cluster` (items,) is given.
 
-    The same seed gives the same draws whatever memory allows at once. Raises `InputError` for a level, a number of
-    replicates or clusters that cannot be used.
+    The draws depend on the seed only, not on how many are held in memory at once. Raises `InputError` for an invalid
+    level, number of replicates or clusters.
     """
     check_level(level)
     check_draws(replicates, seed)
@@ -181,11 +181,11 @@ def cohen_kappa(
     seed: int = 0,
     cluster: ArrayLike | None = None,
 ) -> Coefficient:
-    """Cohen's kappa (1960) of two judges' labels (items,), weighted by the distance of categories (1968) if asked.
+    """Cohen's kappa (1960) of two judges' labels (items,), optionally weighted by category distance (1968).
 
-    Items that either left without a label are left out. With a weighting the categories are in the order given, else
-    sorted. `errors` "asymptotic" is the variance of Fleiss, Cohen and Everitt (1969), for independent items. Raises
-    `InputError` for columns of different lengths and for a choice that does not exist.
+    Items that lack a label from either judge are left out. With a weighting, categories are in the order given, else
+    sorted. `errors` "asymptotic" uses the variance of Fleiss, Cohen and Everitt (1969), for independent items. Raises
+    `InputError` for columns of different lengths and for an unknown option.
 
     >>> from venire.ratings import cohen_kappa
     >>> found = cohen_kappa([1, 0, 1, 1, 0, 0], [1, 0, 1, 0, 0, 1], replicates=100)
@@ -324,8 +324,8 @@ def human_kappa(
 ) -> Coefficient:
     """Cohen's kappa of a judge with people over win, tie and loss.
 
-    `y` and `human` (rows,) are outcomes for A, NaN unknown. Half a win counts as one: kappa asks for the
-    side alone. Raises `InputError`.
+    `y` and `human` (rows,) are outcomes for A, NaN unknown. A partial win counts as a win: kappa uses the side only.
+    Raises `InputError`.
 
     >>> from venire.ratings import human_kappa
     >>> round(human_kappa([1, 0, 0.5, 1], [1, 0, 1, 1], replicates=100).value, 3)
@@ -342,7 +342,7 @@ def human_kappa(
 
 
 def _closeness(size: int, weighting: Weighting) -> NDArray[np.float64]:
-    """How far two categories count as agreeing (size, size): 1 on the diagonal."""
+    """Agreement weights of pairs of categories (size, size): 1 on the diagonal."""
     if weighting not in ("none", "linear", "quadratic"):
         raise InputError(f"weighting is {weighting!r}; choose none, linear or quadratic")
     if weighting == "none" or size < 2:
@@ -369,7 +369,7 @@ def _chances(
 
 
 def _beyond(observed: NDArray[np.float64], expected: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(observed - expected) / (1 - expected); NaN where chance alone agrees always."""
+    """(observed - expected) / (1 - expected); NaN where the expected agreement is 1."""
     room = 1.0 - expected
     defined = room > 1e-12
     return np.where(defined, (observed - expected) / np.where(defined, room, 1.0), np.nan)
@@ -471,7 +471,7 @@ def krippendorff_alpha(
 
 
 def _points(coded: Labels, distance: Distance) -> NDArray[np.float64] | None:
-    """Where categories stand on a line (categories,); None for nominal ones."""
+    """Positions of the categories on a line (categories,); None for nominal categories."""
     if distance == "nominal":
         return None
     if distance == "ordinal":
@@ -500,10 +500,10 @@ def _nominal(
 def _distances(
     counts: NDArray[np.float64], weights: NDArray[np.float64], points: NDArray[np.float64], distance: Distance
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The same for squared distances on a line.
+    """The same as `_nominal` for squared distances on a line.
 
-    The ordinal distance of two categories, the labels between them with half of both ends, is the difference of their
-    mid-ranks, so it is the interval distance on ranks that each draw has of its own.
+    The ordinal distance of two categories counts the labels between them plus half of both ends. This is the difference
+    of their mid-ranks, so it equals the interval distance on ranks that are recomputed for each draw.
     """
     size = counts.sum(axis=1)
     total, marginal = weights @ size, weights @ counts
@@ -516,6 +516,6 @@ def _distances(
     within = squares.sum(axis=1) - ((weights * share).T * (sums * sums)).sum(axis=0)
     mean = (marginal * place).sum(axis=1)
     between = 2.0 * (total * (marginal * place * place).sum(axis=1) - mean * mean)
-    # Labels of one value only: rounding must not pass for a spread, or a draw of them gets an alpha of noise.
+    # All labels have one value: rounding error must not count as spread, or the draw would get a meaningless alpha.
     between = np.where(np.count_nonzero(marginal, axis=1) > 1, between, 0.0)
     return within / total, between / (total * (total - 1.0))

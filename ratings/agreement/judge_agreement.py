@@ -1,9 +1,10 @@
-"""How judges agree: each with the others, with itself on another try, and pairs that agree more than they should.
+"""Agreement of judges: each with the others, each with itself on a repeat, and pairs that agree more than expected.
 
 Agreement of two judges is sum(s t) / sqrt(sum(s s) sum(t t)) over the battles that both saw. A side s or t is 1 for A,
--1 for B and 0 for a tie, or between where orders disagree: 1 where they always side alike, 0 where they have nothing
-in common, whichever model a table calls A. Where one common quality is all that judges share, the agreement of two is
-the product of what either has of it (Spearman's single factor); two that share more, such as a family, agree more.
+-1 for B, 0 for a tie, and in between where the two orders disagree. Agreement is 1 where both always choose the same
+side and 0 where they have nothing in common; it does not depend on which model is called A. If judges share one common
+quality only, the agreement of two is the product of their loadings on it (Spearman's single factor); two judges that
+share more, for example a model family, agree more.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from venire.ratings.data.validation import check_draws, check_level, finite_or_n
 __all__ = ["AgreementWithOthers", "JudgeAgreement", "RedundantPair", "judge_agreement"]
 
 MIN_BATTLES = 30
-"""Battles that a judge must share with others to be counted."""
+"""Minimum number of battles that a judge must share with others to be included."""
 
 MAX_JUDGES = 40
-"""More judges are too many pairs to look at: those with the most battles are."""
+"""Maximum number of judges whose pairs are examined; beyond it, those with the most battles are."""
 
 _STEPS = 1000
 _CLOSE = 1e-9
@@ -36,10 +37,10 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class AgreementWithOthers:
-    """Agreement of one judge with the mean of the others over `battles`, and with itself on `again`, another try.
+    """Agreement of one judge with the mean of the others over `battles`, and with itself over `again` repeats.
 
-    `behind` is how far it is behind the median of the other judges, `behind_lo` the lower bound of that, with all
-    judges held together. None where nothing tells.
+    `behind` is how far it is below the median of the other judges; `behind_lo` is the lower bound of that, simultaneous
+    for all judges. None where the data do not determine a value.
     """
 
     judge: str
@@ -52,7 +53,7 @@ class AgreementWithOthers:
 
 @dataclass(frozen=True, slots=True)
 class RedundantPair:
-    """Two judges alike: their `agreement`, what one common factor explains of it, and the `excess` with its bound."""
+    """Two similar judges: their `agreement`, the part one common factor explains, and the `excess` with its bound."""
 
     judges: tuple[str, str]
     agreement: float
@@ -63,9 +64,9 @@ class RedundantPair:
 
 @dataclass(frozen=True, slots=True)
 class JudgeAgreement:
-    """`alpha` is Krippendorff's over all judges, nominal over win, tie and loss; `judges` by name, least like others
-    first; `pairs` the most alike beyond expectation first, empty with fewer than four judges. `left_out` are judges
-    with too few battles in common with others.
+    """`alpha` is Krippendorff's over all judges, nominal over win, tie and loss; `judges` by name, in ascending order
+    of agreement with others; `pairs` in descending order of excess agreement, empty with fewer than four judges.
+    `left_out` are judges with too few battles in common with others.
     """
 
     alpha: Coefficient
@@ -78,7 +79,7 @@ class JudgeAgreement:
 def judge_agreement(
     judgments: Judgments, *, level: float = 0.95, replicates: int = 400, seed: int = 0
 ) -> JudgeAgreement:
-    """Agreement of judges on the battles that several saw; bounds draw instructions, and hold for all judges together.
+    """Agreement of judges on shared battles; bounds resample instructions and are simultaneous for all judges.
 
     Raises `InputError` with fewer than two judges that saw `MIN_BATTLES` battles in common with others.
 
@@ -178,7 +179,7 @@ def _with_others(
         if not np.isfinite(found[0, code]):
             continue
         others = np.delete(found, code, axis=1)
-        # Beside one other judge the agreement of both is the same: neither is behind.
+        # With only two judges, both have the same agreement, so neither is behind.
         behind = np.median(others, axis=1) - found[:, code] if len(names) > 2 else np.full(len(found), np.nan)
         tail = (1.0 - level) / (2.0 * len(names))
         made.append(
@@ -195,7 +196,7 @@ def _with_others(
 
 
 def _redundant_pairs(names: tuple[str, ...], found: Vector, level: float) -> tuple[RedundantPair, ...]:
-    """Pairs by their excess over a single factor, which is fitted anew in each draw."""
+    """Pairs by their excess over a single factor, which is refitted in each draw."""
     usable = np.asarray(np.isfinite(found).all(axis=(1, 2)))
     if not usable[0]:
         return ()
@@ -218,7 +219,7 @@ def _redundant_pairs(names: tuple[str, ...], found: Vector, level: float) -> tup
 
 
 def _loadings(found: Vector) -> Vector:
-    """What each judge has of the common quality (draws, judges): least squares off the diagonal, NaN if not reached."""
+    """Each judge's loading on the common factor (draws, judges): off-diagonal least squares, NaN if not converged."""
     size = found.shape[1]
     mean = np.clip(found.sum(axis=(1, 2)) / (size * (size - 1)), 0.01, 1.0)
     loading: Vector = np.repeat(np.sqrt(mean)[:, None], size, axis=1)
@@ -226,7 +227,7 @@ def _loadings(found: Vector) -> Vector:
     for _ in range(_STEPS):
         before = loading
         wanted = np.einsum("djk,dk->dj", found, before) / np.maximum((before * before) @ off, 1e-12)
-        # Half a step at a time: whole ones of two large loadings can swing.
+        # Half steps: with full steps two large loadings can oscillate.
         loading = 0.5 * (before + wanted)
         if float(np.abs(loading - before).max()) < _CLOSE:
             return loading
@@ -235,7 +236,7 @@ def _loadings(found: Vector) -> Vector:
 
 
 def _lower(drawn: Vector, tail: float) -> float | None:
-    """The lower bound of a value and its draws, from their spread: far tails of few draws are rough."""
+    """The lower bound of a value from the spread of its draws: far quantiles of few draws are imprecise."""
     draws = drawn[1:][np.isfinite(drawn[1:])]
     if len(draws) < 20 or not np.isfinite(drawn[0]):
         return None

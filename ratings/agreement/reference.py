@@ -23,7 +23,7 @@ __all__ = ["MINIMUM_MODELS", "Agreement", "MicroMacro", "agreement", "medians", 
 MINIMUM_MODELS = 3
 
 _FEW_MODELS = 10
-"""Below this number a correlation is common by chance, and the result says so."""
+"""Below this number of models a high correlation is common by chance, and the result notes this."""
 
 _SPREAD = {
     "pearson": lambda value, models: 1.0 / (models - 3),
@@ -35,16 +35,16 @@ _SPREAD = {
 _MIN_MODELS = {"pearson": 4, "spearman": 4, "kendall": 5}
 
 _DECIMALS = 9
-"""Positions that differ by less are equal: the last bits of a mean make no order."""
+"""Positions that differ by less are equal: rounding error of a mean must not create an order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
     """Correlations and mean absolute error in Elo points over `models` shared models.
 
-    A figure is None where it means nothing, and `reason` then says why. `kendall` is tau-b, `distance` is
-    (1 - tau) / 2: the share of pairs in the other order where there are no ties. `intervals` holds lower and upper
-    bound at `level` by the figure's name; `notes` says why one is missing, or little worth.
+    A figure is None where it is undefined; `reason` then explains why. `kendall` is tau-b; `distance` is (1 - tau) / 2,
+    which without ties is the share of pairs in opposite order. `intervals` maps a figure's name to its lower and upper
+    bound at `level`; `notes` explains why an interval is missing or unreliable.
     """
 
     pearson: float | None
@@ -60,11 +60,11 @@ class Agreement:
 
 
 def agreement(estimated: Mapping[str, float], reference: Mapping[str, float], *, level: float = 0.95) -> Agreement:
-    """Pearson, Spearman, Kendall and mean absolute error between two sets of Elo points, over models that both name.
+    """Pearson, Spearman, Kendall and mean absolute error between two sets of Elo points, over shared models.
 
-    The error is taken after both are put on a common mean over these models, since only differences mean anything.
-    Intervals speak of other models of the same kind, not of the errors of the ratings themselves. Raises
-    `InputError` for a level outside (0, 1) and for a rating that is not finite.
+    The error is computed after both are shifted to a common mean over these models, since only differences are
+    meaningful. Intervals describe the variation over other models of the same kind, not the errors of the ratings
+    themselves. Raises `InputError` for a level outside (0, 1) and for a rating that is not finite.
 
     >>> from venire.ratings import agreement
     >>> found = agreement({"a": 1100, "b": 1000, "c": 900, "d": 950}, {"a": 1200, "b": 1010, "c": 890, "d": 900})
@@ -109,7 +109,7 @@ def agreement(estimated: Mapping[str, float], reference: Mapping[str, float], *,
 
 
 def _alike(ratings: NDArray[np.float64]) -> bool:
-    """Whether ratings differ by no more than the rounding of a fit, whose correlation would be one of noise."""
+    """Whether ratings differ only by the rounding error of a fit, so that their correlation would be noise."""
     return bool(np.ptp(ratings) <= 1e-12 * np.abs(ratings).max())
 
 
@@ -123,10 +123,10 @@ def _finite(argument: str, ratings: Mapping[str, float], names: list[str]) -> ND
 
 
 def _fisher(name: str, value: float, models: int, level: float) -> tuple[float, float] | None:
-    """An interval by Fisher's z; None where there are too few models, or where all agree (its error is then unknown).
+    """Fisher's z interval; None with too few models or perfect correlation (its error is then unknown).
 
-    Percentiles of a bootstrap over models were tried beside it: with 5 to 15 models they cover 0.82 to 0.91 of
-    Pearson's true values where this covers 0.93 to 0.97.
+    For comparison, the percentile bootstrap over models covers Pearson's true value in 0.82 to 0.91 of cases with 5 to
+    15 models, where this interval covers it in 0.93 to 0.97.
     """
     if models < _MIN_MODELS[name] or abs(value) > 1.0 - 1e-12:
         return None
@@ -136,10 +136,10 @@ def _fisher(name: str, value: float, models: int, level: float) -> tuple[float, 
 
 
 def _mae_interval(errors: NDArray[np.float64], level: float) -> tuple[float, float]:
-    """Student's interval of the mean error, about the estimate with the shrinkage of the common mean undone.
+    """Student's t interval of the mean error, after undoing the shrinkage caused by removing the common mean.
 
-    A mean that is taken out of n values makes each smaller by sqrt(1 - 1/n). Percentiles of a bootstrap cover less:
-    0.70 against 0.87 with 5 models, 0.88 against 0.91 with 15.
+    Removing the mean of n values shrinks each by the factor sqrt(1 - 1/n). The percentile bootstrap covers less: 0.70
+    against 0.87 with 5 models, 0.88 against 0.91 with 15.
     """
     models = len(errors)
     centre = float(errors.mean()) * float(np.sqrt(models / (models - 1)))
@@ -167,20 +167,21 @@ def _notes(
 
 
 def _by_chance(models: int, level: float) -> float:
-    """The size of Pearson's r that unrelated normal ratings exceed, on either side, in 1 - level of cases."""
+    """The absolute value of Pearson's r that unrelated normal ratings exceed in 1 - level of cases (two-sided)."""
     t = float(student.ppf(0.5 + level / 2.0, models - 2))
     return t / float(np.sqrt(models - 2 + t * t))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MicroMacro:
-    """Agreement of positions with one rating a model, 1 at best and about 0 by chance.
+    """Agreement of positions with one rating per model; at most 1, and about 0 by chance.
 
-    `pearson` and `kendall` (instructions,) are the coefficients of single instructions, NaN where `tied` (all models
-    have one position) or `few` (fewer than three rated models have one) left it out. `micro_pearson` and
-    `micro_kendall` are their medians, with an interval over instructions drawn again; quartiles are the lower and the
-    upper one. `macro_pearson` sets the mean positions (models,) against ratings, `macro_spearman` against their
-    ranks, `macro_kendall` (tau-b) against their order. `models` are those that both sides know.
+    `pearson` and `kendall` (instructions,) are the coefficients of single instructions, NaN where the instruction is
+    excluded as `tied` (all models have the same position) or `few` (fewer than three rated models have a position).
+    `micro_pearson` and `micro_kendall` are their medians, with a bootstrap interval over instructions; quartiles are
+    the lower and the upper one. `macro_pearson` compares the mean positions (models,) with the ratings,
+    `macro_spearman` with their ranks, `macro_kendall` (tau-b) with their order. `models` are those present on both
+    sides.
     """
 
     models: tuple[str, ...]
@@ -199,7 +200,7 @@ class MicroMacro:
     macro_kendall: Coefficient
 
     def summary(self) -> str:
-        """Both levels, a line each coefficient."""
+        """Both levels, one line per coefficient."""
         lines = [f"{len(self.models)} models, {self.instructions} instructions ({self.tied} tied, {self.few} too few)"]
         for one, quartiles in (
             (self.micro_pearson, self.pearson_quartiles),
@@ -221,11 +222,11 @@ def micro_macro(
 ) -> MicroMacro:
     """Compare `positions` (instructions, models), 1 for the best and NaN where there is none, with ratings by model.
 
-    Positions are turned round, so that agreement is positive; where models without a rating stand between the others,
-    these are counted anew. An instruction's Pearson correlation is that of its
-    positions with the ranks of the ratings: for an order without ties it is Spearman's. Intervals draw instructions
-    again (`replicates` times, by `seed`): they say what other instructions would give, not other models. Raises
-    `InputError` for positions of another shape, a rating that is not finite, and fewer than three common models.
+    Positions are negated, so that agreement is positive. Where models without a rating lie between the others, the
+    positions of the others are renumbered. An instruction's Pearson correlation is that of its positions with the ranks
+    of the ratings: for an order without ties it is Spearman's. Intervals resample instructions (`replicates` times,
+    with `seed`): they describe the variation over instructions, not over models. Raises `InputError` for positions of
+    another shape, a rating that is not finite, and fewer than three common models.
 
     >>> from venire.ratings import micro_macro
     >>> found = micro_macro([[1, 2, 3], [1, 3, 2], [2, 1, 3]], list("abc"), {"a": 3, "b": 2, "c": 1}, replicates=100)
@@ -282,7 +283,7 @@ def _table(positions: ArrayLike, models: Sequence[str]) -> NDArray[np.float64]:
 
 
 def _shared(models: Sequence[str], reference: Mapping[str, float]) -> NDArray[np.intp]:
-    """Codes of the models that have a rating, by name, so that their order changes nothing."""
+    """Codes of the models that have a rating, sorted by name, so that the input order has no effect."""
     common = sorted((name, code) for code, name in enumerate(models) if name in reference)
     if len(common) < MINIMUM_MODELS:
         raise InputError(
@@ -295,7 +296,7 @@ def _shared(models: Sequence[str], reference: Mapping[str, float]) -> NDArray[np
 
 
 def _among(table: NDArray[np.float64], rated: NDArray[np.intp]) -> NDArray[np.float64]:
-    """The positions of the rated models: as they are, or counted anew where others stand between them."""
+    """The positions of the rated models, renumbered where unrated models lie between them."""
     ours, there = table[:, rated], np.isfinite(table)
     if there.sum() == there[:, rated].sum():
         return ours
@@ -305,7 +306,7 @@ def _among(table: NDArray[np.float64], rated: NDArray[np.intp]) -> NDArray[np.fl
 def _by_instruction(
     ours: NDArray[np.float64], theirs: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
-    """Pearson with ranks and Kendall of each row, and which rows have too few models; rows of like models at once."""
+    """Pearson with ranks and Kendall per row, and rows with too few models; rows with equal models are batched."""
     there = np.isfinite(ours)
     few = there.sum(axis=1) < MINIMUM_MODELS
     linear, tau = np.full((2, len(ours)), np.nan)
@@ -344,7 +345,7 @@ def _means(ours: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[n
 
 
 def medians(values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The median of the values (instructions,) that there are, each counted as often as a draw says (draws, ...)."""
+    """The median of the non-missing values (instructions,), weighted by how often a draw contains each (draws, ...)."""
     there = np.flatnonzero(np.isfinite(values))
     order = there[np.argsort(values[there], kind="stable")]
     counted = np.cumsum(weights[:, order], axis=1)

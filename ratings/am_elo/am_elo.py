@@ -1,9 +1,9 @@
 """am-ELO: ratings of models and abilities of judges from the same verdicts, by maximum likelihood.
 
 P(A) = sigma(theta_k (R_A - R_B)) for judge k; "am-ELO: A Stable Framework for Arena-based LLM Evaluation", arXiv
-2505.03475. Ratings c times as far apart with abilities c times smaller are equally likely, and c may be negative: a
-mean ability of 1 fixes the scale, and the sign is that of most judges. The likelihood is not concave: it is climbed
-from several starts, more can be asked for, and `Restarts` reports the maxima met.
+2505.03475. The likelihood does not change if all ratings are multiplied by c and all abilities divided by c, and c may
+be negative. A mean ability of 1 fixes the scale, and the majority of judges fixes the sign. The likelihood is not
+concave: it is maximised from several starts (an option adds more), and `Restarts` reports the maxima found.
 """
 
 from __future__ import annotations
@@ -38,23 +38,24 @@ from venire.ratings.pairwise.wins import win_counts
 __all__ = ["AmElo", "FitProblem", "Restarts", "am_elo", "best_optimum", "fit_problem"]
 
 _NONE = 1e-5
-"""A mean ability of less than this share of the abilities' mean size is none."""
+"""A mean ability below this share of the mean absolute ability is treated as 0."""
 
 Vector = NDArray[np.float64]
 
 _SAME = 1e-6
-"""Log-likelihoods that differ by less, as a share of their size, are of one optimum."""
+"""Log-likelihoods with a smaller relative difference belong to the same optimum."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AmElo:
     """Ratings of models and abilities of `judges`; arrays are (judges,).
 
-    `ability` has mean 1 over finite ones; infinite (of either sign) is a judge whose every verdict agrees, or
-    disagrees, with the order of the ratings, NaN one of whom nothing can be told. `separated` are the infinite ones,
-    and `reasons` say why an ability is not finite. `position` is the pull of the first place in log odds and `ties` how
-    freely ties are given (Davidson's nu), where these habits were asked for. `sign` is "as the majority", or
-    "undecided" with why. `loglik` is of the verdicts, without penalties and with infinite judges in their limit.
+    Finite values of `ability` have mean 1. It is infinite (of either sign) for a judge whose every verdict agrees, or
+    disagrees, with the order of the ratings, and NaN where the data do not determine it. `separated` are the judges
+    with infinite ability; `reasons` explain why an ability is not finite. `position` is the bias towards the first
+    place in log odds and `ties` the tendency to give ties (Davidson's nu), where these habits are fitted. `sign` is "as
+    the majority", or "undecided" with the reason. `loglik` is the log-likelihood of the verdicts, without penalties and
+    with infinite judges in their limit.
     """
 
     ratings: Ratings
@@ -86,10 +87,10 @@ def am_elo(
     """Maximum-likelihood ratings and abilities of comparisons that name their judges; docs/judges.md.
 
     `ridge` is lambda in lambda / 2 |R|^2 and `ability_ridge` in lambda / 2 (theta - 1)^2 on the summed likelihood;
-    together they give finite answers always. `restarts` adds starts drawn from `seed`. `habits` are fitted for each
-    judge: "position" needs `first` (rows,), 1 where the model in a was shown first, -1 where second; "ties" takes an
-    outcome of 0.5 for a tie, and other shares are refused. `errors` None is "cluster" where the data has clusters, else
-    "sandwich". Raises `InputError` for what cannot be fitted and `NotConvergedError`.
+    together they always give finite estimates. `restarts` adds starts drawn from `seed`. `habits` are fitted for each
+    judge: "position" needs `first` (rows,), 1 where the model in a was shown first, -1 where second; "ties" models an
+    outcome of 0.5 as a tie, and rejects other fractional outcomes. `errors` None is "cluster" where the data has
+    clusters, else "sandwich". Raises `InputError` for what cannot be fitted and `NotConvergedError`.
 
     >>> from venire.ratings import am_elo, comparisons
     >>> data = comparisons(list("aba") * 20, list("bcc") * 20, [1, 1, 0, 0, 1, 1] * 10, judge=list("xy") * 30)
@@ -120,7 +121,7 @@ def _kind(errors: Errors | None, data: Comparisons) -> Errors:
 
 
 def _result(task: FitProblem, limit: LimitFit, restarts: Restarts, kind: Errors) -> AmElo:
-    """The result in its gauge: mean ability 1, mean rating 0, and the sign that most judges have."""
+    """The result in its gauge: mean ability 1, mean rating 0, and the sign of the majority of judges."""
     data, cells, point = task.data, task.cells, limit.peak.point
     counted = _counted(limit)
     mean, degenerate = _scale(limit, counted)
@@ -188,7 +189,7 @@ def _ratings(
 def _habits(
     task: FitProblem, limit: LimitFit, local: NDArray[np.float64], errors: NDArray[np.float64]
 ) -> dict[str, Vector]:
-    """Habits by judge, NaN where its verdicts do not say; a judge that never ties has nu 0, without an error."""
+    """Habits by judge, NaN where its verdicts do not determine them; a judge without ties has nu 0 and no error."""
     found: dict[str, Vector] = {}
     if task.cells.first is not None:
         blank = limit.fixed[:, 1]
@@ -202,7 +203,7 @@ def _habits(
 
 
 def _counted(limit: LimitFit) -> NDArray[np.bool_]:
-    """Judges of the fit (judges,) with a finite ability: those of equal models alone have none."""
+    """Judges of the fit (judges,) with a finite ability; judges that saw only equally rated models have none."""
     point, part = limit.peak.point, limit.part
     gap = (point.ratings[part.upper] - point.ratings[part.lower]) / point.spread
     known = part.by_judge(part.weight * gap * gap) > 1e-18 * part.by_judge(part.weight)
@@ -210,7 +211,7 @@ def _counted(limit: LimitFit) -> NDArray[np.bool_]:
 
 
 def _scale(limit: LimitFit, counted: NDArray[np.bool_]) -> tuple[float, bool]:
-    """What to divide abilities by, and whether their mean is nothing, so that it is the mean of their sizes instead."""
+    """The divisor of abilities, and whether their mean is about 0, so that the mean absolute ability is used."""
     ability = limit.peak.point.ability[counted]
     if not len(ability):
         return 1.0, False
@@ -221,7 +222,7 @@ def _scale(limit: LimitFit, counted: NDArray[np.bool_]) -> tuple[float, bool]:
 
 
 def _rows(task: FitProblem, limit: LimitFit) -> tuple[Comparisons, Vector | None]:
-    """The rows of the fit, coded into its models and judges, and the orders that they were shown in."""
+    """The rows of the fit, coded into its models and judges, and their presentation orders."""
     data = task.data
     assert data.judge is not None
     if len(limit.models) == len(data.models) and len(limit.judges) == len(data.judges):
@@ -244,7 +245,7 @@ def _rows(task: FitProblem, limit: LimitFit) -> tuple[Comparisons, Vector | None
 
 
 def _put_endless(cells: Cells, limit: LimitFit, logits: Vector, ability: Vector) -> None:
-    """Infinite abilities, in place: of judges out of the fit by their verdicts, of those at the edge by their sign."""
+    """Set infinite abilities in place: by verdicts for judges out of the fit, by sign for those at the edge."""
     ability[limit.edge] = np.sign(ability[limit.edge]) * np.inf
     part = cells.among(limit.models, limit.endless)
     gap = logits[limit.models][part.upper] - logits[limit.models][part.lower]
@@ -255,7 +256,7 @@ def _put_endless(cells: Cells, limit: LimitFit, logits: Vector, ability: Vector)
 def _sign(
     cells: Cells, ability: Vector, mean: float, limit: LimitFit, spread: StandardErrors | None, degenerate: bool
 ) -> str:
-    """Whether the mean ability, and with it the direction of the ratings, is told by the data."""
+    """Whether the data determine the sign of the mean ability, and with it the direction of the ratings."""
     known = np.isfinite(ability)
     if not known.any():
         return "undecided: no judge has a finite ability"
@@ -279,7 +280,7 @@ def _sign(
 
 
 def _nothing(task: FitProblem, restarts: Restarts) -> AmElo:
-    """No model can be rated: no two of them, or no judge that contradicts itself, so that nothing sets a scale."""
+    """The result if no model can be rated: fewer than two models, or no judge contradicts itself to set a scale."""
     data = task.data
     if not data.models:
         raise InputError("there is no model to rate")
@@ -299,9 +300,9 @@ def _nothing(task: FitProblem, restarts: Restarts) -> AmElo:
 
 @dataclass(frozen=True, slots=True)
 class Restarts:
-    """How many starts were made, how many did not settle, and each optimum met, best first, as (log-likelihood, times).
+    """Numbers of starts and of starts without convergence, and each optimum as (log-likelihood, count), best first.
 
-    An optimum and its mirror image, with all signs turned, are one.
+    An optimum and its mirror image, with all signs reversed, count as one.
     """
 
     starts: int
@@ -311,7 +312,7 @@ class Restarts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitProblem:
-    """A problem to fit: the table, its cells, penalties, and what stays as it is in each judge."""
+    """A problem to fit: the table, its cells, penalties, and the fixed parameters of each judge."""
 
     data: Comparisons
     cells: Cells
@@ -351,7 +352,7 @@ def fit_problem(
 
 
 def best_optimum(task: FitProblem, restarts: int, seed: int) -> tuple[LimitFit | None, Restarts]:
-    """Multi-start optimisation: the highest of the maxima that m-ELO with equal abilities and further starts reach."""
+    """Multi-start optimisation: the best maximum reached from m-ELO with equal abilities and from further starts."""
     found: list[LimitFit] = []
     starts, failed, trouble = 0, 0, NotConvergedError("ratings and abilities: no start led to a maximum")
     rng = np.random.default_rng(seed)
@@ -382,13 +383,13 @@ def best_optimum(task: FitProblem, restarts: int, seed: int) -> tuple[LimitFit |
 
 
 def _height(task: FitProblem, limit: LimitFit) -> tuple[int, float]:
-    """What starts are compared by: the more models rated the better, then the penalised likelihood."""
+    """Sort key of results: first the number of rated models, then the penalised likelihood."""
     height = limit.peak.log_likelihood - task.penalty.value(limit.peak.point)
     return len(limit.models), height
 
 
 def _local(task: FitProblem, ability: Vector) -> NDArray[np.float64]:
-    """Where judges begin: an ability each, no pull of the first place, and ties as often as they gave them."""
+    """Start values of judges: an ability each, no position bias, and the observed frequency of ties."""
     cells = task.cells
     local = np.zeros(task.fixed.shape)
     local[:, 0] = ability
@@ -400,7 +401,7 @@ def _local(task: FitProblem, ability: Vector) -> NDArray[np.float64]:
 
 
 def _equal(task: FitProblem) -> Point:
-    """m-ELO's ratings, all abilities being 1; models that it cannot rate together are held by a slight ridge."""
+    """Start from m-ELO's ratings, all abilities 1; a small ridge holds models that it cannot rate together."""
     counts = win_counts(task.data)
     ridge = 0.0 if len(strong_components_of(counts)) == 1 else 0.1
     ratings = climb(curve_of(counts), counts.guess(), ridge=ridge).logits
@@ -408,7 +409,7 @@ def _equal(task: FitProblem) -> Point:
 
 
 def _leading(task: FitProblem) -> Point:
-    """The one order of models that judges' net wins have in common, followed or opposed: it needs no majority."""
+    """Start from the order that judges' net wins share, whether followed or opposed; it needs no majority."""
     cells = task.cells
     net = np.zeros((cells.judges, cells.models))
     np.add.at(net, (cells.judge, cells.upper), cells.won - cells.lost)
@@ -423,7 +424,7 @@ def _leading(task: FitProblem) -> Point:
 
 
 def _drawn(task: FitProblem, rng: np.random.Generator) -> Point:
-    """Abilities drawn at random, of either sign, and ratings from net wins counted with them."""
+    """Start from random abilities of either sign, and ratings from net wins weighted by them."""
     cells = task.cells
     ability = rng.normal(size=cells.judges)
     if task.penalty.tied:

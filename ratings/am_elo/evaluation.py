@@ -1,4 +1,4 @@
-"""How well ratings foretell battles not seen, fold by fold: squared error and area under the curve.
+"""Out-of-sample prediction of battles by cross-validation: mean squared error and area under the ROC curve.
 
 Source: the am-ELO paper.
 """
@@ -38,7 +38,7 @@ Predict = Callable[[Comparisons, Comparisons], NDArray[np.float64]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluation:
-    """Figures over all held-out rows together; `predicted` (rows,) is each row's P(A), NaN where none could be had."""
+    """Figures over all held-out rows together; `predicted` (rows,) is each row's P(A), NaN without a prediction."""
 
     mse: float
     auc: float
@@ -66,22 +66,22 @@ def predict_from_ratings(fit: Callable[[Comparisons], Ratings]) -> Predict:
 
 
 def abilities_prediction(found: AmElo, data: Comparisons) -> NDArray[np.float64]:
-    """P(A wins) (rows,) as each row's judge would say it; NaN where a model has no estimate.
+    """P(A wins) (rows,) for each row's judge; NaN where a model has no estimate.
 
-    A judge whose ability is not known gets the mean, 1; one of infinite ability is sure of every pair but equal models.
-    Raises `InputError` for rows that name no judge, and for judges other than those of the fit.
+    A judge of unknown ability gets the mean, 1. A judge of infinite ability is certain of every pair except equal
+    models. Raises `InputError` for rows without a judge, and for judges other than those of the fit.
     """
     if data.judge is None or data.judges != found.judges:
         raise InputError("give comparisons that name their judges, the same ones as those that were fitted")
     ability = np.where(np.isnan(found.ability), 1.0, found.ability)[data.judge]
     gap = found.ratings.logits[data.a] - found.ratings.logits[data.b]
-    # Infinity times a gap of 0 is no number, yet equal models are even to every judge.
+    # Infinity times a gap of 0 is NaN, but for every judge equal models have even odds.
     lean = np.multiply(ability, gap, out=np.zeros(len(gap)), where=gap != 0.0)
     return np.asarray(expit(lean))
 
 
 def predict_from_abilities(fit: Callable[[Comparisons], AmElo]) -> Predict:
-    """A predictor for `evaluate` from a method that also gives abilities: each test row is its judge's.
+    """A predictor for `evaluate` from a method that also gives abilities: each test row uses its judge's ability.
 
     >>> from venire.ratings import am_elo, comparisons, predict_from_abilities
     >>> data = comparisons(list("aba") * 20, list("bcc") * 20, [1, 1, 0, 0, 1, 1] * 10, judge=list("xy") * 30)
@@ -96,7 +96,7 @@ def evaluate(data: Comparisons, method: Predict, *, folds: int = 5, seed: int = 
     """Cross-validation: predict each fold of the rows from the others by `method(train, test)`.
 
     Both tables keep all models and judges. Rows without a prediction are left out of the figures and counted. Raises
-    `InputError` for fewer than two folds or more folds than rows, and what the method raises.
+    `InputError` for fewer than two folds or more folds than rows, and passes on the method's errors.
 
     >>> from venire.ratings import bradley_terry, comparisons, evaluate, predict_from_ratings
     >>> data = comparisons(list("aba") * 20, list("bcc") * 20, [1, 1, 0, 0, 1, 1] * 10, judge=list("xy") * 30)
@@ -128,10 +128,10 @@ def mse(y: NDArray[np.float64], p: NDArray[np.float64]) -> float:
 
 
 def auc(y: NDArray[np.float64], p: NDArray[np.float64]) -> float:
-    """Share of pairs of rows with unlike outcomes that P(A) puts in their order, equal predictions counting half.
+    """Share of pairs of rows with different outcomes that P(A) orders correctly; equal predictions count half.
 
-    Each battle stands in both orientations, so that nothing depends on which model is called A. NaN where all
-    outcomes are alike. Raises `InputError` for outcomes that are probabilities: too many levels to put in order.
+    Each battle is counted in both orientations, so that the result does not depend on which model is called A. NaN
+    where all outcomes are equal. Raises `InputError` for outcomes that are probabilities: they have too many levels.
     """
     if len(np.unique(y)) > _LEVELS:
         raise InputError(f"y has more than {_LEVELS} distinct outcomes; give wins, losses and ties, or shares of a few")
@@ -140,13 +140,13 @@ def auc(y: NDArray[np.float64], p: NDArray[np.float64]) -> float:
 
 
 def auc_decisive(y: NDArray[np.float64], p: NDArray[np.float64]) -> float:
-    """The same over battles with a winner alone (y 0 or 1)."""
+    """`auc` over the battles with a winner only (y 0 or 1)."""
     won = (y == 0.0) | (y == 1.0)
     return auc(y[won], p[won])
 
 
 def _concordance(y: NDArray[np.float64], p: NDArray[np.float64]) -> float:
-    """Sum over pairs of levels of the rank statistic of one against the other."""
+    """Sum of the rank statistics over all pairs of levels."""
     levels = np.unique(y)
     right = pairs = 0.0
     for place, low in enumerate(levels):

@@ -1,13 +1,13 @@
 """The likelihood of am-ELO, P(A) = sigma(theta_k (R_A - R_B)) for judge k, and Newton's method for its maximum.
 
-Judgments are counted by judge and pair of models: all that the likelihood needs. One log-likelihood serves every form.
-With z the log odds of a win for the first model and t the logarithm of how freely a judge ties, P(win) =
-exp(z / 2) / Z, P(tie) = exp(t) / Z and Z = 2 cosh(z / 2) + exp(t): Davidson's model (1970). Without ties as an outcome
-exp(t) is 0, a tie is half a win to each side, and P(win) is sigma(z).
+Judgments are counted by judge and pair of models; these counts are sufficient. All variants share one log-likelihood.
+Let z be the log odds of a win for the first model and t the logarithm of the judge's tie parameter. Then P(win) = exp(z
+/ 2) / Z, P(tie) = exp(t) / Z and Z = 2 cosh(z / 2) + exp(t): Davidson's model (1970). If ties are not an outcome,
+exp(t) is 0, a tie is half a win for each side, and P(win) is sigma(z).
 
-Judges meet only in the ratings, so the information matrix is an arrowhead: ratings against ratings, ratings against
-judges, and a small block for each judge. Taking the judges out (a Schur complement) leaves one system as large as there
-are models. The log-likelihood is not concave, so each step is damped (Levenberg) until it climbs.
+Judges are coupled only through the ratings, so the information matrix is an arrowhead: ratings by ratings, ratings by
+judges, and a small block for each judge. Eliminating the judges (Schur complement) leaves one system of the size of the
+number of models. The log-likelihood is not concave, so each step is damped (Levenberg) until it increases it.
 """
 
 from __future__ import annotations
@@ -42,25 +42,25 @@ __all__ = [
 ]
 
 _TABLE = 1 << 22
-"""The largest table of all judges and pairs that is counted as such whatever the number of rows."""
+"""Largest dense table of judges and pairs that is used for counting whatever the number of rows."""
 
 Vector = NDArray[np.float64]
 
 Codes = NDArray[np.intp]
 
 NO_TIES = -700.0
-"""The logarithm of how freely a judge ties that never does."""
+"""The logarithm of the tie parameter of a judge that never ties."""
 
 _TOLERANCE = 1e-11
-"""Gradient, as a share of the weight of all judgments, at which a point is the maximum."""
+"""Convergence tolerance: the gradient, as a share of the weight of all judgments, at a maximum."""
 
 _BLUR = 16.0 * float(np.finfo(np.float64).eps)
 
 _GAIN = 1e-13
-"""What a step may still promise there, as a share of the same."""
+"""Predicted gain of a step that is still allowed at a maximum, as a share of the same weight."""
 
 _NEAR = 1e3
-"""How many times the tolerance still counts as near, so that the information there is worth a look."""
+"""Multiple of the tolerance within which a point is near the maximum and its information is evaluated."""
 
 _STEPS = 300
 
@@ -69,21 +69,21 @@ _DAMPING = 1e-3
 _STIFFEST = 1e9
 
 _ROUNDING = 1e-13
-"""How far below, as a share, a value is still equal but for rounding."""
+"""Relative decrease of a value that is attributed to rounding."""
 
 Matrix = NDArray[np.float64]
 
 Border = tuple[Vector, Matrix]
-"""A direction in ratings and in what is fitted of judges, along which a step may not go."""
+"""A direction in the ratings and the judges' parameters that a step must not have a component along."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """Sufficient statistics: one cell a judge, pair of models and order shown; `upper` < `lower` are codes.
+    """Sufficient statistics: one cell per judge, pair of models and presentation order; `upper` < `lower` are codes.
 
-    `won` and `lost` (cells,) are the weights for and against the upper model. `tied` is that of ties where they are an
-    outcome of their own; None: a tie is half of each. `first` is 1 where the upper model was shown first, -1 where
-    second, 0 where neither; None where orders play no part.
+    `won` and `lost` (cells,) are the weights for and against the upper model. `tied` is the weight of ties where they
+    are a separate outcome; None: a tie is half of each. `first` is 1 where the upper model was shown first, -1 where
+    second, 0 where neither; None where presentation order is not modelled.
     """
 
     models: int
@@ -129,7 +129,7 @@ class Cells:
         )
 
     def among(self, models: Codes, judges: Codes) -> Cells:
-        """The cells of some models and some judges alone, coded anew in ascending order."""
+        """The cells of some models and some judges only, recoded in ascending order."""
         if len(models) == self.models and len(judges) == self.judges:
             return self
         place, seat = np.full(self.models, -1), np.full(self.judges, -1)
@@ -147,10 +147,10 @@ class Cells:
 
 
 def cells_of(data: Comparisons, *, first: Vector | None = None, ties: bool = False) -> Cells:
-    """Count comparisons by judge, pair, and order shown where `first` (rows,) says it for the model in a.
+    """Count comparisons by judge, pair and, where `first` (rows,) gives it for the model in a, presentation order.
 
-    With `ties` an outcome of exactly 0.5 is a tie. Raises `InputError` where nobody is named as judge, for an outcome
-    that is neither win, tie nor loss under `ties`, and for another `first` than 1, -1 or 0.
+    With `ties` an outcome of exactly 0.5 is a tie. Raises `InputError` if the table names no judges, for an outcome
+    other than win, tie and loss under `ties`, and for values of `first` other than 1, -1 and 0.
     """
     if data.judge is None:
         raise InputError("abilities are of judges, and these comparisons name none: give judge=, a name for each row")
@@ -209,7 +209,7 @@ def _ties(y: Vector) -> NDArray[np.bool_]:
 
 
 def _counted(key: NDArray[np.int64], sums: list[Vector], places: int) -> tuple[NDArray[np.int64], list[Vector]]:
-    """The keys that have any weight, ascending, and the sums by key."""
+    """The keys with nonzero weight, ascending, and the sums by key."""
     if places <= max(_TABLE, 4 * len(key)):
         keys, cell = np.arange(places), key
     else:
@@ -223,7 +223,7 @@ def _counted(key: NDArray[np.int64], sums: list[Vector], places: int) -> tuple[N
 class LikelihoodTerms:
     """Each cell's log-likelihood (cells,), its slopes in z and t, and minus its second derivatives.
 
-    `tie_slope`, `tie_bend` and `cross` are None where ties are no outcome of their own.
+    `tie_slope`, `tie_bend` and `cross` are None where ties are not a separate outcome.
     """
 
     value: Vector
@@ -239,7 +239,7 @@ def likelihood_terms(
 ) -> LikelihoodTerms:
     """Log-likelihood and derivatives of cells at log odds z and tie parameter t (cells,) each.
 
-    Surprises are written from the rarer side, so that a rare loss keeps its digits.
+    Log probabilities are computed from the rarer side, so that a rare loss keeps its precision.
     """
     if tied is None or freedom is None:
         rare = np.exp(-np.abs(odds))
@@ -267,7 +267,7 @@ def likelihood_terms(
 class Point:
     """`ratings` (models,) in logits and, for each judge, `local` (judges, 1 to 3): ability, then habits.
 
-    Habits are the pull of the first place and the logarithm of how freely ties are given, in this order.
+    Habits are the position bias and the logarithm of the tie parameter, in this order.
     """
 
     ratings: Vector
@@ -279,7 +279,7 @@ class Point:
         return np.asarray(self.local[:, 0])
 
     def scaled(self, factor: float, but: NDArray[np.bool_] | None = None) -> Point:
-        """Ratings this many times as far apart: the same likelihood, where no ability is held (`but`, judges)."""
+        """The point with ratings times `factor`: the same likelihood, unless abilities are held (`but`, judges)."""
         local = self.local.copy()
         local[:, 0] /= factor if but is None else np.where(but, 1.0, factor)
         return Point(self.ratings * factor, local)
@@ -293,7 +293,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Penalty:
-    """Lambda in lambda / 2 |R|^2 (`ratings`) and in lambda / 2 (theta - 1)^2 (`abilities`), off the log-likelihood.
+    """Lambda in lambda / 2 |R|^2 (`ratings`) and lambda / 2 (theta - 1)^2 (`abilities`), which the fit subtracts.
 
     A penalty on ratings alone would only make them small and abilities large, so abilities then keep a mean of 1.
     """
@@ -303,16 +303,16 @@ class Penalty:
 
     @property
     def floating(self) -> bool:
-        """Whether no penalty holds the scale: ratings c times as far apart with abilities c times smaller are equal."""
+        """Whether no penalty fixes the scale: ratings times c with abilities divided by c give the same value."""
         return self.ratings == 0.0 and self.abilities == 0.0
 
     @property
     def tied(self) -> bool:
-        """Whether the scale is held by a mean ability of 1."""
+        """Whether a mean ability of 1 fixes the scale."""
         return self.ratings > 0.0 and self.abilities == 0.0
 
     def value(self, point: Point) -> float:
-        """What is taken from the log-likelihood."""
+        """The penalty that is subtracted from the log-likelihood."""
         if self.floating:
             return 0.0
         apart = float(point.ratings @ point.ratings), float(((point.ability - 1.0) ** 2).sum())
@@ -355,9 +355,9 @@ def arrow(
     held: NDArray[np.bool_] | None = None,
     found: LikelihoodTerms | None = None,
 ) -> Arrow:
-    """The likelihood of cells around a point; what is `held` (judges, b) has no slope and stands alone.
+    """Gradient and information of the cells at a point; parameters in `held` (judges, b) get no slope or coupling.
 
-    `found` are the cells' terms there, where they are known already.
+    `found` are the cells' terms at the point, if already computed.
     """
     models, judge = cells.models, cells.judge
     ability, gap = point.local[judge, 0], point.ratings[cells.upper] - point.ratings[cells.lower]
@@ -408,7 +408,7 @@ def _terms_at(cells: Cells, point: Point) -> LikelihoodTerms:
 
 
 def _difference(cells: Cells, values: Vector) -> Vector:
-    """Sums (models,) of what each cell gives its upper model and takes from its lower one."""
+    """Sums (models,) in which each cell adds to its upper model and subtracts from its lower model."""
     sums = np.bincount(cells.upper, values, cells.models) - np.bincount(cells.lower, values, cells.models)
     return np.asarray(sums, dtype=np.float64)
 
@@ -445,10 +445,10 @@ class Reduced:
 
 
 def reduced(here: Arrow, ratings: Vector, penalty: Penalty, damping: float = 0.0) -> Reduced | None:
-    """Take the judges out; None where what is left is not positive definite, so that no maximum is near.
+    """Eliminate the judges; None where the remaining system is not positive definite, so that no maximum is near.
 
-    Equal shifts change nothing without a penalty on ratings, nor do scales without any penalty: along both a constant
-    is added, which moves no solution of a system that they leave alone.
+    Without a penalty on ratings, equal shifts change nothing; without any penalty, scales change nothing either. A
+    constant is added along both directions; it does not change solutions of a system that is invariant to them.
     """
     models, judges, width = here.wing.shape
     inner, head = here.inner, here.head
@@ -458,7 +458,7 @@ def reduced(here: Arrow, ratings: Vector, penalty: Penalty, damping: float = 0.0
         inner = inner + damping * own[:, :, None] * np.eye(width)
         head = head + damping * np.diag(np.diagonal(head))
     if width == 1:
-        # A judge of equal models alone: nothing bends, and nothing may pull.
+        # A judge of equally rated models only: zero curvature, so the gradient must be zero too.
         level = inner[:, 0, 0] <= 0.0
         if level.any() and np.any(here.wing[:, level]):
             return None
@@ -490,10 +490,10 @@ def maximise(
     held: NDArray[np.bool_] | None = None,
     watch: Callable[[Point], bool] | None = None,
 ) -> Peak:
-    """A maximum of the penalised likelihood, climbing from `start`; what is `held` (judges, b) stays as it is.
+    """A local maximum of the penalised likelihood from `start`; parameters in `held` (judges, b) stay fixed.
 
-    Without a penalty the ratings come back with a root mean square of 1. `watch` sees each point and ends the climb
-    when it answers True. Raises `NotConvergedError` where the gradient is not 0 to rounding.
+    Without a penalty the returned ratings have a root mean square of 1. `watch` is called with each point and stops the
+    iteration when it returns True. Raises `NotConvergedError` where the gradient is not 0 up to rounding.
     """
     fixed = None if held is None or not held.any() else held
     point, damping, total = _gauged(start, penalty, fixed), _DAMPING, float(cells.weight.sum())
@@ -529,7 +529,7 @@ def _climb(
     held: NDArray[np.bool_] | None,
     damping: float,
 ) -> tuple[Point, LikelihoodTerms, float] | None:
-    """The next point that is not lower, its cells' terms, and the damping that it took; None where no step climbs."""
+    """The next point that is not lower, its cells' terms and the damping used; None where no step improves."""
     while damping <= _STIFFEST:
         system = reduced(here, point.ratings, penalty, damping)
         if system is not None:
@@ -544,7 +544,7 @@ def _climb(
 
 
 def _gauged(point: Point, penalty: Penalty, held: NDArray[np.bool_] | None) -> Point:
-    """The same likelihood with ratings of mean 0, and of a spread of 1 or with a mean ability of 1 as the gauge is."""
+    """The point in its gauge, of the same likelihood: ratings of mean 0, and a spread or a mean ability of 1."""
     if penalty.ratings == 0.0 and len(point.ratings):
         point = replace(point, ratings=point.ratings - point.ratings.mean())
     still = None if held is None else held[:, 0]
@@ -559,10 +559,10 @@ def _gauged(point: Point, penalty: Penalty, held: NDArray[np.bool_] | None) -> P
 def _flat(
     here: Arrow, point: Point, penalty: Penalty, held: NDArray[np.bool_] | None, total: float
 ) -> tuple[float, Border | None]:
-    """The largest gradient as a share of all weight, in units of the scale, and what a step may not change.
+    """The largest gradient as a share of all weight, in units of the scale, and the direction a step must not change.
 
-    Where a penalty on ratings asks for a mean ability of 1, the slopes of all abilities are equal there, not 0; where
-    an ability is held against ratings of spread 1, their slope points along the ratings.
+    Where a penalty on ratings requires a mean ability of 1, the slopes of all abilities at the maximum are equal, not
+    0. Where an ability is held against ratings of spread 1, the slope of the ratings is parallel to the ratings.
     """
     border: Border | None = None
     pull, local = here.pull, here.local_pull
@@ -578,7 +578,7 @@ def _flat(
         pull = pull - float(pull @ apart) / max(float(apart @ apart), 1e-300) * apart
     size = np.ones_like(local)
     size[:, 0] = np.maximum(np.abs(point.ability), 1e-3)
-    # Where the likelihood bends sharply, the last bit of a rating is worth this much of a gradient.
+    # Where the curvature is high, the rounding error of a rating changes the gradient by this much.
     blur = _BLUR * np.diagonal(here.head) * point.spread
     uneven = np.maximum(np.abs(pull) - blur, 0.0) * point.spread
     largest = max(float(uneven.max(initial=0.0)), float(np.abs(local * size).max(initial=0.0)))
@@ -586,7 +586,7 @@ def _flat(
 
 
 def _ascent(system: Reduced, here: Arrow, border: Border | None) -> tuple[tuple[Vector, Matrix], float]:
-    """The step that the system asks for, and what it promises to gain."""
+    """The step that solves the system, and its predicted gain."""
     shift, turn = system.solve(here.pull, here.local_pull)
     if border is not None:
         across, along = system.solve(*border)

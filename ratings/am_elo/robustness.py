@@ -1,7 +1,7 @@
-"""Robustness of ratings to bad judges: verdicts perturbed on purpose, ratings made again, and judges found out.
+"""Robustness of ratings to bad judges: perturb verdicts on purpose, fit again, and detect the perturbed judges.
 
 The study of "am-ELO: A Stable Framework for Arena-based LLM Evaluation" (arXiv 2505.03475): perturb the verdicts of
-some judges in one of four ways, rate again, and compare each method with itself on the verdicts as they were.
+some judges in one of four ways, fit again, and compare each method with itself on the original verdicts.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ Perturbation = Literal["random", "equal", "flip", "mixed"]
 _RANDOM, _EQUAL, _FLIP = range(3)
 
 _SAME = 1e-9
-"""Logits apart up to which two models are not told apart."""
+"""Difference in logits up to which two models count as equal."""
 
 Fit = Callable[[Comparisons], Ratings | AmElo]
 
 
 def perturb(data: Comparisons, judges: Collection[str], kind: Perturbation, *, seed: int = 0) -> Comparisons:
-    """Perturb the verdicts of some judges; those of the others stay as they are.
+    """Perturb the verdicts of some judges; the verdicts of the others do not change.
 
-    "equal" makes every verdict a tie; "flip" turns winners round; "random" makes a preference a tie or the opposite
-    preference with equal chance; "mixed" does one of the three to each verdict, with equal chances. A tie stays a tie.
-    Draws do not depend on the order of rows, of sides or of `judges`. Raises `InputError` for a kind or a judge that is
-    not there.
+    "equal" makes every verdict a tie; "flip" reverses winners; "random" makes a preference a tie or the opposite
+    preference with equal probability; "mixed" does one of the three to each verdict, with equal probability. A tie
+    stays a tie. Draws do not depend on the order of rows, of sides or of `judges`. Raises `InputError` for an unknown
+    kind or judge.
 
     >>> from venire.ratings import comparisons, perturb
     >>> data = comparisons(list("aba") * 20, list("bcc") * 20, [1, 1, 0, 0, 1, 1] * 10, judge=list("xy") * 30)
@@ -70,7 +70,7 @@ def perturb(data: Comparisons, judges: Collection[str], kind: Perturbation, *, s
 
 
 def _codes_of_judges(data: Comparisons, judges: Collection[str]) -> NDArray[np.intp]:
-    """The codes of judges by name, ascending; raises `InputError` for one that is not there."""
+    """The codes of judges by name, ascending; raises `InputError` for an unknown judge."""
     place = {name: code for code, name in enumerate(data.judges)}
     if strange := sorted(set(judges) - place.keys()):
         known = ", ".join(data.judges[:10]) or "not named"
@@ -79,7 +79,7 @@ def _codes_of_judges(data: Comparisons, judges: Collection[str]) -> NDArray[np.i
 
 
 def _by_name(data: Comparisons, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """These rows sorted by names and outcome; rows that stay equal are alike, so that any draw serves any of them."""
+    """These rows sorted by names and outcome; rows that compare equal are interchangeable."""
     assert data.judge is not None
     a, b = _ranks(data.models)[data.a[rows]], _ranks(data.models)[data.b[rows]]
     turn, y = a > b, data.y[rows]
@@ -102,10 +102,10 @@ def _ranks(names: tuple[str, ...]) -> NDArray[np.intp]:
 class Robustness:
     """Robustness of ratings to one kind of perturbation.
 
-    `inconsistency` (methods, seeds) is the share of pairs of models in another order than by the same method on the
-    verdicts as they were; NaN where the method had no estimate. `f1` (methods, thresholds, seeds) is that of finding
-    the `count` spoilt judges among all by an ability at or below each of `thresholds`; NaN for methods that know no
-    abilities. `undecided` (methods, seeds) says where the sign of the abilities could not be told.
+    `inconsistency` (methods, seeds) is the share of pairs of models whose order differs from that of the same method on
+    the original verdicts; NaN where the method had no estimate. `f1` (methods, thresholds, seeds) is the F1 score of
+    detecting the `count` perturbed judges among all by an ability at or below each of `thresholds`; NaN for methods
+    without abilities. `undecided` (methods, seeds) marks where the data do not determine the sign of the abilities.
     """
 
     kind: Perturbation
@@ -118,7 +118,7 @@ class Robustness:
     undecided: NDArray[np.bool_]
 
     def rows(self) -> list[dict[str, str | int | float | None]]:
-        """A row a method: means over the seeds that have an estimate, None where none has, and how many have."""
+        """One row per method: means over the seeds with an estimate (None where none has one), and their number."""
         found: list[dict[str, str | int | float | None]] = []
         for place, name in enumerate(self.methods):
             row: dict[str, str | int | float | None] = {"method": name, "kind": self.kind, "perturbed": self.count}
@@ -131,10 +131,10 @@ class Robustness:
 
 
 def inconsistency(one: ArrayLike, other: ArrayLike) -> float:
-    """Inconsistency: the share of pairs of models that two sets of ratings (models,) put in unlike orders.
+    """Inconsistency: the share of pairs of models that two sets of ratings (models,) order differently.
 
-    A pair that one of them does not tell apart counts half. Models without a rating (NaN) in either are left out; NaN
-    where no pair is left. Raises `InputError` for ratings of unlike length.
+    A pair that is equal in one of them counts half. Models without a rating (NaN) in either are left out; NaN where no
+    pair is left. Raises `InputError` for ratings of different lengths.
     """
     first, second = np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64)
     if first.shape != second.shape or first.ndim != 1:
@@ -150,7 +150,7 @@ def _sign(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.fl
 
 
 def f1_score(found: Collection[str], spoilt: Collection[str]) -> float:
-    """F1 of finding the spoilt judges: 2 hits over 2 hits, false alarms and misses; NaN where there is nothing."""
+    """F1 of detecting the perturbed judges: 2 hits / (2 hits + false alarms + misses); NaN if both are empty."""
     hits, either = len(set(found) & set(spoilt)), len(set(found)) + len(set(spoilt))
     return 2.0 * hits / either if either else float("nan")
 
@@ -164,11 +164,11 @@ def robustness(
     seeds: Sequence[int] = range(10),
     thresholds: Sequence[float] = (0.0,),
 ) -> Robustness:
-    """Perturb the verdicts of a random `share` of the judges, once a seed, and rate by each method again.
+    """Perturb the verdicts of a random `share` of the judges, once per seed, and fit each method again.
 
-    `methods` are functions from comparisons to `Ratings` or `AmElo`; the latter also tells abilities, and judges at or
-    below each of `thresholds` are those it finds. A fit of perturbed verdicts that has no estimate is NaN. Raises
-    `InputError` for a share outside (0, 1) or of no judge, and what a method raises of the verdicts as they are.
+    `methods` are functions from comparisons to `Ratings` or `AmElo`. `AmElo` also contains abilities; it detects the
+    judges at or below each of `thresholds`. A fit of perturbed verdicts without an estimate gives NaN. Raises
+    `InputError` for a share outside (0, 1) or of no judge, and passes on a method's errors on the original verdicts.
 
     >>> from venire.ratings import bradley_terry, comparisons, robustness
     >>> data = comparisons(list("aba") * 20, list("bcc") * 20, [1, 1, 0, 0, 1, 1] * 10, judge=list("xyzw") * 15)
@@ -210,7 +210,7 @@ def _count(data: Comparisons, share: float) -> int:
 
 
 def _judges_with_verdicts(data: Comparisons) -> list[str]:
-    """The judges that have a verdict."""
+    """The judges that have at least one verdict."""
     assert data.judge is not None
     return [data.judges[code] for code in np.unique(data.judge).tolist()]
 

@@ -1,11 +1,12 @@
-"""Separation in am-ELO: ratings and abilities without a finite maximum, who is left out of the fit, and why.
+"""Separation in am-ELO: ratings and abilities without a finite maximum, what the fit leaves out, and why.
 
-A judge whose every verdict agrees (or disagrees) with the order of the ratings fits ever better as its ability grows:
-in the limit its verdicts cost nothing, and it says nothing but that order. It is taken out, the rest is fitted, and it
-stays out if the rest's order agrees with it. If not, the judge holds models apart that the others would put the other
-way round; the limit is then its order with those models equal, which a very large ability comes close to. One that
-contradicts itself among them, and would gain by a smaller ability, comes back into the fit. Models are separated where
-no chain of wins, each read with the sign of its judge's ability, leads both ways.
+The likelihood of a judge whose every verdict agrees (or disagrees) with the order of the ratings increases without
+bound of its ability. In the limit its log-likelihood is 0, and it carries no information except that order. The fit
+removes this judge, fits the rest, and leaves it out if the order of the rest agrees with it. If not, the judge
+separates models that the others would order the other way. The limit is then its order with those models equal; a very
+large ability approximates this. A judge at this edge that contradicts itself among these models, and would gain by a
+smaller ability, returns to the fit. Models are separated where no chain of wins, each read with the sign of its judge's
+ability, leads both ways.
 """
 
 from __future__ import annotations
@@ -25,25 +26,25 @@ from venire.ratings.pairwise.wins import WinCounts
 __all__ = ["LimitFit", "climb_to_limit", "judge_reasons", "model_reasons", "verdict_directions", "warm_start"]
 
 _FAR = 30.0
-"""Ability, in ratings of unit spread, from which a judge without a contradiction is taken to have no finite one."""
+"""Ability, at ratings of unit spread, from which that of a judge without a contradiction is treated as infinite."""
 
 _VAST = 1e4
-"""The same for a judge that contradicts itself on models that the others find all but equal."""
+"""The same threshold for a judge that contradicts itself on models that the others find nearly equal."""
 
 _SOON = 100.0
-"""The same where no climb came so far."""
+"""The same threshold where no optimisation reached the above."""
 
 _WIDE = 15.0
-"""Log odds beyond which a model may be running away from the others."""
+"""Log odds beyond which the rating of a model may be diverging."""
 
 _EDGE = (1e3, 1e4, 1e5, 1e6, 1e7)
-"""Abilities, in the same unit, that stand in for an infinite one where a judge's order holds models equal."""
+"""Abilities, in the same unit, that replace an infinite ability where a judge's order holds models equal."""
 
 _RECEDES = 1e-6
-"""Slope in nats below which a judge at the edge is better off with a smaller ability."""
+"""Slope in nats below which a smaller ability fits a judge at the edge better."""
 
 _LITTLE = 1e-7
-"""Information of a judge, a verdict, below which its habits are not told."""
+"""Information per verdict of a judge below which its habits are not identified."""
 
 _LEAP = 2.0
 
@@ -56,11 +57,11 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LimitFit:
-    """The fit of the models and judges that have a finite one, and who is left out.
+    """The fit of the models and judges with a finite maximum, and the judges and models left out.
 
-    `models` and `judges` are the codes of `part`, whose maximum `peak` is; `held` (judges of it, b) marks what stood
-    still in it, `fixed` (all judges, b) what was not to be fitted. `edge` are judges of the fit whose order holds
-    models equal, and `endless` those out of it that agree or disagree with all of it.
+    `models` and `judges` are the codes of `part`, whose maximum is `peak`. `held` (judges of it, b) marks parameters
+    that were held in the fit, `fixed` (all judges, b) parameters excluded from fitting. `edge` are judges of the fit
+    whose order holds models equal; `endless` are judges out of the fit that agree or disagree with all of it.
     """
 
     part: Cells
@@ -75,10 +76,10 @@ class LimitFit:
 
 @dataclass(slots=True)
 class _State:
-    """Who is in the fit: `alive` models, `endless` judges out of it, those `tried` again, and those at the `edge`.
+    """State of the fit: `alive` models, `endless` judges out of it, those `tried` again, and those at the `edge`.
 
-    `freed` judges were at the edge and came back; nobody else does once it is `settled`. An ability from `vast` on is
-    taken to have no end.
+    `freed` judges were at the edge and returned; once it is `settled`, no other judge does. An ability from `vast` on
+    is treated as infinite.
     """
 
     point: Point
@@ -96,11 +97,12 @@ class _State:
 def climb_to_limit(
     cells: Cells, start: Point, penalty: Penalty, fixed: Mask, names: tuple[str, ...], judge_names: tuple[str, ...]
 ) -> LimitFit | None:
-    """The maximum that a start leads to, in the limit where it is not finite; None where nothing can be fitted.
+    """The maximum reached from a start, in the limit where it is not finite; None where nothing can be fitted.
 
-    `start` covers all models and judges, `fixed` (judges, b) marks what stays as it is. Ties between groups of one
-    size go by weight, then by `names`. A judge whose verdicts do not tell its habit of place from its
-    ability is fitted without that habit. Raises `InputError` for one whose ties tell nothing, and `NotConvergedError`.
+    `start` covers all models and judges, `fixed` (judges, b) marks fixed parameters. Ties between groups of equal size
+    are broken by weight, then by `names`. A judge whose verdicts do not distinguish its position bias from its ability
+    is fitted without that bias. Raises `InputError` for a judge whose ties are not informative, and
+    `NotConvergedError`.
     """
     blind = False
     state = _begin(cells, start, penalty, fixed, names)
@@ -142,7 +144,7 @@ def climb_to_limit(
 
 
 def _begin(cells: Cells, start: Point, penalty: Penalty, fixed: Mask, names: tuple[str, ...]) -> _State:
-    """All models that hang together, and all judges but those that a single pair, always the same way, says nothing."""
+    """All connected models, and all judges except those with verdicts on one pair only, always the same way."""
     some = np.flatnonzero(
         np.bincount(cells.upper, minlength=cells.models) + np.bincount(cells.lower, minlength=cells.models)
     )
@@ -167,9 +169,9 @@ def _begin(cells: Cells, start: Point, penalty: Penalty, fixed: Mask, names: tup
 
 
 def _fitted(part: Cells, state: _State, judges: Codes, penalty: Penalty, blind: bool) -> tuple[Peak, bool]:
-    """The maximum from where the state stands, and whether the climb was ended for somebody that runs away.
+    """The maximum from the current state, and whether the optimisation stopped because a parameter diverges.
 
-    A `blind` climb goes on: what looked like running away was none.
+    A `blind` optimisation continues: the apparent divergence was false.
     """
     begin = Point(state.point.ratings[state.alive], state.point.local[judges])
     edge, held, freed = state.edge[judges], state.fixed[judges], state.freed[judges]
@@ -213,14 +215,14 @@ def _fitted(part: Cells, state: _State, judges: Codes, penalty: Penalty, blind: 
 
 
 def _beyond(point: Point, fixed: Mask) -> Mask:
-    """Judges (judges,) with an ability or a habit that no verdicts of both kinds would lead to."""
+    """Judges (judges,) with an ability or a habit beyond the range that verdicts of both kinds would lead to."""
     size = np.abs(np.where(fixed, 0.0, point.local))
     size[:, 0] *= point.spread
     return np.asarray((size > _FAR).any(axis=1))
 
 
 def _unplaced(part: Cells, point: Point, state: _State, judges: Codes, names: tuple[str, ...]) -> bool:
-    """Fit judges that run away without their habit of place; whether there were any."""
+    """Fit judges whose parameters diverge without their position bias; whether there were any."""
     if point.local.shape[1] == 1:
         return False
     held = state.fixed[judges]
@@ -246,14 +248,14 @@ def _unplaced(part: Cells, point: Point, state: _State, judges: Codes, names: tu
 
 
 def _column(fixed: Mask) -> Mask:
-    """Marks the ability among what is fitted of a judge (1, b)."""
+    """Mask of the ability among a judge's fitted parameters (1, b)."""
     return np.asarray(np.arange(fixed.shape[1])[None, :] == 0)
 
 
 def verdict_directions(cells: Cells, odds: Vector) -> NDArray[np.int8]:
     """For each judge (judges,) 1 where every verdict is on the side that `odds` (cells,) favour, -1 where none is.
 
-    0 stands for a judge with verdicts of both kinds, with ties, or on models that are equal, and for one without any.
+    0 means that a judge has verdicts of both kinds, ties, verdicts on equal models, or no verdicts.
     """
     ahead, behind = odds > 0.0, odds < 0.0
     level = cells.mixed | ~(ahead | behind)
@@ -264,7 +266,7 @@ def verdict_directions(cells: Cells, odds: Vector) -> NDArray[np.int8]:
 
 
 def _runaways(part: Cells, point: Point, state: _State, judges: Codes, halted: bool) -> bool:
-    """Take judges that run away out of the fit, or to the edge where they were out before; whether there were any."""
+    """Move judges that diverge out of the fit, or to the edge if they were out before; whether there were any."""
     size, inside = np.abs(point.ability) * point.spread, ~state.edge[judges]
     separated = inside & (verdict_directions(part, odds_at(part, point)) > 0)
     if halted:
@@ -278,14 +280,14 @@ def _runaways(part: Cells, point: Point, state: _State, judges: Codes, halted: b
 
 
 def _released(cells: Cells, state: _State, spread: float) -> bool:
-    """Put judges whose verdicts the rest's order contradicts back into the fit; whether there were any."""
+    """Return judges whose verdicts contradict the order of the rest to the fit; whether there were any."""
     ratings = np.full(cells.models, np.nan)
     ratings[state.alive] = state.point.ratings[state.alive]
     part = cells.among(state.alive, np.arange(cells.judges))
     gap = ratings[state.alive][part.upper] - ratings[state.alive][part.lower]
     there = part.by_judge(None) > 0.0
     back = state.endless & there & (verdict_directions(part, gap) == 0)
-    # A judge of a single pair contradicts nobody. It has an ability where it says both of models that are apart.
+    # A judge of a single pair contradicts no one. It has an ability if it gives both verdicts on models that differ.
     single = part.by_judge(None) == 1.0
     fits = _fitting(part, gap)
     fitted = single & ~state.tried & (fits != 0.0) & (np.abs(fits) * spread < _VAST)
@@ -297,7 +299,7 @@ def _released(cells: Cells, state: _State, spread: float) -> bool:
 
 
 def _fitting(part: Cells, gap: Vector) -> Vector:
-    """The ability (judges,) that a judge's share of wins asks for at these gaps of ratings; 0 where none does."""
+    """The ability (judges,) that fits a judge's share of wins at these rating gaps; 0 where none does."""
     found = np.zeros(part.judges)
     both = (part.won > 0.0) & (part.lost > 0.0) & (gap != 0.0)
     found[part.judge[both]] = np.log(part.won[both] / part.lost[both]) / gap[both]
@@ -305,7 +307,7 @@ def _fitting(part: Cells, gap: Vector) -> Vector:
 
 
 def _aside(cells: Cells, state: _State) -> float:
-    """The log-likelihood of judges out of the fit that say both of one pair: at their best, however near 0 its gap."""
+    """The maximum log-likelihood of judges out of the fit that give both verdicts on one pair, for any gap but 0."""
     part = cells.among(state.alive, np.flatnonzero(state.endless))
     both = (part.won > 0.0) & (part.lost > 0.0) & (part.by_judge(None) == 1.0)[part.judge]
     won, lost = part.won[both], part.lost[both]
@@ -313,9 +315,9 @@ def _aside(cells: Cells, state: _State) -> float:
 
 
 def _receded(part: Cells, point: Point, state: _State, judges: Codes) -> bool:
-    """Set free a judge at the edge that contradicts itself and would rather be less able; whether there was one.
+    """Free a judge at the edge that contradicts itself and fits better with less ability; whether there was one.
 
-    What it would gain is told by the slope of the likelihood in the logarithm of its ability. Each is set free once.
+    The slope of the likelihood in the logarithm of its ability gives the gain. Each judge is freed once.
     """
     edge = state.edge[judges] & ~state.freed[judges]
     if state.settled or not edge.any():
@@ -330,14 +332,14 @@ def _receded(part: Cells, point: Point, state: _State, judges: Codes) -> bool:
 
 
 def _back_at_edge(state: _State, judges: Codes) -> bool:
-    """Put judges that were set free back, and free no more, where no climb ends without it; whether there were any."""
+    """Return freed judges to the edge and free no more, if nothing else converges; whether there were any."""
     back = judges[state.freed[judges] & ~state.edge[judges]]
     state.edge[back], state.settled = True, True
     return bool(len(back))
 
 
 def _groups(part: Cells, point: Point) -> list[Codes]:
-    """Models that chains of wins join both ways, a win by a judge of negative ability being a loss."""
+    """Models connected by chains of wins both ways; a win by a judge of negative ability is a loss."""
     ability = point.ability[part.judge]
     tied = np.zeros(len(part)) if part.tied is None else part.tied
     counted = np.abs(ability) * point.spread > 1e-9
@@ -348,12 +350,12 @@ def _groups(part: Cells, point: Point) -> list[Codes]:
 
 
 def _joined(part: Cells, won: Vector, lost: Vector) -> list[Codes]:
-    """Sets of models that chains of wins, as counted (cells,) here, join both ways."""
+    """Sets of models connected both ways by chains of wins, as counted (cells,) here."""
     return strong_components_of(WinCounts(tuple(map(str, range(part.models))), part.upper, part.lower, won, lost))
 
 
 def _chosen(groups: list[Codes], part: Cells, codes: Codes, names: tuple[str, ...]) -> Codes:
-    """The group with the most models; of equals the one with more judgments, then the first by name."""
+    """The group with the most models; among equals the group with more judgments, then the first by name."""
     weight = np.bincount(part.upper, part.weight, part.models) + np.bincount(part.lower, part.weight, part.models)
     return np.sort(
         min(groups, key=lambda group: (-len(group), -weight[group].sum(), min(names[codes[code]] for code in group)))
@@ -361,7 +363,7 @@ def _chosen(groups: list[Codes], part: Cells, codes: Codes, names: tuple[str, ..
 
 
 def warm_start(cells: Cells, start: Point, fixed: Mask, penalty: Penalty) -> Point:
-    """The start with each ability one step closer to what the ratings make of its judge: it halves the climb."""
+    """The start with each ability one step closer to its fit at these ratings; this halves the iterations."""
     here = arrow(cells, start, penalty, fixed)
     own = here.inner[:, 0, 0]
     step = np.divide(here.local_pull[:, 0], own, out=np.zeros(len(own)), where=own > 0.0)
@@ -373,7 +375,7 @@ def warm_start(cells: Cells, start: Point, fixed: Mask, penalty: Penalty) -> Poi
 def judge_reasons(
     judges: Sequence[str], cells: Cells, logits: Vector, ability: Vector, limit: LimitFit
 ) -> dict[str, str]:
-    """Why an ability (judges,) is not finite, or a habit not known, by the judge's name."""
+    """The reason why an ability (judges,) is not finite, or a habit is unknown, by the judge's name."""
     some, edge = cells.by_judge(None), set(limit.edge.tolist())
     level = np.isfinite(logits)
     among = cells.among(np.flatnonzero(level), np.arange(cells.judges)).by_judge(None)
@@ -402,7 +404,7 @@ def judge_reasons(
 
 
 def model_reasons(models: Sequence[str], cells: Cells, limit: LimitFit, ability: Vector) -> dict[str, str]:
-    """Why a model has no rating, by its name; wins by a judge of negative ability are losses."""
+    """The reason why a model has no rating, by its name; wins by a judge of negative ability are losses."""
     left = np.setdiff1d(np.arange(cells.models), limit.models)
     if not len(left):
         return {}

@@ -1,7 +1,7 @@
-"""Stable Arena: am-ELO without the judges that gave few verdicts, or that judge no better than by chance.
+"""Stable Arena: am-ELO without judges that gave few verdicts or judge no better than by chance.
 
-Source: "am-ELO: A Stable Framework for Arena-based LLM Evaluation" (arXiv 2505.03475). Nothing is remembered between
-calls: a judge that was left out for too few verdicts is back as soon as the table holds enough of them.
+Source: "am-ELO: A Stable Framework for Arena-based LLM Evaluation" (arXiv 2505.03475). No state is kept between calls:
+a judge left out for too few verdicts returns when the table has enough.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _SLACK = 1e-9
 
 
 class NobodyLeftError(InputError):
-    """No judge meets the thresholds; the message says how far the best is from them."""
+    """No judge meets the thresholds; the message states how far the best judge is from them."""
 
 
 @dataclass(frozen=True, slots=True)
 class DroppedJudge:
-    """A judge that was left out: why, and in which pass (0: before the first fit, for its number of verdicts).
+    """A judge that was left out, with the reason and the pass (0: before the first fit, for its number of verdicts).
 
-    `ability` is the one that it was left out for, on the scale of the first fit; NaN where it was never fitted.
+    `ability` is the value for which it was left out, on the scale of the first fit; NaN if it was never fitted.
     """
 
     judge: str
@@ -45,8 +45,8 @@ class DroppedJudge:
 class StableArena:
     """am-ELO of the judges that were kept.
 
-    `dropped` are the others, in the order in which they went. `passes` counts the fits after which judges were left
-    out. `stopped` says why nobody more was left out although some abilities are low; None where none is.
+    `dropped` are the others, in the order of removal. `passes` counts the fits after which judges were left out.
+    `stopped` is the reason why no more judges were left out although some abilities are low; None if none is low.
     """
 
     fit: AmElo
@@ -56,7 +56,7 @@ class StableArena:
 
     @property
     def ability(self) -> NDArray[np.float64]:
-        """Abilities (judges,): of those kept as in `fit`, of the others what they were left out for, NaN for none."""
+        """Abilities (judges,): from `fit` for judges kept, at removal for the others, NaN if there is none."""
         found, place = self.fit.ability.copy(), {name: code for code, name in enumerate(self.fit.judges)}
         for one in self.dropped:
             found[place[one.judge]] = one.ability
@@ -75,12 +75,11 @@ def stable_arena(
     """Fit am-ELO, leave out the judges whose ability is `least_ability` or less, and fit again without them.
 
     Judges with fewer than `least_verdicts` rows of weight above 0 are left out first. `least_ability` is on the scale
-    of the first fit, where the mean ability is 1. One pass by default; `until_stable` goes on, on that same scale,
-    until nobody is left out. `first` (rows,) and `options` are those of `am_elo`. Where a fit cannot tell the
-    sign of the abilities, nobody is left out for them, and `stopped` says so; with `errors="none"` a mean near 0 is not
-    seen to be one.
-    Raises `NobodyLeftError` where no judge would remain, `InputError` for a threshold that is not possible, and what
-    `am_elo` raises.
+    of the first fit, where the mean ability is 1. One pass by default; `until_stable` repeats this on the same scale
+    until no judge is removed. `first` (rows,) and `options` are those of `am_elo`. Where a fit cannot determine the
+    sign of the abilities, no judge is left out for its ability, and `stopped` gives this reason. With `errors="none"` a
+    mean near 0 is not detected. Raises `NobodyLeftError` where no judge would remain, `InputError` for an invalid
+    threshold, and the errors of `am_elo`.
 
     >>> from venire.ratings import comparisons, stable_arena
     >>> data = comparisons(list("aba") * 20, list("bcc") * 20, [1, 1, 0, 0, 1, 1] * 10, judge=list("xy") * 30)
@@ -114,7 +113,7 @@ def stable_arena(
         dropped += _weak(data.judges, verdicts, low, ability, least_ability, passes)
         kept &= ~low
         finite = kept & np.isfinite(ability)
-        # The next fit sets the mean ability of those kept to 1: on the scale of the first fit it is this.
+        # The next fit sets the mean ability of the judges kept to 1; on the scale of the first fit that mean is this.
         scale = float(ability[finite].mean()) if finite.any() else scale
         fit = _fit(data, kept, first, options)
     return StableArena(fit, tuple(dropped), passes, stopped)

@@ -1,9 +1,10 @@
-"""Errors of ratings and abilities that were fitted together, in an exact gauge.
+"""Standard errors of jointly fitted ratings and abilities, in an exact gauge.
 
-The estimate moves by the inverse of the information times the score, so its covariance is inverse times scatter of
-scores times inverse. The information is an arrowhead and never written out: the judges are taken out, and what moves an
-ability is its own judgments and, through the ratings, all others. Equal shifts and scales are no error: ratings are
-centred and the mean ability is 1, both in each direction in which the estimate could move.
+To first order the estimate moves by the inverse information times the score, so its covariance is the sandwich: inverse
+times scatter of scores times inverse. The information is an arrowhead and is never stored in full: the judges are
+eliminated, and an ability is moved by its own judgments and, through the ratings, by all others. Equal shifts and
+scales are not errors: ratings are centred and the mean ability is 1, in each direction in which the estimate could
+move.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from venire.ratings.pairwise.covariance import blank_without_scatter, few_cluste
 __all__ = ["StandardErrors", "standard_errors_of"]
 
 _DENSE = 20_000_000
-"""Sums of scores by unit and number are kept in full up to so many (160 MB)."""
+"""Largest dense table of summed scores by unit and parameter (160 MB)."""
 _NO_SCATTER = 1e-20
 
 Vector = NDArray[np.float64]
@@ -38,8 +39,8 @@ class StandardErrors:
     """Errors of a `LimitFit`, for its models and judges, where the mean ability is 1.
 
     `ratings` (n, n) is their covariance in logits, `local` (judges, b) the standard errors of abilities and habits, NaN
-    where they cannot be told. `mean` is the error of the mean ability where ratings have a root mean square of 1.
-    `reason` says why there are no errors, or warns.
+    where they are not identified. `mean` is the error of the mean ability at ratings with a root mean square of 1.
+    `reason` explains why there are no errors, or is a warning.
     """
 
     ratings: Matrix
@@ -52,9 +53,9 @@ class StandardErrors:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Moves:
-    """How scores move the estimate: `ratings` (n, all) outright, abilities by `own` and by `through` @ `base`.
+    """How scores move the estimate: `ratings` (n, all) directly, abilities by `own` and by `through` @ `base`.
 
-    `own` (judges, b, b) is what a judge's own scores do to it; `base` (n + 1, all) moves ratings before their inverse
+    `own` (judges, b, b) is the effect of a judge's own scores; `base` (n + 1, all) moves ratings before their inverse
     and, last, the mean ability; `through` (judges * b, n + 1). `mean` (all,) moves the mean ability at unit spread.
     """
 
@@ -76,8 +77,8 @@ def standard_errors_of(
     """Standard errors at a maximum, by cluster, by row ("sandwich") or of the model itself ("hessian").
 
     `rows` are those of the fit, coded into its models and judges; `first` (rows,) the order shown where it is fitted;
-    `counted` (judges,) the judges whose abilities have the mean of 1. Raises `InputError` where the data do not tell
-    the habits of judges from the ratings.
+    `counted` (judges,) the judges whose abilities have the mean of 1. Raises `InputError` where the data do not
+    distinguish the habits of judges from the ratings.
     """
     point, part = limit.peak.point, limit.part
     here = arrow(part, point, penalty, limit.held)
@@ -104,7 +105,7 @@ def standard_errors_of(
 
 
 def _unknown(limit: LimitFit) -> StandardErrors:
-    """What singular information means: with habits, that they cannot be told; else ratings too far apart."""
+    """The result for singular information: with habits, they are not identified; else ratings are too far apart."""
     if limit.held.shape[1] > 1:
         raise InputError(
             "habits of judges cannot be told from abilities and ratings in these data: leave them out, or judge more "
@@ -114,7 +115,7 @@ def _unknown(limit: LimitFit) -> StandardErrors:
 
 
 def _blanks(limit: LimitFit, reason: str) -> StandardErrors:
-    """No errors, and why."""
+    """A result without errors, with the reason."""
     nothing = np.full((limit.part.models, limit.part.models), np.nan)
     return StandardErrors(nothing, np.full_like(limit.peak.point.local, np.nan), np.nan, np.nan, 0, reason)
 
@@ -125,7 +126,7 @@ def _mean(limit: LimitFit, counted: NDArray[np.bool_]) -> float:
 
 
 def _known(here: Arrow, system: Reduced) -> bool:
-    """Whether the factor holds more than rounding: its smallest diagonal against the information it came from."""
+    """Whether the factor is above rounding error: its smallest diagonal relative to the original information."""
     kept = np.diagonal(system.factor) ** 2
     return bool(np.all(kept > 1e-12 * np.maximum(np.diagonal(here.head), 1e-300)))
 
@@ -235,7 +236,7 @@ def _scores(
 
 
 def _grouped(rows: Comparisons, kind: str) -> tuple[int, NDArray[np.int32]]:
-    """How many independent units have any weight, and each row's."""
+    """The number of independent units with nonzero weight, and each row's unit."""
     some = np.ones(len(rows), dtype=np.bool_) if rows.weight is None else rows.weight > 0.0
     if kind == "cluster" and rows.cluster is None:
         raise InputError("errors='cluster' needs comparisons with a cluster; give one, or use errors='sandwich'")
@@ -254,7 +255,7 @@ def _gram(unit: NDArray[Any], place: NDArray[np.intp], value: Vector, shape: tup
 
 
 def _blank(local: Matrix, limit: LimitFit, unit: NDArray[np.int32], rows: Comparisons, judge: NDArray[np.intp]) -> None:
-    """NaN, in place, for judges with verdicts in a single unit, and where scores do not scatter."""
+    """Set NaN in place for judges with verdicts in a single unit, and where scores have no scatter."""
     some = np.ones(len(rows), dtype=np.bool_) if rows.weight is None else rows.weight > 0.0
     pairs = np.unique(unit[some].astype(np.int64) * limit.part.judges + judge[some])
     units = np.bincount(pairs % limit.part.judges, minlength=limit.part.judges)

@@ -1,1 +1,1 @@
-"""Verdicts, votes and ballots as arrays, and what every method does to them first."""
+"""Verdicts, votes and ballots as arrays, and the preparation that all methods share."""

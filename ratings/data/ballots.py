@@ -1,9 +1,9 @@
-"""Ballots: rankings of several models at once, from columns or from judgments, and the battles and votes made of them.
+"""Ballots: rankings of several models at once, from columns or judgments, and the battles and votes they imply.
 
-Two models that a ballot showed and did not rank are tied below those that it did. To a voting method that is half a
-vote for each. To a rating it says nothing: the rule of choice under which a pair of ranked models is won by
-sigma(R_A - R_B) wins by that same share, over all ballots that rank at least one of the two, while ties among the many
-that nobody ranked would draw their ratings together (docs/ballots.md, "Ballots").
+Two models that a ballot shows but does not rank are tied below the ranked models. For a voting method this is half a
+vote for each. For a rating it carries no information: the choice model in which a ranked pair is won with probability
+sigma(R_A - R_B) gives the same probability over all ballots that rank at least one of the two, while ties among the
+many unranked models would pull their ratings together (docs/ballots.md, "Ballots").
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ __all__ = [
 
 _UNNAMED = "unnamed"
 _PART = 1 << 20
-"""Pairs made at a time, so that what is made on the way stays small beside what is kept."""
+"""Pairs generated at a time, so that temporary arrays stay small compared with the result."""
 _NEEDED = (
     "ballots (columns judge, instruction_id, model, rank), or a judge that judged all pairs of three models or more on "
     "an instruction"
@@ -61,11 +61,11 @@ def ballots(
     weight: ArrayLike | None = None,
     unranked: Unranked = "below",
 ) -> Ballots:
-    """Ballots from long columns (rows,), one row a model on a ballot; a ballot is one (judge, instruction, repeat).
+    """Ballots from long columns (rows,), one row per model and ballot; a ballot is one (judge, instruction, repeat).
 
     `judge`, `instruction` and `model` are names or integers; None: one judge, no instructions. `rank` is any number
-    above 0, smaller is better and equal is tied, NaN is shown and not ranked; it becomes 1, 2, 2, 4. `repeat` counts
-    from 1, `weight` is one figure a ballot. A model without a row on a ballot is "below" where another ballot on the
+    above 0: smaller is better, equal is tied, NaN means shown but not ranked. Ranks become 1, 2, 2, 4. `repeat` counts
+    from 1, `weight` is one number per ballot. A model without a row on a ballot is "below" where another ballot on the
     same instruction has it, unless it is the judge itself; or always "absent". Names come out sorted. Raises
     `InputError` that names the argument and the row (the first is 0).
 
@@ -113,13 +113,13 @@ def _rank_unranked_below(given: Ballots) -> NDArray[np.float64]:
 
 
 def select_ballots(given: Ballots, rows: NDArray[Any]) -> Ballots:
-    """The same table with some of its ballots, by mask or by position; the names keep their codes."""
+    """The same table with some of its ballots, by mask or position; the names keep their codes."""
     columns = {name: getattr(given, name) for name in ("judge", "instruction", "repeat", "rank", "weight")}
     return replace(given, **{name: column[rows] for name, column in columns.items() if column is not None})
 
 
 def truncated(given: Ballots, best: int) -> Ballots:
-    """Ballots that rank the best few alone, with all that are tied at the last place; the others are below.
+    """Ballots that rank only the `best` first models, with all ties at the last place; the others are below.
 
     Raises `InputError` for `best` below 1.
     """
@@ -129,13 +129,13 @@ def truncated(given: Ballots, best: int) -> Ballots:
 
 
 def without_own(given: Ballots, peers: Mapping[str, str]) -> Ballots:
-    """The same ballots without self-votes; `peers` is from judges to models, beside equal names."""
+    """The same ballots without self-votes; `peers` maps judges to models, in addition to equal names."""
     itself = own_models(given.judges, given.models, peers)[given.judge]
     return replace(given, rank=_competition_ranks(np.where(itself, np.nan, given.rank)))
 
 
 def ballot_votes(given: Ballots) -> Votes:
-    """Pairwise votes: the weight of ballots that prefer one model to another; ties, unranked models too, are halves.
+    """Pairwise votes: the weight of ballots that prefer one model to another; ties, also unranked, are halves.
 
     A ballot that ranks nothing has no vote.
 
@@ -155,11 +155,11 @@ def ballot_votes(given: Ballots) -> Votes:
 
 
 def to_battles(given: Ballots, status: NDArray[np.int8] | None = None) -> Battles:
-    """Ballots as verdicts, a row for each two models of a ballot of which one is ranked at least.
+    """Ballots as verdicts, one row for each pair of models of a ballot of which at least one is ranked.
 
-    `status` (ballots,) says why a ballot ranks nothing, unreadable by default: all its pairs are then such verdicts.
-    Rows of one instruction share their noise, and rows of one ballot where no instruction is known. The order shown is
-    not known. What ballots there are to read stay with the battles.
+    `status` (ballots,) states why a ballot ranks nothing, unreadable by default; all its pairs then get this status.
+    Rows of one instruction share their noise, and rows of one ballot where no instruction is known. The presentation
+    order is unknown. The readable ballots are kept with the battles.
 
     >>> from venire.ratings import ballots, to_battles
     >>> given = ballots(list("xxxyyy"), list("qqqqqq"), list("abcabc"), [1, 2, 3, 2, 1, 3])
@@ -175,7 +175,7 @@ def to_battles(given: Ballots, status: NDArray[np.int8] | None = None) -> Battle
         kept = ~unranked | ~ranks_any[rows]
         parts.append((rows[kept], a[kept], b[kept], sign[kept]))
     ballot, a, b, sign = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    if np.any(ballot[1:] < ballot[:-1]):  # ballots of several sizes came size by size
+    if np.any(ballot[1:] < ballot[:-1]):  # ballots of several sizes are generated size by size
         order = np.argsort(ballot, kind="stable")
         ballot, a, b, sign = ballot[order], a[order], b[order], sign[order]
     named = bool(given.instructions)
@@ -200,20 +200,20 @@ def to_battles(given: Ballots, status: NDArray[np.int8] | None = None) -> Battle
 
 
 def _titles(given: Ballots) -> tuple[str, ...]:
-    """A name for each ballot of a table that names no instruction."""
+    """A name for each ballot of a table without instructions."""
     judges = [given.judges[code] for code in given.judge.tolist()]
     return tuple(f"{judge}, repeat {time}" for judge, time in zip(judges, given.repeat.tolist(), strict=True))
 
 
 def _ranks_any(given: Ballots) -> NDArray[np.bool_]:
-    """Which ballots rank a model."""
+    """Which ballots rank at least one model."""
     return np.asarray(np.isfinite(given.rank).any(axis=1))
 
 
 def _pairs(
     given: Ballots,
 ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.int8], NDArray[np.bool_]]]:
-    """Each two models of each ballot, in parts: ballot, models, 1 if the first is above, and if neither is ranked."""
+    """All pairs of each ballot, in parts: ballot, models, 1 if the first is above, and whether neither is ranked."""
     there = ~np.isnan(given.rank)
     sizes = there.sum(axis=1)
     for size in np.unique(sizes[sizes > 1]).tolist():
@@ -232,7 +232,7 @@ def _pairs(
 def ballots_from_judgments(judgments: Judgments) -> Ballots:
     """Judgments of pairs as ballots: models by the points that a judge gave them on an instruction, in one repeat.
 
-    Only where the judge judged all pairs of the models that it met there; `count_incomplete` counts the others. Equal
+    Only where the judge judged all pairs of the models that it saw there; `count_incomplete` counts the others. Equal
     points are a tie. Raises `InputError` where no ballot is complete.
 
     >>> from venire.ratings import ballots, ballots_from_judgments, merge_orders, to_battles
@@ -248,7 +248,7 @@ def ballots_from_judgments(judgments: Judgments) -> Ballots:
             "instruction; give ballots (columns judge, instruction_id, model, rank), or choose a method for pairs"
         )
     there = ~np.isnan(table)
-    # Sums of shares that print alike are equal points: their last bits must not decide.
+    # Sums of shares that differ by rounding only are equal points.
     places = _competition_ranks(np.where(there, -np.round(table, 9), np.nan))
     weight = None
     if judgments.weight is not None:
@@ -267,14 +267,14 @@ def ballots_from_judgments(judgments: Judgments) -> Ballots:
 
 
 def count_incomplete(judgments: Judgments) -> int:
-    """How many (judge, instruction, repeat) lack a pair of their models, and so make no ballot."""
+    """The number of (judge, instruction, repeat) groups that lack a pair of their models, and so give no ballot."""
     return int(np.count_nonzero(~_groups(judgments)[3]))
 
 
 def _groups(
     judgments: Judgments,
 ) -> tuple[NDArray[np.intp], NDArray[np.int32], NDArray[np.float64], NDArray[np.bool_]]:
-    """Groups of judgments that may be a ballot: a row of each, the group of each row, points, and which have all pairs.
+    """Candidate ballots: a row of each group, the group of each row, points, and which groups have all pairs.
 
     Points (groups, models) are NaN for models that a group does not have; a pair judged twice counts its mean.
     """
@@ -282,7 +282,7 @@ def _groups(
     key = combine_keys(judgments.judge, judgments.instruction + 1, judgments.repeat)
     found, group = code_integers(key)
     first = np.empty(len(found), dtype=np.intp)
-    first[group[::-1]] = np.arange(len(group))[::-1]  # of several rows the first one, written last, stays
+    first[group[::-1]] = np.arange(len(group))[::-1]  # the first of several rows is written last and stays
     cell = (group.astype(np.int64) * size + judgments.model_a) * size + judgments.model_b
     pairs, where = code_integers(cell)
     y = np.bincount(where, judgments.y, len(pairs)) / np.bincount(where, minlength=len(pairs))
@@ -320,7 +320,7 @@ def _refuse_twice(cell: NDArray[np.int64], models: tuple[str, ...], model: NDArr
 
 
 def _names_of(argument: str, values: Any, rows: int | None = None) -> tuple[tuple[str, ...], NDArray[np.int32]]:
-    """The names sorted, and each row's code. Raises `InputError` for what is no name, and another number of rows."""
+    """The sorted names, and each row's code. Raises `InputError` for invalid names and a wrong number of rows."""
     given = column(argument, values)
     encoded = isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], np.ndarray)
     length = len(given[0]) if encoded else len(given)
@@ -339,7 +339,7 @@ def _names_of(argument: str, values: Any, rows: int | None = None) -> tuple[tupl
 
 
 def _ranks_of(rank: ArrayLike, rows: int) -> NDArray[np.float64]:
-    """Ranks (rows,) as given, infinite where a model was shown and not ranked. Raises `InputError` for a bad one."""
+    """Ranks (rows,) as given, infinite where a model was shown and not ranked. Raises `InputError` if invalid."""
     places = numbers_of("rank", rank, rows)
     wrong = places <= 0
     if wrong.any():
@@ -352,7 +352,7 @@ def _ranks_of(rank: ArrayLike, rows: int) -> NDArray[np.float64]:
 
 
 def repeats_of(repeat: ArrayLike | None, rows: int) -> NDArray[np.int32]:
-    """Repeats (rows,), 1 where none are given. Raises `InputError` for one that is no whole number from 1 on."""
+    """Repeats (rows,), 1 where none are given. Raises `InputError` for a value that is not an integer from 1 on."""
     if repeat is None:
         return np.ones(rows, dtype=np.int32)
     times = numbers_of("repeat", repeat, rows)
@@ -368,7 +368,7 @@ def _weights_of(
 ) -> NDArray[np.float64] | None:
     """The weight of each ballot; `ballot` (rows,) is each row's, `first` (ballots,) the first row of each.
 
-    Raises `InputError` for a weight that is none, and where rows of a ballot differ.
+    Raises `InputError` for an invalid weight, and where rows of a ballot differ.
     """
     if weight is None:
         return None
@@ -401,7 +401,7 @@ def numbers_of(argument: str, values: ArrayLike, rows: int) -> NDArray[np.float6
 
 
 def _no_number(values: list[Any]) -> tuple[int, Any]:
-    """The first value that is no number, and its row."""
+    """The first value that is not a number, and its row."""
     for row, value in enumerate(values):
         try:
             float(value)
@@ -413,9 +413,9 @@ def _no_number(values: list[Any]) -> tuple[int, Any]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairedBallots:
-    """Ballots with their pairs: `data`, a row a pair, and `ballot` (rows,), the ballot that each row is of.
+    """Ballots with their pairs: `data`, one row per pair, and `ballot` (rows,), the ballot of each row.
 
-    The instruction of a ballot is what its errors are clustered by; there is none where each ballot is its own unit.
+    Errors are clustered by the instruction of a ballot; without instructions each ballot is its own unit.
     """
 
     ballots: Ballots
@@ -424,7 +424,7 @@ class PairedBallots:
     notes: tuple[str, ...] = ()
 
     def restrict(self, models: Sequence[str]) -> PairedBallots:
-        """The ballots as they rank some models, and the rows between these."""
+        """The ballots restricted to some models, and the rows between these."""
         codes = [self.data.models.index(name) for name in models]
         inside = np.isin(self.data.a, codes) & np.isin(self.data.b, codes)
         ballots = replace(self.ballots, models=tuple(models), rank=self.ballots.rank[:, codes])
@@ -438,12 +438,12 @@ class PairedBallots:
 
 
 def missing_ballots(battles: Battles, judgments: Judgments) -> str | None:
-    """What is not there to make ballots of, in words; None where there are ballots, or judgments that make some."""
+    """The reason why there are no ballots, in words; None where there are ballots, or judgments that form some."""
     return None if battles.ballots is not None or _complete_ballots(judgments) is not None else _NEEDED
 
 
 def _complete_ballots(judgments: Judgments) -> Ballots | None:
-    """Ballots of judges that judged all pairs on an instruction; None where there is none of three models or more."""
+    """Ballots of judges that judged all pairs on an instruction; None if none has three models or more."""
     if not judgments.instructions:
         return None
     try:
@@ -454,9 +454,9 @@ def _complete_ballots(judgments: Judgments) -> Ballots | None:
 
 
 def paired_ballots(battles: Battles, judgments: Judgments) -> PairedBallots:
-    """The ballots behind judgments, or made of them, with the models and the clusters that these have.
+    """The ballots behind judgments, or formed from them, with the models and clusters of the judgments.
 
-    Raises `InputError` where there are no ballots to be had.
+    Raises `InputError` where there are no ballots.
     """
     given, pairs = battles.ballots, judgments
     notes: tuple[str, ...] = ()
@@ -486,7 +486,7 @@ def _conversion_note(made: int, incomplete: int) -> str:
 
 
 def _ballot_of(rows: Judgments, ballots: Ballots) -> NDArray[np.intp]:
-    """The ballot that each judgment (rows,) is of, -1 for none: that of its judge, instruction and repeat."""
+    """The ballot of each judgment (rows,), by judge, instruction and repeat; -1 for none."""
     judge = {name: code for code, name in enumerate(ballots.judges)}
     asked = {name: code for code, name in enumerate(ballots.instructions)}
     judges = np.array([judge.get(name, len(judge)) for name in rows.judges], dtype=np.int64)

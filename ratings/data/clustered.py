@@ -1,6 +1,6 @@
-"""Cluster-robust errors: means and differences of rows that come in clusters, and the sums that sandwich errors need.
+"""Cluster-robust errors: means and differences of clustered rows, and the sums that sandwich errors need.
 
-Rows of one cluster, mostly those of one instruction, share what is not the models' doing, so errors count them as one.
+Rows of one cluster (usually one instruction) share effects that the models do not cause, so errors count them as one.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ __all__ = ["ClusteredMean", "cluster_codes", "clustered_difference", "clustered_
 
 Vector = NDArray[np.float64]
 
-_DENSE = 20_000_000  # sums by cluster and model are kept in full up to so many numbers (160 MB)
+_DENSE = 20_000_000  # largest dense table of sums by cluster and model (160 MB)
 
 
 def cluster_codes(cluster: NDArray[np.int32] | None, rows: int) -> tuple[NDArray[np.int32], int]:
-    """Each row's cluster (rows,), numbered without gaps, and how many there are; None: each row is its own."""
+    """Each row's cluster (rows,), numbered without gaps, and the number of clusters; None: one cluster per row."""
     if cluster is None:
         return np.arange(rows, dtype=np.int32), rows
     present = np.bincount(cluster) > 0
@@ -34,7 +34,7 @@ def cluster_codes(cluster: NDArray[np.int32] | None, rows: int) -> tuple[NDArray
 class ClusteredMean:
     """A mean, or a difference of two, of `n` rows in `clusters` clusters; None where there are no rows.
 
-    `se` is its standard error by clusters, None with fewer than two.
+    `se` is its cluster-robust standard error, None with fewer than two clusters.
     """
 
     value: float | None
@@ -43,14 +43,14 @@ class ClusteredMean:
     clusters: int
 
     def interval(self, level: float = 0.95) -> tuple[float | None, float | None]:
-        """Student's interval of clusters - 1 degrees of freedom; None for both where there is no error."""
+        """Student's t interval with clusters - 1 degrees of freedom; both bounds are None without a standard error."""
         if self.value is None or self.se is None:
             return None, None
         half = float(student.ppf(0.5 + level / 2.0, self.clusters - 1)) * self.se
         return self.value - half, self.value + half
 
     def beyond(self, middle: float) -> float:
-        """How many standard errors the value is away from `middle`; 0 where that is not known."""
+        """The distance of the value from `middle` in standard errors; 0 where that is unknown."""
         if self.value is None or self.se is None:
             return 0.0
         apart = abs(self.value - middle)
@@ -60,7 +60,7 @@ class ClusteredMean:
 def clustered_mean(
     value: ArrayLike, cluster: ArrayLike | None = None, weight: ArrayLike | None = None
 ) -> ClusteredMean:
-    """Weighted mean of `value` (rows,) with its cluster-robust error; `cluster` None: each row is its own.
+    """Weighted mean of `value` (rows,) with its cluster-robust error; `cluster` None: one cluster per row.
 
     Raises `InputError` for columns of different lengths.
     """
@@ -76,7 +76,7 @@ def clustered_difference(
     weight: ArrayLike | None = None,
     other_weight: ArrayLike | None = None,
 ) -> ClusteredMean:
-    """Difference of the means of `value` and `other` with its cluster-robust error; clusters of one name are one.
+    """Difference of the means of `value` and `other` with its cluster-robust error; clusters are matched by name.
 
     Raises `InputError` for columns of different lengths.
     """
@@ -103,7 +103,7 @@ def _columns(
 
 
 def _parts(rows: Vector, weight: Vector) -> tuple[float | None, Vector]:
-    """The mean, and what each row adds to its error."""
+    """The mean, and each row's contribution to its error."""
     total = float(weight.sum())
     if total <= 0.0:
         return None, np.zeros(len(rows))

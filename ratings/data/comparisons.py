@@ -1,4 +1,4 @@
-"""Comparisons of models in pairs: the one table that every rating from pairs reads, checked once at the door."""
+"""Pairwise comparisons of models: the table that every pairwise rating method reads, validated once on input."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from venire.ratings.data.validation import code_integers, code_labels, column
 __all__ = ["Comparisons", "comparisons", "hard_targets", "soft_targets"]
 
 _PART = 1 << 16
-"""Rows checked at a time: they stay in the processor's cache."""
+"""Rows validated at a time, so that they stay in the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparisons:
-    """One row a comparison; all arrays have the same length.
+    """One row per comparison; all arrays have the same length.
 
     `a` and `b` are codes into `models`, `cluster` into `clusters`, `judge` into `judges`. `y` is the outcome for the
-    model in `a`: 1 a win, 0 a loss, 0.5 a tie, or any share or probability between. `weight` None counts each row
-    once. Rows of one `cluster` share what is not the models' doing (an instruction); None: each row is its own.
+    model in `a`: 1 a win, 0 a loss, 0.5 a tie, or any share or probability in between. `weight` None counts each row
+    once. Rows of one `cluster` (for example an instruction) share effects that the models do not cause; None: one
+    cluster per row.
     """
 
     models: tuple[str, ...]
@@ -43,18 +44,18 @@ class Comparisons:
 
     @property
     def total(self) -> float:
-        """The weight of all rows; their number where each counts once."""
+        """The total weight of all rows; their number where each counts once."""
         return float(len(self.y)) if self.weight is None else float(self.weight.sum())
 
     @property
     def played(self) -> NDArray[np.float64]:
-        """The weight of each model's rows (models,)."""
+        """The total weight of each model's rows (models,)."""
         size = len(self.models)
         sums = np.bincount(self.a, self.weight, size) + np.bincount(self.b, self.weight, size)
         return sums.astype(np.float64)
 
     def select(self, rows: NDArray[Any]) -> Comparisons:
-        """The same table with some of its rows, by mask or by position; the names keep their codes."""
+        """The same table with some of its rows, by mask or position; the names keep their codes."""
         columns = {name: getattr(self, name) for name in ("a", "b", "y", "weight", "cluster", "judge")}
         return replace(self, **{name: column[rows] for name, column in columns.items() if column is not None})
 
@@ -69,11 +70,11 @@ def comparisons(
     cluster: Any = None,
     judge: Any = None,
 ) -> Comparisons:
-    """Check plain columns (rows,) and code their names.
+    """Validate plain columns (rows,) and code their names.
 
-    `model_a` and `model_b` are names (lists, NumPy strings, pandas or Arrow columns, encoded or not), or integers that
-    count into `models`; without `models` names are sorted and integers are their own names, from 0 to the largest. `y`
-    is the outcome for A within [0, 1], `weight` not negative, `cluster` and `judge` are names or integers. Raises
+    `model_a` and `model_b` are names (lists, NumPy strings, pandas or Arrow columns, encoded or not), or integer
+    indices into `models`; without `models` names are sorted, and integers are their own names, from 0 to the largest.
+    `y` is the outcome for A within [0, 1], `weight` not negative, `cluster` and `judge` are names or integers. Raises
     `InputError` that names the argument and the row (the first is 0).
 
     >>> from venire.ratings import comparisons
@@ -117,7 +118,7 @@ def _sides(
 
 
 def _within(argument: str, codes: NDArray[Any], size: int) -> None:
-    # Read without a sign, a negative code is a very large one.
+    # Viewed as unsigned, a negative code is a very large code.
     if len(codes) and int(codes.view(codes.dtype.str.replace("i", "u")).max()) >= size:
         row = int(np.argmax((codes < 0) | (codes >= size)))
         raise InputError(f"{argument}, row {row}: {codes[row]} is not possible: models count from 0 to {size - 1}")
@@ -180,9 +181,9 @@ def _in_parts(
     what: str,
     names: Sequence[str] | None = None,
 ) -> None:
-    """Refuse the first wrong row; `wrong` sees rows that stay in cache and answers None where all are right.
+    """Reject the first invalid row; `wrong` receives cache-sized parts and returns None where all rows are valid.
 
-    `names` are those of codes, so that the message shows a row as it was given.
+    `names` are the names of the codes, so that the message shows a row as the caller gave it.
     """
     for start in range(0, len(columns[0]), _PART):
         found = wrong(*(values[start : start + _PART] for values in columns))

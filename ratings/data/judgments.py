@@ -1,7 +1,7 @@
-"""Judgments: verdicts with their two orders brought together, and the comparisons made of them.
+"""Judgments: verdicts with their two presentation orders merged, and the comparisons derived from them.
 
-Everything is first put into one canonical form (names sorted, A before B by name, rows sorted), so that no estimate
-can depend on the order of rows, on the order of names, or on which model a table happens to call A.
+All input is first put into one canonical form (names sorted, A before B by name, rows sorted), so that no estimate
+depends on the order of rows or names, or on which model a table calls A.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ _OPTIONAL = ("outcome", "weight", "score", "human", "cluster")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judgments:
-    """One row a (pair, instruction, judge, repeat), sorted by these; arrays have the same length.
+    """One row per (pair, instruction, judge, repeat), sorted by these; all arrays have the same length.
 
     Codes point into the sorted names, and `model_a` sorts before `model_b`. `y` is the outcome for A (0, 0.25, 0.5,
-    0.75 or 1; any share where the verdicts were shares), `flipped` says that the two orders chose opposite winners,
-    `readable` how many orders could be read. `merged` is False where each verdict is its own judgment: a table knows no
-    orders or no instructions, or `merge` is "none". `unreadable` counts the verdicts left out, `dropped` the flipped
+    0.75 or 1; any share where the verdicts were shares), `flipped` marks rows whose two orders chose opposite winners,
+    `readable` is the number of readable orders. `merged` is False where each verdict is its own judgment: the table has
+    no orders or no instructions, or `merge` is "none". `unreadable` counts the verdicts left out, `dropped` the flipped
     judgments left out.
 
-    None where no verdict says it: `first` (1: A was shown first, -1: second, 0: both orders), `weight` (the mean of the
-    orders'), `score` (A less B) and `human` (1, 0.5 or 0 for A), both NaN in rows that do not say. `features` are
-    covariates by name, of A less B. `cluster` are codes into `clusters`, of a table that names them; `clustered` False
-    says that rows share nothing.
+    None where no verdict has the value: `first` (1: A was shown first, -1: second, 0: both orders), `weight` (the mean
+    over the orders), `score` (A minus B) and `human` (1, 0.5 or 0 for A); the last two are NaN in rows without a value.
+    `features` are covariates by name, A minus B. `cluster` are codes into `clusters`, if the table has clusters;
+    `clustered` False means that rows are independent.
     """
 
     models: tuple[str, ...]
@@ -73,21 +73,21 @@ class Judgments:
 
     @property
     def one_order(self) -> int:
-        """How many judgments rest on one order alone; 0 where orders are not known."""
+        """The number of judgments based on one order only; 0 where orders are unknown."""
         return int(np.count_nonzero(self.readable == 1)) if self.merged else 0
 
     @property
     def flips(self) -> int:
-        """How many judgments changed their winner with the order shown."""
+        """The number of judgments whose winner changed with the presentation order."""
         return int(np.count_nonzero(self.flipped))
 
     @property
     def ties(self) -> int:
-        """How many judgments count as a tie without a flip behind it."""
+        """The number of judgments that count as a tie and are not flips."""
         return int(np.count_nonzero((self.y == 0.5) & ~self.flipped))
 
     def select(self, rows: NDArray[Any]) -> Judgments:
-        """The same judgments with some of the rows, by mask or by position; the names stay as they are."""
+        """The same judgments with some of the rows, by mask or position; the names do not change."""
         columns = {one.name: getattr(self, one.name) for one in fields(self)}
         kept = {name: column[rows] for name, column in columns.items() if isinstance(column, np.ndarray)}
         return replace(self, **kept, features={name: column[rows] for name, column in self.features.items()})
@@ -98,17 +98,17 @@ class Judgments:
         return np.asarray(among[self.model_a] & among[self.model_b], dtype=np.bool_)
 
     def of_judge(self, judge: str) -> Judgments:
-        """One judge's rows. Raises `InputError` for a judge that is not there."""
+        """One judge's rows. Raises `InputError` for an unknown judge."""
         if judge not in self.judges:
             raise InputError(f"no judge {judge!r}; there are: {', '.join(self.judges)}")
         return self.select(self.judge == self.judges.index(judge))
 
     def comparisons(self, models: Sequence[str] | None = None, *, cluster: Cluster = "auto") -> Comparisons:
-        """The judgments as comparisons, row by row; with `models`, those between them alone, coded in that order.
+        """The judgments as comparisons, row by row; with `models`, only those between them, coded in that order.
 
-        Rows of one cluster are those of one instruction, or of one cluster where the table names clusters
-        ("instruction" takes instructions even so); "none", and a table that names neither: each row is its own. Judges
-        and clusters that have no row are left out of the lists. Raises `InputError` for a model that is not there.
+        Clusters are those of the table, otherwise its instructions ("instruction" always uses instructions). With
+        "none", and for a table without either, each row is its own cluster. Judges and clusters without rows are left
+        out of the lists. Raises `InputError` for an unknown model.
         """
         rows = self if models is None else self.select(self.between(models))
         place = np.arange(len(self.models)) if models is None else _places(self.models, models)
@@ -133,7 +133,7 @@ class Judgments:
 
 
 def _places(names: Sequence[str], chosen: Sequence[str]) -> NDArray[np.int64]:
-    """For each name its place among the chosen, -1 for the others."""
+    """The index of each name among the chosen, -1 for the others."""
     place = {name: number for number, name in enumerate(chosen)}
     if len(place) < len(chosen):
         raise InputError("models: a name is listed twice; give every model one name")
@@ -143,7 +143,7 @@ def _places(names: Sequence[str], chosen: Sequence[str]) -> NDArray[np.int64]:
 
 
 def _present(codes: NDArray[np.int32], names: tuple[str, ...]) -> tuple[NDArray[np.int32], tuple[str, ...]]:
-    """The codes counted anew over the names that occur."""
+    """The codes renumbered over the names that occur, and these names."""
     there = np.bincount(codes, minlength=len(names)) > 0
     if there.all():
         return codes, names
@@ -152,7 +152,7 @@ def _present(codes: NDArray[np.int32], names: tuple[str, ...]) -> tuple[NDArray[
 
 
 def combine_keys(*columns: NDArray[Any]) -> NDArray[np.int64]:
-    """One int64 key a row that sorts as the columns of non-negative codes do, the first being most significant."""
+    """One int64 key per row that sorts like the columns of non-negative codes, the first most significant."""
     key = np.zeros(len(columns[0]), dtype=np.int64)
     span = 1
     for column in columns:
@@ -166,17 +166,17 @@ def combine_keys(*columns: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def select_battles(battles: Battles, rows: NDArray[Any]) -> Battles:
-    """The same table with some of its rows, by mask or by position."""
+    """The same table with some of its rows, by mask or position."""
     there = [name for name in (*_COLUMNS, *_OPTIONAL) if getattr(battles, name) is not None]
     features = {name: column[rows] for name, column in battles.features.items()}
     return replace(battles, **{name: getattr(battles, name)[rows] for name in there}, features=features)
 
 
 def canonical(battles: Battles) -> Battles:
-    """The same verdicts with names sorted and A before B by name in every row; the rows stay in place.
+    """The same verdicts with sorted names and A before B by name in every row; the order of rows does not change.
 
-    Raises `InputError` for columns of unequal length, codes without a name, a name listed twice, a model that meets
-    itself, an unknown label or status, and a number that its column cannot hold.
+    Raises `InputError` for columns of unequal length, codes without a name, a name listed twice, a model paired with
+    itself, an unknown label or status, and a number outside the range of its column.
     """
     _check(battles)
     models, model_code = _sorted(battles.models)
@@ -208,17 +208,17 @@ def canonical(battles: Battles) -> Battles:
 
 
 def merge_orders(battles: Battles, merge: Merge = "mean", *, flips: Flips = "tie") -> Judgments:
-    """Bring the two orders of each (pair, instruction, judge, repeat) together.
+    """Merge the two presentation orders of each (pair, instruction, judge, repeat).
 
     Source: docs/ratings.md, "Two orders to one judgment".
 
-    Both orders agree: that winner. A tie and a winner: that winner at half strength under `mean`, a tie under
-    `strict`. Opposite winners: a tie, kept as a flip, or left out under `flips="drop"`. Outcomes that are shares are
-    averaged, by weight where there are weights; under `strict` orders that do not name the same winner are a tie.
-    Scores, what people said, weights and covariates are averaged over the orders that have them. One readable order is
-    used alone; unreadable verdicts are left out. Where the table knows no orders or no instructions, and under `none`,
-    each row is its own judgment (`first` says the order). Raises `InputError` for an unknown word, for two verdicts on
-    one showing, and for two orders in two clusters.
+    Both orders agree: that winner. A tie and a winner: that winner at half strength under `mean`, a tie under `strict`.
+    Opposite winners: a tie, kept as a flip, or left out under `flips="drop"`. Outcomes that are shares are averaged, by
+    weight where there are weights; under `strict` orders that do not name the same winner are a tie. Scores, human
+    labels, weights and covariates are averaged over the orders that have them. A single readable order is used alone;
+    unreadable verdicts are left out. Where the table has no orders or no instructions, and under `none`, each row is
+    its own judgment (`first` gives the order). Raises `InputError` for an unknown option, two verdicts on the same
+    presentation, and two orders in different clusters.
 
     >>> from venire.ratings import ballots, merge_orders, to_battles
     >>> given = ballots(list("aaabbbccc"), ["q"] * 9, list("abc") * 3, [1, 2, 3, 2, 1, 3, 1, 3, 2])
@@ -242,10 +242,10 @@ def merge_orders(battles: Battles, merge: Merge = "mean", *, flips: Flips = "tie
 
 
 def _grouped(kept: Battles, merged: bool) -> tuple[NDArray[np.intp] | slice, NDArray[np.intp]]:
-    """The order in which rows of one judgment stand together, and where each judgment starts in it."""
+    """The permutation that makes rows of one judgment adjacent, and the start of each judgment in it."""
     parts = [kept.model_a, kept.model_b, kept.instruction + 1, kept.judge, kept.repeat]
     key = combine_keys(*parts, *([] if merged else [kept.label + 1]), *([kept.swapped] if kept.ordered else []))
-    # Rows that are alike in all this may differ in what else they say; no estimate may depend on which comes first.
+    # Rows with equal keys may differ in other columns; no estimate may depend on which comes first.
     more = [] if merged else [getattr(kept, name) for name in _OPTIONAL if getattr(kept, name) is not None]
     more += [] if merged else list(kept.features.values())
     order: NDArray[np.intp] | slice = slice(None)
@@ -256,7 +256,7 @@ def _grouped(kept: Battles, merged: bool) -> tuple[NDArray[np.intp] | slice, NDA
     if not merged:
         return order, np.arange(len(key))
     swapped = kept.swapped[order]
-    # `swapped` is the last part of the key: without it, what is left is the battle, judge and repeat.
+    # `swapped` is the last part of the key; the remaining parts are the battle, judge and repeat.
     battle = key[order] // (int(swapped.max(initial=False)) + 1)
     again = battle[1:] == battle[:-1]
     _refuse_pair(kept, order, again & (swapped[1:] == swapped[:-1]), "one order and one repeat")
@@ -267,7 +267,7 @@ def _grouped(kept: Battles, merged: bool) -> tuple[NDArray[np.intp] | slice, NDA
 
 
 def _order(key: NDArray[np.int64]) -> NDArray[np.intp]:
-    """The stable order of the keys. A place that rides in low bits is sorted faster than places by their keys."""
+    """The stable order of the keys. Sorting keys with the index in their low bits is faster than an argsort."""
     bits = len(key).bit_length()
     if int(key.max()).bit_length() + bits > 63:
         return np.argsort(key, kind="stable")
@@ -333,7 +333,7 @@ def _sums(column: NDArray[Any], starts: NDArray[np.intp]) -> NDArray[Any]:
 def _mean(
     column: NDArray[np.float64], starts: NDArray[np.intp], weight: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
-    """Means over the rows of each judgment that have a number, NaN where none has; by weight where that is not 0."""
+    """Means over the non-missing rows of each judgment, NaN where all are missing; weighted where weights are not 0."""
     if len(starts) == len(column):
         return column
     known = ~np.isnan(column)
@@ -350,7 +350,7 @@ def _mean(
 
 
 def _sorted(names: tuple[str, ...]) -> tuple[tuple[str, ...], NDArray[np.int32]]:
-    """The names sorted, and for each old code the new one."""
+    """The sorted names, and the new code of each old code."""
     order = sorted(range(len(names)), key=names.__getitem__)
     codes = np.empty(len(names), dtype=np.int32)
     codes[order] = np.arange(len(names), dtype=np.int32)
@@ -403,7 +403,7 @@ def _refuse_row(column: str, wrong: NDArray[np.bool_], what: str) -> None:
 
 
 def _refuse_pair(rows: Battles, order: NDArray[np.intp] | slice, wrong: NDArray[np.bool_], where: str) -> None:
-    """Raises `InputError` for the first row, in this order, that cannot stand before the next one."""
+    """Raise `InputError` for the first row, in this order, that conflicts with the next row."""
     if wrong.any():
         row = np.arange(len(rows.label))[order][int(np.argmax(wrong))]
         advice = "give both orders of a battle one cluster" if "cluster" in where else "give each its own repeat number"

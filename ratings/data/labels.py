@@ -1,4 +1,4 @@
-"""Labels that several judges gave to the same items: one table of codes, checked once."""
+"""Labels that several judges gave to the same items: one table of codes, validated once."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Labels:
 
     @property
     def items(self) -> int:
-        """How many items there are, labelled or not."""
+        """The number of items, labelled or not."""
         return len(self.codes)
 
     def counts(self) -> NDArray[np.float64]:
-        """How many judges gave each item each category (items, categories)."""
+        """The number of judges that gave each item each category (items, categories)."""
         size = len(self.categories)
         item, judge = np.nonzero(self.codes != _MISSING)
         cell = item * size + self.codes[item, judge]
@@ -42,8 +42,8 @@ class Labels:
 def labels(table: ArrayLike, *, categories: Sequence[object] | None = None) -> Labels:
     """Code a table (items, judges) of names or numbers, in which None, NaN and "" are missing.
 
-    Without `categories` these are sorted, numbers by their size. Raises `InputError` for another shape, a label that
-    is not listed, and a category that is listed twice.
+    Without `categories` they are sorted, numbers by value. Raises `InputError` for another shape, an unlisted label,
+    and a category listed twice.
     """
     given = np.asarray(table)
     if given.ndim != 2:

@@ -1,4 +1,4 @@
-"""Selections of models: those fit to be ranked against accuracy, and those that are a judge itself or of its family."""
+"""Selections of models: those suitable for ranking against accuracy, and a judge's own model and its family."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class FilteredModels:
-    """Models kept, most accurate first, and for each one dropped why, in the order in which they fell."""
+    """Models kept, most accurate first, and the reason for each dropped model, in the order of removal."""
 
     kept: tuple[str, ...]
     dropped: dict[str, str]
@@ -34,11 +34,12 @@ def filter_models(
     min_gap: float = 0.01,
     seed: int = 0,
 ) -> FilteredModels:
-    """Apply the three rules of Remeli and Hardt 2026 in their order, on shares from 0 to 1 (models,).
+    """Apply the three rules of Remeli and Hardt 2026 in their order to shares from 0 to 1 (models,).
 
     First a parse rate above `min_parse_rate`, then an accuracy above `baseline`. The rest are sorted by accuracy; of
-    two closer than `min_gap` the one that parses worse falls, then the less accurate, then one at random. The last
-    rule raises correlations with accuracy. Raises `InputError` for shares outside [0, 1] and names listed twice.
+    two closer than `min_gap` the model with the lower parse rate is dropped, then the less accurate, then a random one.
+    The last rule raises correlations with accuracy. Raises `InputError` for shares outside [0, 1] and names listed
+    twice.
 
     >>> from venire.ratings import filter_models
     >>> found = filter_models(["a", "b", "c"], [0.9, 0.7, 0.2], [1.0, 0.95, 0.99], baseline=0.3)
@@ -86,7 +87,7 @@ def _shares(argument: str, values: ArrayLike, models: int) -> list[float]:
 
 
 def model_of_judge(judges: Sequence[str], models: Sequence[str], peers: Mapping[str, str]) -> NDArray[np.int64]:
-    """Which model each judge is: the one in `peers`, else the one of its name; -1 where it is none (judges,)."""
+    """The model that each judge is: by `peers`, else by equal name; -1 where it is none (judges,)."""
     place = {name: code for code, name in enumerate(models)}
     return np.array([place.get(peers.get(name, name), -1) for name in judges], dtype=np.int64)
 
@@ -98,10 +99,10 @@ def own_models(
     families: Mapping[str, str] | None = None,
     judge_families: Mapping[str, str] | None = None,
 ) -> NDArray[np.bool_]:
-    """Which models are each judge's own (judges, models): the one that it is, and those of its family.
+    """Which models are each judge's own (judges, models): the model that it is, and those of its family.
 
-    `peers` says which model a judge of another name is, `families` and `judge_families` the family of each model and
-    judge, where known. A judge that `judge_families` does not name is of the family of the model that it is.
+    `peers` maps judges to models of another name; `families` and `judge_families` give the family of each model and
+    judge, where known. A judge that `judge_families` does not name has the family of the model that it is.
     """
     of_model, of_judge = families or {}, judge_families or {}
     table = np.zeros((len(judges), len(models)), dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""The results that every method returns: ratings with their covariance, and ratings as a leaderboard shows them."""
+"""The results that every method returns: ratings with their covariance, and leaderboard entries."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ __all__ = ["Rated", "Ratings"]
 class Ratings:
     """Ratings of `models`, in logits, with their covariance where it is known.
 
-    `logits` (n,) stand in `gauge` ("mean 1000", or the anchors): Elo is always 1000 + 400 / ln 10 times them. NaN is a
-    model without an estimate. `covariance` (n, n) is of these very numbers, `errors` says how it was found and
-    `degrees` how many degrees of freedom it has (infinite: a normal distribution). `battles` is the weight of each
-    model's comparisons. `score` is the method's own figure where logits are derived from it, and `unit` names it.
-    `diagnostics` holds plain JSON values: log-likelihood, iterations, gradient, groups, what was dropped and why.
+    `logits` (n,) are in `gauge` ("mean 1000", or the anchors); Elo is always 1000 + 400 / ln 10 times them. NaN is a
+    model without an estimate. `covariance` (n, n) is that of `logits`, `errors` names its method and `degrees` is its
+    degrees of freedom (infinite: a normal distribution). `battles` is the weight of each model's comparisons. `score`
+    is the method's own figure if logits are derived from it, and `unit` names it. `diagnostics` holds plain JSON
+    values: log-likelihood, iterations, gradient, groups, and dropped data with reasons.
     """
 
     method: str
@@ -46,20 +46,20 @@ class Ratings:
 
     @property
     def se(self) -> NDArray[np.float64]:
-        """Standard errors (n,) in logits; NaN where none is known."""
+        """Standard errors (n,) in logits; NaN where unknown."""
         if self.covariance is None:
             return np.full(len(self.models), np.nan)
         return np.asarray(np.sqrt(np.maximum(np.diagonal(self.covariance), 0.0)))
 
     @property
     def order(self) -> list[str]:
-        """Names of the rated models, best first; of equals, and of what rounding alone parts, by name."""
+        """Names of the rated models, best first; models that are equal up to rounding are sorted by name."""
         logits: NDArray[np.float64] = np.round(self.logits, 9)
         known = np.flatnonzero(np.isfinite(logits)).tolist()
         return [self.models[code] for code in sorted(known, key=lambda code: (-logits[code], self.models[code]))]
 
     def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Lower and upper bound (n,) in Elo points: t quantile times standard error. Raises InputError for a level."""
+        """Lower and upper bound (n,) in Elo points: t quantile times standard error. Raises InputError."""
         half = POINTS_PER_LOGIT * self.quantile(level) * self.se
         return self.elo - half, self.elo + half
 
@@ -86,14 +86,14 @@ class Ratings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rated:
-    """Ratings as a leaderboard shows them; arrays are (models,).
+    """Leaderboard entries: ratings with intervals, ranks and tiers; arrays are (models,).
 
     `lo`, `hi` and `se` are in Elo points, NaN where unknown; ranks and tiers count from 1 and are 0 where unknown,
-    `best` is the chance that the true rating is the highest, as far as it is known. `group` counts
-    from 1 in the order of `groups`; ranks and ratings compare within a group alone. `reasons` says why a model has no
-    rating, `figures` are the method's own figures by name, `without_estimate` the bootstrap replicates left out.
-    `position` is the place in the order of a method that gives an order and no ratings (`order.Order`), NaN without
-    one. `judge_figures` are what a method found of `judges`, (judges,) by name.
+    `best` is the probability that the true rating is the highest, where known. `group` counts from 1 in the order of
+    `groups`; ranks and ratings are comparable within a group only. `reasons` explains why a model has no rating,
+    `figures` are the method's own figures by name, `without_estimate` the bootstrap replicates left out. `position` is
+    the place in the order of a method that gives an order but no ratings (`votes.Order`), NaN without one.
+    `judge_figures` are a method's estimates for `judges`, (judges,) by name.
     """
 
     ratings: Ratings

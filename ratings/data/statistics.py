@@ -1,9 +1,9 @@
-"""Distributions and rank correlations, by the functions beneath those of scipy.stats.
+"""Distributions and rank correlations, built on the functions that scipy.stats itself uses.
 
-`import scipy.stats` takes most of a second of processor time, which every command that rates would pay before its
-first word: no module of this room imports it, or scipy.optimize, at its top. The distributions take and give numbers or
-arrays, as NumPy's functions do; degrees of freedom without a distribution (0 or less) give NaN. The correlations take
-many lists at once.
+`import scipy.stats` takes most of a second of CPU time, and every rating command would pay it at startup. Therefore no
+module of this package imports it, or scipy.optimize, at module level. The distributions accept and return numbers or
+arrays, as NumPy's functions do; invalid degrees of freedom (0 or less) give NaN. The correlations process many lists at
+once.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from scipy.special import chdtrc, ndtr, ndtri, stdtr, stdtrit
 __all__ = ["chi2", "kendall", "norm", "pearson", "ranks", "spearman", "student"]
 
 _CELLS = 1 << 22
-"""Pairs of models and rows compared at once, so that many instructions of many models fit into memory."""
+"""Pairs of models and rows compared at once; bounds memory for many instructions of many models."""
 Numbers = float | NDArray[np.float64]
 
 
 def ranks(values: ArrayLike) -> NDArray[np.float64]:
-    """Ranks from 1 along the last axis of `values` (..., n), equal ones sharing their mean; NaN is not for this."""
+    """Ranks from 1 along the last axis of `values` (..., n); ties share their mean rank. NaN is not supported."""
     given = np.asarray(values, dtype=np.float64)
     if not given.size:
         return np.empty(given.shape)
     rows = given.reshape(-1, given.shape[-1])
     order = np.argsort(rows, axis=1, kind="stable")
     ascending = np.take_along_axis(rows, order, axis=1)
-    starts = np.ones(rows.shape, dtype=np.bool_)  # where another value, or another row, begins
+    starts = np.ones(rows.shape, dtype=np.bool_)  # where a new value, or a new row, begins
     starts[:, 1:] = ascending[:, 1:] != ascending[:, :-1]
     group = np.cumsum(starts.ravel()) - 1
     first = np.flatnonzero(starts.ravel())
@@ -44,7 +44,7 @@ def pearson(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> NDArray[n
     """Pearson's correlation of each row of `ours` (rows, n) with `theirs` (n,); NaN where a side does not vary."""
     x, y = ours - ours.mean(axis=1, keepdims=True), theirs - theirs.mean()
     scale = np.sqrt((x * x).sum(axis=1) * float(y @ y))
-    # Equal positions leave the rounding of their mean behind, which must not be taken for an order.
+    # The mean of equal positions has a rounding error, which must not be mistaken for an order.
     varies = (np.ptp(ours, axis=1) > 0.0) & (np.ptp(theirs) > 0.0)
     return np.where(varies, np.clip(x @ y / np.where(varies, scale, 1.0), -1.0, 1.0), np.nan)
 
@@ -93,7 +93,7 @@ class norm:
 
 
 class student:
-    """Student's distribution; with infinite degrees of freedom the normal one."""
+    """Student's t distribution; with infinite degrees of freedom the normal distribution."""
 
     @staticmethod
     def cdf(x: Numbers, degrees: Numbers) -> Any:
@@ -108,7 +108,7 @@ class student:
     @staticmethod
     def ppf(share: Numbers, degrees: Numbers) -> Any:
         """What is exceeded with probability 1 - `share`."""
-        return np.where(np.equal(share, 0.0), -1.0, 1.0) * stdtrit(degrees, share)  # of 0 stdtrit makes +inf
+        return np.where(np.equal(share, 0.0), -1.0, 1.0) * stdtrit(degrees, share)  # stdtrit returns +inf for 0
 
     @staticmethod
     def isf(share: Numbers, degrees: Numbers) -> Any:

@@ -1,4 +1,4 @@
-"""Style of an answer in numbers: length and markdown, as covariates of ratings."""
+"""Style features of an answer: length and markdown counts, as covariates of ratings."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ class Style:
     """Counts of one text.
 
     `characters` and `words` count everything. `headers` are lines of one to six `#` and a space, `lists` lines that
-    begin an item (`-`, `*`, `+`, `1.`, `1)`), `bold` runs between `**` or `__` on one line; none of them within code.
+    begin an item (`-`, `*`, `+`, `1.`, `1)`), `bold` runs between `**` or `__` on one line. None of these three are
+    counted inside code.
     """
 
     characters: int
@@ -39,7 +40,7 @@ class Style:
 
 
 def style(text: str) -> Style:
-    """Count what shows in one text; never raises.
+    """Count the style features of one text; never raises.
 
     >>> from venire.ratings import style
     >>> found = style("A **bold** claim.")
@@ -51,7 +52,7 @@ def style(text: str) -> Style:
     for line in text.splitlines():
         mark = _FENCE.match(line)
         if fence:
-            # A block ends at a fence of its own kind that is as long as the one that opened it.
+            # A block ends at a fence of the same kind that is at least as long as its opening fence.
             if mark and mark[1].startswith(fence) and not line[mark.end() :].strip():
                 fence = ""
         elif mark:
@@ -65,7 +66,7 @@ def style(text: str) -> Style:
 
 
 def relative_difference(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
-    """(a - b) / (a + b) elementwise for counts of any one shape, within [-1, 1]; 0 where both are 0.
+    """(a - b) / (a + b) elementwise for counts of equal shape, within [-1, 1]; 0 where both are 0.
 
     Raises `InputError` for a count that is negative, infinite or unknown (NaN).
     """
@@ -82,10 +83,10 @@ def relative_difference(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
 
 
 def unit_scale(x: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Columns (rows, k) divided by their standard deviations (k,), and these; a column of zeros stays as it is.
+    """Columns (rows, k) divided by their standard deviations (k,), and these; a column of zeros is unchanged.
 
-    The deviation is taken about 0: it is the one of all rows read from both sides, so that it does not depend on which
-    model a table calls A. Nothing is centred.
+    The deviation is taken about 0. It equals that of all rows in both orientations, so it does not depend on which
+    model a table calls A. Columns are not centred.
     """
     table = np.asarray(x, dtype=np.float64)
     spread = np.sqrt(np.mean(table * table, axis=0))
@@ -98,7 +99,7 @@ def style_covariates(
 ) -> NDArray[np.float64]:
     """Relative differences (rows, 4) of the texts of A and B, named by `STYLE_NAMES`, each divided by its deviation.
 
-    `length` says what counts as such. Raises `InputError` for columns of unequal length.
+    `length` selects the measure of length. Raises `InputError` for columns of unequal length.
 
     >>> from venire.ratings import style_covariates
     >>> style_covariates(["a long answer"], ["short"]).shape
@@ -121,9 +122,9 @@ def style_covariates(
 
 
 def same_family(judge: Sequence[str | None], a: Sequence[str | None], b: Sequence[str | None]) -> NDArray[np.float64]:
-    """The covariate (rows,) for the judge's own family: +1 where only A is of it, -1 where only B is, else 0.
+    """The covariate (rows,) for the judge's own family: +1 where only A belongs to it, -1 where only B does, else 0.
 
-    None is a family that is not known; it is nobody's own. Raises `InputError` for columns of unequal length.
+    None is an unknown family and matches no judge. Raises `InputError` for columns of unequal length.
 
     >>> from venire.ratings import same_family
     >>> same_family(["gpt", "gpt"], ["gpt", "llama"], ["llama", "claude"]).tolist()

@@ -1,9 +1,9 @@
-"""Validation of arguments: columns of names coded to integers, and the levels, draws and seeds that many methods take.
+"""Validation of arguments: coding of name columns to integers, and levels, draws and seeds of many methods.
 
-Ten million names are coded without sorting them. Few names repeat over many rows, so a row is looked up, never compared
-with its neighbours. Strings of one width are rows of machine words; some of these words distinguish the known names, a
-hash of them gives the only name that a row can be, and all its words are then compared with that name's. Python strings
-that are the same objects over and over are distinguished by their addresses in the same way; others go through a dict.
+Ten million names are coded without sorting. Few names repeat over many rows, so each row is looked up in a hash table.
+Strings of fixed width are rows of machine words. A few of these words distinguish the known names; a hash of them gives
+the only candidate name of a row, and all its words are then compared with the candidate's. Repeated references to the
+same Python string objects are distinguished by their addresses in the same way; other strings use a dict.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ from venire.arena.errors import InputError
 __all__ = ["check_draws", "check_level", "check_seed", "code_integers", "code_labels", "column", "finite_or_none"]
 
 _ROWS = 1 << 14
-"""Rows looked up at a time: their words stay in the processor's cache."""
+"""Rows looked up at a time, so that their words stay in the processor's cache."""
 
 _NAMES = 2048
-"""Beyond so many names (or addresses) a dict is the better table."""
+"""Number of names (or addresses) beyond which a dict is faster."""
 
 
 def column(argument: str, values: Any) -> Any:
-    """A column of one dimension: an array, a list of strings as it is, or (codes, names) of encoded data.
+    """A one-dimensional column: an array, a list of strings unchanged, or (codes, names) of encoded data.
 
-    Dictionary-encoded columns are known by their attributes: pandas Categorical (`codes`, `categories`), also as a
-    Series, and Arrow (`indices`, `dictionary`). Raises `InputError` for a missing value in one, and for other shapes.
+    Dictionary-encoded columns are recognised by their attributes: pandas Categorical (`codes`, `categories`), also as a
+    Series, and Arrow (`indices`, `dictionary`). Raises `InputError` for a missing value in an encoded column, and for
+    other shapes.
     """
     values = getattr(values, "cat", values)
     if hasattr(values, "combine_chunks"):
@@ -52,9 +53,9 @@ def column(argument: str, values: Any) -> Any:
 
 
 def code_labels(argument: str, values: Any) -> tuple[list[str], NDArray[np.int32]]:
-    """The names of a `column` and each row's code into them; names are in no order, and one may stand there twice.
+    """The names of a `column` and each row's code into them; names are unordered and may contain duplicates.
 
-    Raises `InputError` for what is not a name: a missing value, or a number among names.
+    Raises `InputError` for values that are not names: a missing value, or a number among names.
     """
     if isinstance(values, np.ndarray):
         if values.dtype.kind in "US":
@@ -67,13 +68,13 @@ def code_labels(argument: str, values: Any) -> tuple[list[str], NDArray[np.int32
     if isinstance(values[0], np.ndarray):
         return list(values[1]), values[0]
     sample = values[:1024]
-    if len({*map(id, sample)}) <= 2 * len({*map(str, sample)}):  # few objects, or many names: the addresses tell
+    if len({*map(id, sample)}) <= 2 * len({*map(str, sample)}):  # few objects, or many names: use addresses
         return _code_objects(argument, np.fromiter(values, dtype=object, count=len(values)))
     return _code_by_dict(argument, values)
 
 
 def code_integers(codes: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int32]]:
-    """The integers that occur, ascending, and each row's place among them; codes without gaps are not sorted."""
+    """The integers that occur, ascending, and each row's index among them; codes without gaps need no sort."""
     rows = len(codes)
     low, high = (int(codes.min()), int(codes.max())) if rows else (0, -1)
     if low < 0 or high >= max(4 * rows, 1024):
@@ -88,7 +89,7 @@ def code_integers(codes: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int32]]
 
 
 def _code_fixed(argument: str, values: NDArray[Any], width: int | None = None) -> tuple[list[str], NDArray[np.int32]]:
-    """Strings of one width, or to be brought to `width` part by part."""
+    """Code strings of one width, or strings to be converted to `width` part by part."""
 
     def words() -> Iterator[NDArray[Any]]:
         for rows in _slices(len(values)):
@@ -103,7 +104,7 @@ def _code_fixed(argument: str, values: NDArray[Any], width: int | None = None) -
 
 
 def _code_objects(argument: str, values: NDArray[Any]) -> tuple[list[str], NDArray[np.int32]]:
-    """Python strings in an array: by their addresses, or by a dict where most are objects of their own."""
+    """Code Python strings in an array: by their addresses, or by a dict where most are separate objects."""
     values = np.ascontiguousarray(values)
     if len(values):
         addresses = np.frombuffer(values, dtype=np.uintp)
@@ -123,7 +124,7 @@ def _code_by_dict(argument: str, values: Sequence[Any]) -> tuple[list[str], NDAr
             try:
                 found = itemgetter(*part)(known) if len(part) > 1 else (known[part[0]],)
                 break
-            except (KeyError, TypeError):  # a new name, or something that cannot be one
+            except (KeyError, TypeError):  # a new name, or a value that cannot be a name
                 for row, name in enumerate(part, start=rows.start):
                     if not isinstance(name, str):
                         raise _not_a_name(argument, row, name) from None
@@ -133,7 +134,7 @@ def _code_by_dict(argument: str, values: Sequence[Any]) -> tuple[list[str], NDAr
 
 
 def _code_words(parts: Iterator[NDArray[Any]], rows: int) -> tuple[NDArray[np.intp], NDArray[np.int32]] | None:
-    """Codes of rows of words and, for each code, a row that has it; None where there are too many different rows."""
+    """Codes of rows of words and, for each code, a row that has it; None with too many distinct rows."""
     codes = np.empty(rows, dtype=np.int32)
     examples: list[int] = []
     table: _NameTable | None = None
@@ -157,7 +158,7 @@ def _code_words(parts: Iterator[NDArray[Any]], rows: int) -> tuple[NDArray[np.in
 
 
 class _NameTable:
-    """Different rows of words (names, words), found again by a hash under which no two of them meet."""
+    """Distinct rows of words (names, words), in a hash table without collisions."""
 
     def __init__(self, known: NDArray[Any]) -> None:
         self.known = known
@@ -173,11 +174,11 @@ class _NameTable:
         self._codes[places] = np.arange(len(known), dtype=np.int32)
 
     def find(self, words: NDArray[Any]) -> NDArray[np.int32]:
-        """The code that each row has, if it has one."""
+        """The code of each row, if it has one."""
         return self._codes.take(self._hash(words))
 
     def unlike(self, words: NDArray[Any], codes: NDArray[np.int32]) -> NDArray[np.intp]:
-        """The rows that are not what their codes stand for."""
+        """The rows that differ from the names of their codes."""
         wanted = self.known.take(codes, axis=0)
         return np.zeros(0, np.intp) if np.array_equal(words, wanted) else np.flatnonzero((words != wanted).any(axis=1))
 
@@ -190,7 +191,7 @@ class _NameTable:
 
 
 def _distinguishing_columns(known: NDArray[Any]) -> list[int]:
-    """Columns of words (names, words) that together tell all names apart, the last that do."""
+    """Columns of words (names, words) that together distinguish all names, the last columns that do."""
     columns: list[int] = []
     for place in reversed(range(known.shape[1])):
         if np.all(known[:, place] == known[0, place]):
@@ -242,5 +243,5 @@ def check_seed(seed: int) -> None:
 
 
 def finite_or_none(value: float) -> float | None:
-    """A figure as results and JSON have it: None for one that is not finite."""
+    """A figure for results and JSON: None if it is not finite."""
     return float(value) if math.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""Pairwise votes, and the orders that voting methods make of them."""
+"""Pairwise votes, and the orders that voting methods derive from them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from venire.ratings.data.comparisons import Comparisons
 __all__ = ["Order", "Votes", "contradicted", "pair_bound", "votes"]
 
 _MIN_WEIGHT = 1e-300
-"""Below it numbers lose digits, and votes so light are none."""
+"""Smaller numbers lose precision; votes of less weight count as 0."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,7 +25,7 @@ class Votes:
 
     @property
     def tolerance(self) -> float:
-        """Sums of votes that differ by less are equal: last bits decide nothing, whatever a vote weighs."""
+        """Sums of votes that differ by less are equal, so that rounding decides nothing at any scale of weights."""
         return max(1e-9 * float(self.weight.sum()), _MIN_WEIGHT)
 
 
@@ -33,11 +33,11 @@ class Votes:
 class Order:
     """An order of `models` by one method.
 
-    `order` are all models, best first; models that the method ties stand by name. `position` (models,)
-    counts from 1 for the best, equal for tied models (their mean), over all optimal orders where there are
-    several; NaN is a model without votes. `score` (models,) is the method's own figure and `unit` names it. `cost` is
-    the weight of votes that `order` contradicts, `lower_bound` what no order can go below, `proved` whether `cost` is
-    the least there is, `optimal_orders` how many orders have it, None where that is not known.
+    `order` lists all models, best first; tied models are sorted by name. `position` (models,) counts from 1 for the
+    best; tied models share their mean, and with several optimal orders it is the mean over them. NaN is a model without
+    votes. `score` (models,) is the method's own figure and `unit` names it. `cost` is the weight of votes that `order`
+    contradicts, `lower_bound` a lower bound of the cost of any order, `proved` whether `cost` is the minimum,
+    `optimal_orders` the number of orders with this cost, None where unknown.
     """
 
     method: str
@@ -53,7 +53,7 @@ class Order:
 
 
 def votes(data: Comparisons) -> Votes:
-    """The weight with which each model was preferred to each other; shares and ties are split.
+    """The weight with which each model was preferred to each other model; shares and ties are split.
 
     >>> from venire.ratings import comparisons, votes
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
@@ -70,7 +70,7 @@ def votes(data: Comparisons) -> Votes:
 
 
 def contradicted(weight: ArrayLike, order: ArrayLike) -> float:
-    """The weight of votes that an order contradicts: Kemeny's cost.
+    """The weight of votes that an order contradicts (Kemeny's cost).
 
     `weight` (n, n) as in `Votes`, `order` (n,) the models' codes, best first. Raises `InputError` for an order that
     does not name every model once.
@@ -82,6 +82,6 @@ def contradicted(weight: ArrayLike, order: ArrayLike) -> float:
 
 
 def pair_bound(weight: ArrayLike) -> float:
-    """The lighter side of every pair, summed: no order contradicts less. `weight` (n, n) as in `Votes`."""
+    """The sum over pairs of the lighter side, a lower bound of `contradicted`. `weight` (n, n) as in `Votes`."""
     table = np.asarray(weight, dtype=np.float64)
     return float(np.triu(np.minimum(table, table.T), 1).sum())

@@ -1,14 +1,14 @@
-"""Interval forecast: how wide the intervals of ratings will be, from a design alone, before any verdict.
+"""Interval forecast: the expected width of rating intervals, from the design only, before any verdict.
 
-What a fit's cluster-robust errors are made of is known of a plan: who meets whom how often gives the information, and
-who meets whom on one instruction gives the scatter of the scores, given how far judgments scatter about the ratings and
-what they share. Growing a plan scales these sums, so that a width is known for each sum of money, and money for each
-width. Only designs that join all models have widths.
+A plan determines the parts of a fit's cluster-robust errors. The number of battles of each pair gives the information.
+The pairs on each instruction give the scatter of the scores, given the variance and the correlations of judgments about
+the ratings. Growing a plan scales these sums, so each budget has a width and each width a budget. Only designs that
+connect all models have widths.
 
-That scatter is the design effect. A model of independent verdicts takes each for a coin with the odds of the ratings.
-Real ones scatter less (two orders are averaged, ties lie in the middle), and hang together: judges agree about one
-battle beyond the ratings, and a completion that is better than its model's others wins all its battles. These shares
-are moments of residuals, so that they can be measured on a pilot and put to a plan that is not judged yet.
+The design effect describes that scatter. A model of independent verdicts treats each as a coin toss with the odds of
+the ratings. Real verdicts vary less (two orders are averaged, ties lie in the middle) and are correlated: judges agree
+about a battle beyond the ratings, and a completion that is better than its model's others wins all its battles. These
+shares are moments of residuals, so they can be measured on a pilot and applied to a plan that is not judged yet.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ __all__ = [
 Codes = NDArray[np.int64]
 
 _PRIOR_PAIRS = 100
-"""Pairs of judgments that a default counts as beside those that are measured."""
+"""Number of pairs of judgments that a default counts as, relative to those measured."""
 DEFAULT_SPREAD = 1.0
-"""Standard deviation of the ratings of models nobody has judged, in the logits of a judge."""
+"""Prior standard deviation of the ratings of unjudged models, in the logits of a judge."""
 _MAX_SCALE = 2.0**40
 _HALVINGS = 80
 Vector = NDArray[np.float64]
@@ -54,12 +54,12 @@ Battles = NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True)
 class DesignEffect:
-    """Design effect: moments of the residuals of judgments, outcome less expectation.
+    """Design effect: moments of the residuals of judgments, outcome minus expectation.
 
     `scatter` is their variance over p (1 - p). The others are correlations: of two `judges` about one battle, of the
     `repeats` of one judge about one battle, and of two battles on one instruction that show the same completion of one
-    model (`completions`; another where it stands on the other side). `judgments` says how many were measured; 0: a
-    default. `ties` and `flips` are shares of those measured.
+    model (`completions`; with the opposite sign where it is on the other side). `judgments` is the number measured; 0:
+    a default. `ties` and `flips` are shares of those measured.
     """
 
     scatter: float
@@ -72,14 +72,14 @@ class DesignEffect:
 
 
 DEFAULT_EFFECT = DesignEffect(scatter=0.5, judges=0.25, completions=0.2, repeats=0.75)
-"""Where nothing was measured: the middle of fourteen recorded judges and more (docs/planning.md)."""
+"""The default without measurements: the median of fourteen recorded judges and more (docs/planning.md)."""
 
 DEFAULT_EFFECT_ONE_ORDER = replace(DEFAULT_EFFECT, scatter=0.93)
-"""The same where a battle is shown in one order."""
+"""The same default where a battle is shown in one order."""
 
 
 def design_effect(data: Judgments, logits: Vector, default: DesignEffect = DEFAULT_EFFECT) -> DesignEffect:
-    """Design effect of `data` about ratings `logits` (models,), its moments shrunk to `default` as by 100 more pairs.
+    """Design effect of `data` about ratings `logits` (models,), shrunk to `default` as if by 100 more pairs.
 
     Rows of models without an estimate are left out. Raises `InputError` where the ratings are of other models.
     """

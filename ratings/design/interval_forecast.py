@@ -92,7 +92,7 @@ def design_effect(data: Judgments, logits: Vector, default: DesignEffect = DEFAU
     share = expit(logits[rows.model_a] - logits[rows.model_b])
     size = np.sqrt(share * (1.0 - share))
     residual = rows.y - share
-    # Ratings that were fitted to the same rows took some of the scatter.
+    # Ratings fitted to the same rows absorb part of the scatter.
     free = len(rows) - (len(np.unique([rows.model_a, rows.model_b])) - 1)
     grown = len(rows) / free if free > 0 else 1.0
     scatter = _shrunken(grown * float(residual @ residual), float(size @ size), len(rows), default.scatter)
@@ -113,7 +113,7 @@ def design_effect(data: Judgments, logits: Vector, default: DesignEffect = DEFAU
 
 
 class _Sums(NamedTuple):
-    """Over pairs of rows: sum of the products of residuals, of what they would be at a correlation of 1, and number."""
+    """Over pairs of rows: sum of products of residuals, that sum at a correlation of 1, and the number of pairs."""
 
     products: float
     sizes: float
@@ -131,7 +131,7 @@ def _with_same_key(key: Codes, residual: Vector, size: Vector) -> _Sums:
 
 
 def _with_shared_completion(sides: list[Codes], battle: Codes, residual: Vector, size: Vector) -> _Sums:
-    """Over all pairs of rows that show one completion in common: the other sign where it stands on the other side."""
+    """Over all pairs of rows that share one completion; the sign is reversed where it is on the other side."""
     first, group = np.unique(battle, return_index=True, return_inverse=True)[1:]
     instruction, a, b = (side[first] for side in sides)
     residuals, sizes, number = (np.bincount(group, values) for values in (residual, size, np.ones(len(group))))
@@ -141,23 +141,23 @@ def _with_shared_completion(sides: list[Codes], battle: Codes, residual: Vector,
 
 
 def _shrunken(above: float, below: float, pairs: float, default: float) -> float:
-    """A ratio of sums over so many pairs, drawn to a default as to some more."""
+    """A ratio of sums over `pairs` pairs, shrunk to a default that counts as some more pairs."""
     found = above / below if below > 0.0 else default
     return (pairs * found + _PRIOR_PAIRS * default) / (pairs + _PRIOR_PAIRS)
 
 
 def _correlation(found: _Sums, scatter: float, default: float) -> float:
-    """Less than 0 is taken for chance: a plan should not count on it."""
+    """The correlation, at least 0: a negative value is attributed to chance, and a plan should not rely on it."""
     return min(1.0, max(0.0, _shrunken(found.products, scatter * found.sizes, found.pairs, default)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IntervalForecast:
-    """Expected errors of a design, and of the same design grown: see `half_width` and `size_needed`.
+    """Expected errors of a design, and of the same design at a larger size: see `half_width` and `size_needed`.
 
     `bread` (n, n) is the inverse information of the design in logits, `alone` (n, n) the scatter of its scores from
-    single battles and `shared` (n, n) that from battles that share a completion. `instructions` are those with a
-    battle; `grows` says whether a larger plan has more of them, or more battles on each.
+    single battles and `shared` (n, n) that from battles that share a completion. `instructions` is the number with a
+    battle; `grows` states whether a larger plan has more of them, or more battles on each.
     """
 
     models: tuple[str, ...]
@@ -169,10 +169,10 @@ class IntervalForecast:
     level: float = 0.95
 
     def half_width(self, times: float = 1.0) -> Vector:
-        """Half the expected interval (n,) of each model in Elo points, of a plan so many times as large.
+        """Half the expected interval width (n,) of each model in Elo points, for a plan `times` as large.
 
-        The interval of clustered errors, as the board shows it: each rating against the mean of all. Infinite where a
-        single instruction has battles.
+        This is the interval of the leaderboard from clustered errors: each rating relative to the mean of all. Infinite
+        where only one instruction has battles.
         """
         variance, quantile = self.variance(times), self._quantile(times)
         if quantile == np.inf:
@@ -184,27 +184,27 @@ class IntervalForecast:
         return np.asarray(np.maximum(np.einsum("ij,jk,ik->i", self.bread, self._scatter(times), self.bread), 0.0))
 
     def criterion(self, aim: Matrix) -> float:
-        """The expected variance of what is wanted, in square logits: tr(L V), with `aim` (n, n) L."""
+        """The expected variance of the target, in square logits: tr(L V), where `aim` (n, n) is L."""
         together = self.bread @ self._scatter(1.0) @ self.bread
         return max(0.0, float((together * aim).sum()))
 
     def _scatter(self, times: float) -> Matrix:
-        """Of the scores (n, n) of a plan so many times as large, over the square of that."""
+        """The scatter of the scores (n, n) of a plan `times` as large, divided by `times` squared."""
         if not times > 0.0:
             raise InputError(f"times is {times}; give how often the plan is made, more than 0")
         return np.asarray(self.alone / times + (self.shared / times if self.grows else self.shared))
 
     def model_half_width(self, times: float = 1.0) -> Vector:
-        """The same (n,) by the model alone, as if each judgment were a coin: what rules of stopping hold it against."""
+        """`half_width` (n,) by the model alone, as if judgments were coin tosses; stopping rules compare with it."""
         return np.asarray(POINTS_PER_LOGIT * self._quantile(times) * np.sqrt(np.diagonal(self.bread) / times))
 
     def _quantile(self, times: float) -> float:
-        """Student's, by the instructions of a plan so many times as large; infinite for a single one."""
+        """Student's t quantile, by the number of instructions of a plan `times` as large; infinite for one."""
         clusters = self.instructions * times if self.grows else float(self.instructions)
         return float(student.ppf(0.5 + self.level / 2.0, clusters - 1.0)) if clusters > 1.0 else np.inf
 
     def size_needed(self, half: float) -> float | None:
-        """How many times as large the plan must be for the middle of all half widths to be `half` Elo points.
+        """The factor by which the plan must grow for the median half width to be `half` Elo points.
 
         None: more battles on these instructions cannot reach it.
         """
@@ -232,12 +232,12 @@ def forecast_intervals(
     level: float = 0.95,
     weight: Vector | None = None,
 ) -> IntervalForecast:
-    """The errors to expect of a design: `battles` (battles, 3) are codes of two models and of an instruction.
+    """The expected errors of a design: `battles` (battles, 3) are codes of two models and of an instruction.
 
-    `logits` (models,) are the ratings believed, on the scale of the judges' own log odds; where one is NaN a battle
-    tells what it does on average of models whose ratings have the standard deviation `spread`. Each of `judges` gives
-    `repeats` judgments of each battle. `weight` (battles,) says how often each is judged, once by default. Raises
-    `InputError` for impossible numbers, and where battles leave models apart.
+    `logits` (models,) are the assumed ratings, on the scale of the judges' own log odds. Where a rating is NaN, a
+    battle carries the average information for models whose ratings have the standard deviation `spread`. Each of
+    `judges` gives `repeats` judgments of each battle. `weight` (battles,) is how often each is judged, once by default.
+    Raises `InputError` for impossible numbers, and where battles do not connect all models.
     """
     check_level(level)
     if judges < 1 or repeats < 1 or not spread >= 0.0:
@@ -252,15 +252,15 @@ def forecast_intervals(
     noise = _variance(logits[a] - logits[b], spread)
     each = float(judges * repeats)
     coupling = _symmetric(a, b, each * often * noise, size)
-    joined = _symmetric(a, b, often, size) > 0.0  # where ratings are far apart, what a battle tells may be 0
+    joined = _symmetric(a, b, often, size) > 0.0  # where ratings are far apart, the information may be 0
     everybody = np.ones(size, dtype=np.bool_)
     bread = inverse_laplacian(coupling, joined, ridge=0.0, free=everybody, models=tuple(models))
-    # Of one battle: its judgments are as many as they are, less what repeats and judges have in common.
+    # Per battle: the number of its judgments, corrected for the correlation of repeats and judges.
     again = 1.0 + (repeats - 1) * effect.repeats + (judges - 1) * repeats * effect.judges
     alone = effect.scatter * each * again * _laplacian(_symmetric(a, b, often * noise, size))
     met = _met(battles, np.sqrt(noise) * often, size)
     itself = 2.0 * _laplacian(_symmetric(a, b, often**2 * noise, size))
-    # A battle's own scatter holds the merits of both its completions, so that they have no more than half of it.
+    # A battle's own scatter includes the merits of both its completions, so each has at most half of it.
     merit = min(effect.completions, 0.5 * again / each)
     shared = effect.scatter * merit * each**2 * (met - itself)
     count = len(np.unique(battles[:, 2][often > 0.0]))
@@ -268,7 +268,7 @@ def forecast_intervals(
 
 
 def _variance(gap: Vector, spread: float) -> Vector:
-    """p (1 - p) of each battle; of an unknown gap its mean over pairs from a normal distribution of ratings."""
+    """p (1 - p) of each battle; for an unknown gap its mean over pairs from a normal distribution of ratings."""
     points, weights = np.polynomial.hermite_e.hermegauss(41)
     drawn = np.sqrt(2.0) * spread * points
     usual = float(weights @ (expit(drawn) * expit(-drawn)) / weights.sum())
@@ -289,7 +289,7 @@ def _laplacian(coupling: Matrix) -> Matrix:
 def _met(battles: Battles, value: Vector, size: int) -> Matrix:
     """Over instructions, the sum of squares (n, n) of the Laplacian of its battles with these values.
 
-    With a merit for each completion on an instruction, that Laplacian is what the merits do to the scores.
+    If each completion on an instruction has a merit, that Laplacian maps the merits to the scores.
     """
     instruction = np.unique(battles[:, 2], return_inverse=True)[1].astype(np.int64)
     a, b = battles[:, 0].astype(np.int64), battles[:, 1].astype(np.int64)

@@ -1,9 +1,9 @@
-"""The best that a plan of battles could do for a purpose, if the ratings were known: the A-optimal design over pairs.
+"""The A-optimal design over pairs: the best plan of battles for a purpose, if the ratings were known.
 
-Of all ways to share a number of battles among the pairs, the one with the least variance of what is wanted. Weights are
-found by the multiplicative algorithm with exponent one half, of which the criterion never rises ("Monotonic convergence
-of a general algorithm for computing optimal designs"), until the equivalence theorem says that no
-design is better by more than a tolerance.
+Of all allocations of a number of battles to the pairs, it has the least variance of the target. Weights are found by
+the multiplicative algorithm with exponent one half, whose criterion never increases ("Monotonic convergence of a
+general algorithm for computing optimal designs"), until the equivalence theorem shows that no design is better by more
+than a tolerance.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from venire.ratings.pairwise.solvers import NotConvergedError
 __all__ = ["OptimalDesign", "_Purpose", "optimal_design", "pair_information"]
 
 _Purpose = Literal["mean", "boundary", "place"]
-"""All ratings about their mean; the best `top` against as many next; one model among others that are known."""
+"""All ratings about their mean; the best `top` against the same number of next models; one model among known ones."""
 
 _STEPS = 20_000
 _EVEN = 0.1
-"""Part of the tolerance that is spent on keeping every pair in the design, without which models drop out of it."""
+"""Part of the tolerance used to keep every pair in the design; without it models could drop out."""
 
 Matrix = NDArray[np.float64]
 
@@ -39,10 +39,10 @@ class OptimalDesign:
     """The best design for a purpose, in a field with these ratings.
 
     `weights` (models, models) is the share of battles of each pair, symmetric, each pair's share in both places.
-    `limit` is its criterion: the variance of what is wanted (summed over models or contrasts), in square logits, if one
-    battle were shared so; that of N battles is a part N of it. No design is below `bound`. `information`
-    (models, models) is what one battle of each pair says, `aim` (models, models) is L, and models that are not `free`
-    are known; `steps` is how many the search took.
+    `limit` is its criterion: the variance of the target (summed over models or contrasts), in square logits, for one
+    battle allocated in these shares; for N battles divide it by N. No design is below `bound`. `information` (models,
+    models) is the information of one battle of each pair, `aim` (models, models) is L, and models that are not `free`
+    are known; `steps` is the number of search steps.
     """
 
     weights: Matrix
@@ -54,9 +54,9 @@ class OptimalDesign:
     steps: int
 
     def criterion(self, counts: NDArray[np.int64] | Matrix) -> float:
-        """The variance of what is wanted after battles `counts` (models, models), each pair in one place or in both.
+        """The variance of the target after battles `counts` (models, models), each pair in one place or in both.
 
-        Infinite where they do not join what is to be compared. Raises `InputError` for counts of another shape.
+        Infinite where they do not connect the models to be compared. Raises `InputError` for counts of another shape.
         """
         given = np.asarray(counts, dtype=np.float64)
         if given.shape != self.weights.shape or not np.isfinite(given).all() or bool((given < 0.0).any()):
@@ -67,7 +67,7 @@ class OptimalDesign:
         return _criterion(np.maximum(given, given.T) * self.information, self.aim, self.free)
 
     def efficiency(self, counts: NDArray[np.int64] | Matrix) -> float:
-        """The share of these battles that the best design would need for the same variance: 0 to 1."""
+        """The share of these battles that the optimal design needs for the same variance, from 0 to 1."""
         found = self.criterion(counts)
         number = float(np.triu(np.maximum(counts, np.transpose(counts)), 1).sum())
         return self.limit / (number * found) if number > 0.0 else 0.0
@@ -76,8 +76,8 @@ class OptimalDesign:
 def pair_information(logits: Sequence[float] | Matrix, judges: Sequence[JudgeHabit] = ()) -> Matrix:
     """Fisher information (models, models) of one battle of each pair in both orders, summed over the judges.
 
-    In one per square logit; without judges, of one whose habits nobody knows. Orders that agree less than chance count
-    as independent.
+    The unit is 1 / logit^2. Without judges it is that of one judge of unknown habits. Orders that agree less than by
+    chance count as independent.
     """
     ratings = np.asarray(logits, dtype=np.float64)
     gap = ratings[:, None] - ratings[None, :]
@@ -100,10 +100,10 @@ def optimal_design(
     place: int | None = None,
     tolerance: float = 1e-3,
 ) -> OptimalDesign:
-    """The design that lowers the variance of what is wanted most, at ratings `logits` (models,).
+    """The design that minimises the variance of the target, at ratings `logits` (models,).
 
-    `place` is the place of the model that is placed. `limit` is above `bound` by a part `tolerance` at most. Raises
-    `InputError` for ratings or a purpose that make no design, and `NotConvergedError` where the search does not end.
+    `place` is the index of the model to be placed. `limit` exceeds `bound` by at most the fraction `tolerance`. Raises
+    `InputError` for ratings or a purpose without a design, and `NotConvergedError` where the search does not converge.
     """
     ratings = np.asarray(logits, dtype=np.float64)
     if ratings.ndim != 1 or len(ratings) < 2 or not np.isfinite(ratings).all():
@@ -124,7 +124,7 @@ def optimal_design(
     weights, kept = even.copy(), _EVEN * tolerance
     for step in range(_STEPS):
         criterion, slopes = _slopes(weights, information, aim)
-        # For a convex criterion that halves where all weights double, no design is below this.
+        # The criterion is convex and halves when all weights double, so no design is below this.
         bound = criterion**2 / float(slopes.max())
         if bound >= criterion * (1.0 - tolerance):
             return OptimalDesign(weights, criterion, bound, information, aim, free, step)
@@ -146,7 +146,7 @@ def _slopes(weights: Matrix, information: Matrix, aim: Matrix) -> tuple[float, M
 
 
 def _one_against_known(information: Matrix, place: int | None) -> OptimalDesign:
-    """One unknown rating: all battles against the anchor that says most of it."""
+    """One unknown rating: all battles against the anchor with the most information."""
     size = len(information)
     if place is None or not 0 <= place < size:
         raise InputError(f"place is {place}; give the place of a model, 0 to {size - 1}")
@@ -163,7 +163,7 @@ def _one_against_known(information: Matrix, place: int | None) -> OptimalDesign:
 
 
 def _boundary(ratings: Matrix, top: int) -> Matrix:
-    """L of the differences between each of the best and each of as many next."""
+    """L of the differences between each of the best models and each of the same number of next models."""
     if not 0 < top < len(ratings):
         raise InputError(f"top is {top}; give 1 to {len(ratings) - 1}, so that there is a boundary")
     ranked = np.argsort(-ratings, kind="stable")
@@ -175,7 +175,7 @@ def _boundary(ratings: Matrix, top: int) -> Matrix:
 
 
 def _criterion(coupling: Matrix, aim: Matrix, free: NDArray[np.bool_]) -> float:
-    """tr(L M^-1) among the models that battles join to those that L is about; infinite where they do not join these."""
+    """tr(L M^-1) over the models connected to those in L; infinite where those are not connected."""
     joined = coupling > 0.0
     joined |= ~free[:, None] & ~free[None, :]
     _, part = connected_components(joined.astype(np.float64), directed=False)

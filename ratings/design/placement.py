@@ -1,10 +1,10 @@
-"""One new model among others that are rated already: what its few verdicts say on their scale.
+"""Placement of one new model among models that are already rated, from few verdicts on their scale.
 
-The board is fitted without the new model and then held, so that placing one model moves nobody else. Its rating
-solves `sum of (outcome - sigma(R - R_opponent)) = 0`. The error of that is given twice: as if the board were exact
-(`held`), and with the board's own errors and their common instructions counted in (`measured`), by stacking both
-estimating equations (two-step M-estimation; "A Note on Two-Step Estimation", Murphy and Topel 1985, by clusters).
-A fit of all verdicts at once, in which everything moves, stands beside (`joint`).
+The board is fitted without the new model and then held, so that placing a model does not move the others. Its rating
+solves `sum of (outcome - sigma(R - R_opponent)) = 0`. Its standard error is given twice: as if the board were exact
+(`held`), and including the board's own errors and shared instructions (`measured`), by stacking both estimating
+equations (two-step M-estimation; "A Note on Two-Step Estimation", Murphy and Topel 1985, by clusters). A joint fit of
+all verdicts, in which all ratings move, is given for comparison (`joint`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from venire.ratings.soft_elo.soft_elo import place_against_anchors
 __all__ = ["_PRIOR_SD", "Neighbour", "PlacedElo", "Placement", "fit_board", "place_among", "place_model"]
 
 _PRIOR_SD = 1.0
-"""Logits: how far a model is expected from the board's mean where its verdicts alone give no finite rating."""
+"""Prior standard deviation in logits about the board's mean, where a model's verdicts give no finite rating."""
 
 _FINEST = 1e-10
 
@@ -43,9 +43,9 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class PlacedElo:
-    """A rating in Elo points with its standard error; `low` to `high` is the interval of one look that was fixed.
+    """A rating in Elo points with its standard error; `low` to `high` is the interval for one predetermined look.
 
-    `low_any` to `high_any` holds at every look together. Bounds without an end are infinite.
+    `low_any` to `high_any` holds simultaneously at all looks. A missing bound is infinite.
     """
 
     elo: float
@@ -58,7 +58,7 @@ class PlacedElo:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A model next to the new one in the order: its `elo`, and the chance that the new model is truly above it."""
+    """A neighbour of the new model in the order: its `elo`, and the probability that the new model is above it."""
 
     model: str
     elo: float
@@ -67,14 +67,14 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Placement:
-    """Where `model` stands on a board whose mean is 1000 Elo points without it, at `level`.
+    """The position of `model` on a board whose mean is 1000 Elo points without it, at `level`.
 
-    `held` takes the board as exact, `measured` counts its errors in, `joint` is of a fit of all verdicts at once in the
-    same gauge (None: such a fit has no finite maximum; `warnings` says so). `ratings` holds the board and the new model
-    with the covariance that `measured` is from; `moved` (models,) says how far the joint fit moves each of the board's
-    models in Elo points. `judgments` are those of the new model, on so many `instructions` and `opponents`. `lopsided`
-    says that it won ("won") or lost ("lost") everything: its rating is then pulled towards the mean, and one bound
-    is infinite.
+    `held` treats the board as exact, `measured` includes its errors, `joint` is from a joint fit of all verdicts in the
+    same gauge (None: that fit has no finite maximum; `warnings` reports it). `ratings` holds the board and the new
+    model with the covariance behind `measured`; `moved` (models,) is how far the joint fit moves each of the board's
+    models in Elo points. `judgments`, `instructions` and `opponents` are counts for the new model. `lopsided` means
+    that it won ("won") or lost ("lost") everything: its rating is then shrunk towards the mean, and one bound is
+    infinite.
     """
 
     model: str
@@ -105,7 +105,7 @@ class _NewModelBattles:
 
 
 def fit_board(data: Comparisons, model: str) -> Ratings:
-    """Ratings of all models but `model`, by the rows without it, mean 1000.
+    """Ratings of all models except `model`, from the rows without it, mean 1000.
 
     Raises `SeparatedError` where these rows alone have no finite fit, and `InputError` where there are none.
     """
@@ -117,10 +117,10 @@ def fit_board(data: Comparisons, model: str) -> Ratings:
 
 
 def place_model(data: Comparisons, model: str, *, level: float = 0.95, seed: int = 0, near: int = 2) -> Placement:
-    """Place `model` among the others by all rows of `data`, those without it being the board; docs/placing.md.
+    """Place `model` among the others by all rows of `data`; rows without it form the board; docs/placing.md.
 
-    `near` is how many neighbours to name on either side, `seed` draws the errors for ranks. Raises `InputError` for
-    a model without comparisons against rated models, and as `fit_board` does.
+    `near` is the number of neighbours on either side, `seed` that of the error draws for ranks. Raises `InputError` for
+    a model without comparisons against rated models, and the errors of `fit_board`.
 
     >>> from venire.ratings import comparisons, place_model
     >>> data = comparisons(list("aba") * 20, list("bcc") * 20, [1, 1, 0, 0, 1, 1] * 10, judge=list("xy") * 30)
@@ -151,7 +151,7 @@ def place_model(data: Comparisons, model: str, *, level: float = 0.95, seed: int
 
 
 def place_among(data: Comparisons, model: str, board: Ratings) -> tuple[float, float]:
-    """The logit of `model` against a board that is held, and its standard error: what a look between rounds needs.
+    """The logit of `model` against a held board, and its standard error, for an interim look between rounds.
 
     The error is clustered and never below the model's own; infinite with one instruction. Raises `InputError`.
     """
@@ -181,7 +181,7 @@ def _own(data: Comparisons, model: str, board: Ratings) -> _NewModelBattles:
 
 
 def _rating(own: _NewModelBattles, logits: Vector) -> tuple[float, Literal["won", "lost"] | None]:
-    """The rating that its own rows make likeliest; pulled to the board's mean where they are all won or all lost."""
+    """The maximum likelihood rating from its own rows; shrunk to the board's mean if all are won or all lost."""
     opponents, at = np.unique(own.against, return_inverse=True)
     won = np.bincount(at, own.weight * own.y, len(opponents)).astype(np.float64)[:, None]
     lost = np.bincount(at, own.weight * (1.0 - own.y), len(opponents)).astype(np.float64)[:, None]
@@ -193,7 +193,7 @@ def _rating(own: _NewModelBattles, logits: Vector) -> tuple[float, Literal["won"
 
 
 def _held_se(own: _NewModelBattles, logits: Vector, logit: float) -> float:
-    """The error against an exact board: by clusters, and at least what the model itself says."""
+    """The error against an exact board: cluster-robust, and at least the model-based error."""
     share = expit(logit - logits[own.against])
     bread = 1.0 / float((own.weight * share * (1.0 - share)).sum())
     if own.clusters < 2:
@@ -206,7 +206,7 @@ def _held_se(own: _NewModelBattles, logits: Vector, logit: float) -> float:
 def _extended(
     data: Comparisons, model: str, board: Ratings, own: _NewModelBattles, logit: float, held_se: float
 ) -> Ratings:
-    """The board and the new model with the covariance of both: what moves the board moves what is placed on it.
+    """The board and the new model with their joint covariance: the board's errors move the placed model too.
 
     The rating follows its opponents: dR / dR_j = information against j over all of it. Scores are summed by cluster
     over the board's and the model's rows together, so instructions that both share are counted as shared.
@@ -230,7 +230,7 @@ def _extended(
     inner = np.full((len(rated), len(rated)), np.nan)
     if count > 1 and math.isfinite(held_se):
         inner = bread @ meat @ bread.T * (count / (count - 1))
-        # the part of its own rows is no less than `held` says
+        # the part of its own rows is no less than in `held`
         inner[new, new] += max(0.0, held_se**2 - _own_part(meat, bread, new, count))
     covariance = np.full((len(logits), len(logits)), np.nan)
     covariance[np.ix_(rated, rated)] = 0.5 * (inner + inner.T)
@@ -265,7 +265,7 @@ def _stacked_bread(
 def _joint(
     data: Comparisons, model: str, board: Ratings, level: float
 ) -> tuple[PlacedElo | None, Vector | None, tuple[str, ...]]:
-    """Of a fit of everything, its gauge shifted so that the board's models have the mean that they have alone."""
+    """The joint fit, shifted so that the board's models keep the mean that they have without the new model."""
     code = _code(data, model)
     try:
         found = bradley_terry(data)
@@ -296,9 +296,9 @@ def _points(logit: float, se: float, degrees: float, level: float) -> PlacedElo:
 
 
 def _end(own: _NewModelBattles, logits: Vector, logit: float, lopsided: str, level: float) -> float:
-    """The one bound in logits of a model that only won, or only lost: beyond it that was too unlikely to happen.
+    """The finite bound in logits of a model that only won, or only lost: beyond it, this result was too unlikely.
 
-    Rows of one instruction count as one together, since what they share may be what decided them.
+    All rows of one instruction together count as one, since a shared effect may have decided them.
     """
     sign = 1.0 if lopsided == "won" else -1.0
     each = own.weight * own.clusters / own.weight.sum()
@@ -319,7 +319,7 @@ def _end(own: _NewModelBattles, logits: Vector, logit: float, lopsided: str, lev
 
 
 def _opened(one: PlacedElo, lopsided: str, end: float) -> PlacedElo:
-    """With one bound, which never leaves out the estimate: many wins reach beyond where the prior lets it stand."""
+    """An interval with one bound that always includes the estimate: after many wins it may exceed the shrunk rating."""
     bound = ELO_MEAN + POINTS_PER_LOGIT * end
     if lopsided == "won":
         return replace(one, low=min(bound, one.elo), high=math.inf, low_any=-math.inf, high_any=math.inf)
@@ -327,7 +327,7 @@ def _opened(one: PlacedElo, lopsided: str, end: float) -> PlacedElo:
 
 
 def _neighbours(ratings: Ratings, model: str, near: int) -> tuple[Neighbour, ...]:
-    """The models next to it in the order, best first, with the chance that it is above each."""
+    """The neighbouring models in the order, best first, with the probability that the model is above each."""
     order = ratings.order
     at = order.index(model)
     named = [*order[max(0, at - near) : at], *order[at + 1 : at + 1 + near]]

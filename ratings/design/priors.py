@@ -1,4 +1,4 @@
-"""Prior ratings, before the verdicts are in: on the scale of the judges' own log odds."""
+"""Prior ratings before the verdicts are available, on the scale of the judges' own log odds."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from venire.ratings.pairwise.bradley_terry import bradley_terry
 __all__ = ["SLOPE", "SLOPE_SD", "PriorRatings", "prior_ratings"]
 
 SLOPE, SLOPE_SD = 1.8, 0.7
-"""A judge's log odds over people's, for a reference in Elo points: of twelve recorded judges, 0.5 to 2.6."""
+"""Ratio of a judge's log odds to people's, for a reference in Elo points; twelve recorded judges: 0.5 to 2.6."""
 
 ENOUGH = 10
-"""Judgments a model from which on verdicts are believed rather than a reference."""
+"""Judgments per model from which on verdicts are used instead of a reference."""
 
 PRIOR = 0.3
-"""A ridge that keeps ratings of few verdicts finite, as a prior of 1.8 logits about the mean does."""
+"""A ridge that keeps ratings from few verdicts finite, like a prior of 1.8 logits about the mean."""
 _LARGEST = 50.0
 _HALVINGS = 60
 
@@ -32,10 +32,10 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PriorRatings:
-    """Ratings (models,) in logits, NaN where nothing is known, and where they come from.
+    """Ratings (models,) in logits, NaN where unknown, and their source.
 
-    "verdicts": of those so far. "reference": known ratings times `slope`, which `judgments` were fitted to, if any.
-    "nothing": neither is there.
+    "verdicts": from the verdicts so far. "reference": known ratings times `slope`, which was fitted to `judgments`, if
+    any. "nothing": neither is available.
     """
 
     logits: Vector
@@ -49,7 +49,7 @@ def prior_ratings(
 ) -> PriorRatings:
     """Prior ratings of `models` from judgments so far and from `reference` ratings in Elo points.
 
-    Many judgments are believed; of few only how steeply they follow the reference, where there is one.
+    Many judgments are used directly; few judgments only determine the slope on the reference, if there is one.
     """
     rows = None if data is None else data.select(data.between([name for name in data.models if name in models]))
     number = 0 if rows is None else len(rows)
@@ -69,9 +69,9 @@ def prior_ratings(
 
 
 def _slope(rows: Judgments, logits: Mapping[str, float]) -> float:
-    """The likeliest slope of judgments over known ratings, with what other judges do as a prior.
+    """The most likely slope of judgments on known ratings, with the slopes of other judges as a prior.
 
-    The derivative of its log-likelihood falls all the way, so that halving finds where it is 0.
+    The derivative of the log posterior is decreasing, so bisection finds its zero.
     """
     rating = np.array([logits.get(name, np.nan) for name in rows.models])
     gap = rating[rows.model_a] - rating[rows.model_b]

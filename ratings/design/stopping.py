@@ -1,4 +1,4 @@
-"""Interim analysis of the verdicts so far, with intervals of both kinds, and the stopping rules."""
+"""Interim analysis of the verdicts so far, with fixed and anytime-valid intervals, and the stopping rules."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from venire.ratings.pairwise.wins import WinCounts, win_counts
 __all__ = ["MIN_BATTLES", "PRIOR", "Evidence", "check_stop", "evidence", "interim_analysis"]
 
 MIN_BATTLES = 5
-"""A model with fewer judged battles is starved: its rating is hardly more than where it was first put."""
+"""A model with fewer judged battles is starved: its rating is hardly more than its prior."""
 
 PRIOR = 1.0
-"""The ridge under which models have a rating that have won or lost everything: a prior of one logit about the mean."""
+"""The ridge that gives models without a win or loss a rating: a prior of one logit about the mean."""
 
 _NAMED = 5
 
@@ -46,8 +46,8 @@ Matrix = NDArray[np.float64]
 class Evidence:
     """Verdicts as comparisons of all `models` (n,), and how often each was judged.
 
-    `battles` (n,) are different pairs and instructions with a readable verdict, `judged` all of them, `verdicts` the
-    readable ones, `instructions` those that they are on.
+    `battles` (n,) counts distinct pairs and instructions with a readable verdict, `judged` all of them, `verdicts` the
+    readable verdicts, `instructions` the instructions with one.
     """
 
     data: Comparisons
@@ -64,9 +64,10 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _CurrentRatings:
-    """The models rated together: logits (n,), NaN for the others, and both errors, the clustered and the larger.
+    """The models rated together: logits (n,), NaN for the others, and the clustered and the larger error.
 
-    `differences` (n, n) are the larger errors of differences. `clusters` is what they rest on, `reason` why not.
+    `differences` (n, n) are the larger errors of differences. `clusters` is the number behind them, `reason` explains a
+    failed fit.
     """
 
     logits: Vector
@@ -78,7 +79,7 @@ class _CurrentRatings:
 
 
 def check_stop(stop: StopSettings, models: Sequence[str]) -> None:
-    """Raises `InputError` for a rule that can never hold for so many models, or with an impossible number."""
+    """Raise `InputError` for a rule that can never hold for these models, or with an impossible number."""
     check_level(stop.level)
     if not stop.indifference >= 0.0:
         raise InputError(f"[plan.stop] indifference is {stop.indifference}; give Elo points, 0 or more")
@@ -91,7 +92,7 @@ def check_stop(stop: StopSettings, models: Sequence[str]) -> None:
 
 
 def evidence(battles: Battles, models: Sequence[str] = ()) -> Evidence:
-    """Verdicts as evidence on `models` and those that they name besides; a model without a verdict has no row.
+    """Verdicts as evidence on `models` and on further models that they name; a model without a verdict has no row.
 
     Raises `InputError` as `merge_orders` does.
     """
@@ -114,12 +115,12 @@ def evidence(battles: Battles, models: Sequence[str] = ()) -> Evidence:
 def interim_analysis(
     battles: Battles, models: Sequence[str], stop: StopSettings, *, nano: int = 0, even: bool = False
 ) -> InterimAnalysis:
-    """Interim analysis of `models`: ratings by now, and the first rule of `stop` that holds; docs/design/stopping.md.
+    """Interim analysis of `models`: current ratings, and the first rule of `stop` that holds; docs/design/stopping.md.
 
-    The rules, in this order: the number of judged battles, the width of every model's interval, the best so many
-    known, the whole order known. The last three need 20 instructions. Whatever the verdicts are there is a look. `even`
-    rates as if all pairs had been asked alike, for battles that were chosen by what was known.
-    Raises `InputError` for a rule that can never hold.
+    The rules, in this order: the number of judged battles, the width of every model's interval, the top models known,
+    the whole order known. The last three need 20 instructions. Any verdicts give a result. `even` rates as if all pairs
+    had been asked equally often, for battles that were chosen adaptively. Raises `InputError` for a rule that can never
+    hold.
 
     >>> from venire.arena.campaigns import StopSettings
     >>> from venire.ratings import battles, interim_analysis
@@ -152,7 +153,7 @@ def interim_analysis(
 
 
 def _battles(data: Comparisons, judgments: Judgments) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """Both models and the instruction of every battle once, whoever judged it and how often."""
+    """Both models and the instruction of every battle once, whatever its judges and repeats."""
     if not judgments.instructions:
         return data.a, data.b, judgments.instruction
     key = combine_keys(data.a, data.b, judgments.instruction)
@@ -161,7 +162,7 @@ def _battles(data: Comparisons, judgments: Judgments) -> tuple[NDArray[np.int32]
 
 
 def _current_ratings(data: Comparisons, even: bool) -> tuple[_CurrentRatings, NDArray[np.bool_]]:
-    """The largest set of models that can be rated together, rated, and which models (n,) it is."""
+    """Ratings of the largest set of models that can be rated together, and its mask (n,)."""
     size = len(data.models)
     nothing, main = np.full(size, np.nan), np.zeros(size, dtype=np.bool_)
     blank = _CurrentRatings(nothing, nothing, nothing, np.full((size, size), np.nan), 0)
@@ -173,7 +174,7 @@ def _current_ratings(data: Comparisons, even: bool) -> tuple[_CurrentRatings, ND
     part = data if len(codes) == size else restrict_models(data, codes)
     try:
         ratings, own = _rated(part, even)
-    except (NotConvergedError, InputError) as error:  # ratings further apart than double precision can tell
+    except (NotConvergedError, InputError) as error:  # ratings too far apart for double precision
         return replace(blank, reason=str(error)), np.zeros_like(main)
     joint = joint_errors(ratings, draws=0)
     clustered = np.full((len(codes), len(codes)), np.nan)
@@ -227,7 +228,7 @@ def _interim_ratings(seen: Evidence, now: _CurrentRatings, level: float) -> tupl
 
 
 def _half_width(now: _CurrentRatings, level: float) -> float | None:
-    """Half the widest interval in Elo points; None while a model has none, or on fewer than 20 instructions."""
+    """Half the widest interval in Elo points; None while a model has no interval, or below 20 instructions."""
     half = stopping_half_width(now.larger, now.larger, now.clusters, level=level).max(initial=-np.inf)
     return float(POINTS_PER_LOGIT * half) if np.isfinite(half) else None
 
@@ -235,7 +236,7 @@ def _half_width(now: _CurrentRatings, level: float) -> float | None:
 def _undecided(
     seen: Evidence, now: _CurrentRatings, main: NDArray[np.bool_], stop: StopSettings
 ) -> dict[str, tuple[int, tuple[str, ...]]]:
-    """By rule that asks for an order: how many pairs are not decided yet, and the models it is about, best first."""
+    """For each rule about an order: the number of undecided pairs, and the models involved, best first."""
     if stop.top is None and not stop.ranks:
         return {}
     data, size = seen.data, len(seen.models)
@@ -257,18 +258,18 @@ def _undecided(
 def _open(gap: Vector, se: Vector, stop: StopSettings) -> int:
     """Number of undecided pairs: those whose first model may still be worse by more than the indifference.
 
-    The chance of a miss is shared among all of them.
+    The error probability is divided among all pairs.
     """
     lo, _ = any_time_interval(gap, se, level=stop.level, tau=PAIR_SCALE, among=max(1, len(gap)))
     return int(np.count_nonzero(~(lo * POINTS_PER_LOGIT > -stop.indifference)))
 
 
 def _gaps(data: Comparisons, now: _CurrentRatings, main: NDArray[np.bool_]) -> tuple[Vector, Matrix, Matrix]:
-    """Ratings (n,) to order by, and the difference of every pair (n, n) with its error, in logits; NaN: not known.
+    """Ratings (n,) to order by, and the difference of every pair (n, n) with its error, in logits; NaN: unknown.
 
-    A model that has won or lost everything has no rating, and need not hold up an order for ever: in its pairs it
-    stands where the prior leaves it, which is nearer to the others than it can be, with the error that goes with that.
-    A battle counts once there, however many judged it: errors of the model alone would take judges for independent.
+    A model that has won or lost everything has no finite rating, but must not block an order for ever. Its pairs use
+    the rating under the prior, which is closer to the others than the verdicts indicate, with the corresponding error.
+    There a battle counts once, however many judges it had: model-based errors would treat judges as independent.
     """
     size = len(data.models)
     logits = now.logits
@@ -287,7 +288,7 @@ def _gaps(data: Comparisons, now: _CurrentRatings, main: NDArray[np.bool_]) -> t
 
 
 def _equal_battles(data: Comparisons) -> Comparisons:
-    """The same rows, all those of one battle together weighing as much as one."""
+    """The same rows, reweighted so that all rows of one battle together have weight 1."""
     if data.cluster is None:
         return data
     _, battle, times = np.unique(combine_keys(data.a, data.b, data.cluster), return_inverse=True, return_counts=True)
@@ -295,7 +296,7 @@ def _equal_battles(data: Comparisons) -> Comparisons:
 
 
 def _parts(size: int, counts: WinCounts) -> NDArray[np.int32]:
-    """For each model (n,) the number of the set that was compared with one another."""
+    """For each model (n,) the index of its connected component of comparisons."""
     edges = coo_array((np.ones(len(counts.first)), (counts.first, counts.second)), shape=(size, size)).tocsr()
     return np.asarray(connected_components(edges, directed=False)[1], dtype=np.int32)
 
@@ -322,7 +323,7 @@ def _reason(
 
 
 def _warnings(seen: Evidence, now: _CurrentRatings) -> tuple[str, ...]:
-    """What keeps a look from saying all that it is asked."""
+    """Reasons why an interim analysis cannot answer everything."""
     if not seen.judged:
         return ("no verdict could be read yet",)
     if now.reason is not None:

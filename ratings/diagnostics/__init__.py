@@ -1,1 +1,1 @@
-"""Doubts about ratings: coverage, transitivity, fit, influence, stability, unparsed replies."""
+"""Diagnostics of ratings: coverage, transitivity, fit, influence, stability, unparsed replies."""

@@ -1,4 +1,4 @@
-"""Verdicts beside right and wrong answers: kinds of pairs, a judge that grades alone, what an echo does.
+"""Verdicts compared with answer correctness: kinds of pairs, a direct judge, and the effect of an echo.
 
 Source: Remeli and Hardt 2026.
 """
@@ -50,7 +50,7 @@ class AnswerGrade(IntEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KindRatings:
-    """Ratings from the pairs of one kind; None where there is no common estimate, and `why` says so."""
+    """Ratings from the pairs of one kind; None where there is no common estimate, with the reason in `why`."""
 
     kind: PairKind | Literal["all"]
     rows: int
@@ -61,7 +61,7 @@ class KindRatings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DirectAccuracy:
-    """Share correct among the answers attempted (n,), its standard error, and how many of the graded were attempted."""
+    """Share correct among attempted answers (n,), its standard error, and the number of graded answers attempted."""
 
     models: tuple[str, ...]
     accuracy: NDArray[np.float64]
@@ -72,7 +72,7 @@ class DirectAccuracy:
 
 @dataclass(frozen=True, slots=True)
 class PreferenceShift:
-    """P(A preferred | on A) - P(A preferred | on B) with an interval: below 0, the intervention puts the judge off."""
+    """P(A preferred | on A) - P(A preferred | on B) with an interval; below 0 the intervention repels the judge."""
 
     shift: float
     lo: float
@@ -105,8 +105,8 @@ def rate_by_kind(
 ) -> tuple[KindRatings, ...]:
     """Ratings from all pairs, then from each of `PAIR_KINDS` alone; `method` rates a table of comparisons.
 
-    `grade_a` and `grade_b` (rows,) say whether each completion is right, as in `pair_kinds`. A kind whose models have
-    no common estimate has no ratings and says why. Raises what else the method raises.
+    `grade_a` and `grade_b` (rows,) are the grades of the completions, as in `pair_kinds`. A kind whose models have no
+    common estimate has no ratings but a reason. Other errors of the method are passed on.
 
     >>> from venire.ratings import comparisons, rate_by_kind
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
@@ -122,12 +122,13 @@ def rate_by_kind(
 
 
 def direct_accuracy(model: ArrayLike, grade: ArrayLike, cluster: NDArray[np.int32] | None = None) -> DirectAccuracy:
-    """What a judge that grades answers one by one makes of each model, from rows of answers.
+    """Accuracy of each model by a judge that grades answers one at a time, from rows of answers.
 
     Source: the direct judge of Remeli and Hardt 2026.
 
-    Models are sorted by name. The error is that of a mean with n - 1, over clusters where `cluster` codes them; NaN
-    below two. Raises `InputError` for columns of unequal length and for what is no `AnswerGrade`.
+    Models are sorted by name. The error is the standard error of a mean with n - 1, over clusters where `cluster` is
+    given; NaN below two. Raises `InputError` for columns of unequal length and for a value that is not an
+    `AnswerGrade`.
 
     >>> from venire.ratings import direct_accuracy
     >>> found = direct_accuracy(["a", "a", "b"], [1, 0, 1])
@@ -158,9 +159,9 @@ def preference_shift(
 ) -> PreferenceShift:
     """How far an intervention moves a judge, from counts of "A preferred" with it on A and with it on B.
 
-    The interval is Newcombe's, from the score intervals of both shares, which holds near 0 and 1 and for few pairs. It
-    takes both sets as independent: with the same pairs in both it is wide rather than narrow. Raises `InputError` for
-    counts that are not possible, and for a level outside (0, 1).
+    The interval is Newcombe's, from the score intervals of both shares; it is valid near 0 and 1 and for few pairs. It
+    assumes independent sets: with the same pairs in both it is conservative. Raises `InputError` for impossible counts,
+    and for a level outside (0, 1).
 
     >>> from venire.ratings import preference_shift
     >>> round(preference_shift(30, 50, 20, 50).shift, 2)

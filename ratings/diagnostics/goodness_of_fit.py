@@ -1,10 +1,10 @@
-"""Goodness of fit of one rating a model: win shares of pairs against those that ratings expect, and their noise.
+"""Goodness of fit of one rating per model: observed win shares of pairs against expected ones, and their noise.
 
-The plain chi-squared test takes battles for independent and outcomes for wins and losses: it rejects too often where
-judges share instructions, too seldom where ties are many. Here the null distribution is a wild bootstrap with the
-model's own expectation held (Liu 1988, "Bootstrap procedures under some non-i.i.d. models"): each unit (a cluster, or
-a row where there are none) adds its own residuals, times one normal number a draw. That is Rao and Scott's correction
-by simulation. The result is a size, in points of win share, and not only whether there is a difference.
+The plain chi-squared test assumes independent battles and outcomes without ties: it rejects too often where judges
+share instructions, and too rarely with many ties. Here the null distribution is a wild bootstrap that holds the model's
+own expectation (Liu 1988, "Bootstrap procedures under some non-i.i.d. models"): each unit (a cluster, or a row without
+clusters) adds its own residuals, times one normal number per draw. This is Rao and Scott's correction by simulation.
+The result is an effect size, in points of win share, and not only a test.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from venire.ratings.pairwise.covariance import inverse_information, rated_rows
 __all__ = ["GoodnessOfFit", "OddPair", "PairNoise", "goodness_of_fit", "pair_noise", "pool_units", "tail_probability"]
 
 _UNITS = 2_000
-"""Units beyond these are taken together: independent of one another as they are, nothing is lost by it but time."""
+"""Maximum number of units; beyond it they are pooled. They are independent, so pooling only saves time."""
 
 _BLOCK = 64
-"""Draws made at once from one stream; part of what a seed means."""
+"""Draws per random stream; changing it changes the results of a seed."""
 
 Vector = NDArray[np.float64]
 
@@ -42,11 +42,11 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairNoise:
-    """Noise of pairs that met, as codes `first` < `second` (pairs,) into `models`, and what moves their wins.
+    """Noise of pairs that met, as codes `first` < `second` (pairs,) into `models`, and the residuals behind it.
 
     `won` (pairs,) is the weight by which the first won and `total` that of the pair's rows, `expected` the share of
-    wins under the ratings. `residuals` (pairs, units) sums outcome less expectation over each unit's rows. `even`
-    (pairs,) is the variance of the weight won about one half, which it is held against in the question who won.
+    wins under the ratings. `residuals` (pairs, units) sums outcome minus expectation over each unit's rows. `even`
+    (pairs,) is the variance of the weight won about one half, which tests of the majority use.
     """
 
     models: tuple[str, ...]
@@ -64,7 +64,7 @@ class PairNoise:
         return _squares(self.residuals)
 
     def draws(self, number: int, seed: int) -> Iterator[Matrix]:
-        """Noise of the weight won, blocks (pairs, up to 64) of `number` draws in all."""
+        """Noise of the weight won, in blocks (pairs, up to 64) of `number` draws in total."""
         units = self.residuals.shape[1]
         scale = np.sqrt(units / (units - 1)) if units > 1 else 0.0
         for block, start in enumerate(range(0, number, _BLOCK)):
@@ -105,9 +105,9 @@ def pair_noise(data: Comparisons, logits: Vector) -> PairNoise:
 
 
 def pool_units(unit: NDArray[np.int32], units: int) -> tuple[NDArray[np.int32], int]:
-    """Pool units (rows,) at random where there are more than 2,000; the pooled units, and how many there are.
+    """Pool units (rows,) at random where there are more than 2,000; the pooled units, and their number.
 
-    Not in turn: neighbours may be sorted by outcome, and dealt out evenly they would scatter too little.
+    Pooling is random, not round-robin: neighbours may be sorted by outcome, and an even split would scatter too little.
     """
     if units <= _UNITS:
         return unit, units
@@ -116,14 +116,14 @@ def pool_units(unit: NDArray[np.int32], units: int) -> tuple[NDArray[np.int32], 
 
 
 def _squares(sums: csr_array) -> Vector:
-    """Sums of squares over units (pairs,), NaN with one unit alone."""
+    """Sums of squares over units (pairs,), NaN with a single unit."""
     units = sums.shape[1]
     square = np.asarray(sums.power(2).sum(axis=1), dtype=np.float64).ravel()
     return square * (units / (units - 1)) if units > 1 else np.full(len(square), np.nan)
 
 
 def tail_probability(found: float, drawn: Vector) -> float:
-    """P-value by simulation: the share of draws (draws,) at least as large as `found`, that one among them."""
+    """P-value by simulation: the share of draws (draws,) at least as large as `found`, including `found` itself."""
     return float((1 + np.count_nonzero(drawn >= found - 1e-12 * max(1.0, abs(found)))) / (1 + len(drawn)))
 
 
@@ -131,7 +131,7 @@ def tail_probability(found: float, drawn: Vector) -> float:
 class OddPair:
     """Two models: the first one's share of wins, the share that ratings expect, and the standard errors between them.
 
-    `p_value` is the chance that the clearest of all pairs is as clear.
+    `p_value` is the probability that the most significant of all pairs is at least this significant.
     """
 
     models: tuple[str, str]
@@ -145,9 +145,10 @@ class OddPair:
 class GoodnessOfFit:
     """How far win shares of pairs are from a Bradley-Terry fit.
 
-    `misfit` is the root mean square distance in win share (0 to 1), weighted by battles, after what chance adds is
-    taken off; `raw` before. `p_value` is the chance of as large a distance under the model, `naive_p` what the plain
-    chi-squared test says, which takes battles for independent. `worst` are the pairs with the clearest distance.
+    `misfit` is the root mean square distance in win share (0 to 1), weighted by battles, after subtracting the part due
+    to chance; `raw` is before it. `p_value` is the probability of a distance at least as large under the model,
+    `naive_p` that of the plain chi-squared test, which assumes independent battles. `worst` are the pairs with the most
+    significant distance.
     """
 
     misfit: float
@@ -160,9 +161,9 @@ class GoodnessOfFit:
 
 
 def goodness_of_fit(data: Comparisons, ratings: Ratings, *, draws: int = 999, seed: int = 0) -> GoodnessOfFit:
-    """Hold win shares of pairs against unridged Bradley-Terry `ratings` of the same data; docs/ratings.md.
+    """Compare win shares of pairs with unridged Bradley-Terry `ratings` of the same data; docs/ratings.md.
 
-    Raises `InputError` where pairs are no more than the ratings can fit exactly, and for a number of draws or a seed.
+    Raises `InputError` where the ratings can fit all pairs exactly, and for an invalid number of draws or seed.
 
     >>> from venire.ratings import bradley_terry, comparisons, goodness_of_fit
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
@@ -193,7 +194,7 @@ def goodness_of_fit(data: Comparisons, ratings: Ratings, *, draws: int = 999, se
 
 
 def _refitted(noise: PairNoise, logits: NDArray[np.float64], draws: int, seed: int) -> NDArray[np.float64]:
-    """The distance (draws,) of drawn tables from their own fits, which take up what ratings can explain."""
+    """The distance (draws,) of drawn tables from their own fits, which absorb the part that ratings can explain."""
     size, pairs = len(logits), np.arange(len(noise.first))
     totals = np.zeros((size, size))
     totals[noise.first, noise.second] = totals[noise.second, noise.first] = noise.total
@@ -216,8 +217,8 @@ def _naive(noise: PairNoise, excess: NDArray[np.float64], degrees: int) -> float
 
 
 def _worst(noise: PairNoise, excess: NDArray[np.float64]) -> tuple[OddPair, ...]:
-    # The variance is that around the ratings, not around the pair's own share, and no less than what single wins would
-    # scatter by: neither few rows nor rows that all say the same, as was expected, are clear by accident.
+    # The variance is that about the ratings, not about the pair's own share, and at least that of single wins: few
+    # rows, or rows that all agree as expected, must not be significant by accident.
     sigma = np.sqrt(np.maximum(noise.variance, noise.total * noise.expected * (1.0 - noise.expected)))
     clear = np.divide(excess, sigma, out=np.zeros(len(excess)), where=sigma > 0.0)
     order = np.argsort(-np.round(np.abs(clear), 9), kind="stable")[:_SHOWN].tolist()

@@ -1,9 +1,9 @@
 """Influence of single instructions, judges and models on ratings, and the smallest removal that changes the leader.
 
-To first order a rating moves by the inverse information times the score of what is left out (the infinitesimal
-jackknife, and the first step of arXiv 2011.14999; for ratings from pairs arXiv 2508.11847). What is reported was
-refitted exactly: the first order says only which of very many units to refit, how far the others usually move a
-rating, and in which order to remove them. The number removed was seen to suffice; a smaller set may do as well.
+To first order a rating moves by the inverse information times the score of the removed rows (the infinitesimal
+jackknife, and the first step of arXiv 2011.14999; for ratings from pairs arXiv 2508.11847). Reported results are exact
+refits: the first order only selects which of very many units to refit, estimates how far the others usually move a
+rating, and orders removals. The number removed is verified to suffice; a smaller set may exist.
 """
 
 from __future__ import annotations
@@ -51,19 +51,19 @@ Vector = NDArray[np.float64]
 RemovalUnit = Literal["judgment", "instruction", "judge"]
 
 _MAX_EXACT = 64
-"""Up to so many units the effect of each is found by leaving it out, which few and heavy ones need."""
+"""Maximum number of units whose effects come from exact refits, which few and heavy units need."""
 
 _SLIGHT = 1e-3
-"""The ridge that decides who leads where what is left has no finite estimate."""
+"""The ridge that determines the leader where the remaining data have no finite estimate."""
 
 _NAMED = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FirstOrderEffects:
-    """Influence functions: what each row does to the ratings of all, to first order, in logits.
+    """Influence functions: the first-order effect of each row on all ratings, in logits.
 
-    `bread` (n, n) is the inverse information, `residuals` (rows,) are weighted outcomes less what was expected.
+    `bread` (n, n) is the inverse information, `residuals` (rows,) are weighted outcomes minus expectations.
     """
 
     data: Comparisons
@@ -77,7 +77,7 @@ class FirstOrderEffects:
         return np.asarray(self.residuals * (pull[self.data.a] - pull[self.data.b]))
 
     def units(self, code: NDArray[np.int32], count: int) -> NDArray[np.float64]:
-        """How far each of `count` units, given by a code a row, raises each rating: (units, n)."""
+        """How far each of `count` units, given by one code per row, raises each rating: (units, n)."""
         size = len(self.data.models)
         base = code.astype(np.int64) * size
         score = np.bincount(base + self.data.a, self.residuals, count * size)
@@ -85,19 +85,19 @@ class FirstOrderEffects:
         return np.asarray(score.reshape(count, size) @ self.bread)
 
     def error(self, contrast: Vector) -> float:
-        """Standard error of `contrast` (n,) @ ratings by clusters, or rows where there are none; NaN with one alone."""
+        """Standard error of `contrast` (n,) @ ratings by clusters, or by rows without clusters; NaN with one unit."""
         return _scatter(self.data, self.rows(contrast))
 
 
 @dataclass(frozen=True, slots=True)
 class LeaveOneOutChange:
-    """What changes when `name` is left out.
+    """The changes when `name` is left out.
 
     `change` is the largest change of a rating, in Elo points, with its standard error `se` (NaN for instructions), and
-    `model` whose it is; `error` is the standard error of that rating itself, with all the data. `leader` is who leads
-    then, `top` whether the same models are the best few. `outlying` is how many times its usual size the effect on a
-    rating is, the most over models (instructions alone; else NaN). `change_of_lead` is by how much the old leader's
-    lead over the new one shrinks, and its standard error; None where the leader stays.
+    `model` is its model; `error` is the standard error of that rating with all the data. `leader` leads without `name`,
+    `top` states whether the top models are the same. `outlying` is the effect on a rating in multiples of its usual
+    size, the maximum over models (instructions only; else NaN). `change_of_lead` is by how much the old leader's lead
+    over the new one shrinks, with its standard error; None where the leader does not change.
     """
 
     name: str
@@ -115,9 +115,9 @@ class LeaveOneOutChange:
 class Influence:
     """Refits without each instruction, judge or model: `without`, the largest change first.
 
-    `units` is how many there are; of very many instructions only the most influential were refitted. `separated` are
-    those without which the models have no common estimate. `left_out` are models outside the largest group that wins
-    join: they take no part. `clusters` is how many independent units standard errors rest on.
+    `units` is their number; of very many instructions only the most influential are refitted. `separated` are those
+    without which the models have no common estimate. `left_out` are models outside the largest group connected by wins;
+    they are excluded. `clusters` is the number of independent units behind the standard errors.
     """
 
     unit: Unit
@@ -132,7 +132,7 @@ class Influence:
 
 
 def rated_together(data: Comparisons) -> Comparisons:
-    """The comparisons among the largest group of models that wins join both ways; of equals, the strongest."""
+    """The comparisons among the largest group of models that wins connect both ways; among equals, the strongest."""
     groups = strong_components_of(win_counts(data)) if len(data.models) else []
     if len(groups) <= 1:
         return data
@@ -140,7 +140,7 @@ def rated_together(data: Comparisons) -> Comparisons:
 
 
 def first_order_effects(data: Comparisons, *, ridge: float = 0.0) -> FirstOrderEffects:
-    """Fit Bradley-Terry ratings and keep what each row does to them; raises as `bradley_terry` does.
+    """Fit Bradley-Terry ratings and keep each row's effect on them; raises the errors of `bradley_terry`.
 
     Models without a comparison are left out of `data`.
     """
@@ -158,10 +158,10 @@ def first_order_effects(data: Comparisons, *, ridge: float = 0.0) -> FirstOrderE
 
 
 def influence(data: Comparisons, unit: Unit, *, ridge: float = 0.0, top: int = 3, most: int = 1000) -> Influence:
-    """Leave out each instruction (cluster), judge or model in turn and rate the rest anew.
+    """Leave out each instruction (cluster), judge or model in turn and refit the rest.
 
-    Of more than `most` instructions the most influential ones are refitted, by first order. `top` is how many places
-    are watched. Raises `InputError` without two models that wins join, or without names of what is to be left out.
+    Of more than `most` instructions, only the most influential to first order are refitted. `top` is the number of
+    leading places compared. Raises `InputError` without two models connected by wins, or without names of the units.
 
     >>> from venire.ratings import comparisons, influence
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
@@ -186,7 +186,7 @@ def influence(data: Comparisons, unit: Unit, *, ridge: float = 0.0, top: int = 3
         names = rows.models
         left = without_each_model(win_counts(rows), ridge=ridge)
     order = found.ratings.order
-    # Without a model that all others hang on, nobody meets anybody.
+    # Without a model that all others depend on, no pair is left.
     alone = [name for name, rest in left.without.items() if np.count_nonzero(np.isfinite(rest.logits)) < 2]
     joined = [name for name in left.without if name not in set(alone)]
     made = [_left(found, left, name, unit, outlying.get(name, np.nan), top, ridge) for name in joined]
@@ -204,9 +204,9 @@ def influence(data: Comparisons, unit: Unit, *, ridge: float = 0.0, top: int = 3
 
 
 def outlier_critical_value(units: int, models: int, level: float = 0.99) -> float:
-    """Critical value of Grubbs' test: how outlying the worst of `units` effects on `models` ratings is by chance.
+    """Critical value of Grubbs' test for the most outlying of `units` effects on `models` ratings.
 
-    Infinite for fewer than three units, none of which can stand out.
+    Infinite for fewer than three units, where no outlier can be detected.
     """
     if units < 3:
         return float("inf")
@@ -217,7 +217,7 @@ def outlier_critical_value(units: int, models: int, level: float = 0.99) -> floa
 def critical_value(looks: int, clusters: int, level: float = 0.95) -> float:
     """Critical value of the largest of `looks` changes in standard errors, two-sided, at 1 - `level`.
 
-    Student's t of `clusters` - 1 degrees of freedom, with Bonferroni's correction. Infinite with one cluster alone.
+    Student's t of `clusters` - 1 degrees of freedom, with Bonferroni's correction. Infinite with a single cluster.
     """
     if clusters < 2:
         return float("inf")
@@ -246,7 +246,7 @@ def _left(
     place = {model: code for code, model in enumerate(found.ratings.models)}
     before = found.ratings.logits[[place[model] for model in after.models]]
     moved = after.logits - before
-    # Both are counted from the mean of the models that both rate.
+    # Both are relative to the mean of the models that both rate.
     moved -= np.nanmean(moved)
     most = after.models[int(np.nanargmax(np.round(np.abs(moved), 10)))]
     was = [model for model in found.ratings.order if unit != "model" or model != name]
@@ -271,9 +271,9 @@ def _left(
 
 
 class _Shift:
-    """How much of a difference of ratings hangs on what is left out, and its error, in Elo points.
+    """The part of a rating difference that depends on the removed unit, and its error, in Elo points.
 
-    Both fits share rows, so the error is that of the difference of what each row does to either.
+    Both fits share rows, so the error is that of the difference of each row's effects on the two fits.
     """
 
     def __init__(self, found: FirstOrderEffects, name: str, unit: Unit, ridge: float) -> None:
@@ -288,7 +288,7 @@ class _Shift:
         self.found, self.rest = found, first_order_effects(data.select(self.kept), ridge=ridge)
 
     def by(self, shares: Mapping[str, float]) -> tuple[float, float]:
-        """The change of a sum of ratings, each times its share."""
+        """The change of a weighted sum of ratings, with its error."""
         whole, part = (_contrast(one.ratings.models, shares) for one in (self.found, self.rest))
         change = whole @ self.found.ratings.logits - part @ self.rest.ratings.logits
         row_effects = self.found.rows(whole)
@@ -310,11 +310,11 @@ def _scatter(data: Comparisons, row_effects: Vector) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """Leaving out `removed` of `units` makes `rival` lead before `leader`: seen by a refit, so the least is at most it.
+    """Removing `removed` of `units` puts `rival` ahead of `leader`; verified by a refit, so an upper bound.
 
-    `removed` is None where nothing that was tried changes the winner, and `predicted` is what the first order said,
-    None where it says that nothing does. `lead` is in Elo points, with its standard error `se`, of the rival that needs
-    the fewest. `names` are the first twenty instructions or judges in the order left out; empty for judgments.
+    `removed` is None where no removal tried changes the winner; `predicted` is the first-order prediction, None where
+    it predicts no change. `lead` is in Elo points, with its standard error `se`, of the rival that needs the fewest.
+    `names` are the first twenty instructions or judges in the order left out; empty for judgments.
     """
 
     unit: RemovalUnit
@@ -335,7 +335,7 @@ class Removal:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _RemovalUnits:
-    """Units that can be left out: what each holds of a lead, and who leads by how much when some are gone."""
+    """Removable units: the contribution of each to a lead, and the leader and lead after removing some."""
 
     units: int
     names: tuple[str, ...]
@@ -346,10 +346,10 @@ class _RemovalUnits:
 def smallest_removal(
     data: Comparisons, unit: RemovalUnit = "judgment", *, rivals: int = 3, ridge: float = 0.0
 ) -> Removal:
-    """The fewest judgments (rows), instructions (clusters) or judges seen to change who leads.
+    """The smallest removal of judgments (rows), instructions (clusters) or judges found to change the leader.
 
-    Of all rivals the `rivals` that need the fewest to first order are tried by exact refits. Raises `InputError`
-    without two models that wins join, and without names of the units.
+    The `rivals` that need the fewest removals to first order are tried by exact refits. Raises `InputError` without two
+    models connected by wins, and without names of the units.
 
     >>> from venire.ratings import comparisons, smallest_removal
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
@@ -372,7 +372,7 @@ def smallest_removal(
 
 
 def _removal_units(found: FirstOrderEffects, unit: RemovalUnit, leader: int, ridge: float) -> _RemovalUnits:
-    """The units of a table with what each holds of the lead over a rival, by the rival's code."""
+    """The units of a table with each unit's contribution to the lead over a rival, by the rival's code."""
     data = found.data
     if unit == "judgment":
         return _judgments(found, leader)
@@ -397,7 +397,7 @@ def _removal_units(found: FirstOrderEffects, unit: RemovalUnit, leader: int, rid
 
 
 def _judgments(found: FirstOrderEffects, leader: int) -> _RemovalUnits:
-    """Single rows; equal rows are counted as one cell, so that a large table costs what its distinct rows do."""
+    """Single rows; equal rows form one cell, so that the cost depends on the distinct rows only."""
     data, size = found.data, len(found.data.models)
     turned = data.a > data.b
     first, second = np.where(turned, data.b, data.a), np.where(turned, data.a, data.b)
@@ -430,7 +430,7 @@ def _judgments(found: FirstOrderEffects, leader: int) -> _RemovalUnits:
 
 
 def _first_order(held: Vector, lead: float) -> int | None:
-    """How many of the units that hold most of the lead hold all of it; None where all that help hold less."""
+    """How many of the most contributing units make up the lead; None where all positive contributions do not."""
     helps = np.sort(held[held > 0.0])[::-1]
     place = int(np.searchsorted(np.cumsum(helps), lead))
     return place + 1 if place < len(helps) else None
@@ -470,7 +470,7 @@ def _search(
 
 
 def _min_removed(turns: Callable[[int], bool], guess: int, most: int) -> int | None:
-    """The least number up to `most` at which `turns` was seen to hold, searched outwards from a guess."""
+    """The least number up to `most` at which `turns` was found to hold, searched outwards from a guess."""
     low, high = 0, max(1, min(guess, most))
     if most < 1:
         return None
@@ -480,7 +480,7 @@ def _min_removed(turns: Callable[[int], bool], guess: int, most: int) -> int | N
         low, high = high, min(most, max(high + 1, high + (high - low) // 4 + 1))
     step = max(1, high // 16)
     while high - low > 1:
-        # The guess is close: first steps are short.
+        # The guess is close, so the first steps are short.
         middle = max(low + 1, high - step)
         if turns(middle):
             high, step = middle, 2 * step

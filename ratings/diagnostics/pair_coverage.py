@@ -1,4 +1,4 @@
-"""Who met whom: whether one table of ratings can join all models, what holds it together, and what its shape costs."""
+"""Pair coverage: whether comparisons connect all models, which links are critical, and the cost of imbalance."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ from venire.ratings.pairwise.wins import WinCounts, win_counts
 __all__ = ["PairCoverage", "pair_coverage"]
 
 _MAX_MODELS = 2_000
-"""Models beyond which the balance of a board, a table of all pairs, is left open."""
+"""Number of models beyond which the balance of a board, which needs a table of all pairs, is not computed."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairCoverage:
     """How models met. Battles are counted by weight.
 
-    `groups` are sets of models joined by wins both ways, which alone share a rating scale, strongest first; `islands`
-    counts sets that never met at all. `seen` of `possible` pairs met. `fewest_of_model` and `fewest_of_pair` are the
-    fewest battles and who has them. `bridges` are pairs, and `hinges` single models, without whose battles the others
-    fall apart. `balance` is the largest standard error of a difference against that of a board of the same size in
-    which every pair met equally often, at equal strengths; 1 is as good as can be, infinite where models never met;
-    NaN on boards of more than 2,000 models. `worst` are the two models it belongs to.
+    `groups` are sets of models connected by wins both ways, strongest first; only models of one group share a rating
+    scale. `islands` counts sets that never met at all. `seen` of `possible` pairs met. `fewest_of_model` and
+    `fewest_of_pair` are the smallest numbers of battles with their models. `bridges` are pairs, and `hinges` single
+    models, without whose battles the others are disconnected. `balance` is the ratio of the largest standard error of a
+    difference to that of a board of the same size in which every pair met equally often, at equal strengths: 1 is
+    optimal, infinite where models never met, NaN on boards of more than 2,000 models. `worst` are the two models of
+    this difference.
     """
 
     models: int
@@ -86,7 +87,7 @@ def _graph(counts: WinCounts, weight: NDArray[np.float64]) -> coo_array:
 
 
 def _balance(counts: WinCounts, weight: NDArray[np.float64]) -> tuple[float, tuple[int, int]]:
-    """The resistance between two models of a net whose wires are battles, against that of the even net."""
+    """The largest effective resistance of the network whose edges are battles, relative to the even network."""
     size = len(counts.models)
     net = np.zeros((size, size))
     net[counts.first, counts.second] = net[counts.second, counts.first] = -weight
@@ -105,10 +106,10 @@ def _balance(counts: WinCounts, weight: NDArray[np.float64]) -> tuple[float, tup
 def _weak_links(
     size: int, first: NDArray[np.intp], second: NDArray[np.intp]
 ) -> tuple[list[tuple[int, int]], list[int]]:
-    """Pairs and models without which a part of the graph falls into more parts (Tarjan 1972), by code.
+    """Bridges and articulation points of the graph (Tarjan 1972), by code.
 
-    A walk in depth first, written without recursion: `low` is how early a model lies that can be reached from below
-    without going back the way one came.
+    An iterative depth-first search; `low` is the earliest model reachable from the subtree without the edge to the
+    parent.
     """
     around: list[list[int]] = [[] for _ in range(size)]
     for one, two in zip(first.tolist(), second.tolist(), strict=True):

@@ -1,7 +1,7 @@
-"""Stability of a board: under resampled instructions, as instructions came in, and under other ways to count a tie.
+"""Stability of a board: under resampled instructions, as instructions arrived, and under other tie rules.
 
-Drawing half of the instructions without replacement moves ratings as much as drawing all of them with it (their
-variances agree), so the clusters of `bootstrapping` serve: they are exact refits of thousands of draws a second.
+Drawing half of the instructions without replacement varies ratings as much as drawing all with replacement (the
+variances agree), so the cluster bootstrap is used: exact refits at thousands of draws per second.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _TOP = 5
 
 @dataclass(frozen=True, slots=True)
 class Volatility:
-    """Positions under resampling. `unit` is what was drawn, `units` how many there are, `draws` with an estimate.
+    """Positions under resampling. `unit` is the resampled unit, `units` their number, `draws` those with an estimate.
 
-    `leader` has the highest rating, and `stays` is the share of draws in which it has it too; `next_leader` leads most
+    `leader` has the highest rating, and `stays` is the share of draws in which it still has; `next_leader` leads most
     often among the others, in the share `next_leads`. `top` names the first models with the share of draws in which
-    each keeps its place, `moved` is the mean number of places by which they move.
+    each keeps its position, `moved` is the mean number of positions by which they move.
     """
 
     leader: str
@@ -53,10 +53,10 @@ class Volatility:
 
 @dataclass(frozen=True, slots=True)
 class RatingPath:
-    """Boards of growing tables: how many judgments each holds, who leads, and ratings in Elo points (tables, models).
+    """Boards of growing tables: the number of judgments, the leader, and ratings in Elo points (tables, models).
 
-    `elo` rows are NaN where a table joins not all models. `since` is the share of tables from which on the last leader
-    was the leader of all.
+    `elo` rows are NaN where a table does not connect all models. `since` is the share of tables from which on the final
+    leader always led.
     """
 
     judgments: tuple[int, ...]
@@ -66,10 +66,10 @@ class RatingPath:
 
 
 def volatility(data: Comparisons, ratings: Ratings, *, replicates: int = 1000, seed: int = 0) -> Volatility:
-    """Resample clusters (single battles where there are none) and see who keeps what position.
+    """Resample clusters (single battles without clusters) and measure how positions change.
 
-    `ratings` are Bradley-Terry's of the same data, without ridge. Raises `InputError` with fewer than two models or
-    units, and as the bootstrap does.
+    `ratings` are Bradley-Terry ratings of the same data, without ridge. Raises `InputError` with fewer than two models
+    or units, and the errors of the bootstrap.
 
     >>> from venire.ratings import bradley_terry, comparisons, volatility
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
@@ -87,7 +87,7 @@ def volatility(data: Comparisons, ratings: Ratings, *, replicates: int = 1000, s
 
 
 def _places(ratings: Ratings, known: NDArray[np.intp], drawn: Replicates) -> Volatility:
-    # Ratings that agree to a rounding stand in the order of names, in the point estimate and in every draw alike.
+    # Ratings that are equal up to rounding are sorted by name, in the point estimate and in every draw.
     point, found = np.round(ratings.logits[known], 9), np.round(drawn.estimates[:, known], 9)
     order = np.argsort(-point, kind="stable")
     sorted_found = np.argsort(-found, axis=1, kind="stable")
@@ -113,7 +113,7 @@ def _places(ratings: Ratings, known: NDArray[np.intp], drawn: Replicates) -> Vol
 
 
 def rating_path(tables: Sequence[Comparisons]) -> RatingPath:
-    """Bradley-Terry ratings of growing tables of the same models, such as the first tenth of the judgments, and so on.
+    """Bradley-Terry ratings of growing tables of the same models, for example of each tenth of the judgments.
 
     Raises `InputError` for tables of different models.
 
@@ -147,11 +147,12 @@ def _since(leaders: list[str | None]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class TieRule:
-    """The board under another rule, beside that with ties as half a win.
+    """The board under another tie rule, compared with the board with ties as half a win.
 
-    `leader` is its first model, `moved` the most places that a model moves and `mover` which one, `shift` the most Elo
-    points. `contradicted` are pairs, better one first with ties as half a win, that stand the other way round here,
-    although one of the two boards tells them apart at the level. `reason` says why there is no board, else None.
+    `leader` is its first model, `moved` the largest change of position and `mover` its model, `shift` the largest
+    change in Elo points. `contradicted` are pairs (better model first with ties as half a win) whose order is reversed
+    here, although one of the two boards separates them at the level. `reason` explains why there is no board, else
+    None.
     """
 
     rule: str
@@ -178,8 +179,8 @@ def tie_sensitivity(
 ) -> TieSensitivity:
     """Rate verdicts with ties as half a win, then with ties or flips left out, and with ties as an outcome (Davidson).
 
-    Rules that change nothing, since there is no tie or no flip, are left out. Raises `InputError` for a level, where
-    the first of these boards does not exist, and as merging does.
+    Rules that change nothing, because there are no ties or no flips, are left out. Raises `InputError` for an invalid
+    level, where the first of these boards does not exist, and the errors of merging.
 
     >>> from venire.ratings import ballots, tie_sensitivity, to_battles
     >>> given = ballots(list("aaabbbccc") * 2, ["q"] * 9 + ["r"] * 9, list("abc") * 6, [1, 2, 3, 2, 1, 3, 1, 3, 2] * 2)
@@ -250,7 +251,7 @@ def _positions(logits: NDArray[np.float64]) -> NDArray[np.intp]:
 
 
 def _differ(ratings: Ratings, codes: NDArray[np.intp], level: float) -> NDArray[np.bool_]:
-    """Which pairs (n, n) differ by more than their error explains, each pair by itself."""
+    """Which pairs (n, n) differ significantly, each pair tested separately."""
     if ratings.covariance is None:
         return np.zeros((len(codes), len(codes)), dtype=np.bool_)
     spread, at = ratings.covariance[np.ix_(codes, codes)], ratings.logits[codes]

@@ -1,7 +1,7 @@
-"""Circles of wins: a beats b, b beats c, c beats a; and how many of them chance alone would make.
+"""Cycles of wins (a beats b, b beats c, c beats a), and how many of them chance alone would produce.
 
-A single number for each model cannot say that rock beats scissors. But close models make circles by chance, so circles
-are counted against those that tables drawn from Bradley-Terry ratings have, with the noise of these very instructions.
+One number per model cannot represent rock-paper-scissors. But similar models form cycles by chance, so the count is
+compared with that of tables drawn from Bradley-Terry ratings, with the noise of the same instructions.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from venire.ratings.diagnostics.goodness_of_fit import PairNoise, pair_noise, ta
 __all__ = ["Cycle", "Transitivity", "transitivity"]
 
 _MAX_MODELS = 200
-"""Models beyond these are left out, those with the fewest battles: triads grow with the cube."""
+"""Maximum number of models; those with the fewest battles are left out: the number of triads grows cubically."""
 
 _SHOWN = 5
 
@@ -34,9 +34,9 @@ Matrix = NDArray[np.float64]
 class Cycle:
     """Three models, each preferred to the next and the last to the first.
 
-    `shares` are the shares of wins along the way, each above a half. `weakest` is the weakest of the three margins, in
-    its standard errors. In every order of three models one of these steps goes down: `p_value` is the chance of so
-    clear a margin for that step, times the circles there could be.
+    `shares` are the shares of wins along the cycle, each above one half. `weakest` is the smallest of the three
+    margins, in standard errors. Any order of the three models contradicts one of these steps: `p_value` is the
+    probability of this large a margin for that step, times the number of possible cycles.
     """
 
     models: tuple[str, str, str]
@@ -47,12 +47,12 @@ class Cycle:
 
 @dataclass(frozen=True, slots=True)
 class Transitivity:
-    """Cyclic triads among those whose three pairs all have a majority, and what chance would make of them.
+    """Cyclic triads among those whose three pairs all have a majority, and the number expected by chance.
 
-    `expected` is the mean share of cyclic triads in tables drawn from the ratings, `p_value` the chance to meet as many
-    as were found. `zeta` is Kendall's coefficient of consistence, 1 without circles and 0 with as many as there can be;
-    None where a pair has no majority. `strongest` are the circles whose weakest margin is the clearest. `models` says
-    how many models were looked at.
+    `expected` is the mean share of cyclic triads in tables drawn from the ratings, `p_value` the probability of at
+    least as many as found. `zeta` is Kendall's coefficient of consistence, 1 without cycles and 0 with the maximum
+    number; None where a pair has no majority. `strongest` are the cycles whose weakest margin is the most significant.
+    `models` is the number of models examined.
     """
 
     triads: int
@@ -65,21 +65,21 @@ class Transitivity:
 
     @property
     def share(self) -> float:
-        """Share of cyclic triads; 0.25 where winners are drawn by lot."""
+        """Share of cyclic triads; 0.25 where winners are random."""
         return self.cyclic / self.triads
 
     @property
     def excess(self) -> float:
-        """The share of cyclic triads above that which chance makes."""
+        """The share of cyclic triads in excess of chance."""
         return self.share - self.expected
 
 
 def transitivity(data: Comparisons, ratings: Ratings, *, draws: int = 999, seed: int = 0) -> Transitivity:
     """Count cyclic triads of majorities against those of tables drawn from Bradley-Terry `ratings` of the data.
 
-    Ratings are drawn in by what their errors add to their spread, or drawn tables would have too few circles. Of more
-    than 200 models those with the most battles are looked at, and of many models there are fewer draws. Raises
-    `InputError` where no triad has three majorities, and for a number of draws or a seed.
+    Ratings are shrunk by the part of their spread that errors cause; otherwise drawn tables would have too few cycles.
+    Of more than 200 models only those with the most battles are examined, and many models get fewer draws. Raises
+    `InputError` where no triad has three majorities, and for an invalid number of draws or seed.
 
     >>> from venire.ratings import bradley_terry, comparisons, transitivity
     >>> data = comparisons(list("aba") * 3, list("bcc") * 3, [1, 1, 0, 0, 1, 1, 1, 0, 1])
@@ -113,7 +113,7 @@ def transitivity(data: Comparisons, ratings: Ratings, *, draws: int = 999, seed:
 
 
 def _strongest_models(data: Comparisons, ratings: Ratings) -> Vector:
-    """The ratings, centred, NaN but for the models with the most battles; of equals, the first by name."""
+    """The centred ratings, NaN except for the models with the most battles; among equals, the first by name."""
     logits = ratings.logits - np.nanmean(ratings.logits)
     rated = np.flatnonzero(np.isfinite(logits)).tolist()
     played = data.played
@@ -124,7 +124,7 @@ def _strongest_models(data: Comparisons, ratings: Ratings) -> Vector:
 
 
 def _drawn_in(ratings: Ratings) -> float:
-    """How far ratings are drawn together: errors make estimates lie further apart than the truth does."""
+    """The shrinkage factor of ratings: errors make estimates more spread out than the true ratings."""
     known = np.isfinite(ratings.logits)
     spread = float(np.var(ratings.logits[known]))
     noise = float(np.mean(np.square(ratings.se[known])))
@@ -146,7 +146,7 @@ def _winners(noise: PairNoise, won: Vector, clear: NDArray[np.bool_]) -> NDArray
 
 
 def _closed(steps: NDArray[np.floating]) -> float:
-    """How many walks of three steps end where they began; a walk is counted from each of its stations."""
+    """The number of closed walks of three steps; each is counted once per starting point."""
     return float(((steps @ steps) * steps.T).sum(dtype=np.float64))
 
 
@@ -175,7 +175,7 @@ def _strongest(noise: PairNoise, wins: NDArray[np.floating], tests: float) -> tu
     share[noise.second, noise.first] = 1.0 - noise.won / noise.total
     best: list[tuple[float, tuple[int, int, int]]] = []
     for one in range(size):
-        # A circle is counted once, from the first of its names.
+        # A cycle is counted once, from the first of its names.
         rest = slice(one + 1, size)
         closed = (wins[one, rest, None] * wins[rest, rest] * wins[rest, one][None, :]) > 0.0
         least = np.minimum(np.minimum(margin[one, rest, None], margin[rest, rest]), margin[rest, one][None, :])

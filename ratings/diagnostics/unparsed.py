@@ -1,7 +1,8 @@
-"""Verdicts that were not read: how many, and whether some models lose more of them than others.
+"""Unparsed replies: how many, and whether some models lose more verdicts to them than others.
 
-Unread verdicts are left out of every rating. That is harmless where they are missing by chance, and a bias where they
-follow the models: a model whose answers make judges refuse or run out of tokens is rated on the rest of its battles.
+Every rating leaves out unparsed verdicts. This is harmless where they are missing at random, and a bias where
+missingness depends on the models: a model whose answers make judges refuse or run out of tokens is rated on the rest of
+its battles.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ from venire.ratings.diagnostics.goodness_of_fit import pool_units
 __all__ = ["UnparsedReplies", "UnparsedShare", "unparsed_replies", "wilson_lower_bound"]
 
 _MIN_VERDICTS = 20
-"""Verdicts of a judge below which its share is not told apart from chance."""
+"""Number of verdicts of a judge below which its share is not distinguished from chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnparsedShare:
-    """A judge or a model: its verdicts, the `share` not read, by status, and lower bound of the share (Wilson).
+    """A judge or a model: its verdicts, the unparsed `share`, counts by status, and Wilson's lower bound of the share.
 
-    Of a model, `expected` is the share that its judges would lose on it if all models were alike to them, `z` the
-    distance from that in standard errors.
+    For a model, `expected` is the share that its judges would lose if they treated all models equally, and `z` the
+    distance from it in standard errors.
     """
 
     name: str
@@ -54,7 +55,7 @@ class UnparsedReplies:
 
 
 def unparsed_replies(battles: Battles, *, level: float = 0.99) -> UnparsedReplies:
-    """Share of unparsed replies, by judge and model; errors are clustered by instruction. `level` is of `lo`.
+    """Share of unparsed replies, by judge and model; errors are clustered by instruction. `level` is that of `lo`.
 
     >>> from venire.ratings import ballots, to_battles, unparsed_replies
     >>> given = ballots(list("aaabbbccc"), ["q"] * 9, list("abc") * 3, [1, 2, 3, 2, 1, 3, 1, 3, 2])
@@ -99,8 +100,8 @@ def _distances(
 ) -> NDArray[np.float64]:
     """How far each model's losses are from its judges' (models,), in standard errors.
 
-    A judge's mean is partly a model's own doing: a row weighs by how far it is the model's, which takes that off. Few
-    losses scatter less than they should by chance; what a binomial would scatter by is the least to reckon with.
+    A judge's mean partly depends on the model itself; rows are weighted to remove this effect. With few losses the
+    empirical variance can be too small by chance, so the binomial variance is the lower limit.
     """
     size, judges = met.shape
     own = met / np.maximum(np.bincount(battles.judge, minlength=judges), 1)
@@ -119,7 +120,7 @@ def _distances(
 
 
 def _statuses(code: NDArray[np.int32], status: NDArray[np.int8], size: int) -> NDArray[np.intp]:
-    """How often each of `size` had each status (size, statuses)."""
+    """Count of each status for each of `size` codes (size, statuses)."""
     wide = len(Status)
     return np.bincount(code * np.int64(wide) + status, minlength=size * wide).reshape(size, wide)
 

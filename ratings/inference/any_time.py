@@ -1,8 +1,8 @@
 """Anytime-valid intervals and decisions: they hold at every interim analysis, whenever data collection stops.
 
-An interval of 1.96 errors holds at one analysis that was fixed beforehand. Who looks again and again until it says what
-was hoped for is wrong in more than a third of all cases. The intervals here hold at all looks together, however many
-and whatever is asked next, at the price of being about half as wide again.
+An interval of 1.96 standard errors is valid at one predetermined analysis. Repeated looks until the hoped-for result
+appears are wrong in more than a third of all cases. The intervals here are valid simultaneously at all looks, however
+many there are and whatever is asked next; they are about half as wide again.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ __all__ = [
 ]
 
 SCALE = 0.5
-"""Ratings are expected about this many logits from their mean: where the intervals are narrowest, not a condition."""
+"""Expected distance of ratings from their mean in logits: intervals are narrowest there; not an assumption."""
 
 PAIR_SCALE = SCALE * 2.0**0.5
 
 MIN_CLUSTERS = 20
-"""With fewer instructions the clustered error itself is too uncertain to stop by."""
+"""With fewer instructions the clustered error is too uncertain for a stopping decision."""
 
 _MAX_LOOKS = 10
 
@@ -49,9 +49,9 @@ Answer = Literal["above", "below", "open"]
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether `model` is above `other`, below, or still open, with both intervals of the difference in Elo points.
+    """Whether `model` is above `other`, below, or undecided, with both intervals of the difference in Elo points.
 
-    `lo` and `hi` hold at every look, `fixed_lo` and `fixed_hi` only if this look was the one and only.
+    `lo` and `hi` are valid at every look, `fixed_lo` and `fixed_hi` only if this is the only look.
     """
 
     model: str
@@ -82,9 +82,9 @@ class TopK:
 def any_time_radius(se: ArrayLike, *, alpha: float = 0.05, tau: float = SCALE) -> Vector:
     """Radius of an anytime-valid interval in standard errors, c(s), for errors in logits.
 
-    `se` are errors of any shape, which what is returned has too. `alpha` is the chance of a miss at any look; share it
-    among the pairs that are watched. `tau` in logits is about how far the estimate may be from 0. Infinite where the
-    error is 0 or unknown. Raises `InputError` for an alpha or a tau.
+    `se` are errors of any shape; the result has the same shape. `alpha` is the error probability over all looks; divide
+    it among the monitored pairs. `tau` in logits is approximately how far the estimate may be from 0. Infinite where
+    the error is 0 or unknown. Raises `InputError` for an invalid alpha or tau.
 
     >>> from venire.ratings import any_time_radius
     >>> any_time_radius([0.1, 0.2]).round(3).tolist()
@@ -101,10 +101,10 @@ def any_time_radius(se: ArrayLike, *, alpha: float = 0.05, tau: float = SCALE) -
 
 
 def interim_radius(looks: int, *, alpha: float = 0.05, degrees: float = np.inf) -> float:
-    """Radius in standard errors of an interval that holds at up to ten interim analyses, declared before the first.
+    """Radius in standard errors of an interval valid at up to ten interim analyses, declared before the first.
 
-    The cheaper way where each look has half as many data again as the one before: alpha / looks at each (Bonferroni),
-    two-sided, by Student's t with `degrees` of freedom. Raises `InputError` for a number of looks or an alpha.
+    It is narrower where each look has half as many data again as the look before: alpha / looks at each (Bonferroni),
+    two-sided, by Student's t with `degrees` of freedom. Raises `InputError` for an invalid number of looks or alpha.
 
     >>> from venire.ratings import interim_radius
     >>> round(interim_radius(10), 2)
@@ -120,10 +120,10 @@ def interim_radius(looks: int, *, alpha: float = 0.05, degrees: float = np.inf) 
 def any_time_interval(
     estimate: ArrayLike, se: ArrayLike, *, level: float = 0.95, tau: float = SCALE, among: int = 1
 ) -> tuple[Vector, Vector]:
-    """Anytime-valid interval, (lower, upper) in logits, for each of `among` quantities together.
+    """Anytime-valid interval, (lower, upper) in logits, simultaneous for `among` quantities.
 
-    `estimate` and `se` are in logits and of one shape, that of both bounds. For a difference of two models give
-    `tau=PAIR_SCALE`. Raises `InputError` for a level or a number of quantities.
+    `estimate` and `se` are in logits and of equal shape, as are both bounds. For a difference of two models use
+    `tau=PAIR_SCALE`. Raises `InputError` for an invalid level or number of quantities.
 
     >>> from venire.ratings import any_time_interval
     >>> lower, upper = any_time_interval([0.4], [0.1])
@@ -144,7 +144,7 @@ def decide_pair(
 ) -> Decision:
     """Whether `model` is above `other`, at any look, or at one of `looks` declared ones; docs/ratings.md.
 
-    `among` is the number of pairs that are watched. Raises `InputError` as `difference` does.
+    `among` is the number of monitored pairs. Raises `InputError` as `difference` does.
 
     >>> from venire.ratings import bradley_terry, comparisons, decide_pair
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
@@ -164,8 +164,8 @@ def decide_top_k(
 ) -> TopK:
     """Whether the best `k` models are known, up to `indifference` Elo points; docs/ratings.md.
 
-    Only pairs across the true boundary can lead to a wrong answer, so the chance of a miss is shared among k (n - k).
-    Models without an estimate or an error are left out. Raises `InputError` for a `k` that leaves none on either side.
+    Only pairs across the true boundary can lead to a wrong answer, so the error probability is divided by k (n - k).
+    Models without an estimate or an error are left out. Raises `InputError` for a `k` that leaves one side empty.
 
     >>> from venire.ratings import bradley_terry, comparisons, decide_top_k
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
@@ -190,10 +190,10 @@ def decide_top_k(
 
 
 def stopping_half_width(se: ArrayLike, model_se: ArrayLike, clusters: int, *, level: float = 0.95) -> Vector:
-    """Half the width to stop by, in the units of `se`: stop when it is no more than what is wanted; docs/ratings.md.
+    """Half width for stopping, in the units of `se`: stop when it is at most the target; docs/ratings.md.
 
-    Who stops when an interval is narrow stops when its error is underestimated. So the error counts as no less than
-    the model's own (`model_covariance`), with Student's quantile, and with fewer than 20 clusters it is infinite.
+    Stopping at a narrow interval favours moments when its error is underestimated. So the error counts as at least the
+    model-based error (`model_covariance`), with Student's t quantile, and with fewer than 20 clusters it is infinite.
 
     >>> from venire.ratings import stopping_half_width
     >>> stopping_half_width([0.1], [0.1], 40).round(3).tolist()
@@ -209,7 +209,7 @@ def stopping_half_width(se: ArrayLike, model_se: ArrayLike, clusters: int, *, le
 def _bounds(
     gap: Vector, se: Vector, level: float, among: int, looks: int | None, degrees: float
 ) -> tuple[Vector, Vector]:
-    """Bounds of differences in logits; those between two held models are exact, unknown errors bound nothing."""
+    """Bounds of differences in logits; exact between two held models, infinite where errors are unknown."""
     if looks is None:
         lo, hi = any_time_interval(gap, se, level=level, tau=PAIR_SCALE, among=among)
     else:

@@ -1,10 +1,10 @@
-"""Bootstrap of Bradley-Terry ratings: by battle or by cluster, every replicate refitted to its own maximum.
+"""Bootstrap of Bradley-Terry ratings by battle or by cluster; every replicate is refitted to its own maximum.
 
-Battles are drawn as cells: equal rows are one cell, and how often a cell is drawn is a Poisson number around its count.
-A Poisson draw by Walker's alias method is one random word and two look-ups, whatever the mean; one table serves all
-cells of one count, so tables pay where counts recur, and where they do not, numpy draws. Clusters (instructions) are
-drawn as they are, C out of C with replacement. Draws come in blocks of 64 replicates, each block from a stream of its
-own: the first replicates are the same however many are asked for.
+Battles are drawn as cells: equal rows form one cell, and the number of draws of a cell is Poisson with its count as
+mean. A Poisson draw by Walker's alias method takes one random word and two look-ups, whatever the mean. One table
+serves all cells of one count, so tables are used where counts recur, and NumPy's generator elsewhere. Clusters
+(instructions) are drawn as C out of C with replacement. Draws come in blocks of 64 replicates, each block from a
+separate stream, so the first replicates do not depend on the number requested.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from venire.ratings.pairwise.covariance import rated_rows
 __all__ = ["Replicates", "_PoissonCounts", "bootstrap_battles", "bootstrap_clusters", "poisson_counts"]
 
 BLOCK = 64
-"""Replicates drawn from one stream; part of what a seed means."""
+"""Replicates per random stream; changing it changes the results of a seed."""
 
 _CELLS = 1 << 12
 _ENTRIES = 1 << 22
@@ -40,7 +40,7 @@ Kind = Literal["percentile", "basic"]
 Draw = Callable[[np.random.Generator], Matrix]
 
 _TABLES_PAY = 100
-"""Entries of tables a cell, above which making them costs more than some thousand direct draws."""
+"""Table entries per cell above which building the tables costs more than some thousand direct draws."""
 _CHUNK = 1 << 15
 
 
@@ -48,8 +48,8 @@ _CHUNK = 1 << 15
 class Replicates:
     """Refits of drawn tables: `logits` (replicates, n) in the gauge of `point` (n,), the ratings drawn around.
 
-    A row of NaN is a replicate without a finite estimate: some models lost their last win or loss in it. It is left
-    out of every figure, which then speaks of the others alone. `unit` is what was drawn, `units` how many there are.
+    A row of NaN is a replicate without a finite estimate: some models lost their last win or loss in it. All figures
+    leave it out and are conditional on the others. `unit` is the resampled unit, `units` their number.
     """
 
     models: tuple[str, ...]
@@ -66,7 +66,7 @@ class Replicates:
 
     @property
     def without_estimate(self) -> int:
-        """How many replicates have none."""
+        """The number of replicates without an estimate."""
         return len(self.logits) - len(self.estimates)
 
     @property
@@ -88,7 +88,7 @@ class Replicates:
     ) -> tuple[Vector, Vector]:
         """Lower and upper bound (n,) in Elo points; NaN with fewer than two units or two replicates.
 
-        "basic" reflects the percentiles about the estimate. Raises `InputError` for a level or a kind.
+        "basic" reflects the percentiles about the estimate. Raises `InputError` for an invalid level or kind.
         """
         check_level(level)
         if kind not in ("percentile", "basic"):
@@ -115,8 +115,8 @@ def bootstrap_battles(
 ) -> Replicates:
     """Bootstrap by battle: draw single rows around their ratings `logits` (n,), and refit; NaN is a model to leave out.
 
-    The number of rows is not held: each row counts a Poisson(1) number of times. `fixed` (n,) marks models that are
-    held. Raises `InputError` where the table has no finite estimate, and for a number of replicates or a seed.
+    The total number of rows varies: each row counts a Poisson(1) number of times. `fixed` (n,) marks held models.
+    Raises `InputError` where the table has no finite estimate, and for an invalid number of replicates or seed.
 
     >>> from venire.ratings import bootstrap_battles, bradley_terry, comparisons
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
@@ -158,9 +158,9 @@ def bootstrap_clusters(
     ridge: float = 0.0,
     fixed: NDArray[np.bool_] | None = None,
 ) -> Replicates:
-    """Cluster bootstrap: draw whole clusters, as many as there are, around ratings `logits` (n,), and refit.
+    """Cluster bootstrap: draw as many whole clusters as there are, around ratings `logits` (n,), and refit.
 
-    Arguments and errors are those of `bootstrap_battles`; comparisons without a cluster are an `InputError` too.
+    Arguments and errors are those of `bootstrap_battles`; comparisons without clusters also raise `InputError`.
 
     >>> from venire.ratings import bootstrap_clusters, bradley_terry, comparisons
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0], cluster=[1, 2, 3, 4, 5, 6])
@@ -207,13 +207,13 @@ def _prepare(
     at, free = logits[rated], ~held[rated]
     rows = rated_rows(data, np.where(rated, logits, np.nan))
     if np.count_nonzero(~free) == 1:
-        # One held model is no more than a gauge: all move about their mean, and are shifted at the end.
+        # A single held model only sets the gauge: all move about their mean, and are shifted at the end.
         return rows, at - at.mean(), np.ones_like(free)
     return rows, at, free
 
 
 def _idle(data: Comparisons, held: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Held models (n,) that met nobody, beside others that did: nothing hangs on them."""
+    """Held models (n,) without comparisons, if others have some: nothing depends on them."""
     met = data.played > 0.0
     return held & ~met if (held & met).any() else np.zeros_like(held)
 
@@ -233,7 +233,7 @@ def _pairs(rows: Comparisons) -> tuple[Places, Places, Places, Vector]:
 
 
 def _cells(rows: Comparisons, pair: Places, y: Vector) -> tuple[Places, Vector, Vector, NDArray[np.int64]]:
-    """Equal rows as cells, in an order that rows do not change: pair, outcome, weight and count of each."""
+    """Equal rows as cells, in an order independent of that of the rows: pair, outcome, weight and count of each."""
     quarter = (4.0 * y).astype(np.int64)
     if rows.weight is None and bool(np.all(quarter == 4.0 * y)):
         counts = np.bincount(5 * pair + quarter)
@@ -256,12 +256,12 @@ def _sums(values: Vector, row: Places, rows: int) -> csr_array:
 
 
 def _cluster_sums(whole: bool, pair: Places, won: Vector, lost: Vector, unit: Places, shape: tuple[int, int]) -> Any:
-    """What each unit adds to each pair (2 * pairs, units), wins of the lower code first."""
+    """The contribution of each unit to each pair (2 * pairs, units), wins of the lower code first."""
     keep = [np.flatnonzero(side) for side in (won, lost)]
     entry = np.concatenate([pair[keep[0]], pair[keep[1]] + shape[0]])
     values: NDArray[Any] = np.concatenate([won[keep[0]], lost[keep[1]]])
     if whole and bool(np.all(4.0 * values % 1.0 == 0.0)):
-        values = values.astype(np.float32)  # quarters add up exactly there, at half the time
+        values = values.astype(np.float32)  # quarters are summed exactly in float32, in half the time
     columns = np.concatenate([unit[rows] for rows in keep])
     return csr_array((values, (entry, columns)), shape=(2 * shape[0], shape[1]))
 
@@ -352,11 +352,11 @@ class _PoissonCounts:
 
 
 def poisson_counts(counts: NDArray[np.int64]) -> _PoissonCounts:
-    """Make ready to draw around counts (cells,), each a whole number of at least 1."""
+    """Prepare draws around counts (cells,), each an integer of at least 1."""
     distinct, place = np.unique(counts, return_inverse=True)
     reach = 8.0 * np.sqrt(distinct)
     low = np.maximum(np.floor(distinct - reach), 0.0).astype(np.int64)
-    # Less than 1e-13 of the law lies beyond.
+    # The probability beyond is less than 1e-13.
     width = np.ceil(distinct + reach + 12.0) - low + 1.0
     bits = np.ceil(np.log2(width)).astype(np.uint32)
     sizes = np.int64(1) << bits.astype(np.int64)
@@ -376,10 +376,10 @@ def poisson_counts(counts: NDArray[np.int64]) -> _PoissonCounts:
 def _alias_tables(
     counts: NDArray[np.int64], low: NDArray[np.int64], bits: int
 ) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int64]]:
-    """Thresholds, values and aliases (counts, 2 ** bits) of laws whose tables have one size.
+    """Thresholds, values and aliases (counts, 2 ** bits) of distributions whose tables have equal size.
 
-    Each step settles one column of every table: the next light one, filled up by the heavy one at hand, or that heavy
-    one, when it has given so much away that it is light itself and is filled up by the next.
+    Each step settles one column of every table: the next light column, filled up by the current heavy column, or that
+    heavy column, once it has given away so much that it is light itself and the next fills it up.
     """
     size, each = 1 << bits, np.arange(len(counts))
     values = low[:, None] + np.arange(size)
@@ -400,6 +400,6 @@ def _alias_tables(
         left += np.where(gives, share[each, needy], share[each, after]) - 1.0
         light += gives
         heavy = np.where(gives, heavy, following)
-    # A column that keeps all has itself or the law's heaviest for an alias: the one lost unit is within 2 ** -24.
+    # A full column has itself or the heaviest value as alias: the one lost unit is within 2 ** -24.
     limit = 1 << (32 - bits)
     return np.clip(keep * limit, 0, limit - 1).astype(np.uint32), values, alias

@@ -41,10 +41,10 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointErrors:
-    """Joint errors of the models that have an estimate and an error, whose places among all are `known` (m,).
+    """Joint errors of the models that have an estimate and an error; `known` (m,) are their indices among all.
 
-    `logits` (m,), their `covariance` (m, m) with its `degrees` of freedom, and `errors` (draws, m): how far off the
-    ratings might have been, jointly.
+    `logits` (m,), their `covariance` (m, m) with its `degrees` of freedom, and `errors` (draws, m): joint draws of the
+    estimation errors.
     """
 
     known: NDArray[np.intp]
@@ -57,7 +57,8 @@ class JointErrors:
     def differences(self) -> Matrix:
         """Standard errors (m, m) of the differences of two models in logits.
 
-        0 where both were held; NaN where one was not and yet no error is left, which is want of data, not certainty.
+        0 where both were held; NaN where one was not held and still has no error, which means missing data, not
+        certainty.
         """
         variance = np.diagonal(self.covariance)
         both = variance[:, None] + variance[None, :]
@@ -76,8 +77,8 @@ class JointErrors:
 class Contrast:
     """A weighted sum of ratings in Elo points: `estimate`, standard error `se`, and the interval from `lo` to `hi`.
 
-    `above` is the chance that the true value is above 0, by the estimate's own distribution. All but the estimate are
-    NaN where no error is known; held models alone have an error of 0.
+    `above` is the probability that the true value is above 0, by the distribution of the estimate. All but the estimate
+    are NaN where no error is known; a contrast of held models only has an error of 0.
     """
 
     coefficients: Mapping[str, float]
@@ -91,7 +92,7 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Simultaneous:
-    """Intervals that all hold at once with the chance `level`: each is `critical` standard errors to either side."""
+    """Simultaneous intervals with joint coverage `level`: each is `critical` standard errors to either side."""
 
     critical: float
     level: float
@@ -100,9 +101,9 @@ class Simultaneous:
 
 @dataclass(frozen=True, slots=True)
 class BattlesNeeded:
-    """How many battles are still to come, rounded up; infinite where no number is enough, 0 where none is needed.
+    """How many more battles are needed, rounded up; infinite where no number is enough, 0 where none is needed.
 
-    `between` are battles of the two models alone; `everywhere` more of all battles, spread as they have been so far.
+    `between` counts battles between the two models only; `everywhere` counts all battles, distributed as so far.
     """
 
     between: float
@@ -112,8 +113,8 @@ class BattlesNeeded:
 def contrast(ratings: Ratings, coefficients: Mapping[str, float], level: float = 0.95) -> Contrast:
     """The weighted sum of ratings that `coefficients` name, such as {"a": 1, "b": -1}, in Elo points.
 
-    Coefficients that do not add up to 0 speak of ratings less 1000. Raises `InputError` for a model that is unknown or
-    has no estimate, for ratings without a covariance, and for a level.
+    Coefficients that do not sum to 0 apply to ratings minus 1000. Raises `InputError` for a model that is unknown or
+    has no estimate, for ratings without a covariance, and for an invalid level.
 
     >>> from venire.ratings import bradley_terry, comparisons, contrast
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
@@ -127,9 +128,9 @@ def contrast(ratings: Ratings, coefficients: Mapping[str, float], level: float =
 
 
 def difference(ratings: Ratings, model: str, other: str, level: float = 0.95) -> Contrast:
-    """How far `model` stands above `other`, in Elo points; `above` is the chance that its true rating is higher.
+    """The difference of `model` and `other` in Elo points; `above` is the probability that `model` is truly higher.
 
-    Raises `InputError` as `contrast` does, and for one model twice.
+    Raises `InputError` as `contrast` does, and if both are the same model.
 
     >>> from venire.ratings import bradley_terry, comparisons, difference
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
@@ -151,7 +152,7 @@ def simultaneous(
     seed: int = 0,
     replicates: Replicates | None = None,
 ) -> Simultaneous:
-    """Intervals of several contrasts that all hold at once, by the largest of them in draws of all errors together.
+    """Simultaneous intervals of several contrasts, by the maximum of their ratios in draws of the joint errors.
 
     Each contrast is as in `contrast`; errors are drawn as in `ranking`. Raises `InputError` as these two do.
 
@@ -181,7 +182,7 @@ def simultaneous_differences(
     seed: int = 0,
     replicates: Replicates | None = None,
 ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-    """All differences of two models at once: the critical value and bounds (n, n) of row less column in Elo points.
+    """All pairwise differences at once: the critical value and bounds (n, n) of row minus column in Elo points.
 
     >>> from venire.ratings import bradley_terry, comparisons, simultaneous_differences
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
@@ -209,11 +210,12 @@ def battles_needed(
     half_width: float | None = None,
     inflation: float = 1.0,
 ) -> BattlesNeeded:
-    """Battles still to come until `model` and `other` are separated, if their ratings are what they seem.
+    """Battles needed until `model` and `other` are separated, if their true ratings equal the estimates.
 
-    `power` is the chance of success wanted (0.5: the interval just reaches 0 on average). With `half_width` in Elo
-    points, until the interval of their difference is that wide. `inflation` is how much wider than that of independent
-    battles the variance of a battle is (clusters, ties). Raises `InputError` as `difference` does, and for the numbers.
+    `power` is the desired probability of success (0.5: the interval just reaches 0 on average). With `half_width` in
+    Elo points: until the interval of their difference has that half width. `inflation` is the variance of a battle
+    relative to that of independent battles (clusters, ties). Raises `InputError` as `difference` does, and for invalid
+    numbers.
 
     >>> from venire.ratings import battles_needed, bradley_terry, comparisons
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
@@ -241,7 +243,7 @@ def battles_needed(
 
 
 def _weights(ratings: Ratings, found: JointErrors, coefficients: Mapping[str, float]) -> NDArray[np.float64]:
-    """Coefficients (m,) by the places of the models that have an estimate and an error."""
+    """Coefficients (m,) by the indices of the models that have an estimate and an error."""
     place = {ratings.models[code]: row for row, code in enumerate(found.known.tolist())}
     weights = np.zeros(len(place))
     for name, value in coefficients.items():
@@ -277,8 +279,8 @@ def joint_errors(
 ) -> JointErrors:
     """Joint errors of `ratings` from their covariance, or from `replicates` of the same models where they are given.
 
-    Errors drawn from a covariance are normal, or Student's where it has finite degrees. Raises `InputError` for ratings
-    without a covariance, replicates of other models, and impossible numbers.
+    Errors drawn from a covariance are normal, or Student's t where it has finite degrees of freedom. Raises
+    `InputError` for ratings without a covariance, replicates of other models, and impossible numbers.
     """
     check_level(level)
     if draws < 0 or seed < 0:
@@ -294,7 +296,7 @@ def joint_errors(
     rng = np.random.default_rng(seed)
     errors = np.zeros((0, len(known)))
     if draws and len(known):
-        # Singular by nature (equal shifts): the root is taken of what eigenvalues there are.
+        # Singular by construction (equal shifts): the root uses the nonzero eigenvalues.
         values, vectors = np.linalg.eigh(covariance)
         errors = rng.standard_normal((draws, len(known))) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
     if np.isfinite(ratings.degrees):
@@ -305,7 +307,7 @@ def joint_errors(
 def max_t_quantile(joint: JointErrors, level: float, against: int | None = None) -> float:
     """Max-t critical value: the level quantile of the largest |difference| / error over all pairs, or one model's.
 
-    `against` is that model's place in `known`. Infinite where no error is known, and never less than for one pair.
+    `against` is that model's index in `known`. Infinite where no error is known, and never less than for one pair.
     """
     se = joint.differences
     inverse = np.zeros_like(se)
@@ -337,7 +339,7 @@ def _max_t_of_all(errors: Matrix, inverse: Matrix) -> Vector:
 
 
 def _max_t_of_extremes(joint: JointErrors, inverse: Matrix) -> tuple[Vector, NDArray[np.bool_]]:
-    """The largest ratio (draws,) over pairs of the models that are furthest off, and whether no other pair can beat it.
+    """The largest ratio (draws,) over pairs of models with the largest errors, and whether it is the overall maximum.
 
     With q = error^2 / variance of a model and se^2 at least s times the sum of both variances, the squared ratio of a
     pair is at most (q + q) / s (Cauchy and Schwarz), which the many models near their mean do not reach.

@@ -32,10 +32,10 @@ __all__ = [
 ]
 
 _MAX_MODELS_WITH_ERRORS = 2_000
-"""Above it errors and ranks of all models at once are tables that take minutes: they are made where asked for."""
+"""Number of models above which joint errors and ranks take minutes and are computed on request only."""
 
 Refit = Callable[[NDArray[np.intp]], Ratings]
-"""The ratings of some rows of the table, by position; a row may be there several times."""
+"""The ratings of some rows of the table, by position; a row may occur several times."""
 
 
 def with_intervals(
@@ -50,9 +50,9 @@ def with_intervals(
 ) -> Rated:
     """The ratings with intervals, errors and ranks; models that were rated together are one group.
 
-    Under `options.replicates` rows are drawn again, by cluster where the data has clusters: refitted by `refit`, or as
-    Bradley-Terry with this ridge. Else intervals are what the covariance says, and without one there are none. `more`
-    goes into the diagnostics. Raises what the refits raise of the whole table.
+    Under `options.replicates` rows are resampled, by cluster where the data has clusters, and refitted by `refit`, or
+    as Bradley-Terry with this ridge. Otherwise intervals come from the covariance, and without one there are none.
+    `more` is added to the diagnostics. Raises the errors of refitting the whole table.
     """
     anchor, drawn = _anchor(ratings, options.anchors), None
     if options.replicates:
@@ -86,14 +86,14 @@ def with_intervals(
 
 
 def errors_for(data: Comparisons, options: Options) -> Errors | None:
-    """The errors to fit with: none where replicates give them, or where a board is too large to have them unasked."""
+    """The kind of errors to fit: none where replicates give them, or where a board is too large for the default."""
     if options.replicates or (options.errors is None and len(data.models) > _MAX_MODELS_WITH_ERRORS):
         return "none"
     return options.errors
 
 
 def anchor_shift(ratings: Ratings, anchors: Mapping[str, float]) -> float:
-    """Elo points to add to all ratings of this gauge so that a single anchor stands where it belongs; 0 without one."""
+    """Elo points to add to all ratings so that a single anchor has its given value; 0 without one."""
     there = [name for name in ratings.models if name in anchors]
     if len(there) != 1:
         return 0.0
@@ -101,9 +101,9 @@ def anchor_shift(ratings: Ratings, anchors: Mapping[str, float]) -> float:
 
 
 def bootstrap_refits(data: Comparisons, refit: Refit, point: Ratings, *, replicates: int, seed: int) -> Replicates:
-    """Draw rows again, whole clusters where there are any, and fit each draw by `refit`; the slow way, for any method.
+    """Resample rows, or whole clusters if there are any, and fit each draw by `refit`; slow, but for any method.
 
-    A draw that cannot be fitted has NaN; a model that a draw leaves out makes it one that has no estimate.
+    A draw that cannot be fitted is NaN; a draw that misses a model has no estimate either.
     """
     drawn = draw_rows(data, replicates=replicates, seed=seed)
     return Replicates(
@@ -118,7 +118,7 @@ def bootstrap_refits(data: Comparisons, refit: Refit, point: Ratings, *, replica
 
 @dataclass(frozen=True, slots=True)
 class RowDraws:
-    """Tables drawn again: the `rows` of each, by position; `unit` is what was drawn, `units` how many there are."""
+    """Resampled tables: the `rows` of each, by position; `unit` is the resampled unit, `units` their number."""
 
     rows: Iterator[NDArray[np.intp]]
     unit: Literal["battle", "cluster"]
@@ -126,7 +126,7 @@ class RowDraws:
 
 
 def draw_rows(data: Comparisons, *, replicates: int, seed: int) -> RowDraws:
-    """As many rows or, where there are any, whole clusters as the table has, drawn with replacement; none of none."""
+    """Rows, or whole clusters if there are any, drawn with replacement, as many as the table has (also none)."""
     rng = np.random.default_rng(seed)
     unit, size = cluster_codes(data.cluster, len(data))
     parts = np.split(np.argsort(unit, kind="stable"), np.cumsum(np.bincount(unit, minlength=size))[:-1])
@@ -142,7 +142,7 @@ def evaluate_draws(
     point: NDArray[np.float64],
     replicates: int,
 ) -> NDArray[np.float64]:
-    """The `figures` (models,) of each draw (replicates, models): NaN where it has none of a model that `point` has."""
+    """The `figures` (models,) of each draw (replicates, models): NaN where it lacks a model that `point` has."""
     known = np.isfinite(point)
     found = np.full((replicates, len(point)), np.nan)
     for row, rows in zip(found, drawn.rows, strict=False):
@@ -156,7 +156,7 @@ def evaluate_draws(
 
 
 def _without_errors(ratings: Ratings, options: Options, drawn: Replicates | None) -> dict[str, str]:
-    """Why there are no errors, where there are none."""
+    """The reason why there are no errors, if there are none."""
     if drawn is not None and drawn.units < 2:
         return {"errors_reason": "no errors: all judgments are of one cluster, so nothing can be drawn again"}
     if ratings.covariance is not None:
@@ -170,7 +170,7 @@ def _without_errors(ratings: Ratings, options: Options, drawn: Replicates | None
 
 
 def _places(ratings: Ratings, ranks: Ranking | None) -> dict[str, Any]:
-    """Ranks, tiers and chances to be best; unknown where ratings have no errors."""
+    """Ranks, tiers and probabilities of being best; unknown where ratings have no errors."""
     if ranks is not None:
         return {"rank_lo": ranks.lo, "rank_hi": ranks.hi, "tier": ranks.tier, "best": ranks.best}
     nothing = np.zeros(len(ratings.models), dtype=np.int64)
@@ -178,9 +178,9 @@ def _places(ratings: Ratings, ranks: Ranking | None) -> dict[str, Any]:
 
 
 def _anchor(ratings: Ratings, anchors: Mapping[str, float]) -> tuple[int, float] | None:
-    """The place of a model that only shifts the gauge, and its logits; None where there is none to shift by.
+    """The index of a single anchor, which only shifts the gauge, and its logits; None without an anchor.
 
-    Raises `InputError` for several, which not every method can hold, and for one without a rating.
+    Raises `InputError` for several anchors, which not every method can hold, and for an anchor without a rating.
     """
     there = {name: points for name, points in anchors.items() if name in ratings.models}
     if not there or ratings.gauge != "mean 1000":
@@ -195,7 +195,7 @@ def _anchor(ratings: Ratings, anchors: Mapping[str, float]) -> tuple[int, float]
 
 
 def _shifted(ratings: Ratings, anchor: tuple[int, float] | None) -> Ratings:
-    """The same ratings with the anchor where it belongs; errors are then those of differences to it."""
+    """The same ratings with the anchor at its given value; errors are then those of differences to it."""
     if anchor is None:
         return ratings
     place, logit = anchor

@@ -1,4 +1,4 @@
-"""Options of rating methods: one name means the same to all of them."""
+"""Options of rating methods; a name has the same meaning for all methods."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from venire.ratings.data.validation import check_draws, check_level
 __all__ = ["_MAX_REPLICATES", "_MAX_RESTARTS", "Options", "option_names"]
 
 _MAX_REPLICATES = 100_000
-"""More would take memory and hours, and move no bound that is printed."""
+"""Maximum number of replicates: more would take memory and hours without changing a printed bound."""
 
 _MAX_RESTARTS = 1_000
-"""More starts would take minutes and meet the same optima."""
+"""Maximum number of starts: more would take minutes and find the same optima."""
 
 
 _FLAGS = {
@@ -27,21 +27,21 @@ _FLAGS = {
     "judge_weights": "--judge-weight",
     "habits": "--habit",
 }
-"""Options that the command takes by another word, most of them one at a time."""
+"""Options with another name on the command line, where most are given one at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """Options of a rating method; None leaves the choice to the method.
 
-    `replicates` above 0 asks for bootstrap intervals in place of the sandwich, `ridge` is lambda in lambda / 2 |R|^2
-    on the summed likelihood, `anchors` are Elo points by model, `ties` says what half outcomes count as, `flips` what
-    becomes of two orders with opposite winners, `covariates` names columns of features. `own_votes` says whether a
-    judge that is one of the models has votes on itself, `judge_weights` what a judge's verdicts count (one where not
-    named). am-ELO: `restarts` more starts from the seed, `habits` of judges to fit, `ability_ridge` is lambda in
-    lambda / 2 (theta - 1)^2. Stable Arena: judges with fewer than `least_verdicts` judgments, or an ability of
-    `least_ability` or less, are left out, again and again under `until_stable`. Kemeny-Young: `seconds` to prove an
-    order in. Raises `InputError` for what no method accepts.
+    `replicates` above 0 requests bootstrap intervals instead of the sandwich, `ridge` is lambda in lambda / 2 |R|^2 on
+    the summed likelihood, `anchors` are Elo points by model, `ties` defines how half outcomes count, `flips` how two
+    orders with opposite winners are treated, `covariates` names columns of features. `own_votes` states whether a judge
+    that is one of the models votes on itself, `judge_weights` the weight of a judge's verdicts (1 where not named).
+    am-ELO: `restarts` more starts from the seed, `habits` of judges to fit, `ability_ridge` is lambda in lambda / 2
+    (theta - 1)^2. Stable Arena: judges with fewer than `least_verdicts` judgments, or an ability of `least_ability` or
+    less, are left out, repeatedly under `until_stable`. Kemeny-Young: `seconds` is the time limit for proving an order
+    optimal. Raises `InputError` for values that no method accepts.
     """
 
     merge: Merge = "mean"
@@ -105,6 +105,6 @@ class Options:
 
 
 def option_names(names: Iterable[str]) -> str:
-    """Names of options for a sentence, each with the flag of the command where that is spelt otherwise."""
+    """Names of options for a message, each with its command-line flag if that is spelt differently."""
     flags = {name: _FLAGS.get(name, "--" + name.replace("_", "-")) for name in names}
     return ", ".join(name if flag == f"--{name}" else f"{name} ({flag})" for name, flag in flags.items())

@@ -1,7 +1,7 @@
-"""Ranks with simultaneous intervals: who is tied with whom, tiers, and the chance of being best.
+"""Ranks with simultaneous intervals: ties between models, tiers, and the probability of being best.
 
 Two models are separated when their difference is beyond `critical` standard errors, the level quantile of the largest
-such ratio over all pairs under the ratings' joint error: all separations hold at once with the chance `level`.
+such ratio over all pairs under the ratings' joint error: all separations hold simultaneously with probability `level`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranking:
-    """Ranks of `models`; 1 is best, and 0 stands for a model that has no estimate or no error.
+    """Ranks of `models`; 1 is best, and 0 marks a model without an estimate or an error.
 
-    `rank` (n,) is by the estimate, `lo` and `hi` (n,) bound the true ranks of all models at once. `separated[i, j]`
-    (n, n): i is above j. `tier` (n,): going down the ranks, a tier begins with each model that is separated from
-    the first of the tier before. `best` (n,): chance that the true rating is the highest; `above[i, j]` (n, n): that it
-    is above j's; NaN for models without a rank.
+    `rank` (n,) is by the estimate, `lo` and `hi` (n,) bound the true ranks of all models at once. `separated[i, j]` (n,
+    n): i is above j. `tier` (n,): going down the ranks, a tier begins with each model that is separated from the first
+    of the tier before. `best` (n,): probability that the true rating is the highest; `above[i, j]` (n, n): that it is
+    above j's; NaN for models without a rank.
     """
 
     models: tuple[str, ...]
@@ -44,7 +44,7 @@ class Ranking:
     level: float
 
     def tied(self, model: str) -> tuple[str, ...]:
-        """Models that are not separated from `model`, itself among them, best first. Raises `InputError`."""
+        """Models that are not separated from `model`, including itself, best first. Raises `InputError`."""
         place = _place(self.models, model)
         if not self.rank[place]:
             return ()
@@ -72,7 +72,7 @@ def ranking(
     seed: int = 0,
     replicates: Replicates | None = None,
 ) -> Ranking:
-    """Ranks of all models with bounds that hold together; docs/ratings.md.
+    """Ranks of all models with simultaneous bounds; docs/ratings.md.
 
     Errors are drawn from the covariance, or are those of `replicates` where they are given. Raises `InputError` for
     ratings without a covariance, replicates of other models, and impossible numbers.
@@ -110,7 +110,7 @@ def rank_interval(
     seed: int = 0,
     replicates: Replicates | None = None,
 ) -> RankInterval:
-    """Bounds of the rank of one named model: tighter than `ranking`, since it answers for that model alone.
+    """Bounds of the rank of one model: tighter than `ranking`, since they cover that model only.
 
     Ranks count from 1. Raises `InputError` as `ranking` does, and for a model that is unknown or has no estimate.
 
@@ -138,7 +138,7 @@ def _place(models: tuple[str, ...], model: str) -> int:
 
 
 def _separated(gap: Matrix, se: Matrix, critical: float) -> NDArray[np.bool_]:
-    """Where a difference is beyond doubt; an unknown error separates nothing."""
+    """Where a difference is significant; an unknown error separates nothing."""
     bound = np.zeros_like(se)
     np.multiply(critical, se, out=bound, where=se != 0.0)
     return np.asarray(gap > bound)
@@ -157,7 +157,7 @@ def _tiers(logits: NDArray[np.float64], separated: NDArray[np.bool_]) -> NDArray
 
 
 def _above(found: JointErrors, gap: Matrix, se: Matrix, drawn: bool) -> Matrix:
-    """Chances (m, m) that the row's true rating is above the column's: from replicates, or in closed form."""
+    """Probabilities (m, m) that the row's true rating is above the column's: from replicates, or in closed form."""
     if not drawn:
         ratio = np.full_like(gap, np.nan)
         np.divide(gap, se, out=ratio, where=se > 0.0)

@@ -1,8 +1,8 @@
 """Bradley-Terry refits of many replicates of one table at once.
 
-All replicates of a block take Newton's steps with one information matrix, that of the point estimate, inverted once:
-a step is a sweep over the pairs and one product of matrices. The steps shrink by a constant ratio; a replicate whose
-steps do not shrink by half is refitted by itself. Every replicate ends at its own maximum, to 1e-7 logits.
+All replicates of a block take Newton steps with one information matrix, that of the point estimate, inverted once: a
+step is a sweep over the pairs and one matrix product. The steps shrink by a constant ratio; a replicate whose steps do
+not shrink by half is refitted separately. Every replicate ends at its own maximum, to 1e-7 logits.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ Places = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Refits:
-    """What refits of one table share. Pairs stand as `high`, `low` (pairs,), their weights as (2 * pairs, columns):
+    """Shared data of the refits of one table. Pairs are `high`, `low` (pairs,), their weights (2 * pairs, columns):
     first those by which high won, then those by which low won.
 
     `start` (n,) is the point estimate and `bread` (n, n) its inverse information; `sides` (n, pairs) sums residuals of
-    pairs over models. `witness` are entries whose being positive proves that a replicate has an estimate.
+    pairs over models. `witness` are entries; if all are positive, a replicate has an estimate.
     """
 
     high: Places
@@ -64,7 +64,7 @@ class Refits:
         return found
 
     def gradient(self, weights: Matrix, logits: Matrix) -> Matrix:
-        """Gradient (n, columns) of the log-likelihood, less the ridge's pull, at logits (n, columns)."""
+        """Gradient (n, columns) of the log-likelihood, minus that of the ridge, at logits (n, columns)."""
         won, lost = weights[: len(self.high)], weights[len(self.high) :]
         if np.abs(logits).max(initial=0.0) < _SAFE:
             odds = np.exp(logits)
@@ -82,7 +82,7 @@ class Refits:
         return total - self.ridge * logits if self.ridge else total
 
     def _chord(self, weights: Matrix) -> tuple[Matrix, Places]:
-        """Ratings (n, columns) by steps with the shared information, and the columns that it does not suit."""
+        """Ratings (n, columns) by steps with the shared information, and the columns that do not converge."""
         columns = weights.shape[1]
         logits = np.repeat(self.start[:, None], columns, axis=1)
         open_, suited = np.ones(columns, dtype=np.bool_), np.ones(columns, dtype=np.bool_)
@@ -166,10 +166,10 @@ def refits(
     free: NDArray[np.bool_],
     models: tuple[str, ...],
 ) -> Refits:
-    """Make ready to refit a table of pairs (pairs,) around its estimate `logits` (n,).
+    """Prepare refits of a table of pairs (pairs,) around its estimate `logits` (n,).
 
-    `weights` (2 * pairs,) are those of the table, `chances` (2 * pairs,) say how many units stand behind each: the
-    more, the less likely that a replicate loses it. Raises `InputError` where the table itself has no finite estimate.
+    `weights` (2 * pairs,) are those of the table, `chances` (2 * pairs,) the number of units behind each: the more, the
+    less likely that a replicate loses it. Raises `InputError` where the table itself has no finite estimate.
     """
     if not (ridge >= 0.0 and np.isfinite(ridge)):
         raise InputError(f"ridge is {ridge}; give a number that is 0 or more")
@@ -195,10 +195,10 @@ def _arrows(high: Places, low: Places, free: NDArray[np.bool_]) -> tuple[Places,
 
 
 def _witness(high: Places, low: Places, chances: Vector, free: NDArray[np.bool_]) -> Places:
-    """Entries that lead from one node to all others and back, along the likeliest wins.
+    """Entries that connect one node to all others and back, along the most likely wins.
 
-    While all of them are positive, wins lead from everywhere to everywhere, and an estimate exists. Other replicates
-    are looked at as a whole.
+    If all of them are positive, the graph of wins is strongly connected and an estimate exists. Other replicates are
+    checked in full.
     """
     winner, loser, count = _arrows(high, low, free)
     order = np.argsort(chances, kind="stable")
@@ -211,7 +211,7 @@ def _witness(high: Places, low: Places, chances: Vector, free: NDArray[np.bool_]
 
 
 def _widest_tree(width: Matrix, entry: Places, root: int) -> Places:
-    """Entries of a tree from the root to all nodes, each node reached by the widest arrow at hand."""
+    """Entries of a tree from the root to all nodes, each reached by the widest available edge."""
     best, via = width[root].copy(), entry[root].copy()
     waiting = np.ones(len(width), dtype=np.bool_)
     waiting[root] = False

@@ -49,7 +49,7 @@ class PairCoverage:
 
 
 def pair_coverage(data: Comparisons) -> PairCoverage:
-    """How the models of `data` met. Raises `InputError` where no two did.
+    """Pair coverage of `data`. Raises `InputError` where no two models met.
 
     >>> from venire.ratings import comparisons, pair_coverage
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])

@@ -1,1 +1,1 @@
-"""What judges are like: consistency, discrimination, position bias, length bias, drift."""
+"""Properties of judges: consistency, discrimination, position bias, length bias, drift."""

@@ -1,9 +1,9 @@
-"""Consistency of judges: how firmly each decides its matchups, in three forms, with intervals.
+"""Consistency of judges: how uniformly each decides its matchups, in three forms, with intervals.
 
-Consistency is 1 - 4 times the mean over matchups of p (1 - p), p being A's mean share over instructions: 1 when
-every matchup is decided one way throughout, 0 when all are even (arXiv 2509.23510). Decisive consistency leaves ties
-out first; corrected consistency takes out what few instructions add. Beside it are discrimination, which asks how
-verdicts follow the gap, and habits.
+Consistency is 1 - 4 times the mean over matchups of p (1 - p), p being A's mean share over instructions: 1 when every
+matchup is always decided the same way, 0 when all are even (arXiv 2509.23510). Decisive consistency first leaves ties
+out; corrected consistency removes the bias from few instructions. The result also contains discrimination, which
+measures how verdicts follow the gap, and habits.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ Unit = Literal["matchup", "battle"]
 Interval = Literal["instructions", "matchups"]
 
 _BLOCK = 1 << 17
-"""Entries of one block of replicates: about 1 MB, which stays in cache."""
+"""Entries of one block of replicates: about 1 MB, which fits into cache."""
 
 _DENSE = 0.05
-"""Share of filled cells from which a table of units is multiplied as it stands, zeros included."""
+"""Share of filled cells from which a table of units is multiplied as a dense matrix."""
 
 _CELLS = 1 << 25
 
@@ -67,10 +67,10 @@ SCORES = ("consistency", "decisive", "corrected")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResampledUnits:
-    """Bootstrap weights: how often each unit counts in each replicate, `weights` (replicates, units).
+    """Bootstrap weights: the count of each unit in each replicate, `weights` (replicates, units).
 
-    `what` was drawn (`instruction`, `battle` where a table names no instruction, or `matchup`), `number` of them.
-    `unit_of` gives the unit of each readable verdict where verdicts are drawn.
+    `what` is the resampled unit (`instruction`, `battle` for a table without instructions, or `matchup`), `number`
+    their number. `unit_of` gives the unit of each readable verdict where verdicts are drawn.
     """
 
     what: Literal["instruction", "battle", "matchup"]
@@ -81,10 +81,10 @@ class ResampledUnits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreDraws:
-    """Bootstrap of consistency: `point` (judges,), and how many `matchups` it is the mean of.
+    """Bootstrap of consistency: `point` (judges,), and the number of `matchups` that it averages.
 
-    `centre` (judges,) is the corrected figure, about which intervals stand; `errors` (replicates, judges) are its
-    replicates less what they estimate in the world that they were drawn from. NaN where there is nothing.
+    `centre` (judges,) is the corrected figure, the centre of intervals; `errors` (replicates, judges) are its
+    replicates minus their true value in the bootstrap distribution. NaN where there are no data.
     """
 
     point: NDArray[np.float64]
@@ -94,10 +94,10 @@ class ScoreDraws:
 
 
 def _draw_units(rows: CodedVerdicts, replicates: int, seed: int) -> ResampledUnits:
-    """Draw the instructions that occur, or where there is none the verdicts, as counts of equal ones.
+    """Draw the instructions that occur, or the verdicts if there are none, as counts of equal units.
 
-    The same number of instructions and the same seed give the same draws, whatever else the rows hold. Raises
-    `InputError` for a negative number of replicates or a negative seed.
+    The draws depend only on the number of instructions and the seed. Raises `InputError` for a negative number of
+    replicates or a negative seed.
     """
     check_draws(replicates, seed)
     if rows.instructions:
@@ -135,10 +135,11 @@ def _scores(
     unit: Unit = "matchup",
     importance: NDArray[np.float64] | None = None,
 ) -> ScoreDraws:
-    """The consistency of every judge, plain and corrected, and the errors of the corrected one on the drawn units.
+    """The consistency of every judge, plain and corrected, and the errors of the corrected figure on the drawn units.
 
-    `importance` (judges, pairs) weighs matchups (None: all the same; 0 or NaN leaves one out). Corrected figures use
-    the matchups with at least two instructions; the unit `battle` has none, and its errors are of the plain figure.
+    `importance` (judges, pairs) are weights of matchups (None: all equal; 0 or NaN leaves a matchup out). Corrected
+    figures use the matchups with at least two instructions; the unit `battle` has none, and its errors are those of the
+    plain figure.
     """
     weight = np.ones((len(rows.judges), len(rows.pairs))) if importance is None else np.nan_to_num(importance, nan=0.0)
     if unit == "battle":
@@ -153,7 +154,7 @@ def _scores(
     if drawn.what == "matchup":
         about = _ratio(_WeightedSpread(corrected[0], several, table.judge, table.pair, None), rows, drawn)
         return ScoreDraws(found.point, about.point, about.errors, found.matchups)
-    # Drawing with replacement makes what was seen the truth, so that corrected replicates scatter about the plain mean.
+    # In resampling the observed data are the truth, so corrected replicates scatter about the plain mean.
     seen = table.by_judge(np.where(several > 0, plain, np.nan), several)[0]
     errors = np.full((len(drawn.weights) if drawn.number > 1 else 0, len(rows.judges)), np.nan)
     for block in table.blocks(len(errors)):
@@ -163,7 +164,7 @@ def _scores(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _WeightedSpread:
-    """p (1 - p) of things that stay as they are when units are drawn: their mass, and where they belong."""
+    """p (1 - p) of parts that resampling does not change: their mass, and their judge and unit."""
 
     spread: NDArray[np.float64]
     mass: NDArray[np.float64]
@@ -200,7 +201,7 @@ def _units(shares: MatchupShares, drawn: ResampledUnits) -> NDArray[np.intp]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ShareColumns:
-    """What each column (a judge and a matchup) is counted from, by unit.
+    """The counts behind each column (a judge and a matchup), by unit.
 
     `total`, `count` and `square` have shape (units, columns); `count` is None where every cell holds one share.
     `parts` are the columns of each judge.
@@ -240,7 +241,7 @@ class _ShareColumns:
             yield slice(start, min(start + size, replicates))
 
     def spread(self, weights: NDArray[np.float64], form: _Form) -> NDArray[np.float64]:
-        """p (1 - p) by replicate and column, NaN where a replicate has too little of it."""
+        """p (1 - p) by replicate and column, NaN where a replicate has too few data for it."""
         number = weights.sum(axis=1, keepdims=True) if self.count is None else weights @ self.count
         total = weights @ self.total
         least = 2.0 if form == "corrected" else 0.5
@@ -255,7 +256,7 @@ class _ShareColumns:
         return np.asarray(np.where(enough, spread, np.nan))
 
     def by_judge(self, spread: NDArray[np.float64], mass: NDArray[np.float64]) -> NDArray[np.float64]:
-        """1 - 4 * mean spread (replicates, judges) over the columns a replicate has; NaN where it has none."""
+        """1 - 4 * mean spread (replicates, judges) over the columns of a replicate; NaN where it has none."""
         known = np.isfinite(spread)
         complete = bool(known.all())
         filled = spread if complete else np.where(known, spread, 0.0)
@@ -269,7 +270,7 @@ class _ShareColumns:
 
 
 class _DrawTable:
-    """Adds values up by unit and column: dense where enough cells are filled, sparse otherwise."""
+    """Sums values by unit and column: dense where enough cells are filled, sparse otherwise."""
 
     def __init__(self, unit: NDArray[np.intp], column: NDArray[np.intp], shape: tuple[int, int]) -> None:
         cells = shape[0] * shape[1]
@@ -289,13 +290,13 @@ class _DrawTable:
 
 @dataclass(frozen=True, slots=True)
 class JudgeConsistency:
-    """One judge's figures, each None where there is nothing to take it from; `lo` and `hi` bound the interval.
+    """One judge's figures, each None where there are no data for it; `lo` and `hi` bound the interval.
 
     `discrimination` is the slope shrunk for display and `discrimination_ml` the maximum-likelihood one, None at a
     ceiling; their `se` are clustered by instruction. Shares run from 0 to 1: `ties` of readable verdicts, `flips` of
     judgments readable in both orders whose winners are opposite, `first` of decisive verdicts that favour the
-    completion shown first, `readable` of all verdicts. `verdicts` counts the readable ones used, `own_family` those
-    left out for kinship. `note` says what a reader of these figures must know.
+    completion shown first, `readable` of all verdicts. `verdicts` counts the readable verdicts used, `own_family` those
+    left out because of the judge's family. `note` is a remark for readers of these figures.
     """
 
     judge: str
@@ -325,11 +326,11 @@ class JudgeConsistency:
 
 @dataclass(frozen=True, slots=True)
 class Consistency:
-    """The figures of all judges, sorted by name, and how they were made.
+    """The figures of all judges, sorted by name, and how they were computed.
 
-    `drawn` names what the intervals draw and `units` how many there are; `gaps` where the gaps of matchups come from
-    (`elo`, `other judges` or `none`); `slopes` holds everything about discrimination. `forms` keeps the draws, from
-    which `difference` speaks of two judges.
+    `drawn` names the unit that the intervals resample and `units` their number; `gaps` is the source of the gaps of
+    matchups (`elo`, `other judges` or `none`); `slopes` holds all results on discrimination. `forms` keeps the draws,
+    which `difference` uses to compare two judges.
     """
 
     judges: tuple[JudgeConsistency, ...]
@@ -348,11 +349,11 @@ class Consistency:
     def difference(
         self, judge: str, other: str, score: str = "consistency", *, level: float | None = None
     ) -> tuple[float, float, float]:
-        """How much higher one judge's score is than another's, with its interval: (difference, lo, hi).
+        """The difference of two judges' scores with its interval: (difference, lo, hi).
 
-        `score` is `consistency`, `decisive` or `corrected`. Both judges' scores come from the same draws, so what
-        they share cancels; the interval allows for the lean of few instructions, as each judge's own does. NaN
-        where a judge has no score, or nothing could be drawn. Raises `InputError`.
+        `score` is `consistency`, `decisive` or `corrected`. Both judges' scores come from the same draws, so shared
+        effects cancel; the interval corrects for the bias from few instructions, as each judge's own interval does. NaN
+        where a judge has no score, or there are no draws. Raises `InputError`.
         """
         names = [row.judge for row in self.judges]
         for name in (judge, other):
@@ -386,12 +387,13 @@ def consistency(
 ) -> Consistency:
     """Consistency and discrimination of each judge, with basic bootstrap intervals; arXiv 2509.23510.
 
-    `families` maps a model to its family, `judge_families` a judge; a judge without one has that of the model of its
-    name. Matchups with a model of the judge's family are left out unless `own_family`. `elo` are people's ratings by
-    model: gaps come from them, and without at least two from a fit on the other judges. `unit` battle takes each
-    (pair, instruction) on its own; `weights` weighs matchups by gap. Intervals draw `instructions` (verdicts where the
-    table names none), or `matchups` with all their verdicts; the same draws for all judges and forms. Weights of rows
-    are not used: every instruction counts the same. Raises `InputError` as `merge_orders` does, and for unknown words.
+    `families` maps models to families, `judge_families` judges; a judge without an entry has the family of the model
+    with its name. Matchups with a model of the judge's family are left out unless `own_family`. `elo` are people's
+    ratings by model: gaps come from them, or with fewer than two from a fit on the other judges. `unit` battle treats
+    each (pair, instruction) separately; `weights` weights matchups by gap. Intervals resample `instructions` (verdicts
+    if the table has none), or `matchups` with all their verdicts, with the same draws for all judges and forms. Weights
+    of rows are not used: every instruction counts equally. Raises `InputError` as `merge_orders` does, and for unknown
+    options.
 
     >>> from venire.ratings import battles, consistency
     >>> rng = np.random.default_rng(0)
@@ -447,7 +449,7 @@ def _check(unit: str, interval: str, level: float) -> None:
 def _used(
     rows: Battles, kin: NDArray[np.bool_], interval: Interval, replicates: int, seed: int
 ) -> tuple[CodedVerdicts, ResampledUnits]:
-    """The readable rows outside `kin`, and what is drawn of all that are readable."""
+    """The readable rows outside `kin`, and the resampling units of all readable rows."""
     readable = rows.status == Status.OK
     known = code_rows(rows, readable)
     drawn = (_draw_matchups if interval == "matchups" else _draw_units)(known, replicates, seed)
@@ -460,7 +462,7 @@ def _used(
 def _gaps(
     rows: CodedVerdicts, shares: MatchupShares, elo: Mapping[str, float] | None
 ) -> tuple[str, NDArray[np.float64]]:
-    """Where the gaps come from, and the gaps (judges, pairs), NaN where they are not known."""
+    """The source of the gaps, and the gaps (judges, pairs), NaN where unknown."""
     known = gaps_from_elo(rows, elo or {})
     if np.isfinite(known).any():
         return "elo", known
@@ -490,7 +492,7 @@ def _slopes(rows: CodedVerdicts, counted: VerdictCounts | None, gaps: NDArray[np
 
 
 def _bounds(errors: NDArray[np.float64], level: float) -> tuple[float, float]:
-    """Quantiles of errors (replicates,); NaN with fewer than two that are known."""
+    """Quantiles of errors (replicates,); NaN with fewer than two known values."""
     known = errors[np.isfinite(errors)]
     if len(known) < 2:
         return np.nan, np.nan
@@ -500,11 +502,11 @@ def _bounds(errors: NDArray[np.float64], level: float) -> tuple[float, float]:
 
 
 def _figures(name: str, found: ScoreDraws | None, code: int, level: float) -> dict[str, float | None]:
-    """A score and its basic interval: the corrected estimate less the quantiles of its errors, turned about.
+    """A score and its basic interval: the corrected estimate minus the quantiles of its errors, in reverse order.
 
-    Few instructions make a matchup look more one-sided than it is, and replicates, which repeat instructions, more
-    so again: their percentiles cover 0.01 to 0.81 of the time instead of 0.95 with 30 instructions, and with two a
-    basic interval about the plain figure never. The corrected figure has no such lean (docs/judges.md).
+    With few instructions a matchup looks more one-sided than it is, and replicates, which repeat instructions, increase
+    this bias: with 30 instructions the percentile interval covers 0.01 to 0.81 instead of 0.95, and with two a basic
+    interval about the plain figure never covers. The corrected figure does not have this bias (docs/judges.md).
     """
     if found is None:
         return {name: None, f"{name}_lo": None, f"{name}_hi": None}
@@ -558,7 +560,7 @@ def _of_slopes(slopes: Discrimination | None) -> dict[str, NDArray[np.float64] |
 
 
 def _note(figures: Mapping[str, float | None], slopes: Discrimination | None, judge: str) -> str | None:
-    """What a reader must know of one judge's figures, or None."""
+    """The remark for readers of one judge's figures, or None."""
     said = []
     above = [score for score in ("consistency", "decisive") if _above(figures[score], figures[f"{score}_hi"])]
     if above:

@@ -1,9 +1,10 @@
 """Discrimination of judges: the slope of verdicts on the gap, P(first) = sigma(b_J + theta_J * g), by judge.
 
-g is the gap of first over second in log odds, so that theta = 1 is a person's slope, 0 a coin, and a negative one is
-reversed. b_J is the pull towards the first position. It is am-ELO's ability with the ratings held at the reference.
-Verdicts of one judge on one gap are counted first, so that a step costs as much as there are distinct gaps. All judges
-take their Newton steps together; a step that would go downhill is halved for that judge alone.
+g is the gap of first over second in log odds, so theta = 1 is a person's slope, 0 a coin toss, and a negative slope is
+reversed. b_J is the bias towards the first position. Theta is am-ELO's ability with the ratings held at the reference.
+Verdicts of one judge on one gap are counted first, so the cost of a step is proportional to the number of distinct
+gaps. All judges take their Newton steps together; a step that would decrease a judge's likelihood is halved for that
+judge only.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ __all__ = [
 ]
 
 POSITION_SD = 5.0
-"""Standard deviation of the prior of b: wide enough for any judge but one that always says the same."""
+"""Standard deviation of the prior of b: wide enough for any judge except one that always answers the same."""
 
 _STEPS = 200
 
@@ -44,26 +45,25 @@ _HALVINGS = 60
 _ROUNDS = 1_000
 
 _LEAP = 4.0
-"""Furthest extrapolation of the mean slope, and of the logarithm of the variance."""
+"""Maximum extrapolation of the mean slope, and of the logarithm of the variance."""
 
 _TOLERANCE = 1e-8
 
 _MIN_JUDGES = 5
 
 _FIXED = (1.5, 1.0)
-"""Mean and variance of the prior of slopes where the judges are too few to say."""
+"""Mean and variance of the prior of slopes where there are too few judges to estimate it."""
 
 _NO_GAP = 1e-9
-"""Log odds below which a gap is none: a fit leaves as much where two models are equal."""
+"""Log odds below which a gap counts as 0: the rounding error of a fit between equal models."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GapRows:
-    """Decisive verdicts, counted: a row is a `cell` and a `cluster`, `number` of verdicts, `first` won of them.
+    """Decisive verdicts, counted: a row is a `cell` and a `cluster` with `number` verdicts, of them `first` wins.
 
     A cell is a judge and a gap of first over second in log odds; a cluster a judge and an instruction. `count` and
-    `won` add `number` and `first` up by cell. `ordered` is False where the first place means nothing: b is held
-    at 0.
+    `won` sum `number` and `first` by cell. `ordered` is False where the first place has no meaning: b is held at 0.
     """
 
     judges: int
@@ -84,7 +84,7 @@ class GapRows:
 
     @property
     def ends(self) -> NDArray[np.float64]:
-        """1 for a judge whose verdicts all follow the gap, -1 where all are against it, 0 otherwise, NaN for no gap."""
+        """1 for a judge whose verdicts all follow the gap, -1 if all are against it, 0 otherwise, NaN without a gap."""
         followed = np.where(self.cell_gap > 0, self.won, self.count - self.won)
         apart = self.cell_gap != 0.0
         with_gap = self.by_judge(self.count * apart)
@@ -105,7 +105,7 @@ class Slopes:
 def log_posterior(
     rows: GapRows, b: NDArray[np.float64], theta: NDArray[np.float64], mean: float, precision: float
 ) -> NDArray[np.float64]:
-    """Log-likelihood and log priors of each judge (judges,), up to a constant; `precision` 0 is no prior on theta."""
+    """Log-likelihood and log priors of each judge (judges,), up to a constant; `precision` 0: no prior on theta."""
     logit = b[rows.cell_judge] + theta[rows.cell_judge] * rows.cell_gap
     lost = rows.count - rows.won
     fit = rows.by_judge(rows.won * log_expit(logit) + lost * log_expit(-logit))
@@ -139,7 +139,7 @@ def fit_slopes(
     held: NDArray[np.bool_] | None = None,
     start: Slopes | None = None,
 ) -> Slopes:
-    """Newton's method for all judges; `held` ones (judges,) stay at slope 0. Raises `NotConvergedError`.
+    """Newton's method for all judges; `held` judges (judges,) stay at slope 0. Raises `NotConvergedError`.
 
     Every judge that is not held needs a finite maximum: a prior, or verdicts both with and against the gap.
     """
@@ -163,7 +163,7 @@ def _empirical_bayes(rows: GapRows, start: tuple[float, float]) -> tuple[float, 
     """Mean and variance of the slopes of the judges that have verdicts, by the fixed point of docs/judges.md, to 1e-8.
 
     mu is the mean of the shrunk slopes, tau^2 the mean of their squared distance to it plus their own variance. Where
-    judges hardly differ the plain iteration creeps towards a variance of 0, so that two rounds are extrapolated
+    judges hardly differ the plain iteration converges slowly to a variance of 0, so two rounds are extrapolated
     (SQUAREM, Varadhan and Roland 2008), in mu and the logarithm of tau^2. Raises `NotConvergedError`.
     """
     some = rows.by_judge(rows.count) > 0
@@ -187,13 +187,13 @@ def _empirical_bayes(rows: GapRows, start: tuple[float, float]) -> tuple[float, 
         leap = 2.0 * length * change + length**2 * bend
         if not np.isfinite(leap).all() or np.abs(leap).max() > _LEAP:
             leap = np.clip(np.nan_to_num(leap), -_LEAP, _LEAP)
-        # One plain round after the leap: it cannot leave what the data allow.
+        # One plain round after the extrapolation returns to the range that the data allow.
         point = round_of(point + leap)
     raise NotConvergedError(f"the judges' mean slope did not settle within {_ROUNDS} rounds")
 
 
 def _clustered_errors(rows: GapRows, found: Slopes) -> NDArray[np.float64]:
-    """Standard errors of theta (judges,), robust to whatever verdicts on one instruction share; NaN below two.
+    """Standard errors of theta (judges,), clustered by instruction; NaN with fewer than two.
 
     Sandwich with the factor C / (C - 1), C instructions of the judge.
     """
@@ -231,7 +231,7 @@ def _length(
     mean: float,
     precision: float,
 ) -> NDArray[np.float64]:
-    """How much of each judge's step to take (judges,): halved until it does not go downhill."""
+    """Step lengths (judges,): halved until the likelihood does not decrease."""
     here = log_posterior(rows, b, theta, mean, precision)
     least = here - 1e-12 * (1.0 + np.abs(here))
     scale = np.ones(rows.judges)
@@ -245,12 +245,12 @@ def _length(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Discrimination:
-    """Slopes of judges; arrays have one entry a judge, NaN where it has no decisive verdict with a known gap.
+    """Slopes of judges; arrays have one entry per judge, NaN where it has no decisive verdict with a known gap.
 
     `theta` is shrunk towards the judges' mean `mu` (sd `tau`), for display; `ml` is the maximum-likelihood slope, inf
-    where every verdict follows the gap (a ceiling) and -inf where every one is against it. `se` and `ml_se` are
-    clustered by instruction (NaN with fewer than two instructions, and where the slope is infinite). `position` is
-    b_J, `verdicts` and `instructions` what a judge's figures rest on. `prior` says where mu and tau come from.
+    where every verdict follows the gap (a ceiling) and -inf where every verdict is against it. `se` and `ml_se` are
+    clustered by instruction (NaN with fewer than two instructions, and where the slope is infinite). `position` is b_J;
+    `verdicts` and `instructions` count the data of a judge. `prior` is the source of mu and tau.
     """
 
     judges: tuple[str, ...]
@@ -267,7 +267,7 @@ class Discrimination:
 
     @property
     def ceiling(self) -> tuple[str, ...]:
-        """Judges whose verdicts all follow the gap: no finite slope is their maximum."""
+        """Judges whose verdicts all follow the gap: their maximum is not at a finite slope."""
         return tuple(name for name, value in zip(self.judges, self.ml, strict=True) if value == np.inf)
 
     @property
@@ -277,7 +277,7 @@ class Discrimination:
 
     @property
     def reliability(self) -> float | None:
-        """Share of the spread of the maximum-likelihood slopes that is not error; see `score_reliability`."""
+        """Share of the variance of the maximum-likelihood slopes that is not error; see `score_reliability`."""
         return score_reliability(self.ml, self.ml_se)
 
     def summary(self) -> str:
@@ -300,10 +300,10 @@ class Discrimination:
 
 
 def score_reliability(values: ArrayLike, errors: ArrayLike) -> float | None:
-    """1 - mean(se^2) / var of values (n,) with standard errors (n,), over those that have both; None with fewer than 3.
+    """1 - mean(se^2) / var of values (n,) with standard errors (n,), where both are known; None with fewer than 3.
 
-    No correlation with these values is expected beyond its square root. Below 0 the values differ by less than their
-    errors.
+    A correlation with these values is not expected to exceed its square root. Below 0 the values differ by less than
+    their errors.
 
     >>> from venire.ratings import score_reliability
     >>> round(score_reliability([0.9, 0.8, 0.6, 0.7], [0.02, 0.03, 0.02, 0.04]), 3)
@@ -326,12 +326,13 @@ def discrimination(
     instruction: ArrayLike | None = None,
     ordered: bool = True,
 ) -> Discrimination:
-    """Fit the slope of each judge on plain columns (rows,), one row a decisive verdict; docs/judges.md.
+    """Fit the slope of each judge on plain columns (rows,), one row per decisive verdict; docs/judges.md.
 
-    `judge` counts into `judges`, `gap` is that of first over second in log odds, `first_won` is true or false, and
-    `instruction` are codes (None: every verdict by itself). Rows with a NaN gap are left out. The pull has a prior
-    N(0, 5^2); slopes have N(mu, tau^2) by empirical Bayes, or N(1.5, 1) with fewer than 5 judges. `ordered=False`
-    leaves the pull out: the table does not say which came first. Raises `InputError` and `NotConvergedError`.
+    `judge` are codes into `judges`, `gap` is that of first over second in log odds, `first_won` is true or false, and
+    `instruction` are codes (None: one cluster per verdict). Rows with a NaN gap are left out. The position bias has a
+    prior N(0, 5^2); slopes have N(mu, tau^2) by empirical Bayes, or N(1.5, 1) with fewer than 5 judges. `ordered=False`
+    leaves the position bias out: the table does not contain the presentation order. Raises `InputError` and
+    `NotConvergedError`.
 
     >>> from venire.ratings import discrimination
     >>> rng = np.random.default_rng(0)
@@ -356,7 +357,7 @@ def discrimination(
 
 
 def own_units(judge: NDArray[np.intp], value: NDArray[np.intp], won: NDArray[Any]) -> NDArray[np.intp]:
-    """Instructions (rows,) for rows that name none: each its own, numbered so that the order of rows does not show."""
+    """A separate instruction for each row (rows,), numbered so that the order of rows has no effect."""
     place = np.empty(len(judge), dtype=np.intp)
     place[np.lexsort((won, value, judge))] = np.arange(len(judge))
     return place
@@ -373,9 +374,9 @@ def gap_rows(
     judges: int,
     ordered: bool,
 ) -> GapRows:
-    """Index counted entries by judge and gap; `value` (rows,) points into `gaps` (n,), or (judges, n) for each judge's.
+    """Index counted entries by judge and gap; `value` (rows,) are indices into `gaps` (n,) or (judges, n).
 
-    An entry is `number` verdicts of a judge on a gap and an instruction, of which the first won `first`.
+    An entry is `number` verdicts of a judge on a gap and an instruction; the first won `first` of them.
     """
     sizes, units = gaps.shape[-1], int(instruction.max(initial=-1)) + 1
     cluster, clusters = dense_codes(judge * units + instruction, judges * units)
@@ -400,9 +401,9 @@ def gap_rows(
 def _counted(
     judge: NDArray[np.intp], value: NDArray[np.intp], instruction: NDArray[np.intp], won: NDArray[np.bool_]
 ) -> tuple[NDArray[np.intp], ...]:
-    """Entries of equal judge, value and instruction, sorted by these, with their number and how many the first won.
+    """Entries of equal judge, value and instruction, sorted by these, with their number and wins of the first.
 
-    Counted in an order of their own: no sum may depend on that of the rows.
+    They are summed in sorted order, so that no sum depends on the order of rows.
     """
     values, units = int(value.max(initial=0)) + 1, int(instruction.max(initial=0)) + 1
     key = (judge * units + instruction) * values + value
@@ -414,7 +415,7 @@ def _counted(
 
 
 def fit_discrimination(rows: GapRows, judges: Sequence[str]) -> Discrimination:
-    """The slopes of judges whose verdicts are counted already; see `discrimination`."""
+    """The slopes of judges from counted verdicts; see `discrimination`."""
     verdicts = rows.by_judge(rows.count).astype(np.intp)
     ends, some = rows.ends, verdicts > 0
     mean, variance, prior = *_FIXED, f"fixed, fewer than {_MIN_JUDGES} judges"
@@ -441,7 +442,7 @@ def fit_discrimination(rows: GapRows, judges: Sequence[str]) -> Discrimination:
 
 
 def _check(judge: NDArray[np.intp], judges: int, **columns: Any) -> None:
-    """Refuse columns of unequal length, codes without a judge and outcomes other than true and false."""
+    """Reject columns of unequal length, codes without a judge and outcomes other than true and false."""
     if judge.ndim != 1:
         raise InputError(f"judge has shape {judge.shape}; give one code a row")
     for name, column in columns.items():

@@ -1,8 +1,9 @@
-"""Whether judges change while a campaign runs: their habits early and late, and the ratings that follow.
+"""Drift: whether judges change during a campaign, by their early and late habits and the resulting ratings.
 
-A model behind one name can be replaced, and so can a prompt. What is asked changes too: so a verdict is taken less what
-other judges said of the same battle, where they did; early and late verdicts are compared within pairs of models and
-orders shown, since a plan may ask one before another; and errors are by instruction.
+The model behind a name can be replaced, and so can a prompt. The questions change too. Therefore the mean of other
+judges on the same battle, where there is one, is subtracted from each verdict; early and late verdicts are compared
+within pairs of models and presentation orders, since a plan may ask some before others; and errors are clustered by
+instruction.
 """
 
 from __future__ import annotations
@@ -28,26 +29,26 @@ from venire.ratings.pairwise.components import restrict_models
 __all__ = ["Drift", "RatingDrift", "drift", "rating_drift"]
 
 _HABITS = ("readable", "first place", "ties", "agreement")
-"""Shares of verdicts: read; for the first place and for the better rated model, of decisive ones; of ties."""
+"""Shares: readable verdicts; decisive verdicts for the first place and for the better rated model; ties."""
 
 _MIN_VERDICTS = 20
-"""Instructions on which early and late must be compared, below which errors are too rough to call anything clear."""
+"""Minimum number of instructions that compare early and late; with fewer, errors are too imprecise."""
 
 _CUTS = (0.25, 0.5, 0.75)
-"""Shares of a judge's verdicts after which early ends and late begins."""
+"""Shares of a judge's verdicts at which early ends and late begins."""
 
 _MATCHED = 0.5
-"""The share of a judge's verdicts that other judges must share for it to be held beside them."""
+"""Minimum share of a judge's verdicts on battles that other judges saw for a comparison with them."""
 
 Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """How much more often, as a share, a judge does `habit` after the share `cut` of its verdicts than before.
+    """Change of the frequency of a judge's `habit` after the share `cut` of its verdicts, relative to before.
 
-    `change` is within pairs of models and orders, with its error by instruction, beside other judges on the same
-    battles where `matched`; `early` and `late` are plain shares.
+    `change` is within pairs of models and orders, with its error clustered by instruction, and relative to other judges
+    on the same battles where `matched`; `early` and `late` are plain shares.
     """
 
     judge: str
@@ -61,7 +62,7 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class RatingDrift:
-    """Ratings of the late half of each judge's verdicts less those of the early half: of the model that changes most.
+    """Ratings from the late half of each judge's verdicts minus those from the early half, for the most changed model.
 
     `points` is in Elo points with its standard error `se`, over `clusters` clusters; `leaders` lead early and late.
     """
@@ -77,8 +78,8 @@ class RatingDrift:
 def drift(battles: Battles, seconds: ArrayLike | None = None, *, cuts: tuple[float, ...] = _CUTS) -> tuple[Drift, ...]:
     """The change of each judge's habits at each cut, in the order of `seconds` (verdicts,), or of rows without them.
 
-    Rows whose time is NaN are left out; so is a habit that does not vary, and one that fewer than `_MIN_VERDICTS`
-    instructions compare. Raises `InputError` for another number of times, and as `canonical` does.
+    Rows whose time is NaN are left out, as are habits that do not vary or that fewer than `_MIN_VERDICTS` instructions
+    compare. Raises `InputError` for a wrong number of times, and as `canonical` does.
 
     >>> from venire.ratings import battles, drift
     >>> rng = np.random.default_rng(0)
@@ -107,11 +108,10 @@ def drift(battles: Battles, seconds: ArrayLike | None = None, *, cuts: tuple[flo
 
 
 def rating_drift(battles: Battles, seconds: ArrayLike | None = None) -> RatingDrift:
-    """Ratings from each judge's early half beside those from its late half; arguments as in `drift`.
+    """Compare ratings from each judge's early half with those from its late half; arguments as in `drift`.
 
-    The two orders of a battle are taken together, at the mean of their times: what the place does cancels. Raises
-    `InputError` where the halves rate fewer than two models in common, for too few instructions, and as `merge_orders`
-    does.
+    The two orders of a battle are merged, at the mean of their times, so position effects cancel. Raises `InputError`
+    where the halves rate fewer than two models in common, for too few instructions, and as `merge_orders` does.
 
     >>> from venire.ratings import battles, rating_drift
     >>> rng = np.random.default_rng(0)
@@ -123,7 +123,7 @@ def rating_drift(battles: Battles, seconds: ArrayLike | None = None) -> RatingDr
     (3, ('0', '0'))
     """
     rows, when = _timed(battles, seconds)
-    # A covariate of rows that are canonical already is carried along unturned, and averaged over the two orders.
+    # A covariate of rows that are already canonical keeps its sign, and is averaged over the two orders.
     judgments = merge_orders(replace(rows, features={"when": when}))
     when = judgments.features["when"]
     late = np.zeros(len(when), dtype=np.bool_)
@@ -151,12 +151,12 @@ def _timed(battles: Battles, seconds: ArrayLike | None) -> tuple[Battles, Vector
 
 
 def _rank(when: Vector) -> NDArray[np.intp]:
-    """Place in time (rows,); what came at the same time has the first place of these, so that it stays together."""
+    """Rank in time (rows,); rows of equal time share the first rank of these, so that they stay together."""
     return np.searchsorted(np.sort(when), when)
 
 
 def _habits(rows: Battles) -> dict[str, Vector]:
-    """Each habit of each verdict: 1, 0, or NaN where the verdict does not say."""
+    """Each habit of each verdict: 1, 0, or NaN where the verdict has no value for it."""
     read = rows.status == Status.OK
     y = np.where(read, outcomes(rows.label, rows.outcome), np.nan)
     decided = read & (y != 0.5)
@@ -178,7 +178,7 @@ def _shown(rows: Battles) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
 
 
 def _beside_others(value: Vector, shown: NDArray[np.intp], mine: NDArray[np.intp]) -> tuple[Vector, bool]:
-    """A judge's values less the mean of others' on the same battle and order; plain where few battles have any."""
+    """A judge's values minus the mean of others on the same battle and order; plain where few battles have others."""
     said, size = np.isfinite(value), int(shown.max(initial=-1)) + 1
     others = said.copy()
     others[mine] = False
@@ -198,7 +198,7 @@ def _change(rows: Battles, mine: NDArray[np.intp], value: Vector, late: NDArray[
     cell = np.unique(combine_keys(*(column[mine] for column in _shown(rows))), return_inverse=True)[1]
     count = np.bincount(cell)
     side, habit = (column - (np.bincount(cell, column) / count)[cell] for column in (late.astype(np.float64), value))
-    # A cell that is early or late throughout compares nothing.
+    # A cell that is entirely early or entirely late compares nothing.
     used = np.abs(side) > 1e-12
     unit = (rows.instruction[mine] if rows.instructions else np.arange(len(mine)))[used]
     names, code = np.unique(unit, return_inverse=True)
@@ -206,7 +206,7 @@ def _change(rows: Battles, mine: NDArray[np.intp], value: Vector, late: NDArray[
     if clusters < _MIN_VERDICTS:
         return None
     slope = float(side @ habit) / weight
-    # Taking out the mean of a small cell takes out some of its scatter too.
+    # Subtracting the mean of a small cell removes some of its variance too.
     full = np.sqrt(count / np.maximum(count - 1, 1))[cell]
     sums = np.bincount(code, (full * side * (habit - slope * side))[used] / weight)
     error = float(np.sqrt(sums @ sums * clusters / (clusters - 1)))
@@ -259,7 +259,7 @@ def _compared(found: list[FirstOrderEffects]) -> RatingDrift:
 
 
 def _error(found: list[FirstOrderEffects], contrast: Vector) -> tuple[float, int]:
-    """Error of late less early, whose rows share instructions."""
+    """Error of the difference late minus early, whose rows share instructions."""
     row_effects = np.concatenate([-found[0].rows(contrast), found[1].rows(contrast)])
     units = [one.data.cluster for one in found]
     if units[0] is None or units[1] is None:

@@ -1,7 +1,8 @@
 """People's ratings of the judges themselves, predicted from how consistently they judge; arXiv 2509.23510.
 
-One straight line by least squares, Elo on score. In-sample figures flatter it, so that every judge is also predicted
-from a line through the others; and since errors in points say little by themselves, they stand beside Elo's own spread.
+One linear least squares regression of Elo on score. In-sample figures are optimistic, so every judge is also predicted
+from a line through the others. Errors in points are hard to interpret alone, so they are also given relative to Elo's
+standard deviation.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ _MIN_JUDGES = 3
 
 @dataclass(frozen=True, slots=True)
 class RegressionLine:
-    """Elo on the score over some judges; None where they are fewer than 3, or do not differ.
+    """Regression of Elo on the score over some judges; None where they are fewer than 3, or do not differ.
 
     `mae` is the mean absolute error in Elo points in sample, `mae_left_out` with each judge predicted from a line
     through the others, and `_sd` the same over `sd`, the standard deviation of Elo. `reliability` is the share of the
-    score's variance that is not error: no correlation is expected beyond its square root, the `limit`.
+    score's variance that is not error: a correlation is not expected to exceed its square root, the `limit`.
     """
 
     judges: tuple[str, ...]
@@ -58,7 +59,7 @@ class RegressionLine:
 
     @property
     def limit(self) -> float | None:
-        """The largest correlation to expect of a score as noisy as this one; 0 where it is noise alone."""
+        """The largest expected correlation for a score with this much noise; 0 where it is noise only."""
         return None if self.reliability is None else float(np.sqrt(max(self.reliability, 0.0)))
 
 
@@ -66,7 +67,7 @@ class RegressionLine:
 class EloFromConsistency:
     """How well a score of judges predicts their Elo: over `all` of them, and within the `top` cluster.
 
-    `cluster` says how the top was taken. `left_out` are the judges without a finite score or a known Elo.
+    `cluster` states how the top cluster was chosen. `left_out` are the judges without a finite score or a known Elo.
     """
 
     score: str
@@ -76,7 +77,7 @@ class EloFromConsistency:
     left_out: tuple[str, ...]
 
     def summary(self) -> str:
-        """Both lines as a text table; an empty field is a figure that does not exist."""
+        """Both lines as a text table; an empty field is an undefined figure."""
         head = f"{'Elo from ' + self.score:<28}  {'judges':>6}  {'r':>6}  {'rho':>6}  {'tau':>6}  {'limit':>6}"
         lines = [f"{head}  {'MAE':>6}  {'left out':>8}  {'/ sd':>5}"]
         for name, line in (("all judges", self.all), (self.cluster, self.top)):
@@ -101,8 +102,8 @@ def elo_from_scores(
 ) -> EloFromConsistency:
     """Predict Elo from a score on plain columns (judges,); `se` are the scores' standard errors, for reliability.
 
-    The top cluster are the judges with an Elo over `top`, or where they are fewer than 3 the top third. Judges whose
-    score or Elo is not finite are left out and named. Raises `InputError` for columns of unequal length.
+    The top cluster consists of the judges with an Elo over `top`, or if they are fewer than 3, of the top third. Judges
+    whose score or Elo is not finite are left out and named. Raises `InputError` for columns of unequal length.
 
     >>> from venire.ratings import elo_from_scores
     >>> found = elo_from_scores(["x", "y", "z", "w"], [0.9, 0.8, 0.7, 0.6], [1200.0, 1100.0, 1000.0, 950.0])
@@ -118,7 +119,7 @@ def elo_from_scores(
     places = np.flatnonzero(known)
     cluster, first = f"Elo over {top:g}", places[y[places] > top]
     if len(first) < _MIN_JUDGES:
-        # Of equals at the border all are taken, so that the order of judges decides nothing.
+        # All judges that are equal at the boundary are included, so that the order of judges decides nothing.
         least = np.sort(y[places])[::-1][: max(-(-len(places) // 3), 1)].min(initial=np.inf)
         cluster, first = "top third", places[y[places] >= least]
     return EloFromConsistency(
@@ -133,10 +134,10 @@ def elo_from_scores(
 def elo_from_consistency(
     found: Consistency, elo: Mapping[str, float], *, score: Score = "decisive", top: float = _TOP
 ) -> EloFromConsistency:
-    """The same from the figures of judges and their Elo by name.
+    """`elo_from_scores` from the figures of judges and their Elo by name.
 
-    `discrimination` means the maximum-likelihood slope: the shrunk one is for display. The error of the others comes
-    from the draws of their intervals. Raises `InputError` for an unknown score.
+    `discrimination` means the maximum-likelihood slope: the shrunk slope is for display. The errors of the other scores
+    come from the draws of their intervals. Raises `InputError` for an unknown score.
 
     >>> from venire.ratings import battles, consistency, elo_from_consistency
     >>> rng = np.random.default_rng(0)
@@ -205,7 +206,7 @@ def _fit(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float, 
 def _left_out(x: NDArray[np.float64], residual: NDArray[np.float64]) -> float | None:
     """Mean absolute error of each judge predicted from a line through the others, by its leverage.
 
-    None where the others of some judge do not differ, so that they have no line.
+    None where the other judges of some judge do not differ, so that they have no line.
     """
     away = x - x.mean()
     rest = 1.0 - (1.0 / len(x) + away**2 / (away @ away))

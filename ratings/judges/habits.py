@@ -1,7 +1,7 @@
-"""Habits of judges: ties, flips, first places and readable verdicts as shares, and as a planner needs them.
+"""Habits of judges: shares of ties, flips, first places and readable verdicts, and the habits that planning needs.
 
-A planner takes a verdict as P(first) = sigma(b + theta g), g being the gap of the ratings in logits, and a tie as half
-of each. With few verdicts all of it is near what an unknown judge is taken for: `planning_habits` adds the prior
+A planner models a verdict as P(first) = sigma(b + theta g), where g is the gap of the ratings in logits, and a tie as
+half of each. With few verdicts the estimates are close to those of an unknown judge: `planning_habits` adds the prior
 verdicts below.
 """
 
@@ -27,16 +27,16 @@ from venire.ratings.judges.matchups import CodedVerdicts, VerdictCounts
 __all__ = ["Habits", "ShareEstimate", "estimate_share", "habits", "own_family_rows", "planning_habits"]
 
 SLOPE_SD = 0.5
-"""Slopes of judges differ by about so much, as a share of their mean."""
+"""Prior standard deviation of judges' slopes, as a share of their mean."""
 
 FIRST_VERDICTS = 20.0
-"""Verdicts on equals, half of them for the first place, that are added to each judge's own."""
+"""Number of prior verdicts on equal models, half of them for the first place, added to each judge's own."""
 
 TIE_VERDICTS = 20.0
-"""Verdicts without a tie that are added."""
+"""Number of prior verdicts without a tie."""
 
 PAIRED_VERDICTS = 40.0
-"""Battles in both orders, with verdicts that have nothing in common, that are added."""
+"""Number of prior battles in both orders with uncorrelated verdicts."""
 
 _MIN_RHO = -0.5
 
@@ -47,7 +47,8 @@ Vector = NDArray[np.float64]
 class ShareEstimate:
     """A share of `n` cases with Wilson's interval at 95 %; `value` and bounds are None without cases.
 
-    Where cases come in clusters the interval is that of as many independent cases as would scatter as they do.
+    For clustered cases the interval uses the effective sample size: the number of independent cases with equal
+    variance.
     """
 
     value: float | None
@@ -58,7 +59,7 @@ class ShareEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """Shares of each judge, in the order of `judges`; None where there is nothing to take one from."""
+    """Shares of each judge, in the order of `judges`; None where there are no data."""
 
     judges: tuple[str, ...]
     ties: list[float | None]
@@ -70,7 +71,7 @@ class Habits:
 
 
 def estimate_share(hits: NDArray[np.bool_], cluster: NDArray[Any] | None) -> ShareEstimate:
-    """A share with its Wilson interval from `hits` (cases,); `cluster` (cases,) names those that hang together."""
+    """A share with its Wilson interval from `hits` (cases,); `cluster` (cases,) names their clusters."""
     cases = len(hits)
     if not cases:
         return ShareEstimate(None, None, None, 0)
@@ -90,10 +91,10 @@ def estimate_share(hits: NDArray[np.bool_], cluster: NDArray[Any] | None) -> Sha
 def own_family_rows(
     rows: Battles, families: Mapping[str, str] | None, judge_families: Mapping[str, str] | None
 ) -> NDArray[np.bool_]:
-    """Which rows (rows,) show a judge a model of its own family.
+    """Rows (rows,) that show a judge a model of its own family.
 
-    `families` maps models to their family, `judge_families` judges; a judge that it does not name is of the family of
-    the model of its name.
+    `families` maps models to families, `judge_families` judges; a judge without an entry has the family of the model
+    with its name.
     """
     of_model = dict(families or {})
     of_judge = {**of_model, **(judge_families or {})}
@@ -107,9 +108,9 @@ def own_family_rows(
 
 
 def habits(rows: Battles, kin: NDArray[np.bool_], used: CodedVerdicts, counted: VerdictCounts | None) -> Habits:
-    """Count a canonical table; `used` are its readable rows outside `kin` (rows,), `counted` their tally.
+    """Count a canonical table; `used` are its readable rows outside `kin` (rows,), `counted` their counts.
 
-    Raises `InputError` for two verdicts on one showing.
+    Raises `InputError` for two verdicts on the same presentation.
     """
     judges = len(rows.judges)
     decisive = used.y != 0.5
@@ -133,7 +134,7 @@ def habits(rows: Battles, kin: NDArray[np.bool_], used: CodedVerdicts, counted: 
 def _flips(
     rows: Battles, kin: NDArray[np.bool_], used: CodedVerdicts, counted: VerdictCounts | None
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Judgments of each judge whose two orders chose opposite winners, and judgments that were read in both orders."""
+    """For each judge, judgments whose two orders chose opposite winners, and judgments readable in both orders."""
     judges = len(rows.judges)
     if not used.ordered or counted is None or not len(used):
         return np.zeros(judges, dtype=np.intp), np.zeros(judges, dtype=np.intp)
@@ -143,7 +144,7 @@ def _flips(
         opposite = counted.judge[side[:, 0] * side[:, 1] < 0]
         both = counted.judge[counted.count.min(axis=1) > 0]
     else:
-        # Repeats have to be told apart, and two verdicts on one showing refused: judgments do both.
+        # Merging into judgments distinguishes repeats and rejects two verdicts on the same presentation.
         judgments = merge_orders(select_battles(rows, ~kin))
         codes = judgments.judge.astype(np.intp)
         opposite, both = codes[judgments.flipped], codes[judgments.readable == 2]
@@ -155,10 +156,10 @@ def _ratios(part: NDArray[np.intp], whole: NDArray[np.intp]) -> list[float | Non
 
 
 def planning_habits(battles: Battles, models: Sequence[str], logits: Vector) -> dict[str, JudgeHabit]:
-    """Habits by judge, for all that have a readable verdict between models with `logits` (models,), else NaN.
+    """Habits by judge, for all with a readable verdict between models that have `logits` (models,), not NaN.
 
-    Slopes are relative to that of all judges together, so that the slope of a lone one is 1, whatever drew its ratings
-    together. Raises `InputError` as `merge_orders` does, and `NotConvergedError`.
+    Slopes are relative to that of all judges together, so the slope of a single judge is 1, whatever shrinkage its
+    ratings have. Raises `InputError` as `merge_orders` does, and `NotConvergedError`.
     """
     table = canonical(battles)
     place = {name: code for code, name in enumerate(models)}
@@ -188,7 +189,7 @@ def planning_habits(battles: Battles, models: Sequence[str], logits: Vector) -> 
 
 
 def _slopes(size: int, judge: NDArray[np.int32], lead: Vector, first: Vector, ordered: bool) -> tuple[Vector, Vector]:
-    """Bias and slope (judges,) of each judge, slopes drawn towards that of all verdicts together."""
+    """Bias and slope (judges,) of each judge; slopes are shrunk towards that of all verdicts together."""
     _, together = _fitted(1, np.zeros(len(judge), dtype=np.intp), lead, first, ordered, 1.0)
     return _fitted(size, judge.astype(np.intp), lead, first, ordered, float(together[0]))
 
@@ -219,7 +220,7 @@ def _fitted(
 
 
 def _rho(size: int, rows: Battles, surprise: Vector) -> Vector:
-    """Correlation (judges,) of what both orders of a battle say beyond the ratings."""
+    """Correlation (judges,) of the residuals of both orders of a battle."""
     key = combine_keys(rows.model_a, rows.model_b, rows.instruction + 1, rows.judge, rows.repeat, rows.swapped)
     order = np.argsort(key, kind="stable")
     shown = rows.swapped[order]

@@ -1,6 +1,6 @@
 """Length bias: the share of verdicts for the longer answer, its partial correlation, and ratings adjusted for it.
 
-Each is a diagnostic: it says what a judge does, not what it does wrong. A longer answer may be the better one.
+Each is a diagnostic: it describes what a judge does, not an error. A longer answer may be the better answer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["AdjustedRatings", "LengthBias", "PartialCorrelation", "adjust_for", 
 
 @dataclass(frozen=True, slots=True)
 class LengthBias:
-    """Share of decisive verdicts for the longer answer: where scores are `near` equal, in `all` battles, by people."""
+    """Share of decisive verdicts for the longer answer: at near-equal scores (`near`), in `all` battles, by people."""
 
     near: ShareEstimate
     all: ShareEstimate
@@ -57,9 +57,9 @@ def length_bias(
 ) -> LengthBias:
     """Length bias: how often the longer answer wins, in all rows and where |score| <= `near`.
 
-    `y` (rows,) is the judge's outcome for A, `length` (rows,) is A less B in any unit, `score` (rows,) A less B (near 0
-    the judge itself sees little between them), `human` (rows,) what people said. Ties and equal lengths are left out,
-    NaN too. Raises `InputError`.
+    `y` (rows,) is the judge's outcome for A, `length` (rows,) is A minus B in any unit, `score` (rows,) is A minus B
+    (near 0 the judge itself sees little difference), `human` (rows,) are people's outcomes. Ties, equal lengths and NaN
+    are left out. Raises `InputError`.
 
     >>> from venire.ratings import length_bias
     >>> found = length_bias([1, 0, 1, 1, 0, 1], [200, -50, 120, 80, -10, 30])
@@ -117,12 +117,13 @@ def partial_correlation(residual: ArrayLike, length: ArrayLike, elo: ArrayLike) 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AdjustedRatings:
-    """Ratings adjusted for a covariate: `plain`, and with the covariate `name` held `equal`, on the same rows.
+    """Ratings adjusted for a covariate: `plain`, and `equal` with the covariate `name` held equal, on the same rows.
 
-    `coefficient` is in logits a unit of the covariate, or a deviation of it where that was asked, with its standard
-    error `se` (NaN where none can be told) over `clusters` clusters. `moved` are models whose place changes, `kendall`
-    is tau-b between the two orders, `own_information` the share of what the covariate says that the models do not say
-    as well: near 0 ratings and coefficient can hardly be told apart. `rows` is how many comparisons were used.
+    `coefficient` is in logits per unit of the covariate (or per standard deviation, if requested), with its standard
+    error `se` (NaN where unknown) over `clusters` clusters. `moved` are models whose position changes, `kendall` is
+    tau-b between the two orders. `own_information` is the share of the covariate's information that is not explained by
+    the models: near 0, ratings and coefficient are hardly identified separately. `rows` is the number of comparisons
+    used.
     """
 
     name: str
@@ -139,18 +140,18 @@ class AdjustedRatings:
 
     @property
     def clear(self) -> float:
-        """How many standard errors the coefficient is away from 0; 0 where no error is known."""
+        """Distance of the coefficient from 0 in standard errors; 0 where no error is known."""
         return abs(self.coefficient) / self.se if self.se > 0.0 else 0.0
 
 
 def adjust_for(
     data: Comparisons, x: ArrayLike, name: str, *, scaled: bool = True, ridge: float = 0.0
 ) -> AdjustedRatings:
-    """Adjust ratings for the covariate `x` (rows,) of A less B; rows where it is NaN are left out.
+    """Adjust ratings for the covariate `x` (rows,), A minus B; rows where it is NaN are left out.
 
-    `scaled` divides it by its deviation about 0. Models outside the largest group that wins join take no part. Raises
-    `InputError` without two models, a covariate that is 0 throughout or follows from the models, and as `covariates`
-    does.
+    `scaled` divides it by its standard deviation about 0. Models outside the largest group connected by wins are
+    excluded. Raises `InputError` without two models, for a covariate that is always 0 or determined by the models, and
+    as `covariates` does.
 
     >>> from venire.ratings import adjust_for, comparisons
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])

@@ -1,9 +1,9 @@
-"""Matchups by judge: A's share on each instruction, and the gap of each matchup in log odds.
+"""Matchups by judge: A's share of wins on each instruction, and the gap of each matchup in log odds.
 
-All forms of consistency are computed from the shares. Counting goes by dense codes: where all combinations of judge,
-pair and instruction fit into memory, one pass adds a table up; where they do not, the combinations that occur are
-numbered first. Gaps are as one judge may know them, from people's ratings or from the other judges: a judge's own
-verdicts never say how wide its matchups are, since that would measure it by itself.
+All forms of consistency are computed from the shares. Counting uses dense codes: where all combinations of judge, pair
+and instruction fit into memory, one pass sums a table; where they do not, the combinations that occur are numbered
+first. Gaps come from people's ratings or from the other judges, never from a judge's own verdicts, since a judge must
+not be measured by itself.
 """
 
 from __future__ import annotations
@@ -39,17 +39,18 @@ __all__ = [
 ]
 
 _DENSE = 1 << 23
-"""Entries up to which a table is counted directly, whatever the number of its rows."""
+"""Number of entries up to which a table is counted directly, whatever the number of its rows."""
 
 Weights = Literal["even", "gap", "gap-squared", "optimal"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CodedVerdicts:
-    """Readable verdicts as codes, one row a verdict, A before B by name.
+    """Readable verdicts as codes, one row per verdict, A before B by name.
 
-    `pair` points into `pairs` (n, 2), the codes of the two models; `y` is the outcome for A; `unit` is the instruction,
-    or -1 in every row of a table that names none. `fractional` says that outcomes may be other than 1, 0.5 and 0.
+    `pair` are indices into `pairs` (n, 2), the codes of the two models; `y` is the outcome for A; `unit` is the
+    instruction, or -1 in every row of a table without instructions. `fractional` means that outcomes may differ from 1,
+    0.5 and 0.
     """
 
     judges: tuple[str, ...]
@@ -86,9 +87,9 @@ class VerdictCounts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchupShares:
-    """One row a (judge, pair, instruction), sorted by these: A's share `u`, and what it is of.
+    """One row per (judge, pair, instruction), sorted by these: A's share `u`, and its codes.
 
-    Without instructions each verdict is a row of its own; `verdict` says which (and is empty otherwise).
+    Without instructions each verdict is a separate row; `verdict` is its index (and is empty otherwise).
     """
 
     u: NDArray[np.float64]
@@ -102,7 +103,7 @@ class MatchupShares:
 
 
 def dense_codes(key: NDArray[np.intp], size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Number the distinct keys (rows,) below `size`: each row's number, and the keys in ascending order.
+    """Number the distinct keys (rows,), which are below `size`: each row's number, and the keys in ascending order.
 
     Counts a table of `size` entries where that is cheaper than sorting the rows.
     """
@@ -120,7 +121,7 @@ def dense_codes(key: NDArray[np.intp], size: int) -> tuple[NDArray[np.intp], NDA
 
 
 def outcomes(label: NDArray[np.int8], outcome: NDArray[np.float64] | None) -> NDArray[np.float64]:
-    """The outcome for A of readable rows (rows,), 0 to 1: what the table states, else what the label says."""
+    """The outcome for A of readable rows (rows,), 0 to 1: from the outcome column, else from the label."""
     y: NDArray[np.float64] = np.array([0.0, 0.5, 1.0])[label + np.int8(1)]
     if outcome is None:
         return y
@@ -128,7 +129,7 @@ def outcomes(label: NDArray[np.int8], outcome: NDArray[np.float64] | None) -> ND
 
 
 def code_rows(rows: Battles, used: NDArray[np.bool_]) -> CodedVerdicts:
-    """Take the rows used (rows,) of a canonical table as codes."""
+    """Code the rows `used` (rows,) of a canonical table."""
     size = max(len(rows.models), 1)
     take = slice(None) if used.all() else used
     key = rows.model_a[take].astype(np.int64) * size + rows.model_b[take]
@@ -149,7 +150,7 @@ def code_rows(rows: Battles, used: NDArray[np.bool_]) -> CodedVerdicts:
 
 
 def count_verdicts(rows: CodedVerdicts) -> VerdictCounts | None:
-    """Count verdicts; None where the table names no instruction. Without orders all count as the first."""
+    """Count verdicts; None for a table without instructions. Without orders all count as the first."""
     if not rows.instructions:
         return None
     pairs, units = max(len(rows.pairs), 1), rows.instructions
@@ -172,8 +173,8 @@ def count_verdicts(rows: CodedVerdicts) -> VerdictCounts | None:
 def matchup_shares(rows: CodedVerdicts, counted: VerdictCounts | None, *, decisive: bool = False) -> MatchupShares:
     """Average each judge's verdicts on a pair and an instruction: repeats of one order first, then the two orders.
 
-    `counted` is the tally of the same rows. `decisive` leaves ties out first. Without instructions each verdict stands
-    alone.
+    `counted` are the counts of the same rows. `decisive` leaves ties out first. Without instructions each verdict is
+    used separately.
     """
     if counted is None:
         kept = np.flatnonzero(rows.y != 0.5) if decisive else np.arange(len(rows))
@@ -193,18 +194,17 @@ def matchup_shares(rows: CodedVerdicts, counted: VerdictCounts | None, *, decisi
 
 
 def gaps_from_elo(rows: CodedVerdicts, elo: Mapping[str, float]) -> NDArray[np.float64]:
-    """Signed gaps A less B (judges, pairs) in log odds from Elo points by model; NaN where one is not known."""
+    """Signed gaps A minus B (judges, pairs) in log odds from Elo points by model; NaN where unknown."""
     logits = np.array([elo.get(name, np.nan) for name in rows.models], dtype=np.float64) / POINTS_PER_LOGIT
     gap = logits[rows.pairs[:, 0]] - logits[rows.pairs[:, 1]]
     return np.tile(gap, (len(rows.judges), 1))
 
 
 def gaps_from_other_judges(rows: CodedVerdicts, shares: MatchupShares) -> NDArray[np.float64]:
-    """Signed gaps A less B (judges, pairs) in log odds, for each judge from a Bradley-Terry fit on all others.
+    """Signed gaps A minus B (judges, pairs) in log odds, for each judge from a Bradley-Terry fit on all others.
 
     Each share of a matchup on an instruction counts once. Gaps are known within the largest set of models that the
-    others can rate together, and NaN elsewhere, as where the
-    counts are too extreme for double precision.
+    others can rate together. They are NaN elsewhere, and where the counts are too extreme for double precision.
     """
     judges, pairs, models = len(rows.judges), len(rows.pairs), len(rows.models)
     key = shares.judge * pairs + shares.pair
@@ -213,7 +213,8 @@ def gaps_from_other_judges(rows: CodedVerdicts, shares: MatchupShares) -> NDArra
     gaps = np.full((judges, pairs), np.nan)
     a, b = rows.pairs.T
     for judge in range(judges):
-        # Summed over the others rather than taken from the total, which would leave rounding where nothing was won.
+        # Summed over the others instead of subtracted from the total, which would leave rounding errors in place of
+        # zeros.
         others = np.arange(judges) != judge
         wins = np.zeros((models, models))
         wins[a, b], wins[b, a] = won[others].sum(axis=0), lost[others].sum(axis=0)
@@ -224,7 +225,7 @@ def gaps_from_other_judges(rows: CodedVerdicts, shares: MatchupShares) -> NDArra
 
 
 def _gaps(wins: NDArray[np.float64], group: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Gaps (models, models) between the models of one group, from pair counts; NaN elsewhere, or if no fit is had."""
+    """Gaps (models, models) between the models of one group, from pair counts; NaN elsewhere, or without a fit."""
     logits = np.full(len(wins), np.nan)
     with suppress(NotConvergedError):
         names = [str(code) for code in group]
@@ -234,11 +235,12 @@ def _gaps(wins: NDArray[np.float64], group: NDArray[np.intp]) -> NDArray[np.floa
 
 
 def importance(weights: Weights, shares: MatchupShares, gaps: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """How much each matchup counts in each judge's consistency (judges, pairs); None: all the same.
+    """The weight of each matchup in each judge's consistency (judges, pairs); None: all equal.
 
     `gap` and `gap-squared` are the gap's size and its square. `optimal` is n * gap / (2 pbar - 1), n the judge's
-    instructions and pbar A's share with all judges: what the spread tells of a judge's slope over its noise. NaN where
-    the gap is not known or the judges lean against it. Raises `InputError` for another word.
+    instructions and pbar A's share with all judges: the information of the spread about a judge's slope relative to its
+    noise. NaN where the gap is unknown or the judges' majority contradicts it. Raises `InputError` for an unknown
+    option.
     """
     if weights == "even":
         return None

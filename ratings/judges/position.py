@@ -1,16 +1,16 @@
-"""Position bias: what the order shown does to verdicts, to a single battle, and to ratings.
+"""Position bias: the effect of the presentation order on verdicts, on a single battle, and on ratings.
 
-`position_effects` and `position_bias` take each judge as a whole: the first sets flips against the noise of two tries
-of one order, the second is the plain share with Wilson's interval, as the Soft-Elo paper has it. `position_audit` takes
-one battle asked many times. `adjust_for_position` rates with the position as a covariate.
+`position_effects` and `position_bias` describe each judge as a whole: the first compares flips with the noise of two
+repeats of one order, the second is the plain share with Wilson's interval, as in the Soft-Elo paper. `position_audit`
+examines one battle asked many times. `adjust_for_position` rates with the position as a covariate.
 
-A judge that is merely unsure changes its mind between two orders as often as between two tries of one order. What it
-does more than that is the order's doing. Where a table has one order of each battle alone, the better model may have
-stood first more often: then the effect is fitted beside the ratings.
+A judge that is only uncertain changes its verdict between two orders as often as between two repeats of one order; the
+excess is due to the order. Where a table has only one order of each battle, the better model may have been shown first
+more often: then the effect is fitted jointly with the ratings.
 
-Other modules carry position where it belongs to something else, and their figures differ on purpose: `habits` counts
-first places and flips beside consistency and shrinks the pull for planning, `drift` compares them early and late,
-`discrimination` fits the pull b_J beside the slope, and am-ELO the habit "position" beside the ability.
+Other modules use position for other purposes, and their figures differ intentionally: `habits` counts first places and
+flips together with consistency and shrinks the bias for planning, `drift` compares them early and late,
+`discrimination` fits the bias b_J jointly with the slope, and am-ELO the habit "position" jointly with the ability.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ __all__ = [
 ]
 
 _BALANCED = 0.2
-"""The largest share of a judge's verdicts without their other order for which first places are simply counted."""
+"""Largest share of verdicts without their other order for which first places are simply counted."""
 
 _ROWS_A_MODEL = 5
-"""Verdicts a model below which a fit with a place follows single verdicts."""
+"""Verdicts per model below which a fit with a position effect overfits."""
 
 
 @dataclass(frozen=True, slots=True)
 class PositionBias:
-    """Position bias of a judge: the share of decisive verdicts for what was shown first, and of flipped judgments."""
+    """Position bias of a judge: shares of decisive verdicts for the first place, and of flipped judgments."""
 
     judge: str
     first: ShareEstimate
@@ -59,7 +59,7 @@ class PositionBias:
 
 
 def position_bias(battles: Battles) -> tuple[PositionBias, ...]:
-    """Position bias of each judge, by name, from verdicts that say which side was shown first.
+    """Position bias of each judge, by name, from verdicts with a known presentation order.
 
     Source: the Soft-Elo paper.
 
@@ -93,13 +93,14 @@ def position_bias(battles: Battles) -> tuple[PositionBias, ...]:
 
 @dataclass(frozen=True, slots=True)
 class PositionEffect:
-    """One judge. `first` is the share of decisive verdicts for what was shown first; `fitted` says that it is what a
-    fit gives between equal models, since most battles were shown in one order alone; `reason` why there is none.
-    `counted` is the share as the verdicts came, who stood first and all.
+    """Position effect of one judge: `first` is the share of decisive verdicts for the answer shown first.
+
+    `fitted` means that `first` is the fitted share between equal models, since most battles were shown in one order
+    only; `reason` explains why it is None. `counted` is the raw share, regardless of which model was shown first.
 
     `flips` is the share of pairs of verdicts, one of each order, that name opposite winners, and `again` that of two
-    tries of one order; `excess` is the difference. `to_first` and `to_second` count battles of one try where both
-    orders chose the first, or the second, place. Values are None where no verdicts say.
+    repeats of one order; `excess` is the difference. `to_first` and `to_second` count battles with one repeat where
+    both orders chose the first, or the second, place. Values are None without data.
     """
 
     judge: str
@@ -117,7 +118,7 @@ class PositionEffect:
 def position_effects(battles: Battles) -> tuple[PositionEffect, ...]:
     """Position effect of each judge, by name: first places, and flips beyond noise, with errors by instruction.
 
-    Raises `InputError` for a table that does not know orders, and as `canonical` does.
+    Raises `InputError` for a table without presentation orders, and as `canonical` does.
 
     >>> from venire.ratings import battles, position_effects
     >>> y = np.tile([1, 1, 0, 1, 1, 0], 20)
@@ -139,9 +140,9 @@ def position_effects(battles: Battles) -> tuple[PositionEffect, ...]:
 
 
 def adjust_for_position(battles: Battles) -> AdjustedRatings:
-    """Adjust ratings for position bias: the position shown as a covariate, every verdict for itself.
+    """Adjust ratings for position bias: the position is a covariate, and every verdict is a separate row.
 
-    Raises as `adjust_for` does, and `InputError` for a table that does not know orders.
+    Raises the errors of `adjust_for`, and `InputError` for a table without presentation orders.
 
     >>> from venire.ratings import adjust_for_position, battles
     >>> y = np.tile([1, 1, 0, 1, 1, 0], 20)
@@ -195,7 +196,7 @@ def _tables(
 def _fitted(
     rows: Battles, y: NDArray[np.float64], unit: NDArray[np.intp], counted: ClusteredMean
 ) -> tuple[ClusteredMean, str | None]:
-    """The share that the first place has between equals, or why it cannot be fitted."""
+    """The share of the first place between equal models, or the reason why it cannot be fitted."""
     decided = y != 0.5
     place = np.where(rows.swapped, -1.0, 1.0)[decided]
     cluster = (unit[decided].astype(np.int32), rows.instructions) if rows.instructions else (None, ())
@@ -213,12 +214,12 @@ def _fitted(
 
 @dataclass(frozen=True, slots=True)
 class PositionAudit:
-    """Verdicts on one battle by order; pairs are (A shown first, B shown first), None where no verdict says.
+    """Verdicts on one battle by order; pairs are (A shown first, B shown first), None without data.
 
     `won` and `lost` count A's decisive verdicts, `ties` the others. `first` is the share of decisive verdicts for the
     completion shown first. `flip_rate` is the share of pairs of verdicts, one of each order, with opposite winners.
     `p_value` is Fisher's exact test, two-sided, of order against winner without ties. `between_orders` is the share of
-    the variance of decisive verdicts that lies between the orders: 0 where the place changes nothing, 1 where it
+    the variance of decisive verdicts that lies between the orders: 0 where the position has no effect, 1 where it
     decides.
     """
 
@@ -257,7 +258,7 @@ class BattleAudit:
 def position_audit(outcome: ArrayLike, swapped: ArrayLike) -> PositionAudit:
     """Audit one battle from plain columns (rows,): the outcome for A (1, 0.5 or 0) and whether B was shown first.
 
-    An outcome over 0.5 is A's. Raises `InputError` for columns of unequal length and outcomes outside [0, 1].
+    An outcome over 0.5 is a win for A. Raises `InputError` for columns of unequal length and outcomes outside [0, 1].
 
     >>> from venire.ratings import position_audit
     >>> found = position_audit([1, 1, 0, 1], [False, True, False, True])
@@ -277,9 +278,9 @@ def position_audit(outcome: ArrayLike, swapped: ArrayLike) -> PositionAudit:
 
 
 def position_audits(battles: Battles, *, least: int = 2) -> tuple[BattleAudit, ...]:
-    """Audit every battle that a judge read at least `least` times in each order, by judge, models and instruction.
+    """Audit each battle with at least `least` readable verdicts of a judge per order, by judge, models, instruction.
 
-    Raises `InputError` as `canonical` does, and for a table that does not know the order shown or the instruction.
+    Raises `InputError` as `canonical` does, and for a table without presentation orders or instructions.
 
     >>> from venire.ratings import battles, position_audits
     >>> y = np.tile([1, 1, 0, 1, 1, 0], 20)
@@ -322,7 +323,7 @@ def _audit(table: NDArray[np.intp]) -> PositionAudit:
         p_value = float(fisher_exact(table[:, [2, 0]]).pvalue)
         share_1, share_2 = won_1 / decided[0], won_2 / decided[1]
         mean = (share_1 + share_2) / 2.0
-        # Every verdict for one side: there is no variance to share out.
+        # All verdicts are for one side: there is no variance to decompose.
         between = (share_1 - share_2) ** 2 / (4.0 * mean * (1.0 - mean)) if 0.0 < mean < 1.0 else None
     return PositionAudit(
         won=(won_1, won_2),

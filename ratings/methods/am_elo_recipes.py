@@ -36,8 +36,8 @@ __all__ = [
 def by_am_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated:
     """am-ELO: a rating for each model and an ability for each judge; models without a finite rating are named.
 
-    With habits one row is a verdict, so that flips count as the two verdicts that they are. Raises `InputError` for a
-    habit that the table cannot show, and as `am_elo` does.
+    With habits one row is a verdict, so a flip counts as two verdicts. Raises `InputError` for a habit that the table
+    cannot show, and as `am_elo` does.
     """
     data, first, more = rows_to_fit(battles, judgments, options)
     try:
@@ -55,9 +55,9 @@ def by_am_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated
 def rows_to_fit(
     battles: Battles, judgments: Judgments, options: Options
 ) -> tuple[Comparisons, NDArray[np.float64] | None, dict[str, Any]]:
-    """Rows to fit abilities from, the order shown where it is fitted, and what to say of them.
+    """Rows to fit abilities from, the presentation order where it is fitted, and notes about them.
 
-    Raises `InputError` where a habit needs what the table does not say.
+    Raises `InputError` where a habit needs data that the table lacks.
     """
     if not options.habits:
         return judgments.comparisons(), None, {}
@@ -96,7 +96,7 @@ def with_abilities(
     refit: Refit,
     more: Mapping[str, Any] | None = None,
 ) -> Rated:
-    """A fit as a leaderboard shows it: ratings with intervals, and what was found of each judge."""
+    """A fit as leaderboard entries: ratings with intervals, and the estimates for each judge."""
     if not np.isfinite(found.ratings.logits).any():
         blank = unrated(data, found.ratings.diagnostics["no_estimate"])
         return replace(blank, diagnostics={"sign": found.sign, **(more or {})})
@@ -115,13 +115,13 @@ def with_abilities(
 
 
 def by_stable_arena(battles: Battles, judgments: Judgments, options: Options) -> Rated:
-    """Stable Arena: am-ELO without the judges that `dropped` lists; of these the ability that they were dropped for.
+    """Stable Arena: am-ELO without the judges listed in `dropped`, with the ability for which each was dropped.
 
-    Without any judge that may stay no model is rated, with the reason. Bootstrap draws choose judges anew. Raises
+    If no judge may stay, no model is rated, and the reason is given. Each bootstrap draw selects judges again. Raises
     `InputError` as `by_am_elo` does.
     """
     data, first, more = rows_to_fit(battles, judgments, options)
-    # Errors are found even where replicates will take their place: they tell whether the sign is decided.
+    # Errors are computed even where replicates replace them: they determine whether the sign is decided.
     kind = errors_for(data, replace(options, replicates=0))
     try:
         found = _fit_stable(data, first, options, kind)
@@ -166,7 +166,7 @@ def _fit_stable(
 
 
 def _dropped_judges(found: StableArena) -> dict[str, Any]:
-    """Who was left out and why, those with an ability first: a crowd has many judges of few verdicts."""
+    """Judges left out with the reason, those with an ability first: a crowd has many judges with few verdicts."""
     dropped = [
         {
             "judge": one.judge,

@@ -40,17 +40,17 @@ METHODS: Registry[Method] = registry.METHODS
 ABILITY_OPTIONS = frozenset({"ridge", "errors", "restarts", "habits", "ability_ridge"})
 """Options of methods that fit an ability for each judge."""
 JUDGE_OPTIONS = frozenset({"judge_weights", "own_votes"})
-"""Options that mean nothing where what people said is rated: it has no judge."""
+"""Options without a meaning where human labels are rated: they have no judge."""
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
     """A rating method, an entry of `registry.METHODS`.
 
-    `run` rates the models of a table: from the verdicts, the judgments that they come to and the options. `purpose` is
-    a line for `venire rate --help`. `options` names those beyond what most take, `ignores` those of these that
-    mean nothing to it. `needs` are columns that a table must have. `rates` says whether models are rated; else judges
-    alone are measured. `orders` says that models get places in an order, and no ratings.
+    `run` rates the models of a table from the verdicts, the judgments merged from them and the options. `purpose` is a
+    line for `venire rate --help`. `options` names the options beyond those common to most methods, `ignores` the common
+    options without a meaning for it. `needs` are columns that a table must have. `rates` states whether models are
+    rated; otherwise only judges are measured. `orders` means that models get positions in an order, and no ratings.
     """
 
     run: Callable[[Battles, Judgments, Options], Rated]
@@ -63,7 +63,7 @@ class Method:
 
 
 def merge_selected(battles: Battles, options: Options) -> Judgments:
-    """The judgments that an option's merge and treatment of flips make of the selected verdicts.
+    """The judgments from the selected verdicts, under the options for merging and flips.
 
     Raises as `select_verdicts` and `merge_orders` do.
     """
@@ -71,10 +71,10 @@ def merge_selected(battles: Battles, options: Options) -> Judgments:
 
 
 def select_verdicts(battles: Battles, options: Options) -> Battles:
-    """The verdicts, and the ballots behind them, that options select for a method, with the weights that they give.
+    """The verdicts, and the ballots behind them, that options select for a method, with their weights.
 
-    Those of a judge of weight 0 are left out. Raises `InputError` for the weight of a judge that is not there, and
-    where judges' own votes are excluded and none of them is a model.
+    Those of a judge of weight 0 are left out. Raises `InputError` for the weight of an unknown judge, and where judges'
+    own votes are excluded and no judge is a model.
     """
     if options.own_votes == "exclude":
         battles = _without_own(battles)
@@ -107,7 +107,7 @@ def _weighted(battles: Battles, weights: Mapping[str, float]) -> Battles:
 
 
 def missing_data(battles: Battles, method: str, options: Options | None = None) -> str | None:
-    """What a table or the options lack for a method, in words; None where nothing."""
+    """The data that a table or the options lack for a method, in words; None if nothing is missing."""
     if method == "covariates" and options is not None and not options.covariates:
         return "names: --covariate NAME, for columns of the table, or position"
     needs = METHODS[method].needs
@@ -118,7 +118,7 @@ def missing_data(battles: Battles, method: str, options: Options | None = None) 
 
 
 def ignored_options(method: str, options: Options) -> tuple[str, ...]:
-    """Options that were changed and mean nothing to a method."""
+    """Changed options that have no meaning for a method."""
     chosen = METHODS[method]
     accepted = (chosen.options | _COMMON_OPTIONS) - chosen.ignores
     return tuple(name for name in options.changed() if name not in accepted)

@@ -50,14 +50,14 @@ __all__ = [
 ]
 
 _FEW_SHUFFLES = 10
-"""Orders of one bootstrap replicate: the replicates differ by more than their orders do."""
+"""Shuffled orders per bootstrap replicate: replicates differ by more than their orders do."""
 
 
 def by_bradley_terry(battles: Battles, judgments: Judgments, options: Options) -> Rated:
-    """Bradley-Terry by component, with ties by choice; a ridge joins the components.
+    """Bradley-Terry by component, with a choice of tie rules; a ridge connects the components.
 
-    A group whose ties have no finite parameter is not rated, with the reason. Raises `InputError` for ties as an
-    outcome on judgments that are neither win, tie nor loss.
+    A group whose tie parameter is not finite is not rated, and the reason is given. Raises `InputError` for ties as an
+    outcome on judgments that are not a win, tie or loss.
     """
     data = judgments.comparisons()
     if options.ties == "drop":
@@ -88,7 +88,7 @@ def _bradley_terry_of(data: Comparisons, options: Options) -> Rated:
 
 
 def rate_by_component(data: Comparisons, options: Options, rate_group: Callable[[Comparisons], Rated]) -> Rated:
-    """Rate each strongly connected component by `rate_group`; a ridge joins them all."""
+    """Rate each strongly connected component by `rate_group`; a ridge connects them all."""
     counts = win_counts(data)
     held = np.isin(data.models, list(options.anchors))
     groups = strong_components_of(counts, held)
@@ -114,7 +114,7 @@ def rate_by_component(data: Comparisons, options: Options, rate_group: Callable[
 
 
 def _unrated_reason(won: float, played: float) -> str:
-    """Why a model that shares its group with no other has no finite rating."""
+    """The reason why a model that is alone in its group has no finite rating."""
     if played == 0.0:
         return "took part in no readable judgment"
     if won == played:
@@ -125,9 +125,9 @@ def _unrated_reason(won: float, played: float) -> str:
 
 
 def by_balanced_pairs(battles: Battles, judgments: Judgments, options: Options) -> Rated:
-    """Bradley-Terry ratings as if all pairs had been asked alike, by a curve that has room for another judge than that.
+    """Bradley-Terry ratings as if all pairs had been asked equally often, by a curve that fits other judges too.
 
-    Models that no chain of wins joins are rated by component.
+    Models not connected by chains of wins are rated by component.
     """
 
     def rate_group(part: Comparisons) -> Rated:
@@ -151,9 +151,9 @@ def by_m_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated:
 
 
 def by_covariates(battles: Battles, judgments: Judgments, options: Options) -> Rated:
-    """Covariates, with one row a verdict, so that position can be one; flips stay as the two verdicts that they are.
+    """Covariates, with one row per verdict, so that position can be a covariate; a flip stays two verdicts.
 
-    Raises `InputError` for a covariate that is not there, and as `covariates` does.
+    Raises `InputError` for an unknown covariate, and as `covariates` does.
     """
     rows = merge_orders(battles, "none")
     data, names, ridge = rows.comparisons(), options.covariates, options.ridge or 0.0
@@ -191,7 +191,7 @@ def _column(rows: Judgments, name: str) -> NDArray[np.float64]:
 
 
 def by_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated:
-    """Online Elo over shuffled orders; `shuffle_sd` is how much a single order owes to chance."""
+    """Online Elo over shuffled orders; `shuffle_sd` is the standard deviation between orders."""
     data, seed = judgments.comparisons(), options.seed
     found = online_elo(data, seed=seed)
     return with_intervals(
@@ -223,7 +223,7 @@ def by_win_rate(battles: Battles, judgments: Judgments, options: Options) -> Rat
 
 
 def by_win_rate_balanced(battles: Battles, judgments: Judgments, options: Options) -> Rated:
-    """Means over opponents of the shares won against each, and log odds of these as ratings."""
+    """Means over opponents of the share won against each, and log odds of these as ratings."""
     return _rates(win_rate_balanced, judgments, options)
 
 
@@ -242,7 +242,7 @@ def _rates(rates: Callable[[Comparisons], WinRates], judgments: Judgments, optio
 
 
 def by_consistency(battles: Battles, judgments: Judgments, options: Options) -> Rated:
-    """Models are not rated: judges are, beside every method's board, and this is the board of them alone."""
+    """The board of judges only: every method measures judges in addition to its board; no models are rated here."""
     return unrated(replace(judgments.comparisons().select(np.zeros(len(judgments), dtype=np.bool_)), models=()), {})
 
 
@@ -257,7 +257,7 @@ COVARIATES = Method(
     ignores=frozenset({"merge", "flips"}),
 )
 M_ELO = Method(by_m_elo, "Bradley-Terry under its other name", frozenset({"errors"}))
-# One battle after another has no weight.
+# Sequential updates do not support weights.
 ELO = Method(by_elo, "online Elo, mean over shuffled orders", ignores=frozenset({"judge_weights"}))
 TRUESKILL = Method(
     by_trueskill, "TrueSkill without draws, mean over shuffled orders", ignores=frozenset({"judge_weights"})

@@ -32,7 +32,7 @@ _ALPHA = 0.1
 
 
 def by_human_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated:
-    """Bradley-Terry with a slight ridge on what people said."""
+    """Bradley-Terry with a small ridge on human labels."""
     data, human, ridge = judgments.comparisons(), _known(judgments.human), _ridge(options)
     return with_intervals(
         human_elo(data, human, ridge=ridge, errors=errors_for(data, options)),
@@ -43,7 +43,7 @@ def by_human_elo(battles: Battles, judgments: Judgments, options: Options) -> Ra
 
 
 def by_hard_elo(battles: Battles, judgments: Judgments, options: Options) -> Rated:
-    """Bradley-Terry with a slight ridge on a judge's verdicts."""
+    """Bradley-Terry with a small ridge on a judge's verdicts."""
     data, ridge = judgments.comparisons(), _ridge(options)
     found = hard_elo(data, ridge=ridge, errors=errors_for(data, options))
     return with_intervals(found, data, options, ridge=ridge)
@@ -77,7 +77,7 @@ def by_soft_elo(battles: Battles, judgments: Judgments, options: Options) -> Rat
 
 
 def _against_people(held: LeaveOneOut) -> tuple[Mapping[str, NDArray[np.float64]], dict[str, Any]]:
-    """Each model's rating by people and by judge where it is left out, and the interval calibrated on the others."""
+    """Each model's leave-one-out ratings by people and judge, and the interval calibrated on the others."""
     placed, anchors = held.judge["soft"], np.flatnonzero(held.anchor)
     figures = {"human_elo": held.human.elo, "placed_elo": placed.elo}
     if len(anchors) < 2:

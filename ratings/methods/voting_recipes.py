@@ -56,12 +56,12 @@ __all__ = [
 
 _NO_VOTES = "took part in no readable judgment"
 _MAX_COUNTED = 2**53
-"""Numbers of orders up to here are given as they are: JSON's readers hold no larger whole numbers."""
+"""Largest number of orders that is given exactly: JSON readers support no larger integers."""
 _NO_ANCHORS = frozenset({"anchors"})
 
 
 def by_kemeny(battles: Battles, judgments: Judgments, options: Options) -> Rated:
-    """Kemeny-Young; rows drawn again share out as many seconds as the order itself may take."""
+    """Kemeny-Young; all bootstrap draws together get as many seconds as the order itself."""
     (data, whole, drawn), unproved = _votes(battles, judgments), []
 
     def refit(rows: NDArray[np.intp]) -> Order:
@@ -78,16 +78,16 @@ def by_kemeny(battles: Battles, judgments: Judgments, options: Options) -> Rated
 
 
 def by_votes(method: Callable[[Votes], Order], battles: Battles, judgments: Judgments, options: Options) -> Rated:
-    """Any method that takes pairwise votes alone."""
+    """Any method that takes only pairwise votes."""
     data, whole, drawn = _votes(battles, judgments)
     return with_rank_intervals(method(whole), data, options, refit=lambda rows: method(drawn(rows)))
 
 
 def _votes(battles: Battles, judgments: Judgments) -> tuple[Comparisons, Votes, Callable[[NDArray[np.intp]], Votes]]:
-    """The rows that are drawn again, their votes, and those of a draw, by position.
+    """The rows to resample, their votes, and a function that gives the votes of a draw, by position.
 
-    Of ballots two unranked models have half a vote each, which judgments of pairs leave out: without it a share of
-    votes would be among fewer the more rarely a model is ranked.
+    On ballots two unranked models have half a vote each, which pairwise judgments leave out: without it, the fewer
+    ballots rank a model, the fewer votes its share would be based on.
     """
     if battles.ballots is None:
         data = judgments.comparisons()
@@ -104,10 +104,10 @@ def with_rank_intervals(
     refit: OrderRefit | None = None,
     notes: Sequence[str] = (),
 ) -> Rated:
-    """An order as a leaderboard shows it: places and no Elo points, since an order is not a scale.
+    """An order as leaderboard entries: positions without Elo points, since an order is not a scale.
 
-    Under `options.replicates` rows are drawn again, whole clusters where there are any, and `refit` puts the models in
-    order by each draw; without either there are no intervals of ranks. `notes` join those of the diagnostics.
+    Under `options.replicates` rows, or whole clusters if there are any, are resampled, and `refit` orders the models by
+    each draw; without either there are no intervals of ranks. `notes` are added to the diagnostics.
     """
     size, known = len(order.models), np.isfinite(order.position)
     drawn, places, errors = None, None, "none"
@@ -171,7 +171,7 @@ def _component_notes(data: Comparisons, known: NDArray[np.bool_]) -> list[str]:
 
 
 def _errors_reason(order: Order, options: Options, drawn: OrderDraws | None) -> dict[str, str]:
-    """Why ranks have no intervals, where they have none."""
+    """The reason why ranks have no intervals, if they have none."""
     if drawn is None:
         return {"errors_reason": f"no rank intervals: {order.method} has none by formula; --bootstrap 200 draws them"}
     if drawn.units < 2:
@@ -180,7 +180,7 @@ def _errors_reason(order: Order, options: Options, drawn: OrderDraws | None) -> 
 
 
 def order_facts(order: Order, notes: list[str]) -> dict[str, Any]:
-    """What the diagnostics say of an order, as plain JSON values."""
+    """The diagnostics of an order, as plain JSON values."""
     count = order.optimal_orders
     return {
         "order": list(order.order),
@@ -202,7 +202,7 @@ KEMENY = Method(
 
 
 def _voting_method(order: Callable[[Votes], Order], purpose: str) -> Method:
-    """A method that takes pairwise votes and nothing else."""
+    """A method that takes only pairwise votes."""
     return Method(partial(by_votes, order), purpose, ignores=_NO_ANCHORS, orders=True)
 
 
@@ -215,7 +215,7 @@ MARKOV = _voting_method(markov, "an order by where a walk that follows votes spe
 
 
 def by_median_rank(battles: Battles, judgments: Judgments, options: Options) -> Rated:
-    """An order by the median place of each model; raises `InputError` where there are no ballots to be had."""
+    """An order by the median position of each model; raises `InputError` where there are no ballots."""
     found = paired_ballots(battles, judgments)
 
     def refit(rows: NDArray[np.intp]) -> Order:
@@ -225,11 +225,10 @@ def by_median_rank(battles: Battles, judgments: Judgments, options: Options) -> 
 
 
 def by_plackett_luce(battles: Battles, judgments: Judgments, options: Options) -> Rated:
-    """Plackett-Luce by component: models that no chain of "above" joins are rated apart, unless a ridge joins them.
+    """Plackett-Luce by component: models not connected by chains of "above" are rated apart, unless a ridge is used.
 
-    Models rated together make an order, and the votes that it contradicts are counted as for other orders.
-
-    Raises `InputError` where there are no ballots to be had.
+    Models rated together form an order, and the votes that it contradicts are counted as for other orders. Raises
+    `InputError` where there are no ballots.
     """
     found, ridge = paired_ballots(battles, judgments), options.ridge or 0.0
 

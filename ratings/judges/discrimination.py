@@ -60,7 +60,7 @@ _NO_GAP = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GapRows:
-    """Decisive verdicts, counted: a row is a `cell` and a `cluster` with `number` verdicts, of them `first` wins.
+    """Decisive verdicts, counted: a row is a `cell` and a `cluster` with `number` verdicts; the first won `first`.
 
     A cell is a judge and a gap of first over second in log odds; a cluster a judge and an instruction. `count` and
     `won` sum `number` and `first` by cell. `ordered` is False where the first place has no meaning: b is held at 0.

@@ -1,14 +1,14 @@
 """Ratings as if every pair had been judged equally often, whatever pairs a policy chose to ask about.
 
-No judge is a Bradley-Terry judge. Where its curve is another, ratings that weigh pairs as they were asked stretch or
-shrink with the choice: near pairs say one slope, wide ones another. Here a curve with room for that is fitted first,
+No judge follows the Bradley-Terry curve exactly. Then ratings that weight pairs as they were asked depend on the choice
+of pairs: close pairs imply one slope, distant pairs another. Here a more flexible curve is fitted first,
 
     P(i beats j) = l / 2 + (1 - l) Phi((r_i - r_j) / 1.702),
 
-where l is the share of verdicts that do not hang on the gap (instructions that are tied whoever answers; slips), and
-Phi the normal curve of many small causes (Thurstone, "A Law of Comparative Judgment", 1927). Then what it expects of
-every pair, asked or not, is rated by Bradley-Terry with all pairs weighing alike ("standardisation" of a regression).
-With pairs asked evenly this changes hardly anything.
+where l is the lapse rate, the share of verdicts that do not depend on the gap (instructions that are tied for any
+answers; mistakes), and Phi the normal distribution function (Thurstone, "A Law of Comparative Judgment", 1927). Then
+Bradley-Terry is fitted to its expectations for all pairs, asked or not, with equal weights ("standardisation" of a
+regression). If pairs were asked evenly, this changes hardly anything.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from venire.ratings.pairwise.wins import WinCounts, win_counts
 __all__ = ["BalancedPairs", "balanced_pairs"]
 
 SCALE = 1.702
-"""Logits in one deviation of the normal curve that is nearest to the logistic one."""
+"""Logits per standard deviation of the normal curve closest to the logistic curve."""
 
 VERDICTS_WITHOUT_LAPSE = 1.0
-"""What is added: one verdict that did hang on the gap. It keeps a lapse without evidence at 0."""
+"""Prior: one verdict that did depend on the gap. It keeps a lapse rate without evidence at 0."""
 
 PRIOR_SD = 10.0
-"""Logits: holds ratings that have no end, of who lost by lapses alone; what pairs are expected to say hardly moves."""
+"""Logits: a prior for ratings that would diverge, if all losses may be lapses; expected outcomes hardly change."""
 
 _BEGIN = 0.02
 _MAX_LAPSE = 0.9
 _STEPS = 300
 _HALVINGS = 40
 _CLOSE = 1e-16
-"""Twice what a step could still add to the log-likelihood: ratings are then within 1e-8 of their errors."""
+"""Tolerance: twice the possible gain in log-likelihood; ratings are then within 1e-8 of their standard errors."""
 _ROUNDING = 1e-12
-"""A step that adds a smaller share of the log-likelihood is taken unseen: the sum would not show it."""
+"""A step with a smaller relative gain in log-likelihood is accepted unchecked: it is below rounding error."""
 _MIN_SHARE = 1e-12
 """Smallest probability distinguished from 0."""
 
@@ -55,9 +55,9 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BalancedPairs:
-    """`ratings` with their clustered covariance; `floor` (n, n) is what the fitted curve alone makes of it.
+    """`ratings` with their clustered covariance; `floor` (n, n) is the model-based covariance of the fitted curve.
 
-    `lapse` is the share of verdicts that do not hang on the gap, `curve` (n,) the ratings on the curve that was fitted.
+    `lapse` is the share of verdicts that do not depend on the gap, `curve` (n,) the ratings on the fitted curve.
     """
 
     ratings: Ratings
@@ -78,9 +78,9 @@ class _CurveFit:
 
 
 def balanced_pairs(data: Comparisons) -> BalancedPairs:
-    """Rate the models of `data`, which chains of wins must join both ways; docs/design/stopping.md.
+    """Rate the models of `data`, which chains of wins must connect both ways; docs/design/stopping.md.
 
-    Errors are clustered where the data has clusters, else by row, with the lapse's own counted in. Raises
+    Errors are clustered where the data has clusters, else by row, and include the error of the lapse rate. Raises
     `SeparatedError` as Bradley-Terry does, and `NotConvergedError`.
     """
     counts = win_counts(data)
@@ -110,7 +110,7 @@ def balanced_pairs(data: Comparisons) -> BalancedPairs:
 
 
 def _kept(plain: Ratings) -> dict[str, object]:
-    """What the plain fit noted that holds for this one as well."""
+    """The diagnostics of the plain fit that apply to this fit too."""
     return {key: value for key, value in plain.diagnostics.items() if key in ("pairs", "components", "no_estimate")}
 
 
@@ -126,9 +126,9 @@ def _curve(gap: Vector | Matrix, lapse: float) -> tuple[Matrix, Matrix, Matrix]:
 
 
 def _fitted(counts: WinCounts, start: Vector) -> _CurveFit:
-    """Newton's method, or Fisher's scoring where the surface does not bend down, with steps halved until they climb.
+    """Newton's method, or Fisher scoring where it is not concave, with steps halved until the likelihood increases.
 
-    A lapse of 0 stays there while the slope says that it should be less.
+    A lapse rate of 0 stays there while its slope is negative.
     """
     logits, lapse = start - start.mean(), _BEGIN
     value = _value(counts, logits, lapse)
@@ -168,7 +168,7 @@ def _value(counts: WinCounts, logits: Vector, lapse: float) -> float:
 
 
 def _local(counts: WinCounts, logits: Vector, lapse: float) -> tuple[Vector, Matrix, Matrix]:
-    """Gradient (n + 1,) in ratings and lapse, and their information (n + 1, n + 1): expected, and as it was seen."""
+    """Gradient (n + 1,) in ratings and lapse, and their information (n + 1, n + 1): expected, and observed."""
     size, first, second = len(logits), counts.first, counts.second
     gap = logits[first] - logits[second]
     share, slope, fall = _curve(gap, lapse)
@@ -194,7 +194,7 @@ def _information(
     bend: Vector | float = 0.0,
     cross: Vector | float = 0.0,
 ) -> Matrix:
-    """Products of slopes, each pair by its `weight`, less what the curve bends by; the prior's added."""
+    """Products of slopes, each pair by its `weight`, minus the curvature term, plus the prior's information."""
     size, first, second = len(counts.models), counts.first, counts.second
     coupling, across = weight * slope**2 - bend, weight * slope * fall - cross
     matrix = np.zeros((size + 1, size + 1))
@@ -221,7 +221,7 @@ def _inverse(information: Matrix) -> Matrix:
 
 
 def _standardised(models: tuple[str, ...], fit: _CurveFit) -> tuple[Vector, Matrix]:
-    """Bradley-Terry ratings (n,) of all pairs alike, and how they move (n, n + 1) with those of the curve."""
+    """Bradley-Terry ratings (n,) with all pairs equal, and their Jacobian (n, n + 1) in those of the curve."""
     share, slope, fall = _curve(fit.logits[:, None] - fit.logits[None, :], fit.lapse)
     for matrix in (share, slope):
         np.fill_diagonal(matrix, 0.0)
@@ -238,7 +238,7 @@ def _standardised(models: tuple[str, ...], fit: _CurveFit) -> tuple[Vector, Matr
 def _covariance(
     data: Comparisons, known: NDArray[np.bool_], fit: _CurveFit, bread: Matrix, floor: Matrix
 ) -> tuple[Matrix, float, dict[str, object]]:
-    """Covariance (n, n) by clusters, its degrees of freedom, and what there is to say of it."""
+    """Covariance (n, n) by clusters, its degrees of freedom, and remarks on it."""
     place = np.cumsum(known) - 1
     rows = data if data.weight is None else data.select(data.weight > 0.0)
     a, b = (place[code].astype(np.int32) for code in (rows.a, rows.b))

@@ -1,9 +1,9 @@
 """Bradley-Terry ratings by maximum likelihood: P(i beats j) = sigma(R_i - R_j).
 
-The likelihood is linear in the outcome, so the matrix of pair counts W[i, j] = weight by which i beat j is all that a
-fit needs, whatever the number of judgments. A finite maximum exists exactly when every model can be reached from
-every other along wins (Ford 1957); this is checked before fitting, never discovered by an optimiser that ran away.
-m-ELO, the am-ELO paper's Elo at its maximum instead of one pass of updates, is the same by another name.
+The log-likelihood is linear in the outcome, so the matrix of pair counts W[i, j] = weight by which i beat j is
+sufficient, whatever the number of judgments. A finite maximum exists if and only if every model can be reached from
+every other along wins (Ford 1957); this is checked before fitting, not detected from a diverging optimiser. m-ELO, the
+am-ELO paper's Elo at its maximum instead of one pass of updates, is the same model under another name.
 """
 
 from __future__ import annotations
@@ -41,13 +41,14 @@ def bradley_terry(
     anchors: Mapping[str, float] | None = None,
     errors: Errors | None = None,
 ) -> Ratings:
-    """Maximum-likelihood ratings of the models compared; outcomes between 0 and 1 count in their shares.
+    """Maximum-likelihood ratings of the models compared; outcomes between 0 and 1 count as fractional wins.
 
-    `ridge` is lambda in lambda / 2 |R|^2, taken from the summed log-likelihood. `anchors` maps names to Elo points: one
-    shifts all ratings to meet it; several are held there, and the others are fitted around them. A model without a
-    comparison is NaN, and `diagnostics["no_estimate"]` says so. `errors` None is "cluster" where the data has clusters,
-    else "sandwich"; what they cannot say is in `diagnostics["errors_reason"]`. Raises `SeparatedError`, which names the
-    groups, when no finite maximum exists and there is no ridge, `InputError`, and `NotConvergedError`.
+    `ridge` is lambda in lambda / 2 |R|^2, subtracted from the summed log-likelihood. `anchors` maps names to Elo
+    points: a single anchor shifts all ratings to match it; several are held there, and the others are fitted around
+    them. A model without a comparison is NaN and listed in `diagnostics["no_estimate"]`. `errors` None is "cluster"
+    where the data has clusters, else "sandwich"; limitations of the errors are in `diagnostics["errors_reason"]`.
+    Raises `SeparatedError`, which names the groups, when no finite maximum exists and there is no ridge, `InputError`,
+    and `NotConvergedError`.
 
     >>> from venire.ratings import bradley_terry, comparisons
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
@@ -72,9 +73,9 @@ def bradley_terry_wins(
     anchors: Mapping[str, float] | None = None,
     start: NDArray[np.float64] | None = None,
 ) -> Ratings:
-    """The same from pair counts: `WinCounts`, or a matrix (n, n) with [i, j] the weight by which `models` i beat j.
+    """`bradley_terry` from pair counts: `WinCounts`, or a matrix (n, n) with [i, j] the weight by which i beat j.
 
-    `start` (n,) are logits to begin from, such as those of a similar table. Raises as `bradley_terry` does.
+    `start` (n,) are initial logits, for example those of a similar table. Raises the errors of `bradley_terry`.
 
     >>> from venire.ratings import bradley_terry_wins, comparisons, win_counts
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
@@ -92,7 +93,7 @@ def _rate(
     anchors: Mapping[str, float] | None,
     start: NDArray[np.float64] | None = None,
 ) -> Ratings:
-    """Fit what can be fitted, and say what was left out."""
+    """Fit the models that can be fitted, and record those left out."""
     if not counts.models:
         raise InputError("there is no model to rate")
     if not (ridge >= 0.0 and np.isfinite(ridge)):
@@ -130,7 +131,7 @@ def _rate(
 def _climb(
     counts: WinCounts, begin: NDArray[np.float64], anchored: NDArray[np.float64] | None, ridge: float
 ) -> Maximum:
-    """From `begin` (n,), or from equal ratings where that leads nowhere; anchors (n,), NaN for the others, are held."""
+    """Maximise from `begin` (n,), or from equal ratings if that fails; anchors (n,), NaN for the others, are held."""
     curve, fixed = curve_of(counts), None if anchored is None else np.isfinite(anchored)
     for start in (begin, np.zeros(len(begin))) if begin.any() else (begin,):
         if anchored is not None and fixed is not None:
@@ -178,7 +179,7 @@ def _named(models: tuple[str, ...], groups: Sequence[NDArray[np.intp]]) -> tuple
 
 
 def m_elo(data: Comparisons, **options: Any) -> Ratings:
-    """Bradley-Terry ratings under the name that am-ELO's authors give them; options and errors are its own.
+    """Bradley-Terry ratings under the name that am-ELO's authors use; options and errors are those of `bradley_terry`.
 
     >>> from venire.ratings import comparisons, m_elo
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])

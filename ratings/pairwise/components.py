@@ -1,8 +1,8 @@
-"""Connected components of the graph of wins: whether ratings exist, and rating each component apart.
+"""Connected components of the graph of wins: existence of ratings, and rating each component separately.
 
-A finite maximum exists exactly when wins lead from every model to every other (Ford 1957); this is found before
-fitting, never by an optimiser that ran away. Models that are held at known ratings cannot run away from one another, so
-for this question they count as one. Components that no chain of wins joins are rated apart, each in a gauge of its own.
+A finite maximum exists if and only if wins lead from every model to every other (Ford 1957); this is checked before
+fitting, not detected from a diverging optimiser. Models held at known ratings cannot diverge from one another, so here
+they count as one. Components that no chain of wins connects are rated separately, each in a separate gauge.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ class SeparatedError(VenireError):
 def strong_components(wins: NDArray[np.float64]) -> list[NDArray[np.intp]]:
     """Strongly connected components of the graph of wins, from pair counts (n, n): models that can be rated together.
 
-    Each holds ascending positions. A group that only ever beats another comes before it; where wins say nothing,
-    the larger comes first, then the one with the smaller position.
+    Each holds ascending positions. A group that only beats another group comes before it; if wins do not determine the
+    order, the larger group comes first, then the group with the smaller position.
     """
     winner, loser = np.nonzero(wins)
     return _ordered_groups(len(wins), winner, loser)
 
 
 def strong_components_of(counts: WinCounts, fixed: NDArray[np.bool_] | None = None) -> list[NDArray[np.intp]]:
-    """The same from `WinCounts`; the models marked in `fixed` (n,) are held and so belong to one group."""
+    """`strong_components` from `WinCounts`; the models marked in `fixed` (n,) are held and so belong to one group."""
     up, down = counts.won > 0.0, counts.lost > 0.0
     if _plainly_joined(counts, up & down):
         return [np.arange(len(counts.models))]
@@ -87,12 +87,13 @@ def tie_parameter_exists(
     ridged: bool,
     fixed: NDArray[np.bool_] | None = None,
 ) -> bool:
-    """Whether ties as an outcome have a finite parameter, where the ratings themselves exist and there is a tie.
+    """Whether the tie parameter is finite, given that the ratings themselves exist and there is a tie.
 
-    They have none when ratings exist in which each win is by a step or more and each tie within a step: all of them
-    stretched, with the tie parameter, fit ever better. That is a set of bounds on differences, which can be met exactly
-    when no cycle has more wins than ties. Wins that contradict one another are such a cycle at once. Models marked in
-    `fixed` (n,) cannot be stretched apart: they stand at one height. A ridge holds the ratings, so any win is enough.
+    It is not finite if there are ratings in which each win is by a step or more and each tie within a step: scaling
+    these up, together with the tie parameter, increases the likelihood without limit. This is a system of difference
+    constraints, which is feasible if and only if no cycle has more wins than ties. Wins that contradict one another
+    already form a cycle of this kind. Models marked in `fixed` (n,) cannot be scaled apart and count as one. A ridge
+    holds the ratings, so any win is enough.
     """
     size, up, down = len(counts.models), won > 0.0, lost > 0.0
     winner = np.concatenate([counts.first[up], counts.second[down]])
@@ -117,7 +118,7 @@ def tie_parameter_exists(
 
 
 def _plainly_joined(counts: WinCounts, both: NDArray[np.bool_]) -> bool:
-    """Whether a few steps along pairs marked in `both` lead to every model: so it is on well connected boards."""
+    """Whether a few steps along pairs marked in `both` reach every model, as on well connected boards."""
     reached = np.zeros(len(counts.models), dtype=np.bool_)
     reached[:1] = True
     for _ in range(4):
@@ -155,7 +156,7 @@ def _few(group: Sequence[str]) -> str:
 
 
 def restrict_models(data: Comparisons, codes: Sequence[int] | NDArray[np.intp]) -> Comparisons:
-    """The comparisons between some models, given by codes in the order wanted; clusters and judges keep their codes."""
+    """The comparisons between some models, given by codes in the desired order; clusters and judges keep codes."""
     place = np.full(len(data.models), -1, dtype=np.int32)
     place[codes] = np.arange(len(codes), dtype=np.int32)
     rows = data.select((place[data.a] >= 0) & (place[data.b] >= 0))
@@ -168,7 +169,7 @@ def rate_groups(
     rate: Callable[[Comparisons], Rated],
     alone: Callable[[int], str],
 ) -> Rated:
-    """Rate each group of codes by itself and join the results; `alone` says why a group of one model has no rating.
+    """Rate each group of codes separately and join the results; `alone` explains why a group of one has no rating.
 
     Raises what `rate` raises.
     """
@@ -212,20 +213,20 @@ def rate_groups(
 
 
 def _gauge(found: Mapping[int, Rated]) -> str:
-    """What ratings of groups are counted from: an anchor holds its own group alone."""
+    """The gauge of the groups' ratings: an anchor applies to its own group only."""
     held = [f"; group {number} {part.ratings.gauge}" for number, part in found.items() if part.ratings.gauge != _MEAN]
     return f"{_MEAN} in each group{''.join(held)}"
 
 
 def largest_group(rated: Rated) -> int | None:
-    """Number of the group with the most models rated or in an order; of equals, the first. None where there is none."""
+    """Number of the group with the most rated or ordered models; among equals, the first. None without a group."""
     there = np.isfinite(rated.ratings.logits if rated.position is None else rated.position)
     sizes = np.bincount(rated.group[there], minlength=1)
     return int(np.argmax(sizes)) if sizes.any() else None
 
 
 def unrated(data: Comparisons, reasons: Mapping[str, str]) -> Rated:
-    """A table of models without any rating; `reasons` says why by the model's name."""
+    """A table of models without any rating; `reasons` explains it by the model's name."""
     size = len(data.models)
     nothing, lo, hi, se, best = (np.full(size, np.nan) for _ in range(5))
     rank_lo, rank_hi, tier = (np.zeros(size, dtype=np.int64) for _ in range(3))

@@ -1,9 +1,9 @@
-"""Covariance of Bradley-Terry ratings: cluster-robust (sandwich) and model-based, and the inverse information of both.
+"""Covariance of Bradley-Terry ratings: cluster-robust (sandwich) and model-based, from the inverse information.
 
-The estimate moves by `bread @ score` when the score (the gradient of the log-likelihood) moves, so its covariance is
-bread times the scatter of the scores of independent units times bread: the sandwich. Units are clusters (all rows of
-one instruction) or single rows. Only differences of ratings are determined, so the information matrix is singular
-along equal shifts; that one direction is fixed exactly, never guessed by a pseudo-inverse.
+The estimate changes by `bread @ score` when the score (the gradient of the log-likelihood) changes, so its covariance
+is bread times the scatter of the scores of independent units times bread: the sandwich. Units are clusters (all rows of
+one instruction) or single rows. Only differences of ratings are determined, so the information matrix is singular along
+equal shifts; that direction is fixed exactly, without a pseudo-inverse.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = [
 Errors = Literal["cluster", "sandwich", "hessian", "none"]
 
 FEW_CLUSTERS = 20
-"""Below this many clusters intervals run narrow even with Student's t."""
+"""Below this many clusters intervals are too narrow even with Student's t."""
 
 _CHUNK = 1 << 16
 _NO_SCATTER = 1e-20
@@ -54,11 +54,11 @@ _SINGULAR = "the ratings are too far apart for an error in double precision: giv
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Covariance:
-    """Covariance `matrix` (n, n) of ratings in logits, in the gauge of the ratings it was asked for.
+    """Covariance `matrix` (n, n) of ratings in logits, in the gauge of these ratings.
 
-    `degrees` of freedom belong to Student's t (infinite: a normal distribution), `errors` says how the matrix was
-    found, `clusters` how many independent units it rests on. A fixed model has an error of 0, since nothing was
-    estimated; a model whose error is unknown has NaN in its row and column. `reason` says why, or warns; else None.
+    `degrees` of freedom belong to Student's t (infinite: a normal distribution), `errors` names the method, `clusters`
+    is the number of independent units. A fixed model has an error of 0, since nothing was estimated; a model whose
+    error is unknown has NaN in its row and column. `reason` explains it or is a warning; else None.
     """
 
     matrix: Matrix
@@ -84,9 +84,9 @@ def bradley_terry_covariance(
     """Covariance of Bradley-Terry ratings `logits` (n,) at their maximum; docs/ratings.md.
 
     NaN in `logits` is a model without an estimate: its rows are left out. `fixed` (n,) marks models that were held.
-    "cluster" sums scores within clusters, "sandwich" takes each row for itself; both carry the factor C / (C - 1) and
-    C - 1 degrees of freedom, C units. "hessian" trusts the model and weights as counts. Raises `InputError` for a
-    choice that the data do not allow and where models were never compared with the others.
+    "cluster" sums scores within clusters, "sandwich" treats each row as a unit; both have the factor C / (C - 1) and C
+    - 1 degrees of freedom for C units. "hessian" assumes that the model is right and that weights are counts. Raises
+    `InputError` for a choice that the data do not allow and where models were never compared with the others.
 
     >>> from venire.ratings import bradley_terry, bradley_terry_covariance, comparisons
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0], cluster=[1, 2, 3, 4, 5, 6])
@@ -107,9 +107,9 @@ def bradley_terry_covariance(
 
 
 def covariance_and_floor(data: Comparisons, logits: Vector) -> tuple[Covariance, Matrix]:
-    """`bradley_terry_covariance` and `model_covariance` for the work of one, of ratings without ridge or held models.
+    """`bradley_terry_covariance` and `model_covariance` in one computation, for ratings without ridge or held models.
 
-    Clustered where the data has clusters, else by row. Raises as these do.
+    Clustered where the data has clusters, else by row. Raises the errors of both.
     """
     held = np.zeros(len(data.models), dtype=np.bool_)
     errors: PairErrors = "sandwich" if data.cluster is None else "cluster"
@@ -120,7 +120,7 @@ def covariance_and_floor(data: Comparisons, logits: Vector) -> tuple[Covariance,
 def _both(
     data: Comparisons, rows: Comparisons, logits: Vector, ridge: float, errors: PairErrors, held: NDArray[np.bool_]
 ) -> tuple[Covariance, Matrix]:
-    """The covariance that was asked for and that of the model alone, which is the bread of the sandwich."""
+    """The requested covariance and the model-based covariance, which is the bread of the sandwich."""
     rated = np.flatnonzero(np.isfinite(logits))
     at, free = logits[rated], ~held[rated]
     totals, residuals = _totals_and_residuals(rows, at)
@@ -150,7 +150,8 @@ def sandwiched(
     """The sandwich: covariance (n, n) from the scatter of `units` scores, degrees of freedom, and a warning or None.
 
     `bread` is the inverse information, `meat` the sum of outer products of the units' scores, `free` (n,) the models
-    that were not held, `largest` the most that a row's score is the difference of, `unit` what a row is.
+    that were not held, `largest` the largest term of a row's score (the scale of its rounding), `unit` the name of a
+    unit.
     """
     if units < 2:
         nothing = np.where(free[:, None] | free[None, :], np.nan, 0.0)
@@ -163,9 +164,9 @@ def sandwiched(
 def model_covariance(
     data: Comparisons, logits: Vector, *, ridge: float = 0.0, fixed: NDArray[np.bool_] | None = None
 ) -> Matrix:
-    """Model-based covariance (n, n), the inverse information: the errors if outcomes scattered as the model says.
+    """Model-based covariance (n, n), the inverse information: the errors if outcomes vary as the model assumes.
 
-    With ties or probabilities it is no covariance but a floor for one, to stop by. Raises as the other does.
+    With ties or probabilities it is not a covariance but a floor for stopping rules. Raises as the other does.
 
     >>> from venire.ratings import bradley_terry, comparisons, model_covariance
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
@@ -182,7 +183,7 @@ def model_covariance(
 
 
 def rated_rows(data: Comparisons, logits: Vector) -> Comparisons:
-    """The rows between models with finite `logits`, coded into those models alone."""
+    """The rows between models with finite `logits`, recoded to these models."""
     rated = np.isfinite(logits)
     if rated.all():
         return data
@@ -207,7 +208,7 @@ def _check(data: Comparisons, logits: Vector, held: NDArray[np.bool_], ridge: fl
 
 
 def _totals_and_residuals(rows: Comparisons, logits: Vector) -> tuple[Matrix, Vector]:
-    """Weight of each pair (n, n), both ways, and each row's weighted outcome less its expectation (rows,)."""
+    """Weight of each pair (n, n), both ways, and each row's weighted outcome minus its expectation (rows,)."""
     size = len(logits)
     gap = logits[:, None] - logits[None, :]
     share = expit(gap).ravel()
@@ -222,7 +223,7 @@ def _totals_and_residuals(rows: Comparisons, logits: Vector) -> tuple[Matrix, Ve
         key += rows.b[part]
         weight = None if rows.weight is None else rows.weight[part]
         totals += np.bincount(key, weight, size * size)
-        # Outcome less share, written so that a share of all but 1 costs no digits.
+        # Outcome minus share, written so that a share near 1 does not lose precision.
         y, out = rows.y[part], residuals[part]
         np.multiply(y, against.take(key), out=out)
         out -= (1.0 - y) * share.take(key)
@@ -233,7 +234,7 @@ def _totals_and_residuals(rows: Comparisons, logits: Vector) -> tuple[Matrix, Ve
 
 
 def _scatter(rows: Comparisons, residuals: Vector, clustered: bool) -> tuple[Matrix, int]:
-    """Sum over units of score times score (n, n), and the number of units with any weight."""
+    """Sum over units of score times score (n, n), and the number of units with nonzero weight."""
     size = len(rows.models)
     counted = slice(None) if rows.weight is None else rows.weight > 0.0
     if not clustered or rows.cluster is None:
@@ -247,9 +248,9 @@ def _scatter(rows: Comparisons, residuals: Vector, clustered: bool) -> tuple[Mat
 
 
 def largest_score(residuals: Vector, y: Vector, weight: Vector | None) -> float:
-    """The most that a row's residual (rows,) is the difference of, to which its rounding is relative.
+    """The largest term in the residuals of rows (rows,), to which their rounding error is relative.
 
-    A heavy win that was expected is all but no residual and has all but no rounding; a heavy tie has it in full.
+    A heavy expected win has nearly no residual and nearly no rounding error; a heavy tie has the full rounding error.
     """
     if weight is None:
         return 1.0
@@ -257,10 +258,10 @@ def largest_score(residuals: Vector, y: Vector, weight: Vector | None) -> float:
 
 
 def blank_without_scatter(names: Sequence[str], matrix: Matrix, reach: Vector) -> str | None:
-    """NaN, in place, where a covariance (n, n) is that of scores that do not scatter at all: 0 would be a lie.
+    """Set NaN in place where a covariance (n, n) comes from scores without any scatter: 0 would be misleading.
 
-    `reach` (n,) is how far a row of the `largest_score` moves each estimate, NaN for what was held. Returns the reason,
-    with the `names` it is about, or None.
+    `reach` (n,) is how far a row of the `largest_score` moves each estimate, NaN for held models. Returns the reason
+    with the affected `names`, or None.
     """
     silent = np.diagonal(matrix) <= _NO_SCATTER * reach**2
     if not silent.any():
@@ -273,7 +274,7 @@ def blank_without_scatter(names: Sequence[str], matrix: Matrix, reach: Vector) -
 
 
 def few_clusters(units: int, models: int, errors: str) -> str | None:
-    """What to say of errors from so few clusters that they cannot be relied on; None where there is nothing to say."""
+    """A warning about errors from too few clusters to be reliable; None without one."""
     if errors != "cluster":
         return None
     if units <= models:
@@ -286,7 +287,7 @@ def few_clusters(units: int, models: int, errors: str) -> str | None:
 def _spread(
     data: Comparisons, rated: NDArray[np.intp], inner: Matrix, degrees: float, errors: str, units: int, why: str | None
 ) -> Covariance:
-    """Back to all models, with NaN for those without an estimate."""
+    """Expand to all models, with NaN for those without an estimate."""
     size = len(data.models)
     if len(rated) == size:
         return Covariance(inner, degrees, errors, units, why)
@@ -300,10 +301,10 @@ def inverse_information(
 ) -> Matrix:
     """Inverse (n, n) of the information at `logits` (n,), from the weight of all comparisons of each pair (n, n).
 
-    With every model `free` equal shifts are taken out; otherwise rows and columns of fixed models are 0. One fixed
-    model is no more than a gauge: a ridge pulls towards the mean as if none were. Several are held where they are, and
-    a ridge pulls the others towards 0. A fixed model that met nobody, beside others that did, holds nothing. Raises
-    `InputError` where models hang on no comparison with the rest.
+    With every model `free`, equal shifts are removed; otherwise rows and columns of fixed models are 0. A single fixed
+    model only sets the gauge: a ridge shrinks towards the mean as without it. Several are held, and a ridge shrinks the
+    others towards 0. A fixed model without comparisons, next to fixed models with some, has no effect. Raises
+    `InputError` where models have no comparisons with the rest.
     """
     gap = logits[:, None] - logits[None, :]
     coupling = totals * expit(gap) * expit(-gap)
@@ -314,9 +315,9 @@ def inverse_information(
 def inverse_laplacian(
     coupling: Matrix, joined: NDArray[np.bool_], *, ridge: float, free: NDArray[np.bool_], models: tuple[str, ...]
 ) -> Matrix:
-    """The same of an information matrix given by minus its entries off the diagonal; its rows add up to the ridge.
+    """The inverse of an information matrix given by its negated off-diagonal entries; its rows sum to the ridge.
 
-    `coupling` (n, n) has a diagonal of 0, `joined` (n, n) says which models were compared, where 0 may be underflow.
+    `coupling` (n, n) has a diagonal of 0; `joined` (n, n) marks compared models, since 0 may be underflow.
     """
     met = free | joined.any(axis=1)
     if not met.all() and not free[met].all():
@@ -337,14 +338,14 @@ def inverse_laplacian(
     if shifts and ridge > 0.0:
         information += np.trace(information) / size**2
     elif shifts:
-        # Any one model may be held; the one that is known best costs the fewest digits.
+        # Any model may be held; the most precisely known model loses the least precision.
         inside[np.argmax(np.diagonal(information))] = False
     if not inside.any():
         return inverse
     inner = information[np.ix_(inside, inside)]
     if not bool(np.all(np.diagonal(inner) > 0.0)):
         raise InputError(_SINGULAR)
-    # Ratings far apart make diagonals of unlike sizes: scaled to ones, they cost no digits.
+    # Ratings far apart give diagonals of different magnitude; scaling them to ones avoids a loss of precision.
     scale = 1.0 / np.sqrt(np.diagonal(inner))
     try:
         factor = cho_factor(inner * scale[:, None] * scale[None, :], lower=True, overwrite_a=True)
@@ -366,7 +367,7 @@ def _among(
     free: NDArray[np.bool_],
     models: tuple[str, ...],
 ) -> Matrix:
-    """The inverse of the models in `met` alone, and zeros for the others, which are fixed and idle."""
+    """The inverse for the models in `met` only, and zeros for the others, which are fixed and without comparisons."""
     inside, inverse = np.ix_(met, met), np.zeros_like(coupling)
     names = tuple(name for name, stays in zip(models, met.tolist(), strict=True) if stays)
     inverse[inside] = inverse_laplacian(coupling[inside], joined[inside], ridge=ridge, free=free[met], models=names)
@@ -374,14 +375,14 @@ def _among(
 
 
 def _about(centred: Matrix, anchor: int) -> Matrix:
-    """The covariance of differences to one model, which itself has none."""
+    """The covariance of differences to one model, whose own variance is then 0."""
     found = centred - centred[anchor] - centred[:, anchor, None] + centred[anchor, anchor]
     found[anchor], found[:, anchor] = 0.0, 0.0
     return np.asarray(found)
 
 
 def _refuse_islands(joined: NDArray[np.bool_], free: NDArray[np.bool_], models: tuple[str, ...]) -> None:
-    """Without a ridge, comparisons must lead from every free model to every other, or to a fixed one."""
+    """Check that, without a ridge, comparisons connect every free model to every other, or to a fixed model."""
     graph = joined.copy()
     held = np.flatnonzero(~free)
     graph[np.ix_(held, held)] = True

@@ -34,13 +34,12 @@ __all__ = ["CovariateRatings", "covariates", "position_covariate"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CovariateRatings:
-    """Ratings with covariates beside those without, on the same rows.
+    """Ratings with covariates and without them, on the same rows.
 
-    `coefficients` (k,) are in logits a unit of their column, `covariance` (k, k) is theirs; NaN is a column left out,
-    and `ratings.diagnostics["left_out"]` says why. Its `own_information` is, for each column, the share of what it says
-    that neither the models nor other columns say as well: near 0, ratings and coefficient are nearly collinear.
-    `kendall` is tau-b between the two orders of models: 1 where the
-    covariates change no place.
+    `coefficients` (k,) are in logits per unit of their column, with `covariance` (k, k); NaN is a column left out, with
+    the reason in `ratings.diagnostics["left_out"]`. `own_information` is, for each column, the share of its information
+    that neither the models nor other columns explain: near 0, ratings and coefficient are nearly collinear. `kendall`
+    is tau-b between the two orders of models: 1 where the covariates change no position.
     """
 
     ratings: Ratings
@@ -60,7 +59,7 @@ class CovariateRatings:
         return np.asarray(np.sqrt(np.diagonal(self.covariance)))
 
     def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Lower and upper bound (k,) of the coefficients. Raises InputError for a level."""
+        """Lower and upper bound (k,) of the coefficients. Raises InputError for an invalid level."""
         half = self.ratings.quantile(level) * self.se
         return self.coefficients - half, self.coefficients + half
 
@@ -71,7 +70,7 @@ class CovariateRatings:
 
 
 def position_covariate(swapped: ArrayLike) -> NDArray[np.float64]:
-    """The covariate for the order shown, (rows,): +1 where A stood first, -1 where B did (`swapped`).
+    """The covariate for the presentation order, (rows,): +1 where A was shown first, -1 where B was (`swapped`).
 
     >>> from venire.ratings import position_covariate
     >>> position_covariate([True, False]).tolist()
@@ -83,13 +82,13 @@ def position_covariate(swapped: ArrayLike) -> NDArray[np.float64]:
 def covariates(
     data: Comparisons, x: ArrayLike, names: Sequence[str], *, ridge: float = 0.0, errors: Errors | None = None
 ) -> CovariateRatings:
-    """Ratings adjusted for covariates: columns x (rows, k) of A less B, named by `names`; Remeli and Hardt 2026.
+    """Ratings adjusted for covariates: columns x (rows, k), A minus B, named by `names`; Remeli and Hardt 2026.
 
-    `ridge` is lambda in lambda / 2 |R|^2; coefficients are not held back. `errors` None is "cluster" where the data
-    has clusters, else "sandwich". A column of zeros is left out, its coefficient NaN: no other figure depends on it.
-    Raises `InputError` for columns that follow from others or from the models, since which one to leave out changes
-    what the rest mean; `SeparatedError` where the models have no common estimate, `CovariateSeparatedError` where
-    the coefficients have none, and `NotConvergedError`.
+    `ridge` is lambda in lambda / 2 |R|^2; coefficients are not penalised. `errors` None is "cluster" where the data has
+    clusters, else "sandwich". A column of zeros is left out with coefficient NaN: no other figure depends on it. Raises
+    `InputError` for columns that are determined by others or by the models, since the choice of the column to leave out
+    changes the meaning of the rest; `SeparatedError` where the models have no common estimate,
+    `CovariateSeparatedError` where the coefficients have none, and `NotConvergedError`.
 
     >>> from venire.ratings import comparisons, covariates
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
@@ -183,11 +182,11 @@ def _covariance(
     surprise: NDArray[np.float64],
     kind: Errors,
 ) -> tuple[NDArray[np.float64] | None, float, str | None]:
-    """Covariance of ratings (mean 0) and coefficients, its degrees of freedom, and why there is none."""
+    """Covariance of ratings (mean 0) and coefficients, its degrees of freedom, or the reason why there is none."""
     if kind == "none":
         return None, np.inf, None
     if kind == "hessian":
-        # The common shift was held by the gauge alone: it has no error.
+        # Only the gauge determines the common shift, so it has no error.
         common = inverse[:, : rows.size].mean(axis=1)[:, None]
         return inverse - np.where(np.arange(len(inverse)) < rows.size, common, 0.0), np.inf, None
     if kind == "sandwich" or data.cluster is None:
@@ -206,7 +205,7 @@ def _covariance(
 def _cluster_middle(
     rows: RegressionRows, cluster: NDArray[np.int32], surprise: NDArray[np.float64]
 ) -> tuple[int, NDArray[np.float64]]:
-    """How many clusters have rows, and the sum over them of the outer product of their summed scores."""
+    """The number of clusters with rows, and the sum over them of the outer product of their summed scores."""
     group, count = cluster_codes(cluster, len(surprise))
     columns = np.zeros((count, rows.x.shape[1]))
     for block in rows.blocks() if columns.size else ():
@@ -270,7 +269,7 @@ def _widened(covariance: NDArray[np.float64], kept: NDArray[np.intp], size: int)
 
 
 def _kendall(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
-    """Tau-b of two sets of logits (n,), where equal means equal but for rounding."""
+    """Tau-b of two sets of logits (n,), where equal means equal up to rounding."""
     known = np.isfinite(before) & np.isfinite(after)
     first, second = np.round(before[known], 10), np.round(after[known], 10)
     if len(set(first.tolist())) < 2 or len(set(second.tolist())) < 2:

@@ -29,9 +29,9 @@ _ENTRIES = 1 << 22
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LeftOut:
-    """The ratings of all data, and those `without` each name left out.
+    """The ratings of all data, and those `without` each name.
 
-    `separated` names those without whom the rest has no finite estimate, and the groups into which it then falls.
+    `separated` maps names without which the rest has no finite estimate to the groups that then remain.
     """
 
     everything: Ratings
@@ -40,7 +40,7 @@ class LeftOut:
 
 
 def without_model(wins: WinCounts, model: str) -> WinCounts:
-    """Pair counts of the other models; raises `InputError` for a model that is not there.
+    """Pair counts of the other models; raises `InputError` for an unknown model.
 
     >>> from venire.ratings import comparisons, win_counts, without_model
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
@@ -53,7 +53,7 @@ def without_model(wins: WinCounts, model: str) -> WinCounts:
 
 
 def without_judge(data: Comparisons, judge: str) -> WinCounts:
-    """Pair counts of the other judges, all models kept; raises `InputError` for a judge that is not there.
+    """Pair counts of the other judges, with all models; raises `InputError` for an unknown judge.
 
     >>> from venire.ratings import comparisons, without_judge
     >>> data = comparisons(["a", "b"], ["b", "c"], [1, 0], judge=["x", "y"])
@@ -67,7 +67,7 @@ def without_judge(data: Comparisons, judge: str) -> WinCounts:
 
 
 def without_each_model(wins: WinCounts, *, ridge: float = 0.0, anchors: Mapping[str, float] | None = None) -> LeftOut:
-    """Refit without each model in turn; `ridge` and `anchors` as in `bradley_terry` (an anchor left out holds nothing).
+    """Refit without each model in turn; `ridge` and `anchors` as in `bradley_terry` (an anchor left out has no effect).
 
     Raises as `bradley_terry` does where all the data have no estimate.
 
@@ -85,7 +85,7 @@ def without_each_model(wins: WinCounts, *, ridge: float = 0.0, anchors: Mapping[
 def without_each_judge(data: Comparisons, *, ridge: float = 0.0, anchors: Mapping[str, float] | None = None) -> LeftOut:
     """Refit without each judge in turn; raises as `without_each_model` does, and `InputError` without judges.
 
-    Where no other judge saw an anchor, nothing hangs on the anchors, and the mean is 1000.
+    Where no other judge saw an anchor, the anchors have no effect, and the mean is 1000.
 
     >>> from venire.ratings import comparisons, without_each_judge
     >>> data = comparisons(list("abc"), list("bca"), [1, 0, 1], judge=list("xyx"))
@@ -112,7 +112,7 @@ def without_each_cluster(
 ) -> LeftOut:
     """Refit without each cluster (an instruction) in turn, or each of those `chosen` by name.
 
-    Raises as `without_each_judge` does, and `InputError` without clusters and for a name that is not there.
+    Raises as `without_each_judge` does, and `InputError` without clusters and for an unknown name.
     """
     if data.cluster is None:
         raise InputError("the comparisons name no cluster: give `cluster` to `comparisons`")
@@ -152,10 +152,10 @@ def _refit(
 def _without(
     data: Comparisons, code: NDArray[np.int32] | None, units: int, chosen: NDArray[np.intp] | None = None
 ) -> Iterator[WinCounts]:
-    """Pair counts without each unit (`code` says of which one a row is), or each of those `chosen`, in their order.
+    """Pair counts without each unit (`code` is each row's unit), or each of those `chosen`, in their order.
 
-    The units before and those after are added up: one taken from the total would leave rounding where nobody else saw
-    a win. They are taken some at a time, since the table of all units and pairs may be large.
+    The units before and after are summed: subtracting a unit from the total would leave rounding errors where no other
+    unit has a win. Units are processed in parts, since the table of all units and pairs may be large.
     """
     pairs = win_counts(data)
     models, count = len(data.models), len(pairs.first)
@@ -181,7 +181,7 @@ def _without(
 
 
 def _others(sums: NDArray[np.float64], units: int) -> NDArray[np.float64]:
-    """For each of the units (units, pairs) what all others add up to; the last row of `sums` is of none of them."""
+    """For each of the units (units, pairs) the sum of all others; the last row of `sums` belongs to no unit."""
     own = sums.reshape(units + 1, -1)
     rest = np.repeat(own[-1:], units, axis=0)
     rest[1:] += np.cumsum(own[: units - 1], axis=0)

@@ -1,12 +1,14 @@
-"""Online ratings, one battle after another: Elo and TrueSkill, as means over random orders.
+"""Online ratings, updated battle by battle: Elo and TrueSkill, as means over random orders.
 
-An online rating depends on the order of battles, which says nothing about models whose strength does not change; it is
-therefore the mean over random orders. Bradley-Terry has no such dependence and is the better answer; these are here
-because boards quote them. Elo moves both ratings by K times outcome less expectation (the am-ELO paper).
+An online rating depends on the order of battles, which carries no information about models of constant strength; the
+mean over random orders is used instead. Bradley-Terry does not depend on the order and is preferable; these ratings are
+included because leaderboards quote them. Elo moves both ratings by K times outcome minus expectation (the am-ELO
+paper).
 
-TrueSkill between two players without draws: a skill is a normal distribution that each battle narrows and moves, to the
-exact moments of its posterior (Herbrich, Minka and Graepel 2006). Constants are those of Remeli and Hardt 2026: skills
-begin at N(25, (25/3)^2), a performance scatters about the skill with 25/6, a skill drifts by 25/300 before each battle.
+TrueSkill between two players without draws: a skill is a normal distribution that each battle updates to the exact
+moments of its posterior (Herbrich, Minka and Graepel 2006). Constants are those of Remeli and Hardt 2026: skills begin
+at N(25, (25/3)^2), a performance varies about the skill with standard deviation 25/6, a skill drifts by 25/300 before
+each battle.
 """
 
 from __future__ import annotations
@@ -53,8 +55,8 @@ _NORMAL_TO_LOGISTIC = 1.702  # Phi(x) is within 0.0095 of sigma(1.702 x) everywh
 class OnlineElo:
     """Ratings after the last battle, their mean where there were several orders.
 
-    `sd` (n,) is the standard deviation between orders in Elo points, of one order and not of the mean: how much a
-    single pass owes to chance. It is not an error of the ratings, since it knows nothing of battles not seen.
+    `sd` (n,) is the standard deviation between orders in Elo points, for one order and not for the mean: the random
+    part of a single pass. It is not a standard error of the ratings, since it does not cover sampling of battles.
     """
 
     ratings: Ratings
@@ -66,10 +68,10 @@ class OnlineElo:
 def online_elo(
     data: Comparisons, *, k: float = 4.0, order: _OrderOfBattles = "shuffled", shuffles: int = 100, seed: int = 0
 ) -> OnlineElo:
-    """Elo from 1000, each battle moving both ratings by k points times outcome less expectation; the am-ELO paper.
+    """Elo from 1000, each battle moving both ratings by k points times outcome minus expectation; the am-ELO paper.
 
-    `order` "given" takes the rows as they stand, once. Raises `InputError` for a k outside (0, 10000], fewer than one
-    shuffle, and weights other than 0 and 1.
+    `order` "given" processes the rows once in their given order. Raises `InputError` for a k outside (0, 10000], fewer
+    than one shuffle, and weights other than 0 and 1.
 
     >>> from venire.ratings import comparisons, online_elo
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
@@ -116,7 +118,7 @@ def _passes(rows: Comparisons, k: float, order: NDArray[np.int32]) -> NDArray[np
 
 
 def _update_in_turn(rows: Comparisons, k: float, order: NDArray[np.int32]) -> NDArray[np.float64]:
-    """The update as it is written, on plain lists: no array is faster where each battle needs the one before."""
+    """The sequential update on plain lists: arrays are not faster where each battle needs the previous battle."""
     ratings = [0.0] * len(rows.models)
     exp = math.exp
     columns = (rows.a[order].tolist(), rows.b[order].tolist(), rows.y[order].tolist())
@@ -128,7 +130,7 @@ def _update_in_turn(rows: Comparisons, k: float, order: NDArray[np.int32]) -> ND
 
 
 def _update_ratings(rows: Comparisons, k: float, order: NDArray[np.int32]) -> NDArray[np.float64]:
-    """The same update in all orders at once, one battle of each at a time."""
+    """The same update in all orders in parallel, one battle of each at a time."""
     lanes = order.shape[1]
     ratings = np.zeros(len(rows.models) * lanes)
     lane, chunk = np.arange(lanes), max(1, 1_000_000 // lanes)
@@ -150,7 +152,7 @@ def _update_ratings(rows: Comparisons, k: float, order: NDArray[np.int32]) -> ND
 
 
 def _unweighted(data: Comparisons, method: str) -> Comparisons:
-    """The rows that count; raises `InputError` where one has a weight that is neither 0 nor 1."""
+    """The rows of weight 1; raises `InputError` where a weight is neither 0 nor 1."""
     if data.weight is None:
         return data
     wrong = (data.weight != 0.0) & (data.weight != 1.0)
@@ -166,8 +168,8 @@ def _unweighted(data: Comparisons, method: str) -> Comparisons:
 def _sorted_by_name(data: Comparisons) -> tuple[Comparisons, NDArray[np.intp]]:
     """The same battles sorted by the models' names and outcome, with names sorted and A before B.
 
-    Draws made on them do not depend on how a table happens to be sorted. The second array gives, for each model of the
-    result, its place in `data.models`.
+    Draws based on them do not depend on how a table is sorted. The second array gives, for each model of the result,
+    its index in `data.models`.
     """
     origin = np.array(sorted(range(len(data.models)), key=data.models.__getitem__), dtype=np.intp)
     code = np.empty(len(origin), dtype=np.int32)
@@ -181,9 +183,9 @@ def _sorted_by_name(data: Comparisons) -> tuple[Comparisons, NDArray[np.intp]]:
 
 
 def random_orders(rows: int, shuffles: int, seed: int) -> Iterator[NDArray[np.int32]]:
-    """Random orders of `rows` battles, several side by side: arrays (rows, group) that hold `shuffles` in all.
+    """Random orders of `rows` battles, several side by side: arrays (rows, group) that hold `shuffles` in total.
 
-    Each has a stream of its own, so that neither the size of a group nor the number of shuffles changes it. Raises
+    Each has a separate random stream, so that neither the size of a group nor the number of shuffles changes it. Raises
     `InputError` for fewer than one shuffle and a negative seed.
     """
     if shuffles < 1:
@@ -200,8 +202,8 @@ def random_orders(rows: int, shuffles: int, seed: int) -> Iterator[NDArray[np.in
 class TrueSkill:
     """Skills after the last battle, means over orders; `ratings.score` is `mu`.
 
-    `sigma` (n,) is the width that the model itself gives a skill, `sd` (n,) the standard deviation of mu between
-    orders. `ties` rows were left out: without draws in the model they say nothing to it.
+    `sigma` (n,) is the model's standard deviation of a skill, `sd` (n,) the standard deviation of mu between orders.
+    `ties` rows were left out: the model has no draws.
     """
 
     ratings: Ratings
@@ -215,8 +217,8 @@ class TrueSkill:
 def trueskill(data: Comparisons, *, shuffles: int = 100, seed: int = 0) -> TrueSkill:
     """TrueSkill, mean over random orders; rows with outcome 0.5 are left out and counted.
 
-    Any other outcome is a win for the side that has more than half. Elo points come from P = Phi(d / (sqrt 2 beta))
-    read as a logistic. Raises `InputError` for fewer than one shuffle, and for weights other than 0 and 1.
+    Any other outcome is a win for the side with more than half. Elo points come from P = Phi(d / (sqrt 2 beta)) read as
+    a logistic. Raises `InputError` for fewer than one shuffle, and for weights other than 0 and 1.
 
     >>> from venire.ratings import comparisons, trueskill
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
@@ -277,7 +279,7 @@ def _update_skills(
             total = 2.0 * BETA * BETA + wide_i + wide_j
             root = np.sqrt(total)
             ahead = (mu[i] - mu[j]) / root
-            # The normal density over its own integral, in a form that does not underflow for an upset.
+            # The normal density over its integral, in a form that does not underflow for an upset.
             lift = math.sqrt(2.0 / math.pi) / erfcx(-ahead / math.sqrt(2.0))
             narrow = lift * (lift + ahead) / total
             mu[i] += wide_i * lift / root

@@ -1,14 +1,15 @@
 """Plackett-Luce ratings of ballots by maximum likelihood: Bradley-Terry for choices among more than two.
 
 Sources: Luce, Individual Choice Behavior (1959); Plackett, The analysis of permutations (1975). A finite maximum exists
-exactly when "placed above or tied" leads from every model to every other (Hunter, MM algorithms for generalized
-Bradley-Terry models, 2004): the same question as for the pairs of the ballots, and asked before anything is fitted.
+if and only if "placed above or tied" leads from every model to every other (Hunter, MM algorithms for generalized
+Bradley-Terry models, 2004). This is the same condition as for the pairs of the ballots, and it is checked before
+fitting.
 
-With e_i = exp(R_i), a ballot is a row of stages: the best of all is chosen, then the best of those left, with e_i / D,
-D the sum over the models that were left. Models that were shown and not ranked are left to the end: they stand in every
-D and are never chosen. A group of m tied models takes m stages, of which each model wins one m-th; at stage l (from 0)
-the group counts (m - l) / m of its sum in D (Efron 1977). Where nothing is left below the group its last stage says
-nothing and falls away, so that a tie of two is half a win to each.
+With e_i = exp(R_i), a ballot is a sequence of stages: the best of all is chosen, then the best of the remaining models,
+with probability e_i / D, where D is the sum over the remaining models. Models that were shown but not ranked remain to
+the end: they are in every D and are never chosen. A group of m tied models takes m stages, of which each model wins one
+m-th; at stage l (from 0) the group counts (m - l) / m of its sum in D (Efron 1977). If no model remains below the
+group, its last stage carries no information and is omitted, so a tie of two is half a win for each.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ __all__ = ["ChoiceLikelihood", "RankedPlaces", "plackett_luce", "ranked_places"]
 Vector = NDArray[np.float64]
 
 _ROWS = 1024
-"""Ballots worked on at a time: they stay in the processor's cache."""
+"""Ballots processed at a time, so that they stay in the processor's cache."""
 _SPAN = 300.0
-"""Ratings at most so many logits apart have exponentials whose squares double precision holds."""
+"""Largest spread of ratings in logits whose squared exponentials fit into double precision."""
 Matrix = NDArray[np.float64]
 
 
@@ -48,10 +49,10 @@ def plackett_luce(
 ) -> Ratings:
     """Maximum-likelihood ratings of the models on ballots; ballots of two models give those of Bradley-Terry.
 
-    Unranked models were left to the end by every choice; a tied group shares its choices (`choices`). `ridge` and
-    `anchors` are as in `bradley_terry`. A ballot is one unit, and `errors` None is "cluster" where ballots name
-    instructions, else "sandwich". A model that stands on no ballot with another is NaN, and `no_estimate` says so.
-    Raises `SeparatedError` when no finite maximum exists and there is no ridge, `InputError`, `NotConvergedError`.
+    Unranked models remain after every choice; a tied group shares its choices (`choices`). `ridge` and `anchors` are as
+    in `bradley_terry`. A ballot is one unit, and `errors` None is "cluster" where ballots name instructions, else
+    "sandwich". A model that shares no ballot with another is NaN and listed in `no_estimate`. Raises `SeparatedError`
+    when no finite maximum exists and there is no ridge, `InputError`, `NotConvergedError`.
 
     >>> from venire.ratings import ballots, plackett_luce
     >>> given = ballots(list("xxxyyy"), list("qqqqqq"), list("abcabc"), [1, 2, 3, 2, 1, 3])
@@ -90,14 +91,14 @@ def _check(ballots: Ballots, kind: str) -> None:
 
 
 def _likelihood(field: RankedPlaces, weight: Vector, known: NDArray[np.intp], size: int) -> ChoiceLikelihood:
-    """The likelihood with models coded among those `known`: the others met nobody."""
+    """The likelihood with models recoded to those `known`: the others have no comparisons."""
     place = np.zeros(size, dtype=np.intp)
     place[known] = np.arange(len(known))
     return ChoiceLikelihood(replace(field, model=place[field.model]), weight, len(known))
 
 
 def _climb(likelihood: ChoiceLikelihood, begin: Vector, held: NDArray[np.bool_], ridge: float) -> Maximum:
-    """From the ratings of the pairs, or from equal ones where that leads nowhere; several anchors are held."""
+    """Maximise from the ratings of the pairs, or from equal ratings if that fails; several anchors are held."""
     fixed = held if np.count_nonzero(held) > 1 else None
     plain = np.zeros(len(begin)) if fixed is None else np.where(held, begin, begin[held].mean())
     try:
@@ -127,7 +128,7 @@ def _with_errors(
     kind: str,
     grouping: tuple[NDArray[np.int32], int],
 ) -> Ratings:
-    """The ratings with their covariance; `grouping` is each ballot's unit and how many there are."""
+    """The ratings with their covariance; `grouping` is each ballot's unit and the number of units."""
     names, logits, (unit, units) = tuple(rated.models[code] for code in known), rated.logits[known], grouping
     coupling = likelihood.coupling(logits)
     bread = inverse_laplacian(coupling, coupling > 0.0, ridge=ridge, free=free, models=names)
@@ -147,10 +148,10 @@ def _with_errors(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankedPlaces:
-    """Ballots place by place, best first: all arrays but the last two are (places, ballots).
+    """Ballots by place, best first: all arrays except the last two are (places, ballots).
 
-    `model` are codes, `start` and `end` bound the group of tied models that a place is in, `there` says whether the
-    ballot has so many places. `ranked` and `shown` (ballots,) count its models.
+    `model` are codes, `start` and `end` bound the group of tied models of a place, `there` marks whether the ballot has
+    this place. `ranked` and `shown` (ballots,) count its models.
     """
 
     model: NDArray[np.intp]
@@ -161,7 +162,7 @@ class RankedPlaces:
     shown: NDArray[np.intp]
 
     def part(self, rows: NDArray[np.intp]) -> RankedPlaces:
-        """The same of some ballots, by position."""
+        """The same for some ballots, by position."""
         inside = (self.model[:, rows], self.start[:, rows], self.end[:, rows], self.there[:, rows])
         return RankedPlaces(*inside, self.ranked[rows], self.shown[rows])
 
@@ -185,10 +186,10 @@ def ranked_places(rank: Matrix) -> RankedPlaces:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _PlaceTerms:
-    """What each place of each ballot adds, (places, ballots): slopes up and down, and curvature.
+    """The contribution of each place of each ballot, (places, ballots): slopes up and down, and curvature.
 
     Two models of one ballot couple by the product of their exponentials times `bend` of the better placed, or `within`
-    where they are tied; None: no two are.
+    where they are tied; None: there are no ties.
     """
 
     up: Matrix
@@ -198,7 +199,7 @@ class _PlaceTerms:
 
 
 class ChoiceLikelihood:
-    """The log-likelihood of ballots, for `solvers.climb`; `weight` (ballots,) is what each counts."""
+    """The log-likelihood of ballots, for `solvers.climb`; `weight` (ballots,) are their weights."""
 
     def __init__(self, ballots: RankedPlaces, weight: Vector, size: int) -> None:
         self.size = size
@@ -217,7 +218,7 @@ class ChoiceLikelihood:
         return Local(gains - losses, gains + losses, coupling.sum(axis=1), coupling)
 
     def coupling(self, logits: Vector) -> Matrix:
-        """The information matrix (n, n) without its diagonal, and with its sign turned."""
+        """The information matrix (n, n) without its diagonal, with reversed sign."""
         return self._sums(logits)[2]
 
     def _sums(self, logits: Vector) -> tuple[Vector, Vector, Matrix]:
@@ -240,7 +241,7 @@ class ChoiceLikelihood:
         return gains, losses, square + square.T
 
     def scores(self, logits: Vector, unit: NDArray[np.int32], units: int) -> tuple[Matrix, float]:
-        """Slopes summed by unit (units, n), `unit` (ballots,) being each one's, and the most that one is made of."""
+        """Slopes summed by unit (units, n), where `unit` (ballots,) is each ballot's unit, and their largest term."""
         power, size, most = self._power(logits), self.size, 0.0
         sums = np.zeros(units * size)
         for part, weight, rows, ties in self._parts:
@@ -263,7 +264,7 @@ class ChoiceLikelihood:
         return total
 
     def wins(self) -> Matrix:
-        """The weight (n, n) by which each model was placed above each other, a tie half to each, unranked ones none."""
+        """The weight (n, n) by which each model was placed above each other; a tie is half, unranked pairs are 0."""
         wins = np.zeros(self.size * self.size)
         for part, weight, _, ties in self._parts:
             for place in range(len(part.model) - 1):
@@ -293,25 +294,25 @@ def _tail(inside: Matrix) -> Matrix:
 
 
 def _stages(part: RankedPlaces, weight: Vector) -> Matrix:
-    """The weight of the choice made at each place: none where one model is left, nor at unranked ones."""
+    """The weight of the choice at each place: 0 where one model remains, and at unranked models."""
     made = np.arange(len(part.model))[:, None] < np.minimum(part.ranked, part.shown - 1)
     return np.asarray(weight * made)
 
 
 def _share(part: RankedPlaces) -> Matrix:
-    """How much of its group's sum counts at each place: all of it at first, one m-th at last."""
+    """The share of its group's sum that counts at each place: 1 at first, 1 / m at last."""
     return np.asarray((part.end - np.arange(len(part.model))[:, None]) / (part.end - part.start))
 
 
 def _left(part: RankedPlaces, tail: Matrix) -> Matrix:
-    """The sum D of those that a choice was made among; a weighted mean, so that no digits are lost."""
+    """The sum D over the models of a choice; a weighted mean, so that no precision is lost."""
     share = _share(part)
     behind = np.take_along_axis(tail, part.end, axis=0)
     return share * np.take_along_axis(tail, part.start, axis=0) + (1.0 - share) * behind
 
 
 def _won(part: RankedPlaces, stage: Matrix) -> Matrix:
-    """The choices that fall to each place: those of its group, shared."""
+    """The choices of each place: those of its group, shared equally."""
     return _within(part, stage) / (part.end - part.start)
 
 
@@ -322,7 +323,7 @@ def _within(part: RankedPlaces, values: Matrix) -> Matrix:
 
 
 def _before(values: Matrix) -> Matrix:
-    """Sums over all places above (places + 1, ballots); by whole rows, which NumPy's own running sum is slow at."""
+    """Sums over all places above (places + 1, ballots); by whole rows, faster than NumPy's cumulative sum."""
     sums = np.zeros((len(values) + 1, values.shape[1]))
     for place, row in enumerate(values):
         np.add(sums[place], row, out=sums[place + 1])
@@ -330,11 +331,11 @@ def _before(values: Matrix) -> Matrix:
 
 
 def _strict(part: RankedPlaces, weight: Vector, inside: Matrix) -> _PlaceTerms:
-    """Ballots whose ranked models are all apart: each place is a choice of its own."""
+    """Ballots without ties among ranked models: each place is a separate choice."""
     tail, stage = _tail(inside), _stages(part, weight)
     once = np.divide(stage, tail[:-1], out=np.zeros_like(stage), where=stage > 0.0)
     twice = np.divide(once, tail[:-1], out=np.zeros_like(stage), where=stage > 0.0)
-    # The slope of a choice is one less its chance, written so that a chance of all but 1 costs no digits.
+    # The slope of a choice is 1 minus its probability, written so that a probability near 1 keeps its precision.
     return _PlaceTerms(once * tail[1:], inside * _before(once)[:-1], _before(twice)[1:], None)
 
 

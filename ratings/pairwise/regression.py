@@ -1,8 +1,8 @@
-"""Paired logistic regression, P(A) = sigma(R_a - R_b + w . x): passes over rows, Newton's method, how it can fail.
+"""Paired logistic regression, P(A) = sigma(R_a - R_b + w . x): passes over rows, Newton's method, failure modes.
 
-Rows are read in blocks that stay in the processor's cache. A pass costs one exponential a row, one sparse product and
-one count by pairs; the first steps are made on every 32nd row and then every fourth, so that two or three passes over
-all rows remain.
+Rows are read in blocks that stay in the processor's cache. A pass costs one exponential per row, one sparse product and
+one count by pairs. The first steps use every 32nd row and then every fourth, so that only two or three passes over all
+rows are needed.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ __all__ = [
 ]
 
 _BLOCK = 1 << 14
-_SIDE = 32  # rows side by side
-_STRIDES = (32, 4)  # the first steps are made on every 32nd row, the next on every fourth
+_SIDE = 32  # rows copied side by side
+_STRIDES = (32, 4)  # the first steps use every 32nd row, the next every fourth
 _STEPS = 100
 _REACH = 1e-6  # a step that changes no log odds by more leaves an error of about its square
-_ROUGH = 0.3  # one on some of the rows only: the others move the point by as much again
-_EXPLAINED = 1e-9  # a column with less than this share of its own information left is no column of its own
+_ROUGH = 0.3  # tolerance for a subset of rows: the other rows move the point by a similar amount
+_EXPLAINED = 1e-9  # a column with less than this share of its information left counts as collinear
 _LEANING = 1e-6  # a direction of separation points the wrong way by at most this share of its largest row
 
 
 class CovariateSeparatedError(VenireError):
-    """The likelihood grows for ever along `direction`: a coefficient by name of covariate, the largest being 1."""
+    """The likelihood increases without bound along `direction`: coefficients by covariate, the largest being 1."""
 
     def __init__(self, direction: dict[str, float]) -> None:
         shown = ", ".join(f"{value:+.3g} {name}" for name, value in direction.items())
@@ -71,7 +71,7 @@ class RegressionRows:
         return largest_magnitudes(self.x)
 
     def every(self, stride: int) -> RegressionRows:
-        """Every so many rows, copied side by side."""
+        """Every `stride`-th row, copied into contiguous arrays."""
         x, weight = np.ascontiguousarray(self.x[::stride]), None if self.weight is None else self.weight[::stride]
         return regression_rows(self.size, self.a[::stride], self.b[::stride], x, self.y[::stride], weight)
 
@@ -80,7 +80,7 @@ class RegressionRows:
         return (slice(begin, begin + _BLOCK) for begin in range(0, len(self.y), _BLOCK))
 
     def shift(self, rows: slice, point: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The log odds (rows,) that a point, or what a step towards it, gives to A."""
+        """The log odds (rows,) for A at a point, or their change by a step."""
         shift = point[self.a[rows]]
         shift -= point[self.b[rows]]
         shift += self.x[rows] @ point[self.size :]
@@ -95,7 +95,7 @@ def regression_rows(
     y: NDArray[np.float64],
     weight: NDArray[np.float64] | None = None,
 ) -> RegressionRows:
-    """Rows of A's and B's code, covariates, outcome for A and weight (None: 1 each), ready for passes."""
+    """Rows of A's and B's code, covariates, outcome for A and weight (None: 1 each), prepared for passes."""
     return RegressionRows(size, a, b, a.astype(np.int64) * size + b, x, y, weight)
 
 
@@ -104,7 +104,7 @@ def largest_magnitudes(x: NDArray[np.float64]) -> NDArray[np.float64]:
     rows, k = x.shape
     if not k:
         return np.zeros(0)
-    # Many rows side by side: a maximum down narrow columns would go number by number.
+    # Many rows side by side: a maximum along narrow columns would not be vectorised.
     whole = rows - rows % _SIDE
     wide = np.ascontiguousarray(x[:whole]).reshape(whole // _SIDE, _SIDE * k)
     ends = [f(axis=0, initial=0.0) for part in (wide, x[whole:]) for f in (part.max, part.min)]
@@ -120,14 +120,14 @@ def derivatives(design: RegressionRows, point: NDArray[np.float64]) -> tuple[NDA
 def outer_products(design: RegressionRows, spread: NDArray[np.float64]) -> NDArray[np.float64]:
     """Sum over rows of spread (rows,) times the outer product of the row with itself, (size + k, size + k).
 
-    A row is +1 at A, -1 at B and its covariates. With p (1 - p) for the spread this is the information, with squared
-    surprises the middle of a sandwich.
+    A row is +1 at A, -1 at B and its covariates. With p (1 - p) as the spread this is the information, with squared
+    residuals the middle of a sandwich.
     """
     return _gather(design, lambda rows: (spread[rows], spread[rows]))[1]
 
 
 def score_totals(design: RegressionRows, surprise: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The sum (size + k,) of rows' scores: each row's surprise (rows,) times what the row is about."""
+    """The sum (size + k,) of rows' scores: each row's residual `surprise` (rows,) times its design vector."""
     models = np.bincount(design.a, surprise, design.size) - np.bincount(design.b, surprise, design.size)
     return np.concatenate([models, surprise @ design.x])
 
@@ -159,7 +159,7 @@ def _gather(
 
 
 def residuals(design: RegressionRows, point: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Each row's weighted outcome less its expectation (rows,), and the log-likelihood."""
+    """Each row's weighted outcome minus its expectation (rows,), and the log-likelihood."""
     surprise, total = np.empty(len(design.y)), 0.0
     for rows in design.blocks():
         shift, y = design.shift(rows, point), design.y[rows]
@@ -170,7 +170,7 @@ def residuals(design: RegressionRows, point: NDArray[np.float64]) -> tuple[NDArr
 
 
 def gauge(information: NDArray[np.float64], size: int) -> NDArray[np.float64]:
-    """The matrix with one constant added among ratings: it fixes their common shift and touches nothing else."""
+    """The matrix with a constant added among ratings: it fixes their common shift and changes nothing else."""
     fixed = information.copy()
     fixed[:size, :size] += float(np.trace(information[:size, :size])) / size**2
     return fixed
@@ -188,7 +188,7 @@ def maximise(
     point = np.zeros(design.size + k)
     for stride in _STRIDES:
         if len(design.y) > stride * 50 * len(point):
-            # A start may be rough: it is held back a little, so that few rows cannot send it far.
+            # A start may be imprecise: a small penalty keeps few rows from moving it far.
             held = penalty / stride + 1e-2 * np.concatenate([np.ones(design.size), reach**2])
             point = _Climb(design.every(stride), names, held, reach, rough=True).run(point, 8)[0]
     climb = _Climb(design, names, penalty, reach)
@@ -197,7 +197,7 @@ def maximise(
     except NotConvergedError:
         if not point.any():
             raise
-        # In a sorted table every so many rows may be of one kind, and a start from them leads nowhere.
+        # In a sorted table the sampled rows may all be of one kind, and a start from them is useless.
         point, steps, done = climb.run(np.zeros(len(point)), _STEPS)
     if not done:
         climb.refuse_separation()
@@ -256,7 +256,7 @@ class _Climb:
         return np.asarray(unit * cho_solve(factor, unit * gradient), dtype=np.float64)
 
     def refuse_separation(self) -> None:
-        """Raise `CovariateSeparatedError` when the last step makes no row less likely, and some more."""
+        """Raise `CovariateSeparatedError` when the last step makes no row less likely, and some rows more likely."""
         design, size = self.design, self.design.size
         wrong = right = 0.0
         for rows in design.blocks():
@@ -273,7 +273,7 @@ class _Climb:
 def _terms(
     design: RegressionRows, rows: slice, shift: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Weighted surprise and spread of some rows; 1 - p is computed as itself, so that rare losses keep their digits."""
+    """Weighted residual and variance of some rows; 1 - p is computed directly, so that rare losses keep precision."""
     y = design.y[rows]
     rare = np.exp(-np.abs(shift))
     likely = 1.0 / (1.0 + rare)

@@ -1,8 +1,8 @@
-"""Newton's method for ratings from pair counts, to the last digits that double precision holds.
+"""Newton's method for ratings from pair counts, to the limit of double precision.
 
-Up to some hundred models the linear system of a step is solved by Cholesky's method; above, by conjugate gradients,
-which on well connected boards need a handful of products. Where they stall (long ladders), the system is factored.
-Many models of whom few met are kept as a list of pairs throughout.
+Up to some hundred models the linear system of a step is solved by Cholesky factorisation; above, by conjugate
+gradients, which need only a few products on well connected boards. Where they stall (long ladders), the system is
+factored. Large sparse tables of pairs are kept as a list of pairs throughout.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _TOLERANCE = 1e-12
 _ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
 _STEPS = 200
 _DIRECT = 200
-"""Up to so many models a step is solved by Cholesky's method at once."""
+"""Number of models up to which a step is solved directly by Cholesky factorisation."""
 _SQUARE = 4000
-"""Beyond so many models a matrix of all pairs takes too much memory."""
+"""Number of models beyond which a matrix of all pairs takes too much memory."""
 _PRODUCTS = 60
 """Products with the matrix after which conjugate gradients count as stalled."""
 _BLOCK = 1 << 15
-"""Numbers worked on at a time."""
+"""Numbers processed at a time."""
 _SPAN = 300.0
-"""Ratings within this many logits of 0 have exponentials whose products double precision holds."""
+"""Largest distance of ratings from 0 in logits for which products of exponentials fit into double precision."""
 
 
 class NotConvergedError(VenireError):
@@ -43,9 +43,9 @@ class NotConvergedError(VenireError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Local:
-    """A log-likelihood near one point: the information matrix is `diagonal` (n,) less `coupling` (n, n).
+    """A log-likelihood near one point: the information matrix is `diagonal` (n,) minus `coupling` (n, n).
 
-    `turnover` (n,) is the sum of what `gradient` (n,) is the difference of: rounding is relative to it.
+    `turnover` (n,) is the sum of the terms whose difference is `gradient` (n,): rounding is relative to it.
     """
 
     gradient: NDArray[np.float64]
@@ -73,9 +73,9 @@ class DensePairs:
         self._coupling = np.empty_like(self._wins)
 
     def at(self, logits: NDArray[np.float64]) -> Local:
-        """Wins less expected wins, term by term: one total taken from the other would drown a rare loss in rounding.
+        """Wins minus expected wins, term by term: in a difference of totals a rare loss would vanish in rounding.
 
-        A few rows at a time, so that what is computed of them stays in the processor's cache.
+        A few rows at a time, so that intermediate results stay in the processor's cache.
         """
         if self.size and np.abs(logits).max() > _SPAN:
             return self._far(logits)
@@ -107,7 +107,7 @@ class DensePairs:
 
 
 class SparsePairs:
-    """The same likelihood kept as a list of pairs."""
+    """The same likelihood stored as a list of pairs."""
 
     def __init__(self, counts: WinCounts) -> None:
         self.size = len(counts.models)
@@ -141,7 +141,7 @@ def curve_of(counts: WinCounts) -> Curve:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Maximum:
-    """Where a log-likelihood is highest: `logits` (n,), the steps taken, and the largest entry of the gradient."""
+    """The maximum of a log-likelihood: `logits` (n,), the steps taken, and the largest entry of the gradient."""
 
     logits: NDArray[np.float64]
     steps: int
@@ -151,11 +151,11 @@ class Maximum:
 def climb(
     curve: Curve, start: NDArray[np.float64], *, ridge: float = 0.0, fixed: NDArray[np.bool_] | None = None
 ) -> Maximum:
-    """Newton's method from `start` (n,) to the maximum, which must exist; ratings in `fixed` (n,) stay as they are.
+    """Newton's method from `start` (n,) to the maximum, which must exist; ratings in `fixed` (n,) do not change.
 
-    A step is halved when the slope along it at its end points back more steeply than it pointed ahead. Stops when each
-    model's gradient is within 1e-12 of its own information, which is never more than its weight, or is rounding.
-    Where neither a ridge nor `fixed` holds the ratings, their mean is 0. Raises `NotConvergedError`.
+    A step is halved when the slope along it at its end is negative and steeper than at its start. Stops when each
+    model's gradient is within 1e-12 of its own information, which is never more than its weight, or is rounding. Where
+    neither a ridge nor `fixed` determines the level of the ratings, their mean is 0. Raises `NotConvergedError`.
     """
     free = np.arange(curve.size) if fixed is None else np.flatnonzero(~fixed)
     floating = fixed is None and ridge == 0.0
@@ -189,11 +189,11 @@ def _with_ridge(local: Local, logits: NDArray[np.float64], ridge: float) -> Loca
 
 
 class _Solver:
-    """Solves the system of a Newton step; once conjugate gradients have stalled it factors from then on.
+    """Solve the system of a Newton step; once conjugate gradients have stalled, all later steps use factorisation.
 
-    Where nothing holds the ratings the matrix is singular along equal shifts, and the gradient adds up to 0 but for
-    rounding. The model with the most information is then held: its equation follows from the others, and it is the
-    one in which that rounding matters least.
+    Where nothing fixes the level of the ratings the matrix is singular along equal shifts, and the gradient sums to 0
+    up to rounding. The model with the most information is then held: its equation follows from the others, and rounding
+    matters least in it.
     """
 
     def __init__(self, size: int, floating: bool) -> None:
@@ -221,7 +221,7 @@ def _conjugate(
     coupling: NDArray[np.float64] | csr_array,
     gradient: NDArray[np.float64],
 ) -> NDArray[np.float64] | None:
-    """The step by conjugate gradients, as exact as this far from the maximum is worth; None where they stall."""
+    """The step by conjugate gradients, as exact as useful at this distance from the maximum; None if they stall."""
     step, rest = np.zeros(len(gradient)), gradient.copy()
     scaled = rest / diagonal
     direction, energy = scaled, float(rest @ scaled)
@@ -244,7 +244,7 @@ def _conjugate(
 def _factor(
     diagonal: NDArray[np.float64], coupling: NDArray[np.float64], gradient: NDArray[np.float64], held: int | None
 ) -> NDArray[np.float64]:
-    """The step by Cholesky's method; the rating of the model in `held` stays where it is."""
+    """The step by Cholesky factorisation; the rating of the model in `held` does not change."""
     right = gradient.copy()
     if not len(right):
         return right
@@ -253,7 +253,7 @@ def _factor(
     if held is not None:
         information[held], information[:, held] = 0.0, 0.0
         information[held, held], right[held] = diagonal[held], 0.0
-    # LAPACK by itself: the checks around it take longer than systems of some ten models do.
+    # LAPACK is called directly: SciPy's checks take longer than solving systems of some ten models.
     _, step, failed = dposv(information.T, right, lower=False, overwrite_a=True)
     if failed or not np.all(np.isfinite(step)):
         raise NotConvergedError("the information matrix is singular in double precision")
@@ -263,7 +263,7 @@ def _factor(
 def _factor_sparse(
     diagonal: NDArray[np.float64], coupling: csr_array, gradient: NDArray[np.float64], held: int | None
 ) -> NDArray[np.float64]:
-    """The same for a list of pairs."""
+    """`_factor` for a list of pairs."""
     kept = np.arange(len(gradient))
     if held is not None:
         kept = np.delete(kept, held)

@@ -1,4 +1,4 @@
-"""Tie models: ratings that treat a tie as an outcome of its own, by Rao and Kupper (1967) and Davidson (1970)."""
+"""Tie models: ratings that treat a tie as a separate outcome, by Rao and Kupper (1967) and Davidson (1970)."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class NoTieParameterError(VenireError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TieRatings:
-    """`ratings` with the covariance of the full information matrix, and what ties took to fit.
+    """`ratings` with the covariance of the full information matrix, and the fitted tie parameter.
 
     `tie` is Rao and Kupper's k (1: no ties) or Davidson's nu (0: no ties), `tie_se` its standard error, NaN where the
-    table has no tie and the estimate stands at its bound. `ties` is their weight. `log_likelihood` is that of wins,
-    ties and losses; it can be compared between the two methods, not with Bradley-Terry's on halved ties.
+    table has no tie and the estimate is at its bound. `ties` is their weight. `log_likelihood` is that of wins, ties
+    and losses; it is comparable between the two methods, but not with Bradley-Terry's on halved ties.
     """
 
     ratings: Ratings
@@ -55,9 +55,9 @@ class _Pairs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _TieTerms:
-    """Each pair's share of a log-likelihood: value, slopes and minus the second derivatives in gap and tie parameter.
+    """Each pair's contribution to a log-likelihood: value, slopes and negated second derivatives in gap and parameter.
 
-    `up` less `down` is the slope in the gap, `tie_up` less `tie_down` that in the tie parameter.
+    `up` minus `down` is the slope in the gap, `tie_up` minus `tie_down` that in the tie parameter.
     """
 
     value: NDArray[np.float64]
@@ -72,7 +72,7 @@ class _TieTerms:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Form:
-    """What sets one method apart: its likelihood, its parameter's value and slope in t, where t begins, its bound."""
+    """The parts specific to one method: likelihood, parameter value and slope in t, start value of t, bound."""
 
     method: str
     terms: Callable[[_Pairs, NDArray[np.float64], float], _TieTerms]
@@ -82,10 +82,11 @@ class _Form:
 
 
 def rao_kupper(data: Comparisons, *, ridge: float = 0.0, anchors: Mapping[str, float] | None = None) -> TieRatings:
-    """Ratings under `p_i / (p_i + k p_j)` for a win and what is left for a tie, k >= 1.
+    """Ratings under `p_i / (p_i + k p_j)` for a win and the remaining probability for a tie, k >= 1.
 
-    An outcome of exactly 0.5 is a tie; other shares are refused. `ridge` and `anchors` are as in `bradley_terry`; the
-    tie parameter has no ridge. Raises `SeparatedError`, `NoTieParameterError`, `InputError` and `NotConvergedError`.
+    An outcome of exactly 0.5 is a tie; other fractional outcomes are rejected. `ridge` and `anchors` are as in
+    `bradley_terry`; the tie parameter has no ridge. Raises `SeparatedError`, `NoTieParameterError`, `InputError` and
+    `NotConvergedError`.
 
     >>> from venire.ratings import comparisons, rao_kupper
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0.5, 0.5, 1, 1, 0.5])
@@ -106,7 +107,7 @@ def rao_kupper(data: Comparisons, *, ridge: float = 0.0, anchors: Mapping[str, f
 def davidson(data: Comparisons, *, ridge: float = 0.0, anchors: Mapping[str, float] | None = None) -> TieRatings:
     """Ratings under `P(tie)` proportional to `nu sqrt(p_i p_j)`, wins to p_i and p_j, nu >= 0.
 
-    Takes and raises what `rao_kupper` does.
+    Arguments and errors are those of `rao_kupper`.
 
     >>> from venire.ratings import comparisons, davidson
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0.5, 0.5, 1, 1, 0.5])
@@ -158,7 +159,7 @@ def _davidson_terms(pairs: _Pairs, gap: NDArray[np.float64], logit: float) -> _T
 
 
 class _Curve:
-    """A log-likelihood of the ratings (n,) and, last, the tie parameter; the ridge is on the ratings alone."""
+    """A log-likelihood of the ratings (n,) and, last, the tie parameter; the ridge is on the ratings only."""
 
     def __init__(self, pairs: _Pairs, form: _Form, ridge: float) -> None:
         self.size = len(pairs.counts.models) + 1
@@ -187,7 +188,7 @@ class _Curve:
 
 
 def _rate(form: _Form, data: Comparisons, ridge: float, anchors: Mapping[str, float] | None) -> TieRatings:
-    """Bradley-Terry with halved ties checks the table, says who stands where, and is where the search begins."""
+    """Fit a tie model; Bradley-Terry with halved ties validates the table and gives components and start values."""
     pairs = _counted(data)
     ties = float(pairs.tied.sum())
     errors: Errors = "none" if ties else "hessian"
@@ -226,7 +227,7 @@ def _gauged(
     spread: NDArray[np.float64],
     notes: dict[str, Any],
 ) -> Ratings:
-    """Bring ratings and covariance of the models known into the gauge of `half`: their mean, one anchor, or several."""
+    """Bring ratings and covariance of known models into the gauge of `half`: their mean, one anchor, or several."""
     size, anchored = len(found), np.count_nonzero(held)
     turn = np.eye(size)
     if anchored < 2:

@@ -2,8 +2,8 @@
 
 Source: Remeli and Hardt 2026.
 
-They need no model of strength and no connected graph, and they depend on whom a model happened to meet: a raw rate
-is as good as its opponents are weak. Equal weight for each opponent mends unequal numbers, not unlike opponents.
+They need no model of strength and no connected graph, but they depend on the opponents that a model met: weak opponents
+raise a raw rate. Equal weight for each opponent corrects for unequal numbers, not for different opponents.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _NO_SCATTER = 1e-20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WinRates:
-    """Win rates (n,) from 0 to 1, a tie counting half, with their covariance (n, n); NaN where nothing is known.
+    """Win rates (n,) from 0 to 1, a tie counting half, with their covariance (n, n); NaN where unknown.
 
-    A model of one cluster, or whose outcomes do not scatter between clusters, has no error rather than one of 0.
-    `ratings.score` is `rate`; its logits are the log odds of the rate, less their mean, and NaN for a rate of 0 or 1.
+    A model with one cluster, or without scatter between clusters, has an unknown error instead of 0. `ratings.score` is
+    `rate`; its logits are the log odds of the rate, minus their mean, and NaN for a rate of 0 or 1.
     """
 
     ratings: Ratings
@@ -69,7 +69,7 @@ def win_rate(data: Comparisons) -> WinRates:
 def win_rate_balanced(data: Comparisons) -> WinRates:
     """The mean over a model's opponents of its share against each, with errors clustered as in `win_rate`.
 
-    With one row alone against some opponent the error says nothing of that opponent: more rows are the remedy.
+    If a model has a single row against some opponent, the error does not include that opponent; more rows are needed.
 
     >>> from venire.ratings import comparisons, win_rate_balanced
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
@@ -86,7 +86,7 @@ def win_rate_balanced(data: Comparisons) -> WinRates:
 
 
 def against_baseline(data: Comparisons, baseline: str) -> BaselineRates:
-    """Each model's share against `baseline` alone, as AlpacaEval counts: the mean of outcomes and its error.
+    """Each model's share against `baseline` only, as in AlpacaEval: the mean of outcomes and its error.
 
     The error is that of a mean of clusters (an instruction asked once: sd over the root of n, with n - 1). Raises
     `InputError` where the baseline is not among the models.
@@ -120,9 +120,9 @@ def against_baseline(data: Comparisons, baseline: str) -> BaselineRates:
 def mean_and_error(
     values: ArrayLike, weight: ArrayLike | None = None, cluster: NDArray[np.int32] | None = None
 ) -> tuple[float, float]:
-    """The mean of values (n,), by weight, and its standard error with n - 1; clusters are drawn as a whole.
+    """The weighted mean of values (n,), and its standard error with n - 1; clusters count as single units.
 
-    NaN for a mean of nothing, and for the error of a mean of one. Values of no weight are as if they were not there.
+    NaN for an empty mean, and for the error of a mean of one. Values of weight 0 are ignored.
     """
     data = np.asarray(values, dtype=np.float64)
     size = np.ones(len(data)) if weight is None else np.asarray(weight, dtype=np.float64)
@@ -153,7 +153,7 @@ def _rates(data: Comparisons, method: str, share_a: NDArray[np.float64], share_b
         group, count, a, for_a * (y - centre_a), b, for_b * (1.0 - y - centre_b), size
     )
     units = _units(group, count, a, b, size)
-    # Each model by the number of its own clusters, so that one which met few is not held to be known too well.
+    # Each model uses the number of its own clusters, so that the error of a model with few is not underestimated.
     factor = np.sqrt(np.where(units > 1, units / np.maximum(units - 1.0, 1.0), np.nan))
     silent = np.diagonal(covariance) <= _NO_SCATTER
     factor[silent] = np.nan
@@ -165,7 +165,7 @@ def _rates(data: Comparisons, method: str, share_a: NDArray[np.float64], share_b
 def _centres(
     data: Comparisons, method: str, rate: NDArray[np.float64], used: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What each row is compared with, for A and for B: the model's rate, or its share against that opponent."""
+    """The centre of each row, for A and for B: the model's rate, or its share against that opponent."""
     a, b = data.a[used], data.b[used]
     if method == "win-rate":
         return rate[a], rate[b]
@@ -225,7 +225,7 @@ def _ratings(
 def _units(
     group: NDArray[np.int32], count: int, a: NDArray[np.int32], b: NDArray[np.int32], size: int
 ) -> NDArray[np.int64]:
-    """How many clusters each model (n,) stands in."""
+    """The number of clusters of each model (n,)."""
     key = np.unique(np.concatenate([a.astype(np.int64) * count + group, b.astype(np.int64) * count + group]))
     return np.bincount(key // max(count, 1), minlength=size)
 

@@ -1,7 +1,7 @@
-"""Pair counts: how often, by weight, each of two models beat the other.
+"""Pair counts: the weight by which each of two models beat the other.
 
-The Bradley-Terry likelihood is linear in the outcome, so these counts are all that a fit needs: one pass over the
-comparisons, after which the cost depends on the number of distinct pairs alone.
+The Bradley-Terry log-likelihood is linear in the outcome, so these counts are sufficient for a fit: one pass over the
+comparisons, after which the cost depends only on the number of distinct pairs.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from venire.ratings.data.comparisons import Comparisons
 __all__ = ["WinCounts", "count_matrix", "win_counts"]
 
 _CHUNK = 1 << 16
-"""Rows counted at a time: their keys and weights stay in the processor's cache."""
+"""Rows counted at a time, so that their keys and weights stay in the processor's cache."""
 
 _CELLS = 1 << 22
-"""The largest table (models, models) that is always counted as such; beyond it pairs are sorted where that is less."""
+"""The largest table (models, models) that is always dense; beyond it pairs are sorted if that is cheaper."""
 
 _CACHED = 1 << 15
-"""The largest table whose wins, ties and losses are counted side by side: three whole numbers a cell stay in cache."""
+"""The largest table with separate counts of wins, ties and losses: three integers per cell fit into cache."""
 
 _MAX_PACKED_ROWS = 1 << 26
-"""Rows below which a count and twice as many half wins, shifted above it, are one exact number of double precision."""
+"""Rows below which a count and, shifted above it, the number of half wins fit exactly into one double."""
 
 _LITTLE = 0.01
-"""The share of a model's comparisons by which its wins and losses are drawn together in a first guess."""
+"""Shrinkage of the first guess: the share of a model's comparisons added to both its wins and its losses."""
 
 _FAR = 8.0
-"""Logits between the strongest and the weakest beyond which a first guess is none."""
+"""Spread between the strongest and the weakest in logits beyond which no first guess is used."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WinCounts:
-    """One entry a pair that met: `first` < `second` are positions in `models`, sorted.
+    """One entry per pair that met: `first` < `second` are positions in `models`, sorted.
 
     `won` is the weight by which the first beat the second and `lost` that by which it lost, a tie being half of each.
     """
@@ -52,7 +52,7 @@ class WinCounts:
 
     @property
     def played(self) -> NDArray[np.float64]:
-        """The weight of each model's comparisons (models,)."""
+        """The total weight of each model's comparisons (models,)."""
         size, weight = len(self.models), self.won + self.lost
         return _sums(self.first, weight, size) + _sums(self.second, weight, size)
 
@@ -62,9 +62,9 @@ class WinCounts:
         return float(self.won.sum() + self.lost.sum())
 
     def guess(self) -> NDArray[np.float64]:
-        """Ratings in logits (models,) to start from: the log odds of each model's share of wins, drawn in a little.
+        """Start values of ratings in logits (models,): the log odds of each model's share of wins, slightly shrunk.
 
-        They spare Newton's method about two steps. Where they lie far apart they are no guide, and are 0 instead.
+        They save Newton's method about two steps. Where they are far apart they are unreliable, and are 0 instead.
         """
         size = len(self.models)
         won = _sums(self.first, self.won, size) + _sums(self.second, self.lost, size)
@@ -81,7 +81,7 @@ class WinCounts:
         return wins
 
     def only(self, kept: NDArray[np.bool_]) -> WinCounts:
-        """The counts among the models marked (models,), which keep their order."""
+        """The counts among the marked models (models,), which keep their order."""
         place = np.cumsum(kept) - 1
         inside = kept[self.first] & kept[self.second]
         return WinCounts(
@@ -94,7 +94,7 @@ class WinCounts:
 
 
 def win_counts(data: Comparisons) -> WinCounts:
-    """Pair counts of comparisons; those of weight zero leave no pair behind.
+    """Pair counts of comparisons; comparisons of weight 0 create no pair.
 
     >>> from venire.ratings import comparisons, win_counts
     >>> data = comparisons(list("aababc"), list("bbccca"), [1, 0, 1, 1, 0, 0])
@@ -120,7 +120,7 @@ def win_counts(data: Comparisons) -> WinCounts:
 def count_matrix(wins: ArrayLike, models: Sequence[str]) -> WinCounts:
     """Pair counts from a matrix (models, models) whose entry [i, j] is the weight by which i beat j.
 
-    Raises `InputError` for another shape, for an entry that is negative or not finite, and for one on the diagonal.
+    Raises `InputError` for another shape, for an entry that is negative or not finite, and for a nonzero diagonal.
     """
     matrix, names = np.asarray(wins, dtype=np.float64), tuple(models)
     if matrix.shape != (len(names), len(names)):
@@ -145,8 +145,8 @@ def _pairs(models: tuple[str, ...], wins: NDArray[np.float64]) -> WinCounts:
 def _count_cells(data: Comparisons, size: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The weight by which the model in A won and lost, for each cell (A, B) of a flat table.
 
-    Wins, ties and losses without weights are counted in whole numbers; other shares are summed. Losses are summed on
-    their own: taken from the total they would leave rounding where there was no loss at all.
+    Wins, ties and losses without weights are counted as integers; other shares are summed. Losses are summed
+    separately: subtracting wins from the total would leave rounding errors where there was no loss.
     """
     cells = size * size
     won: NDArray[np.float64] | None = None
@@ -172,7 +172,7 @@ def _count_cells(data: Comparisons, size: int) -> tuple[NDArray[np.float64], NDA
 
 
 def _count_outcomes(data: Comparisons, rows: slice, size: int, keys: NDArray[np.int64]) -> NDArray[np.int64] | None:
-    """Losses, ties and wins of each cell (3 * cells,), or None where there is another share; `keys` is overwritten."""
+    """Losses, ties and wins of each cell (3 * cells,), or None if there are other shares; `keys` is overwritten."""
     narrow = np.int32 if 3 * size * size < 1 << 31 else np.int64
     for part in _chunks(rows.start, rows.stop, _CHUNK):
         doubled = data.y[part] + data.y[part]
@@ -195,7 +195,7 @@ def _halved(counts: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.
 def _count_packed(data: Comparisons, rows: slice, size: int, keys: NDArray[np.int64]) -> NDArray[np.float64] | None:
     """Rows of each cell plus `_MAX_PACKED_ROWS` times its half wins (cells,), one exact number; None for other shares.
 
-    A table beyond the cache costs by its size, and this one is a third of that of `_count_outcomes`.
+    The cost of a table larger than the cache depends on its size, and this is a third of that of `_count_outcomes`.
     """
     packed = np.empty(len(keys))
     narrow = np.int32 if size * size < 1 << 31 else np.int64
@@ -225,7 +225,7 @@ def _cell(data: Comparisons, rows: slice, size: int, dtype: Any) -> NDArray[Any]
 
 
 def _added(sums: NDArray[Any] | None, more: NDArray[Any]) -> NDArray[Any]:
-    """The sum of both, in the memory of the first; large tables are best not filled with zeros before they are."""
+    """The sum of both, in the memory of the first; this avoids first filling large tables with zeros."""
     if sums is None:
         return more
     sums += more

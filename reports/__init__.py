@@ -1,1 +1,1 @@
-"""What people look at: boards made of ratings and judges' figures."""
+"""Reports for readers: boards made of ratings and judges' figures."""

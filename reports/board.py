@@ -1,4 +1,4 @@
-"""The board: models by rating, judges by consistency, judges that are models, and what a reader needs to doubt them."""
+"""The board: models by rating, judges by consistency, judges that are models, and what a reader needs to doubt it."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from venire.ratings.voting.kemeny import kemeny_young
 __all__ = ["Board", "ModelRow", "build", "peer_facts"]
 
 _JUDGE_REPLICATES = 200
-"""Draws of instructions behind the intervals of consistency, where no number is asked for."""
+"""Default number of bootstrap draws of instructions for the intervals of consistency."""
 
 _SECONDS = 1.0
-"""Time that a board has for each of its two orders of all models; what is not proved by then, it says."""
+"""Time limit for each of the board's two orders of all models; the board reports what is not proved by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,10 @@ class ModelRow:
     """One model: its rating, standard error and interval in Elo points, None where no estimate exists.
 
     `logit` is the same rating in log odds, `rank_lo` to `rank_hi` the ranks it may have at the board's level (1 is
-    best), `battles` the judgments it took part in. Models of one `tier` are not separated from its first, `best` is the
-    chance that its true rating is the highest. `group` counts from 1 and is None where all models were rated
-    together; `reference` is a rating known before; `figures` are the method's own. `position` is the place in the
-    order of a method that gives an order, equal models at their mean; None elsewhere, and for a model without one.
+    best), `battles` the number of its judgments. Models of one `tier` are not separated from the tier's first; `best`
+    is the probability that the model's true rating is the highest. `group` counts from 1 and is None where all models
+    were rated together; `reference` is a rating known in advance; `figures` are specific to the method. `position` is
+    the place in the order of a method that gives an order, equal models at their mean; otherwise None.
     """
 
     model: str
@@ -65,11 +65,11 @@ class ModelRow:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """Models by falling Elo or by their position, judges by name.
+    """Models by descending Elo or by position, judges by name.
 
-    `verdicts` is where the verdicts come from, None where there is none. `judge_figures` are what the method found of
-    judges, by figure and by judge: None of a judge that it did not use. `ordered` says that the method gives an order
-    and no ratings.
+    `verdicts` is the origin of the verdicts, None where there are no verdicts. `judge_figures` are the method's
+    figures of judges, by figure and by judge: None for a judge that it did not use. `ordered` is true for a method
+    that gives an order and no ratings.
     """
 
     method: str
@@ -84,8 +84,8 @@ class Board:
     def to_json(self) -> dict[str, Any]:
         """The board as plain JSON values, floats rounded to six decimals, so that equal boards have equal bytes.
 
-        A model has `group` only where there are several, `reference` only where one is known, and `position` only under
-        a method that gives an order.
+        A model has `group` only where there are several groups, `reference` only where a reference is known, and
+        `position` only under a method that gives an order.
         """
         board = {
             "method": self.method,
@@ -115,11 +115,11 @@ def build(
 ) -> Board:
     """Rate the models and measure the judges of one table of verdicts.
 
-    `reference` holds known Elo points by model, `origins` where the verdicts come from, `families` and
-    `judge_families` the family of each model and judge, `judge_elo` what is known of the judges themselves. Where
-    no common estimate exists, each group of models is rated apart and the diagnostics name the groups; a model alone in
-    its group has no Elo. Raises `InputError` for verdicts of several origins, of none, for an unknown method, an option
-    that it does not take or a column that it lacks, and for a table that cannot be read.
+    `reference` holds known Elo points by model, `origins` the origins of the verdicts, `families` and
+    `judge_families` the family of each model and judge, `judge_elo` the known Elo of the judges themselves. Where
+    no common estimate exists, each group of models is rated separately and the diagnostics name the groups; a model
+    alone in its group has no Elo. Raises `InputError` for verdicts of several origins or of none, for an unknown
+    method, an option that it does not take or a column that it lacks, and for a table that cannot be read.
     """
     told = options or Options()
     origin = _one_origin(battles, origins)
@@ -204,7 +204,7 @@ def _model_rows(judgments: Judgments, rated: Rated, reference: Mapping[str, floa
 
 
 def _place(row: ModelRow) -> tuple[float, float, str]:
-    """Sorts by rating, then by position; what prints alike is tied, since last bits must not decide."""
+    """Sort key: rating, then position; values that print alike are tied, since the last bits must not decide."""
     rating = math.inf if row.elo is None else -round(row.elo, 6)
     return rating, math.inf if row.position is None else round(row.position, 6), row.model
 
@@ -217,7 +217,7 @@ def _model_json(row: ModelRow, ordered: bool) -> dict[str, Any]:
 
 
 def _judge_figures(rated: Rated, judges: Sequence[str]) -> dict[str, dict[str, float | None]]:
-    """The method's figures of judges, by figure and by judge; infinite ones stay, to be told from unknown ones."""
+    """The method's figures of judges, by figure and by judge; infinite values stay distinct from unknown values."""
     return {
         name: dict.fromkeys(judges)
         | {
@@ -230,7 +230,7 @@ def _judge_figures(rated: Rated, judges: Sequence[str]) -> dict[str, dict[str, f
 
 
 def _counts(battles: Battles, judgments: Judgments, rated: Rated, options: Options) -> dict[str, Any]:
-    """What ratings are made from: judgments, or verdicts where a method takes a flip as two; flips either way."""
+    """Counts of the ratings' input: judgments, or verdicts where a method counts a flip as two; flips in both cases."""
     flips_as = rated.diagnostics.get("flips_as", options.flips)
     rows = merge_orders(select_verdicts(battles, options), "none") if flips_as == "two verdicts" else judgments
     return {
@@ -248,7 +248,7 @@ def _counts(battles: Battles, judgments: Judgments, rated: Rated, options: Optio
 
 
 def _voices(battles: Battles, options: Options) -> dict[str, Any]:
-    """Verdicts that were left out, and what counts more or less than one; nothing where every verdict counts once."""
+    """Number of excluded verdicts, and the weights of judges; empty where every verdict counts once."""
     found: dict[str, Any] = {}
     if options.own_votes == "exclude":
         kept = select_verdicts(battles, replace(options, judge_weights={}))
@@ -259,9 +259,9 @@ def _voices(battles: Battles, options: Options) -> dict[str, Any]:
 
 
 def _errors(rated: Rated, options: Options, judges: Consistency, judgments: Judgments) -> dict[str, Any]:
-    """How intervals were found: of the ratings, over which units; of the judges, by drawing instructions again."""
+    """How intervals were computed: the units of the ratings' intervals; the bootstrap of instructions for judges."""
     degrees, units = rated.ratings.degrees, "clusters" if judgments.clusters else "instructions"
-    # Rows that share no noise are drawn one by one, but a ballot is drawn whole.
+    # Independent rows are resampled one by one, but a ballot is resampled as a whole.
     drawn = units if judgments.clustered else "ballots"
     return {
         "errors": rated.ratings.errors.replace("instructions", drawn),
@@ -280,9 +280,9 @@ def _errors(rated: Rated, options: Options, judges: Consistency, judgments: Judg
 
 
 def _agreement(rated: Rated, reference: Mapping[str, float] | None) -> Agreement:
-    """Agreement with the reference within the largest rated group: differences between groups are not known.
+    """Agreement with the reference within the largest rated group: differences between groups are unknown.
 
-    Of an order it is that of places with the reference, higher being better.
+    For an order, negated places are compared with the reference, so that higher is better.
     """
     group = largest_group(rated)
     if not reference:
@@ -292,7 +292,7 @@ def _agreement(rated: Rated, reference: Mapping[str, float] | None) -> Agreement
     value = rated.ratings.elo if rated.position is None else -rated.position
     names = rated.ratings.models
     inside = np.flatnonzero((rated.group == group) & np.isfinite(value))
-    # Ratings that print alike are ties, here as in the order of rows.
+    # Ratings that print alike are ties, as in the order of rows.
     return agreement({names[place]: round(float(value[place]), 6) for place in inside}, reference)
 
 
@@ -300,7 +300,7 @@ def _agreement_json(met: Agreement, origin: str | None, rated: Rated) -> dict[st
     if met.mae is None:
         return None
     figures: dict[str, Any] = {"pearson": met.pearson, "spearman": met.spearman, "mae": met.mae, "models": met.models}
-    if rated.position is not None:  # places are no ratings: only their order can agree
+    if rated.position is not None:  # places are not ratings: only their order can agree
         figures = {"pearson": None, "spearman": met.spearman, "kendall": met.kendall, "mae": None, "models": met.models}
     group = largest_group(rated)
     if len(rated.groups) > 1 and group is not None:
@@ -309,7 +309,7 @@ def _agreement_json(met: Agreement, origin: str | None, rated: Rated) -> dict[st
 
 
 def _judges_by_elo(judges: Consistency, elo: Mapping[str, float], origin: str | None) -> dict[str, Any]:
-    """How well each score of the judges predicts their own Elo; nothing where too few judges have one."""
+    """How well each score of the judges predicts their own Elo; empty where too few judges have an Elo."""
     if sum(row.judge in elo for row in judges.judges) < MINIMUM_MODELS:
         return {}
     found = [elo_from_consistency(judges, elo, score=score) for score in get_args(Score)]
@@ -327,7 +327,7 @@ def _rounded(value: Any) -> Any:
 
 
 def peer_facts(judgments: Judgments, ballots: Ballots | None, peers: Mapping[str, str], level: float) -> dict[str, Any]:
-    """`peers` as plain JSON values, where two judges or more are models and one of them judged itself; else nothing."""
+    """`peers` as plain JSON values, where at least two judges are models and one of them judged itself; else empty."""
     own = model_of_judge(judgments.judges, judgments.models, peers)
     there = own[np.unique(judgments.judge)]
     judge = own[judgments.judge]

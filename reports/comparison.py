@@ -1,4 +1,4 @@
-"""Several methods on the same verdicts, side by side: who stands where, and how far the orders agree."""
+"""Several methods on the same verdicts, side by side: each model's rank, and how far the orders agree."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ __all__ = ["ComparedModel", "Comparison", "compare"]
 
 @dataclass(frozen=True, slots=True)
 class ComparedModel:
-    """One model under every method: Elo points and rank (1 is best, equals share the better), None where unrated.
+    """One model under every method: Elo points and rank (1 is best, ties share the better rank), None where unrated.
 
-    A method that gives an order has ranks and no Elo. A model outside the largest group of a method that rated groups
-    apart has no rank there. `moved` is the rank under each method less that under the first: positive is a worse place.
+    A method that gives an order has ranks and no Elo. Where a method rated groups separately, a model outside its
+    largest group has no rank. `moved` is the rank under each method minus that under the first: positive is worse.
     """
 
     model: str
@@ -39,7 +39,7 @@ class ComparedModel:
 class Comparison:
     """The methods compared, the models by rank under the first, and Kendall's tau-b of each method with the first.
 
-    `left_out` says of each method that was not run what it lacks, `disconnected` which methods rated models in groups.
+    `left_out` gives, for each method that was not run, what it lacks; `disconnected` names methods that rated groups.
     """
 
     methods: tuple[str, ...]
@@ -73,9 +73,9 @@ class Comparison:
 
 
 def compare(battles: Battles, methods: Sequence[str], options: Options) -> Comparison:
-    """Rate one table by several methods: those named, or all that its columns allow.
+    """Rate one table by several methods: the named methods, or all that its columns allow.
 
-    Raises `InputError` for fewer than two methods, one named twice, and as `rate` does for one that was named.
+    Raises `InputError` for fewer than two methods and for a method named twice, and as `rate` does for a named method.
     """
     if len(set(methods)) != len(methods):
         raise InputError("a method is named twice: name each once")
@@ -130,18 +130,18 @@ _OF_SOME = frozenset(
         "seconds",
     }
 )
-"""Options that are one method's own: named for it, they say nothing to the methods beside it."""
+"""Options of single methods: the other methods of a comparison ignore them."""
 
 
 def _compared_models(method: str, options: Options) -> Options:
-    """The options as one of several methods is told them: without those that are another's own."""
+    """The options that one of several methods receives: without those that belong to other methods only."""
     plain = Options()
     others = {name: getattr(plain, name) for name in _OF_SOME - METHODS[method].options}
     return replace(options, **others)
 
 
 def _refuse_ignored_options(methods: Sequence[str], options: Options) -> None:
-    """Raises `InputError` for an option of one method's own that none of these methods takes."""
+    """Raises `InputError` for a method-specific option that none of these methods takes."""
     taken = frozenset[str]().union(*(METHODS[name].options for name in methods))
     if lost := [name for name in options.changed() if name in _OF_SOME - taken]:
         raise InputError(
@@ -150,13 +150,13 @@ def _refuse_ignored_options(methods: Sequence[str], options: Options) -> None:
 
 
 def _together(rated: Rated) -> NDArray[np.float64]:
-    """What the largest group that was rated together is ranked by, higher being better; NaN elsewhere (models,)."""
+    """The values (models,) that rank the largest group rated together, higher being better; NaN elsewhere."""
     value = rated.ratings.elo if rated.position is None else -rated.position
     return np.where(rated.group == (largest_group(rated) or 0), value, np.nan)
 
 
 def _ranks(value: NDArray[np.float64]) -> NDArray[np.int64]:
-    """1 for the best; what prints alike shares a rank; 0 where there is nothing to rank by."""
+    """Ranks, 1 for the best; values that print alike share a rank; 0 where there is no value."""
     rounded = np.round(value, 6)
     better = rounded[None, :] > rounded[:, None]
     return np.where(np.isfinite(value), 1 + better.sum(axis=1), 0)

@@ -8,7 +8,7 @@ __all__ = ["counted", "few"]
 
 
 def few(names: Sequence[str], most: int = 5) -> str:
-    """The first names, and how many more there are: a crowd must not push what matters off the screen."""
+    """The first names, and how many more there are, so that a long list does not fill the screen."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 

@@ -1,1 +1,1 @@
-"""What there is to doubt of a board, by finding."""
+"""The audit of a board: reasons to doubt it, one finding for each check."""

@@ -1,8 +1,8 @@
-"""When not to believe a board: every check of the data, in one order, each with the threshold that decides.
+"""When not to believe a board: every check of the data, in a fixed order, each with its deciding threshold.
 
-A check is a function from a `Case` to a `Finding`; it raises where it cannot be made, and the reason is then what it
-says. To add one, write it in the module of its family beside this one and add a line to `CHECKS`; docs/audit.md says
-what each threshold rests on.
+A check is a function from a `Case` to a `Finding`. It raises where it cannot be made; the finding then reports the
+reason. To add a check, write it in the module of its family in this package and add a line to `CHECKS`; docs/audit.md
+gives the basis of each threshold.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["CHECKS", "Audit", "Check", "audit"]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check: what it runs, on which side of its threshold the figure is harmless, and what it asks."""
+    """One check: its function, the harmless side of its threshold, and the question it asks."""
 
     run: Callable[[Case], Finding]
     harmless: Literal["at most", "at least"]
@@ -33,7 +33,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What all checks found, in the order of `CHECKS`; `verdicts` says where verdicts come from."""
+    """The findings of all checks, in the order of `CHECKS`; `verdicts` is the origin of the verdicts."""
 
     findings: tuple[Finding, ...]
     verdicts: str
@@ -52,7 +52,7 @@ class Audit:
         return tuple(one for one in self.findings if one.worry)
 
     def to_json(self) -> dict[str, Any]:
-        """The audit as plain JSON values, floats rounded to six decimals; what is not finite is null."""
+        """The audit as plain JSON values, floats rounded to six decimals; values that are not finite become null."""
         findings = [
             {
                 "check": one.check,
@@ -91,9 +91,9 @@ def audit(
     source: Mapping[str, Any] | None = None,
     note: str | None = None,
 ) -> Audit:
-    """Run the checks named, or all, on a case; `source` and `note` say what became of rows on the way here.
+    """Run the named checks, or all, on a case; `source` and `note` describe how its rows were read.
 
-    Raises `InputError` for a check that is not there.
+    Raises `InputError` for an unknown check.
     """
     if strange := [name for name in checks if name not in CHECKS]:
         raise InputError(f"there is no check {strange[0]!r}; there are: {', '.join(CHECKS)}")

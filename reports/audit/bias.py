@@ -1,6 +1,6 @@
-"""Checks of what verdicts follow beside the answers: the order shown, length, and the judge's own family.
+"""Checks of biases in verdicts: the order of the answers, their length, and the judge's own family.
 
-Each worries only about what is both clear (beyond what chance does, with as many looks as were taken) and large.
+A check worries only about an effect that is both clear (beyond chance, corrected for multiple comparisons) and large.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from venire.reports.audit.finding import Case, Finding
 __all__ = ["check_length", "check_order", "check_own_family"]
 
 FIRST_SHARE = 0.1
-"""How far the share of first places may be from half: at 0.6 one decisive verdict in five follows the place."""
+"""How far the first place's share of wins may be from half: at 0.6 one decisive verdict in five follows the place."""
 
 LENGTH_EFFECT = 0.2
-"""Logits that a usual difference of lengths may weigh: 5 wins of 100 between models that are equal otherwise."""
+"""Logits that a typical difference of lengths may add: 5 wins of 100 between otherwise equal models."""
 
 OWN_ODDS = 0.2
-"""Logits by which a judge may favour its own: 5 wins of 100 between models that are equal otherwise."""
+"""Logits by which a judge may favour its own family: 5 wins of 100 between otherwise equal models."""
 
 _LENGTHS = ("length", "chars", "characters", "words", "tokens")
 
 _LEVEL = 0.99
-"""Errors of few instructions are rough in the tails: at 0.95 nearly one honest campaign in ten was called."""
+"""With few instructions the tails of errors are inexact: at 0.95 nearly one honest campaign in ten was flagged."""
 
 _SHOWN = 5
 
 
 def check_order(case: Case) -> Finding:
-    """Whether a judge's verdicts follow the place in which answers were shown, and what that does to the ranking."""
+    """Whether a judge's verdicts follow the place in which answers were shown, and the effect on the ranking."""
     name = "order-effects"
     try:
         found = position_effects(case.battles)
@@ -69,7 +69,7 @@ def check_order(case: Case) -> Finding:
 
 
 def check_length(case: Case) -> Finding:
-    """Whether longer answers win beyond what models are worth, and what holding length equal does to the ranking."""
+    """Whether longer answers win beyond the models' ratings, and the effect of length control on the ranking."""
     name, column = "length", _length_column(case)
     if column is None:
         lost = (
@@ -93,7 +93,7 @@ def check_length(case: Case) -> Finding:
 
 
 def check_own_family(case: Case) -> Finding:
-    """Whether a judge leans towards its own family's models beyond what its sharpness and the ratings explain."""
+    """Whether a judge favours its own family's models more than its sharpness and the ratings explain."""
     name, judgments = "own-family", case.judgments
     own = own_models(judgments.judges, judgments.models, case.battles.peers, case.families, case.judge_families)
     try:
@@ -117,7 +117,7 @@ def check_own_family(case: Case) -> Finding:
 
 @dataclass(frozen=True, slots=True)
 class _OwnFavour:
-    """A judge and its own: what it gives them beside others on the same battles, and its odds for them."""
+    """A judge and its own family: the win share it gives them, that of other judges on the same battles, and its odds."""
 
     shares: FamilyPreference
     odds: SelfPreferenceOdds
@@ -128,16 +128,16 @@ class _OwnFavour:
 
     @property
     def beyond_sharpness(self) -> bool:
-        """Whether it gives its own everything where others give them no more than half.
+        """Whether it gives its own family every win where other judges give them no more than half.
 
-        Its odds are then infinite. However sharp a judge is, it puts nobody ahead of those who are worth more.
+        Its odds are then infinite. Even the sharpest judge does not prefer a weaker model to a stronger one.
         """
         gives = self.shares.own == 1.0 and self.shares.others is not None and self.shares.others <= 0.5
         return gives and _clear(self.shares.excess, 0.0, 1)
 
     @property
     def clear(self) -> bool:
-        """Whether its favour is both large and beyond chance."""
+        """Whether the bias is both large and beyond chance."""
         if self.odds.lo is None:
             return self.odds.value is None and self.beyond_sharpness
         return self.odds.favours_own is True and self.size >= OWN_ODDS
@@ -215,7 +215,7 @@ def _of_order(one: PositionEffect) -> dict[str, Any]:
 
 
 def _ranking_without_order(case: Case) -> dict[str, Any]:
-    """Who leads with the place held equal, and with flipped judgments left out."""
+    """The leader with the effect of the place controlled, and with flipped judgments left out."""
     details: dict[str, Any] = {}
     try:
         details["place_held_equal"] = _held(adjust_for_position(case.battles))
@@ -235,7 +235,7 @@ def _leader(judgments: Judgments) -> str | None:
 
 
 def _length_column(case: Case) -> str | None:
-    """The covariate that holds lengths: by its whole name, else the first whose name ends like one."""
+    """The covariate that holds lengths: matched by its whole name, else the first with a matching end of its name."""
     names = list(case.judgments.features)
     whole = [name for name in names if name in _LENGTHS]
     return next(iter([*whole, *(name for name in names if name.lower().endswith(_LENGTHS))]), None)

@@ -1,4 +1,4 @@
-"""Checks of what a board rests on: parsed replies, completeness, coverage of pairs, and stability of its positions."""
+"""Checks of a board's basis: parsed replies, completeness, coverage of pairs, and stability of its positions."""
 
 from __future__ import annotations
 
@@ -38,34 +38,34 @@ __all__ = [
 ]
 
 BALANCE = 2.0
-"""Standard errors twice those of an even design: three verdicts of four are spent where they do not help."""
+"""Standard errors twice those of an even design: three of four verdicts were spent where they do not help."""
 
 WIDE = 50.0
-"""Elo points of a half interval below which an uneven design does no harm: a win share of 0.57 against 0.5."""
+"""Half-width of an interval, in Elo points, below which an uneven design is harmless: a win share of 0.57, not 0.5."""
 
 SEPARATED = 0.5
-"""Share of pairs of models that are told apart, below which most of the order is a guess."""
+"""Share of separated pairs of models below which most of the order is a guess."""
 
 STAYS = 0.8
-"""Share of redrawn boards that keep the leader. A lead of 2.5 standard errors falls below it in 5 % of data sets."""
+"""Share of bootstrapped boards that keep the leader. A lead of 2.5 standard errors is below it in 5 % of data sets."""
 
 _MAX_MODELS = 500
-"""Models beyond which errors of all pairs take too long to look at unasked."""
+"""Number of models above which computing the errors of all pairs takes too long to do by default."""
 
 UNREAD = 0.05
-"""Share of a judge's verdicts: left out by ill luck all on one side, they move a win share by half of that."""
+"""Share of a judge's verdicts: if all missing verdicts favour one side, they move a win share by half of this."""
 
 UNEVEN = 0.02
-"""Points by which a model loses more verdicts than its judges' others."""
+"""Points by which a model may lose more verdicts than the other models of the same judges."""
 
 COMPLETE = 0.95
-"""Share of the planned verdicts that are there; plans are not carried out in an order drawn by lot."""
+"""Share of the planned verdicts that exist; plans do not run in random order, so the missing part is not random."""
 
 _MAX_SHOWN = 20
 
 
 def largest_group(case: Case) -> tuple[Comparisons, Ratings]:
-    """The largest set of models that one scale can rate, with its ratings and their errors.
+    """The largest set of models that can be rated on one scale, with its ratings and their errors.
 
     Raises `InputError` where no two models can be rated together.
     """
@@ -79,7 +79,7 @@ def largest_group(case: Case) -> tuple[Comparisons, Ratings]:
 
 
 def check_connectivity(case: Case) -> Finding:
-    """Whether wins join all models both ways, and what holds them together."""
+    """Whether wins connect all models in both directions, and which pairs or models the connection depends on."""
     found = pair_coverage(case.judgments.comparisons())
     groups = len(found.groups)
     details = {
@@ -106,7 +106,7 @@ def check_connectivity(case: Case) -> Finding:
 
 
 def check_coverage(case: Case) -> Finding:
-    """Whether battles are spread so that the worst difference is known about as well as their number allows."""
+    """Whether the spread of battles estimates the worst difference about as well as their number allows."""
     data = case.judgments.comparisons()
     found = pair_coverage(data)
     details: dict[str, Any] = {
@@ -130,7 +130,7 @@ def check_coverage(case: Case) -> Finding:
 
 
 def _half_width(case: Case, data: Comparisons, found: PairCoverage) -> float | None:
-    """Half the interval of the worst difference in Elo points; None where it has none."""
+    """Half-width of the interval of the worst difference in Elo points; None where there is no interval."""
     if len(found.groups) > 1 or found.worst is None or found.models > _MAX_MODELS:
         return None
     ratings = bradley_terry(data)
@@ -144,7 +144,7 @@ def _half_width(case: Case, data: Comparisons, found: PairCoverage) -> float | N
 
 
 def check_instructions(case: Case) -> Finding:
-    """Whether there are enough instructions for errors that are clustered by them."""
+    """Whether there are enough instructions for standard errors clustered by instruction."""
     data = case.judgments.comparisons()
     if data.cluster is None:
         says = "rows are not known to share instructions: errors take each for independent, and are too small if not"
@@ -168,7 +168,7 @@ def check_instructions(case: Case) -> Finding:
 
 
 def check_separation(case: Case) -> Finding:
-    """How many pairs of models the data tell apart, all claims holding together at the level."""
+    """How many pairs of models the data separate, with all claims jointly at the level."""
     data, ratings = largest_group(case)
     if ratings.covariance is None or not np.isfinite(ratings.covariance).all():
         why = ratings.diagnostics.get("errors_reason") or f"more than {_MAX_MODELS} models: errors are not made unasked"
@@ -187,7 +187,7 @@ def check_separation(case: Case) -> Finding:
 
 
 def check_first_place(case: Case) -> Finding:
-    """How often the leader leads when instructions are drawn again."""
+    """How often the leader leads when instructions are resampled (bootstrap)."""
     data, ratings = largest_group(case)
     found = volatility(data, ratings, replicates=case.options.replicates or _draws(data), seed=case.options.seed)
     says = f"{found.leader} leads in {found.stays:.0%} of {found.draws} redrawn sets of {found.unit}"
@@ -210,12 +210,12 @@ def check_first_place(case: Case) -> Finding:
 
 
 def _draws(data: Comparisons) -> int:
-    """Boards to redraw unasked: of many models a draw costs more, and a share needs no more than this."""
+    """Default number of bootstrap draws: with many models a draw costs more, and a share needs no more than this."""
     return 1000 if len(data.models) <= 100 else 200
 
 
 def _path(case: Case) -> list[dict[str, Any]]:
-    """Who led after each tenth of the verdicts, in the order in which they were given."""
+    """The leader after each tenth of the verdicts, in the order of their times."""
     assert case.seconds is not None
     known = np.sort(case.seconds[np.isfinite(case.seconds)])
     ends = known[np.maximum(np.arange(1, 11) * len(known) // 10, 1) - 1]
@@ -231,7 +231,7 @@ def _path(case: Case) -> list[dict[str, Any]]:
 
 
 def check_ties(case: Case) -> Finding:
-    """Whether what ties and flips count as changes an order that was told apart."""
+    """Whether the rule for counting ties and flips reverses an order of separated models."""
     options, battles = case.options, case.battles
     data, _ = largest_group(case)
     kept = np.isin(battles.models, data.models)
@@ -273,7 +273,7 @@ def _rule(rule: TieRule) -> dict[str, Any]:
 
 
 def check_unparsed(case: Case) -> Finding:
-    """Whether some judge's replies often could not be read."""
+    """Whether the replies of some judge were often unreadable."""
     _require_verdicts(case)
     found = unparsed_replies(case.battles, level=1.0 - CLEAR)
     worst = max(found.judges, key=lambda row: (row.lo, row.share))
@@ -290,7 +290,7 @@ def check_unparsed(case: Case) -> Finding:
 
 
 def check_unparsed_by_model(case: Case) -> Finding:
-    """Whether some models lose more verdicts than others do with the same judges."""
+    """Whether some models lose more verdicts to unreadable replies than others with the same judges."""
     _require_verdicts(case)
     found = unparsed_replies(case.battles)
     if not found.share:
@@ -307,7 +307,7 @@ def check_unparsed_by_model(case: Case) -> Finding:
 
 
 def check_complete(case: Case) -> Finding:
-    """Whether what was planned was judged."""
+    """Whether the planned verdicts were given."""
     if not case.planned:
         raise InputError("how many verdicts were to be had is known of judges of pairs in a store alone")
     there = len(case.battles.label)

@@ -1,4 +1,4 @@
-"""What a check of the data looks at, and what it says."""
+"""The input of a check of the data, and its result."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from venire.ratings.inference.options import Options
 __all__ = ["CLEAR", "Case", "Finding"]
 
 CLEAR = 0.01
-"""A test worries below this p-value: in one of a hundred audits of clean data, were size not asked for as well."""
+"""A test worries below this p-value: in 1 of 100 audits of clean data, if a large effect were not required as well."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """Verdicts under examination: as they were read, and with their two orders brought together by `options`.
+    """The verdicts to audit: as they were read, and with their two orders merged by `options`.
 
-    `families` and `judge_families` name the family of each model and judge, where known. `seconds` (verdicts,) is when
-    each verdict was given, in seconds since 1970, None where no verdict says. `planned` is how many verdicts were to
-    be had, None where that is not known.
+    `families` and `judge_families` name the family of each model and judge, where known. `seconds` (verdicts,) is the
+    time of each verdict in seconds since 1970, None where no verdict has a time. `planned` is the planned number of
+    verdicts, None where it is unknown.
     """
 
     battles: Battles
@@ -39,10 +39,10 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One check: whether to worry (None: it could not be made), the figure that decides and its threshold.
+    """The result of one check: whether to worry (None: it could not be made), the deciding figure and its threshold.
 
-    `says` is one line for a reader: what was found and what it means; where the check could not be made, why.
-    `details` holds plain JSON values: what the line leaves out, such as the strongest cycles by name.
+    `says` is one line for a reader: the result and its meaning, or the reason why the check could not be made.
+    `details` holds plain JSON values that the line leaves out, for example the strongest cycles by name.
     """
 
     check: str

@@ -1,4 +1,4 @@
-"""Checks of the model behind a board: circles of wins, and win shares that no ratings explain."""
+"""Checks of the rating model behind a board: cycles of wins, and win shares that ratings cannot explain."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from venire.reports.wording import counted
 __all__ = ["check_circle", "check_fit", "check_single_pairs", "check_transitivity"]
 
 CIRCLES = 0.02
-"""Share of cyclic triads beyond chance; drawing winners by lot gives 0.25."""
+"""Share of cyclic triads beyond chance; random winners give 0.25."""
 
 MISFIT = 0.05
-"""Points of win share by which pairs miss the fit, in the root mean square: 35 Elo points between equals."""
+"""Root mean square residual of the pairs' win shares: 0.05 is 35 Elo points between equal models."""
 
 STEP = 0.55
-"""Share of wins of the weakest step of a circle; 35 Elo points uphill."""
+"""Share of wins in the weakest step of a cycle; 35 Elo points against the ratings."""
 
 ODD = 0.1
-"""Points of win share by which a pair misses what ratings say of it: 70 Elo points between equals."""
+"""Residual of one pair's win share against its ratings: 0.1 is 70 Elo points between equal models."""
 
 _MIN_UNITS = 10
 
 
 def check_transitivity(case: Case) -> Finding:
-    """Whether there are more circles of majorities than chance makes of these ratings."""
+    """Whether there are more cycles of majorities than chance produces with these ratings."""
     data, ratings = _rated(case)
     found = transitivity(data, ratings, seed=case.options.seed)
     worry = found.p_value < CLEAR and found.excess > CIRCLES
@@ -47,7 +47,7 @@ def check_transitivity(case: Case) -> Finding:
 
 
 def check_circle(case: Case) -> Finding:
-    """Whether three models beat one another in a circle that no order of them explains."""
+    """Whether three models beat one another in a cycle that no order of them explains."""
     data, ratings = _rated(case)
     found = transitivity(data, ratings, draws=1, seed=case.options.seed)
     if not found.strongest:
@@ -67,7 +67,7 @@ def check_circle(case: Case) -> Finding:
 
 
 def check_fit(case: Case) -> Finding:
-    """Whether win shares of pairs are those that ratings expect."""
+    """Whether the win shares of pairs match those that the ratings predict."""
     data, ratings = _rated(case)
     found = goodness_of_fit(data, ratings, seed=case.options.seed)
     worry = found.p_value < CLEAR and found.misfit > MISFIT
@@ -85,7 +85,7 @@ def check_fit(case: Case) -> Finding:
 
 
 def check_single_pairs(case: Case) -> Finding:
-    """Whether two models met with another outcome than their ratings say, as where the battles with others differ."""
+    """Whether the outcome of two models' battles contradicts their ratings, which other battles determine too."""
     data, ratings = _rated(case)
     found = goodness_of_fit(data, ratings, draws=99, seed=case.options.seed).worst
     odd = max(found, key=lambda pair: (pair.p_value < CLEAR, abs(pair.share - pair.expected), pair.models))
@@ -105,9 +105,9 @@ def check_single_pairs(case: Case) -> Finding:
 
 
 def _rated(case: Case) -> tuple[Comparisons, Ratings]:
-    """The largest group with its ratings, where there are units enough.
+    """The largest group with its ratings; raises `InputError` for too few units.
 
-    Below some units a draw of their signs has too few outcomes to tell rare from common.
+    With few units, random sign flips have too few outcomes to distinguish rare from common results.
     """
     data, ratings = largest_group(case)
     units = ratings.diagnostics.get("clusters")
@@ -117,7 +117,7 @@ def _rated(case: Case) -> tuple[Comparisons, Ratings]:
 
 
 def _unclear(p_value: float, large: bool) -> str:
-    """Why a figure beyond its threshold is no worry."""
+    """The reason why a figure beyond its threshold is no worry."""
     return ": no more than chance may make" if large and p_value >= CLEAR else ""
 
 

@@ -1,6 +1,6 @@
-"""Checks of how far a winner hangs on little: single instructions, judges and models, and the fewest that decide.
+"""Checks of how far a winner depends on little: single instructions, judges or models, and the smallest removal.
 
-Each worries only about what is both clear (beyond what chance does, with as many looks as were taken) and large.
+A check worries only about an effect that is both clear (beyond chance, corrected for multiple comparisons) and large.
 """
 
 from __future__ import annotations
@@ -26,41 +26,41 @@ from venire.reports.audit.finding import Case, Finding
 __all__ = ["check_instructions", "check_judges", "check_models", "check_removal"]
 
 INSTRUCTION_POINTS = 10.0
-"""Elo points that one instruction of many should not move a rating by: 1.4 wins of 100 between even models."""
+"""Elo points by which one of many instructions should not move a rating: 1.4 wins of 100 between even models."""
 
 UNIT_POINTS = 50.0
-"""Elo points that one judge, or one model beside, should not move a rating by: 7 wins of 100 between even models."""
+"""Elo points by which one judge, or one other model, should not move a rating: 7 wins of 100 between even models."""
 
 REMOVAL_SHARE = 0.005
-"""Of 200 judgments one is misread or lost in many a campaign, and should not decide who wins."""
+"""In many campaigns 1 of 200 judgments is misread or lost; that should not decide the winner."""
 
 PART_OF_ERROR = 0.7
-"""Standard errors of a rating that one instruction should not move it by: it is then half of the variance."""
+"""Standard errors by which one instruction should not move a rating: it then makes up half of the variance."""
 
 _OUTLYING = 0.999
-"""Effects of instructions have longer tails than the normal ones of Grubbs' test: at 0.99 one small honest campaign in
-twelve was called."""
+"""Effects of instructions have longer tails than the normal distribution of Grubbs' test: at 0.99 one small honest
+campaign in twelve was flagged."""
 
 _SHOWN = 5
 
 
 def check_instructions(case: Case) -> Finding:
-    """Whether one instruction moves a rating by much, and stands out among the instructions."""
+    """Whether one instruction moves a rating by much and is an outlier among the instructions."""
     return _single(case, "instruction", INSTRUCTION_POINTS)
 
 
 def check_judges(case: Case) -> Finding:
-    """Whether the leader, or a rating by much, hangs on one judge."""
+    """Whether leaving out one judge changes the leader, or moves a rating by much."""
     return _single(case, "judge", UNIT_POINTS)
 
 
 def check_models(case: Case) -> Finding:
-    """Whether the leader, or a rating by much, hangs on who else takes part."""
+    """Whether leaving out another model changes the leader, or moves a rating by much."""
     return _single(case, "model", UNIT_POINTS)
 
 
 def check_removal(case: Case) -> Finding:
-    """Whether a clear winner would be another without a few judgments; instructions and judges stand in the details."""
+    """Whether removing a few judgments would replace a clear winner; `details` has instructions and judges too."""
     name = "smallest-removal"
     data, ridge = case.judgments.comparisons(), case.options.ridge or 0.0
     units: list[RemovalUnit] = ["judgment", *_named_units(case)]
@@ -131,7 +131,7 @@ def _single(case: Case, unit: Unit, points: float) -> Finding:
         return Finding(name, None, None, points, f"without any one {unit} the models have no common ratings")
     beyond = outlier_critical_value(found.units, len(found.ratings.models), _OUTLYING)
     models = len(found.ratings.models)
-    # With fewer instructions than models errors cannot be told, and nothing is called clear.
+    # With fewer instructions than models the errors cannot be estimated, and no effect is called clear.
     quantile = critical_value(found.units * models, found.clusters if found.clusters > models else 1)
     moved = [one for one in found.without if _moves(one, unit, points, beyond, quantile)]
     turned = [one for one in found.without if _turns(one, unit, quantile)]
@@ -158,7 +158,7 @@ def _moves(one: LeaveOneOutChange, unit: Unit, points: float, beyond: float, qua
 
 
 def _turns(one: LeaveOneOutChange, unit: Unit, quantile: float) -> bool:
-    # A lead that one instruction turns is less than its own standard error: nobody is the winner then.
+    # A lead that one instruction reverses is less than its own standard error: there is no winner then.
     if one.change_of_lead is None or unit == "instruction":
         return False
     change, error = one.change_of_lead
@@ -166,7 +166,7 @@ def _turns(one: LeaveOneOutChange, unit: Unit, quantile: float) -> bool:
 
 
 def _leader_but(found: Influence, one: LeaveOneOutChange, unit: Unit) -> str:
-    """Who leads all others with all the data, of those that are still there."""
+    """The leader by all the data, among the models that remain."""
     return found.top[1] if unit == "model" and one.name == found.leader and len(found.top) > 1 else found.leader
 
 

@@ -1,6 +1,6 @@
 """Checks of the judges as a panel: whether they change while a campaign runs, and how they agree.
 
-Each worries only about what is both clear (beyond what chance does, with as many looks as were taken) and large.
+A check worries only about an effect that is both clear (beyond chance, corrected for multiple comparisons) and large.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ DRIFT_SHARE = 0.1
 """How far a habit may change while a campaign runs: one verdict in ten."""
 
 DRIFT_POINTS = 50.0
-"""Elo points that late ratings may be away from early ones: 7 wins of 100 between even models."""
+"""Elo points by which late ratings may differ from early ratings: 7 wins of 100 between even models."""
 
 ODD_SHARE = 0.5
-"""The part of the others' agreement with one another that a judge's own should reach."""
+"""A judge's agreement with the others should reach this part of the others' agreement among themselves."""
 
 MIN_ALPHA = 0.1
-"""Krippendorff's alpha below which judges together say hardly more than chance."""
+"""Krippendorff's alpha below which the judges agree hardly more than by chance."""
 
 ALIKE_EXCESS = 0.1
-"""How far two judges may agree beyond what all judges share."""
+"""How far two judges may agree beyond the agreement that all judges share."""
 
 _LEVEL = 0.99
-"""Errors of few instructions are rough in the tails: at 0.95 nearly one honest campaign in ten was called."""
+"""With few instructions the tails of errors are inexact: at 0.95 nearly one honest campaign in ten was flagged."""
 
 _SHOWN = 5
 
 
 def check_drift(case: Case) -> Finding:
-    """Whether a judge's habits, or the ratings, are others late in the campaign than early in it.
+    """Whether a judge's habits, or the ratings, differ between the early and the late part of the campaign.
 
-    Without times it says what changes from row to row and does not worry: a file may be sorted by anything.
+    Without times it reports changes along the rows and does not worry: a file may be sorted by anything.
     """
     name = "drift"
     timed = "in time" if case.seconds is not None else "from the first rows to the last"
@@ -71,7 +71,7 @@ def check_drift(case: Case) -> Finding:
 
 
 def check_agreement(case: Case) -> Finding:
-    """Whether judges agree beyond chance, and whether one of them goes its own way."""
+    """Whether judges agree beyond chance, and whether one judge disagrees with the rest."""
     name = "judge-agreement"
     found = _agreement(case)
     if isinstance(found, str):
@@ -98,7 +98,7 @@ def check_agreement(case: Case) -> Finding:
 
 
 def check_alike(case: Case) -> Finding:
-    """Whether two judges agree with one another beyond what all judges share: they count as less than two."""
+    """Whether two judges agree beyond the agreement that all judges share: they then count as less than two."""
     name = "alike-judges"
     found = _agreement(case)
     if isinstance(found, str) or not found.pairs:
@@ -114,7 +114,7 @@ def check_alike(case: Case) -> Finding:
 
 
 def _agreement(case: Case) -> JudgeAgreement | str:
-    """How judges agree, or why that cannot be told."""
+    """The agreement of the judges, or the reason why it cannot be estimated."""
     try:
         return judge_agreement(case.judgments, seed=case.options.seed)
     except VenireError as error:
@@ -122,7 +122,7 @@ def _agreement(case: Case) -> JudgeAgreement | str:
 
 
 def _part(one: AgreementWithOthers) -> float:
-    """A judge's agreement with the others over that of the median judge; 1 where there is none to compare with."""
+    """A judge's agreement with the others over that of the median judge; 1 where there is no comparison."""
     if one.behind is None or one.agreement + one.behind <= 0.0:
         return 1.0
     return one.agreement / (one.agreement + one.behind)

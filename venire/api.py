@@ -52,32 +52,32 @@ Winner = Literal["a", "b", "tie"]
 
 @dataclass(frozen=True, slots=True)
 class CampaignPlan:
-    """What a campaign will ask and cost, before anything is asked. Money is in US dollars."""
+    """What a campaign will ask and cost, computed before any call is made. Money is in US dollars."""
 
     campaign: str
     models: tuple[str, ...]
     trials: int
     missing: int
-    """Trials that are neither settled nor failed yet."""
+    """Trials that have neither settled nor failed yet."""
     judges: tuple[JudgeForecast, ...]
-    """What is left, by judge; money there is in nano-dollars."""
+    """The remaining work by judge; its money fields are in nano-dollars."""
     warnings: tuple[str, ...]
     document: Mapping[str, Any]
-    """The same, and more, as `venire plan --json` prints it."""
+    """The full plan, as `venire plan --json` prints it."""
 
     @property
     def calls(self) -> int:
-        """Expected calls of what is left."""
+        """Expected number of remaining calls."""
         return sum(one.calls for one in self.judges)
 
     @property
     def expected(self) -> float:
-        """Expected cost of what is left, in US dollars."""
+        """Expected cost of the remaining calls, in US dollars."""
         return sum(one.expected for one in self.judges) / 1e9
 
     @property
     def most(self) -> float:
-        """Cost of what is left if every reply is as long as may be and asked for twice, in US dollars."""
+        """Cost of the remaining calls in US dollars if every reply has the maximum length and is asked for twice."""
         return sum(one.most for one in self.judges) / 1e9
 
     def to_json(self) -> dict[str, Any]:
@@ -87,12 +87,12 @@ class CampaignPlan:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """How a run ended, and what its store says by now."""
+    """How a run ended, and what its store contains at that point."""
 
     summary: CampaignSummary
     store: Path
     board: Board | None
-    """The ratings; None where nothing is settled that models could be rated by, or completions were written."""
+    """The ratings; None where no settled trial allows a rating, or where the run generated completions."""
 
     @property
     def ending(self) -> Ending:
@@ -102,21 +102,21 @@ class RunResult:
 
 @dataclass(frozen=True, slots=True)
 class JudgedPair:
-    """What one judge said of one pair, asked in both orders."""
+    """One judge's verdicts on one pair, asked in both orders."""
 
     pair: int
-    """Position among the pairs given, from 0."""
+    """Position among the given pairs, counted from 0."""
     judge: str
     winner: Winner | None
-    """By both orders together: a judge that prefers whatever is shown first says "tie". None: neither was readable."""
+    """From both orders: "tie" for a judge that always prefers the answer shown first. None: neither was readable."""
     a_first: Winner | None
     """The verdict with `a` shown first; None where the reply could not be read or the call failed."""
     b_first: Winner | None
     """The same with `b` shown first."""
     replies: tuple[tuple[str, ...], tuple[str, ...]]
-    """What the judge wrote in either order, a text a step: with `two-stage` its reasons, then its verdict."""
+    """The judge's replies in each order, one text per step: with `two-stage` its reasons, then its verdict."""
     cost: float
-    """US dollars of both orders."""
+    """Cost of both orders in US dollars."""
 
     @property
     def flipped(self) -> bool:
@@ -125,12 +125,12 @@ class JudgedPair:
 
 
 def plan(campaign: Campaign | CampaignSettings | Path | str, *, amend: bool = False) -> CampaignPlan:
-    """Plan a campaign and forecast its cost; nobody is asked.
+    """Plan a campaign and forecast its cost without calling any model.
 
-    The data is imported and the plan written into the campaign's store, as `venire plan` does. `campaign` is written in
-    Python or named by the path of its file; `amend` takes in changes after calls were made.
+    Imports the data and writes the plan into the campaign's store, as `venire plan` does. `campaign` is an object or
+    the path of a campaign file; `amend` accepts changes to a campaign that has already made calls.
 
-    Raises InputError for whatever is wrong with campaign, data, prices or store.
+    Raises InputError for any error in the campaign, data, prices or store.
 
     >>> found = plan("new.toml")
     >>> print(f"{found.trials} trials, {found.calls} calls, about ${found.expected:.2f}")
@@ -161,13 +161,13 @@ def run(
     embedded: Embedded | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> RunResult:
-    """Run a campaign, or go on where it stopped; it spends money without asking: see `plan` first.
+    """Run a campaign, or resume it. This spends money without a confirmation prompt: see `plan` first.
 
-    `progress` is called with counters a few times a second, `warn` with sentences about what goes wrong. Ctrl-C stops
-    gently, a second one at once; what is paid is never asked again. `embedded` says how simulated judges answer,
-    `environ` where keys are. Works in a notebook too, where a loop is running already.
+    `progress` is called with counters a few times a second, `warn` with sentences that describe problems. The first
+    Ctrl-C stops gently, the second at once; a paid call is never repeated. `embedded` sets how simulated judges
+    answer, `environ` holds the API keys. Also works in a notebook, where an event loop is already running.
 
-    Raises InputError for what cannot be used, before any money is spent; StoreError when the store fails.
+    Raises InputError for unusable input, before any money is spent; StoreError when the store fails.
 
     >>> result = run("new.toml", warn=print)
     >>> print(result.ending, result.summary.progress.settled, result.board.models[0].model)
@@ -186,10 +186,10 @@ async def arun(
     embedded: Embedded | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> RunResult:
-    """`run` for a program that has a loop of its own: it lives in a thread beside it.
+    """`run` for a program with its own event loop: the campaign runs in a separate thread.
 
-    When the task is cancelled, the run is stopped gently, as by Ctrl-C, and the cancellation goes on once calls in
-    flight have ended and are kept. `progress` and `warn` are called in the other thread.
+    When the task is cancelled, the run stops gently, as with Ctrl-C; the cancellation is raised once the calls in
+    flight have ended and are stored. `progress` and `warn` are called in the other thread.
 
     >>> import asyncio
     >>> print(asyncio.run(arun("new.toml")).ending)
@@ -253,9 +253,9 @@ def generate(
     embedded: Embedded | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> RunResult:
-    """Ask a campaign's contestants to answer its instructions, so that `run` has something to judge.
+    """Ask a campaign's contestants to answer its instructions, so that `run` has completions to judge.
 
-    The rest is as in `run`; `board` of what is returned is None.
+    Everything else is as in `run`; `board` in the result is None.
 
     >>> print(generate("writers.toml").ending)
     complete
@@ -273,10 +273,11 @@ def judge(
 ) -> list[JudgedPair]:
     """Judge pairs of texts in memory, each in both orders, and leave no file behind.
 
-    A pair is `{"instruction": ..., "a": ..., "b": ...}`, with `"reference"` where the protocol shows one, or the three
-    texts in this order. `protocol` is any of `venire plan`'s that shows two answers, unless a judge names its own.
-    Simulated judges know answers by `elo`, such as `{"a": 1200, "b": 1000}`. One row is returned for each pair and
-    judge, in the order of the pairs. For more than a few hundred pairs write a `Campaign`: it keeps what was paid.
+    A pair is `{"instruction": ..., "a": ..., "b": ...}`, with `"reference"` where the protocol shows a reference, or
+    the three texts in this order. `protocol` is any `venire plan` protocol that shows two answers; a judge may name a
+    different one. Simulated judges need the Elo of both sides in `elo`, for example `{"a": 1200, "b": 1000}`. Returns
+    one row per pair and judge, in the order of the pairs. For more than a few hundred pairs write a `Campaign`, which
+    stores every paid reply.
 
     Raises InputError for pairs, judges or keys that cannot be used; VenireError where no judge could be asked.
 
@@ -308,13 +309,13 @@ def judge(
 
 
 def parse(replies: Iterable[str | None], *, dialect: str | None = None) -> list[FormatReading]:
-    """Read verdicts out of replies that judges of any tool wrote; nobody is asked.
+    """Parse verdicts from replies that judges of any tool wrote, without calling any model.
 
-    `dialect` says how they are written, as `venire parse --list` shows; None: the one that reads most of them. A
-    reading has `verdict` ("first", "second", "tie" or None), `status` and the `rule` that read it. A reply that names
-    no verdict, or two, is unreadable; None is a reply that is missing.
+    `dialect` names the reply format, as `venire parse --list` shows; None selects the dialect that reads the most
+    replies. A reading has `verdict` ("first", "second", "tie" or None), `status` and the `rule` that read it. A reply
+    that names no verdict, or two, is unreadable; None means a missing reply.
 
-    Raises InputError for a dialect that there is not, and where two dialects read the replies otherwise.
+    Raises InputError for an unknown dialect, and where two dialects read the replies differently.
 
     >>> [one.verdict for one in parse(["I prefer the first. [[A]]", "[[B]]", "No idea."])]
     ['first', 'second', None]
@@ -325,10 +326,10 @@ def parse(replies: Iterable[str | None], *, dialect: str | None = None) -> list[
 
 
 def reparse(store: Path | str, *, campaign: str | None = None, dry_run: bool = False) -> ReparseSummary:
-    """Read the replies on record in a store again with today's parsers; nobody is asked and nothing is paid.
+    """Parse the replies in a store again with the current parsers, without any call or cost.
 
-    What reads differently is appended, and earlier readings are kept; `dry_run` writes nothing. Raises InputError for a
-    store or a campaign that is not there.
+    Readings that differ are appended, and earlier readings are kept; `dry_run` writes nothing. Raises InputError for a
+    store or a campaign that does not exist.
 
     >>> reparse("campaign.duckdb", dry_run=True).to_json()["same"]
     60
@@ -360,14 +361,14 @@ def place(
     embedded: Embedded | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> PlacementReport | None:
-    """Place a model on the judged board of a store, by battles with models that are chosen for what they tell.
+    """Place a model on the judged board of a store, by battles with the most informative opponents.
 
-    It spends up to `budget` US dollars without asking, earlier calls of the same placement included. The rest is as in
-    `venire place`: when to stop (`battles`, `half_width` in Elo points), `judges` of the board to ask alone, the
-    `level` of the judge's interval, `alpha` of the one on people's scale. Nobody else moves. Returns None where no
-    verdict of the model could be read.
+    Spends up to `budget` US dollars without confirmation, earlier calls of the same placement included. The other
+    arguments are as in `venire place`: stopping rules (`battles`, `half_width` in Elo points), `judges` to restrict
+    the board's judges, the `level` of the judge's interval, and `alpha` of the interval on people's scale. The ratings
+    of the other models do not change. Returns None where no verdict about the model could be read.
 
-    Raises InputError for whatever stands in the way, a budget below one battle included.
+    Raises InputError for anything that prevents the placement, including a budget below one battle.
 
     >>> found = place("terse", on="campaign.duckdb", battles=20)
     >>> round(found.to_json()["held"]["elo"])
@@ -419,15 +420,15 @@ def simulate(
     workers: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> SimulationResult:
-    """Run a campaign and variations of it with simulated judges, many times over; nothing real is asked.
+    """Run a campaign and variations of it many times with simulated judges; no real model is called.
 
     Every combination of `policies`, `protocols`, numbers of `judges`, `orders`, `budgets` (US dollars) and `calls` is
-    run `seeds` times; without any, the campaign's own plan and a balanced one beside it. `stand_ins` are profiles for
-    real judges, as `PROFILE` or `JUDGE=PROFILE`; `models` and `instructions` make up a field of that size. `progress`
-    is called with how many runs of how many are done. More than one of `workers` are processes: call it below
-    `if __name__ == "__main__"` then. The campaign's own store is never touched.
+    run `seeds` times; the default is the campaign's own plan and a balanced plan. `stand_ins` are profiles for
+    real judges, as `PROFILE` or `JUDGE=PROFILE`; `models` and `instructions` generate a field of that size. `progress`
+    receives the number of finished runs and the total. With more than one worker, `workers` are processes: then call
+    this function below `if __name__ == "__main__"`. The campaign's own store is never touched.
 
-    Raises InputError for what a variation makes impossible, before anything is run.
+    Raises InputError for a variation that is impossible, before any run starts.
 
     >>> found = simulate("campaign.toml", policies=["random", "balanced"], battles=30, seeds=2)
     >>> [one["name"] for one in found.to_json()["variations"]]
@@ -539,7 +540,7 @@ def _judged(
 
 
 def _winner(*verdicts: Winner | None) -> Winner | None:
-    """What readable verdicts of both orders come to: the side with more, or a tie."""
+    """Combine the readable verdicts of both orders: the side with more of them, or a tie."""
     sides = [one for one in verdicts if one is not None]
     lead = sides.count("a") - sides.count("b")
     return None if not sides else "a" if lead > 0 else "b" if lead < 0 else "tie"

@@ -66,10 +66,10 @@ _SQL_MEMORY = 512 << 20
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """How simulated judges behave that name no endpoint: see `simulation.server`, or `simulation.direct`.
+    """How simulated judges without an endpoint behave: see `simulation.server` and `simulation.direct`.
 
-    `speed` divides their latency, 0 is no waiting; None: as it is on a virtual clock, no waiting on the machine's own.
-    `direct` asks them in this process without HTTP, on the session's clock.
+    `speed` divides their latency; 0 removes it. None keeps it on a virtual clock and removes it on the real clock.
+    `direct` calls them in this process without HTTP, on the session's clock.
     """
 
     speed: float | None = None
@@ -78,7 +78,7 @@ class Embedded:
 
 
 class _Door:
-    """The way to a run's recorder, which is there once the run has begun."""
+    """Access to a run's recorder, which exists once the run has begun."""
 
     def __init__(self) -> None:
         self._recorder: Recorder | None = None
@@ -93,14 +93,13 @@ class _Door:
 
 
 class Session:
-    """A campaign at work: within `with`, its store is open, its data imported and its plan written.
+    """An active campaign: within `with`, its store is open, its data imported and its plan written.
 
-    Nothing is opened or written before it is entered. Raises InputError for what is wrong with the campaign itself when
-    it is made, and for whatever is wrong with data, plan or store when it is entered; then also where the file has
-    changed since calls were made for it, unless `amend` is true. A store that was made for what is refused is taken
-    away again. `steering` plans its rounds in another way than by ratings of its own verdicts, `estimates` are what is
-    known of the models before the first round. `spends`: refuse budgets that do not cover even one battle, or one
-    trial.
+    Nothing is opened or written before `with` is entered. The constructor raises InputError for errors in the campaign
+    itself. Entering raises it for errors in data, plan or store, and for a file that changed after calls were
+    made, unless `amend` is true. A store that was created for a refused campaign is removed again. `steering` replaces
+    ratings of the campaign's own verdicts in planning its rounds, and `estimates` are prior knowledge of the models
+    before the first round. `spends`: refuse budgets that do not cover one battle, or one trial.
 
     Example:
         with Session(load_campaign(Path("campaign.toml"))) as session:
@@ -110,10 +109,10 @@ class Session:
 
     store: Store
     imported: Mapping[str, Added]
-    """What its data files brought into the store, by kind."""
+    """Rows that its data files added to the store, by kind."""
     planned: PlannedCampaign
     rounds: Rounds | None
-    """Who plans its next rounds; None where one is all."""
+    """The planner of its next rounds; None for a campaign of one round."""
 
     def __init__(
         self,
@@ -161,7 +160,7 @@ class Session:
                 estimates=self._estimates,
                 spends=self._spends,
             )
-            self._take_answers()  # those of a run that was killed before it could
+            self._take_answers()  # answers of a run that was killed before this step
             undo.pop_all()
         return self
 
@@ -169,13 +168,13 @@ class Session:
         self.store.close()
 
     def _give_up(self, made_here: bool, kind: object, error: object, trace: object) -> None:
-        """Close the store of a session that could not begin, and take away one that was made for what is refused."""
+        """Close the store of a session that could not begin, and remove it if it was created for a refused campaign."""
         self.store.close()
         if made_here and (self.store.batch == 0 or isinstance(error, InputError)):
             self.store.path.unlink(missing_ok=True)
 
     def _steer(self, planned: PlannedCampaign) -> Steering:
-        """What reads the verdicts between two rounds: ratings of the campaign's own, unless another was given."""
+        """The feedback between two rounds: ratings of the campaign's own verdicts, unless another was given."""
         if self._steering is not None:
             return self._steering
         from venire.feedback import RatingFeedback  # and scipy, 65 MB that a plan of one round does without
@@ -185,15 +184,15 @@ class Session:
 
     @property
     def role(self) -> str:
-        """What its respondents are: judge, or contestant where completions are generated."""
+        """The role of its respondents: judge, or contestant where completions are generated."""
         return "contestant" if self.campaign.asks_contestants else "judge"
 
     def forecast(self) -> tuple[JudgeForecast, ...]:
-        """What is left, by judge, with what it will cost."""
+        """The remaining work by judge, with its cost."""
         return forecast(self.store, self.planned, self.prices)
 
     def forecast_long(self) -> tuple[LongForecast, ...]:
-        """What of it will not fit, by judge."""
+        """The remaining prompts that are too long for the judge, by judge."""
         return forecast_long(self.store, self.planned)
 
     @property
@@ -207,11 +206,11 @@ class Session:
         return frames.campaign_spending(self.store, self.planned.id)
 
     def retry_failed(self) -> int:
-        """Let steps that used up their attempts be asked again; returns how many."""
+        """Allow steps that used up their attempts to be asked again; return how many there are."""
         return plans.clear_failures(self.store, self.planned.id)
 
     def board(self) -> Board:
-        """The ratings and consistencies of what is settled."""
+        """The ratings of the models and the consistency of the judges, from the settled trials."""
         from venire.boards.rate import (  # and scipy, 65 MB that no run needs before its end
             choose_campaign,
             read_campaign,
@@ -233,12 +232,12 @@ class Session:
         group_rows: int = 500,
         group_seconds: float = 0.1,
     ) -> CampaignSummary:
-        """Ask what is missing, and what is planned next, and return when that is settled or there is a reason to stop.
+        """Run all missing and newly planned trials; return when they are settled or the run has a reason to stop.
 
-        Keys come from `environ`. Ctrl-C and SIGTERM stop it gently, a second one at once. Endpoints are tried before
-        any money is spent: InputError for one that cannot be used. Raises StoreError when the store fails. Where the
-        session's clock is virtual the loop is that clock's, and nothing is served beside the store. `ready` is called
-        once with what stops the run gently, from any thread.
+        Keys come from `environ`. Ctrl-C or SIGTERM stops the run gently, a second signal at once. Endpoints are tested
+        before any money is spent: InputError for an unusable endpoint. Raises StoreError when the store fails. With a
+        virtual clock, the run uses that clock's event loop and does not serve live queries. `ready` is called once
+        with a function that stops the run gently and may be called from any thread.
         """
         left = self._judges_left()
         secrets = read_secrets(self.campaign, left, environ)
@@ -258,7 +257,7 @@ class Session:
                 await check_routes(self.campaign, opened, warn)
                 pulse = Pulse(self.campaign.name, self.clock.wall())
                 door = _Door()
-                if not virtual:  # nobody can follow a clock that jumps
+                if not virtual:  # nobody can follow a run on a clock that jumps
                     await stack.enter_async_context(serve(self.store.path, self._answers(pulse, door), warn))
 
                 def report(now: Statistics) -> None:
@@ -297,12 +296,12 @@ class Session:
         return summary
 
     def _take_answers(self) -> None:
-        """Make completions of what contestants have answered."""
+        """Turn the contestants' answers into completions."""
         if self.campaign.asks_contestants:
             take_answers(self.store, self.campaign, self.planned)
 
     def _refuse_unanswered(self) -> None:
-        """Judging before the contestants of the file were asked would leave them out without a word."""
+        """Refuse to judge before the file's contestants were asked: they would be left out silently."""
         if self.campaign.asks_contestants:
             return
         there = {one.model for one in importing.contestants(self.store)}
@@ -313,7 +312,7 @@ class Session:
             )
 
     def _answers(self, pulse: Pulse, door: _Door) -> Answers:
-        """What others may ask of the store while a campaign runs."""
+        """The queries that other processes may make while a campaign runs."""
 
         def sql(text: str, most: int, given_up: threading.Event) -> Selected:
             return select(self.store, text, most=min(most, MAX_ROWS), memory=_SQL_MEMORY, given_up=given_up)
@@ -322,7 +321,7 @@ class Session:
 
     @contextlib.contextmanager
     def _inside(self, left: Sequence[JudgeSettings], settings: Embedded) -> Iterator[EmbeddedProvider | None]:
-        """Who answers for simulated judges with something left that name no endpoint; None where there are none."""
+        """The provider for simulated judges that have work left and no endpoint; None where there are none."""
         if not any(one.origin is Origin.SIMULATED and one.lane.routes[0].base_url is None for one in left):
             yield None
             return
@@ -338,7 +337,7 @@ class Session:
             yield EmbeddedProvider(server.base_url, PROVIDERS["openai"].open)
 
     def _judges_left(self) -> list[JudgeSettings]:
-        """The judges that have something left to answer, or may have in a later round."""
+        """The judges that have calls left, or may have some in a later round."""
         standing = frames.judge_progress(self.store, self.planned.id)
         left = {name for name, one in standing.items() if one.missing}
         if self.rounds is not None and (left or self.rounds.stopped is None):
@@ -375,22 +374,22 @@ class Session:
 
 
 def _request_from_afar(loop: asyncio.AbstractEventLoop, stop: StopRequest) -> None:
-    """Ask a run in another thread to stop; one that has ended meanwhile needs no asking."""
+    """Ask a run in another thread to stop; do nothing if it has already ended."""
     with contextlib.suppress(RuntimeError):  # its loop is closed
         loop.call_soon_threadsafe(stop.request)
 
 
 def even_faults(rate: float) -> Faults:
-    """Faults of five kinds that share a rate (0 to 1) evenly; short ones, so that a demonstration does not drag."""
+    """Faults of five kinds that share a rate (0 to 1) evenly; they are short, to keep a demonstration fast."""
     each = rate / 5
     return Faults(each, each, each, each, each, retry_after_s=0.2, timeout_s=2.0)
 
 
 def answer_key(campaign: CampaignSettings, store: Store | None = None) -> AnswerKey:
-    """What simulated judges must know of a campaign's completions: whose each is, and that model's Elo.
+    """What simulated judges must know about a campaign's completions: the model of each, and that model's Elo.
 
-    Read from the store given, else from the campaign's data files, else from its store. Models without Elo are left
-    out, so that what they wrote is not known. Raises InputError when no model has one.
+    Read from the given store, else from the campaign's data files, else from its store. Models without an Elo are left
+    out, so their completions are unknown to the judges. Raises InputError when no model has an Elo.
     """
     data = campaign.data
     if store is None and (data.instructions is None or data.completions is None or data.elo is None):

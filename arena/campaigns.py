@@ -20,6 +20,7 @@ __all__ = [
     "Limits",
     "PhaseSettings",
     "PlanSettings",
+    "QualitySettings",
     "Recorded",
     "RouteSettings",
     "StopSettings",
@@ -292,6 +293,19 @@ class BudgetSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class QualitySettings:
+    """What is asked of every judge's verdicts, as shares from 0 to 1; None: nothing.
+
+    A campaign that is complete with less than `readable`, or more than `flips`, has missed a gate. A judge is asked no
+    more when less than `give_up` of its last verdicts could be read; 0: never.
+    """
+
+    readable: float | None = None
+    flips: float | None = None
+    give_up: float = 0.1
+
+
+@dataclass(frozen=True, slots=True)
 class CampaignSettings:
     """A plan, its judges and its budget. `settings` is the file as canonical JSON, for telling whether it changed."""
 
@@ -316,6 +330,7 @@ class CampaignSettings:
     """Limits of asking them."""
     generation_settings: str = ""
     """What of the file concerns the contestants, as `settings`."""
+    quality: QualitySettings = QualitySettings()
     strict: bool = False
     """Whether a call is on the disk itself before it is sent, and its reply before its trial goes on."""
 

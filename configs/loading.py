@@ -24,6 +24,7 @@ from venire.arena.campaigns import (
     Limits,
     PhaseSettings,
     PlanSettings,
+    QualitySettings,
     Recorded,
     RouteSettings,
     StopSettings,
@@ -43,6 +44,7 @@ from venire.configs.schema import (
     PhaseTable,
     Plan,
     Price,
+    Quality,
     RespondentTable,
 )
 from venire.configs.settings import canonical_settings, generation_settings, plain_number
@@ -137,8 +139,14 @@ def _resolved(path: Path, file: Campaign, text: str) -> CampaignSettings:
         contestants=tuple(_contestant(contestant) for contestant in file.contestant),
         generation=_budget(file.budget.generation),
         generation_settings=generation_settings(file),
+        quality=_quality(file.quality),
         strict=file.durability == "strict",
     )
+
+
+def _quality(given: Quality) -> QualitySettings:
+    readable, flips = (None if one is None else float(one) for one in (given.readable, given.flips))
+    return QualitySettings(readable, flips, float(given.give_up))
 
 
 def difference(old_text: str, new_text: str) -> str:

@@ -24,6 +24,7 @@ from venire.configs.values import (
     Address,
     Band,
     Elo,
+    Fraction,
     Headers,
     Indifference,
     Level,
@@ -56,6 +57,7 @@ __all__ = [
     "PhaseTable",
     "Plan",
     "Price",
+    "Quality",
     "RespondentTable",
     "Stop",
 ]
@@ -346,6 +348,18 @@ class Budget(BudgetLimits):
     generation: BudgetLimits = Field(default_factory=BudgetLimits, description="a table of limits")
 
 
+class Quality(Table):
+    """`[quality]`: what is asked of every judge's verdicts, and when a judge is asked no more."""
+
+    if TYPE_CHECKING:  # see Table
+
+        def __init__(self, /, **keys: Any) -> None: ...
+
+    readable: Share | None = Field(default=None, description="a number above 0 and at most 1")
+    flips: Fraction | None = Field(default=None, description="a number from 0 to 1")
+    give_up: Fraction = Field(default=Decimal("0.1"), description="a number from 0 to 1")
+
+
 class Campaign(Table):
     """The whole file: what to judge, by whom, in which plan and for how much."""
 
@@ -363,3 +377,4 @@ class Campaign(Table):
     judge: list[Judge] = Field(default=[], description="one or more [[judge]] tables, with double brackets")
     contestant: list[Contestant] = Field(default=[], description="[[contestant]] tables, with double brackets")
     budget: Budget = Field(default_factory=Budget, description="a [budget] table")
+    quality: Quality = Field(default_factory=Quality, description="a [quality] table")

@@ -63,8 +63,8 @@ _LATER_OF_JUDGE = (
 
 
 def canonical_settings(file: Campaign) -> str:
-    """The file as canonical JSON, defaults included, without what concerns contestants alone."""
-    settings = file.model_dump(exclude={"contestant": True, "budget": {"generation"}})
+    """The file as canonical JSON, defaults included, without what concerns contestants or the quality asked for."""
+    settings = file.model_dump(exclude={"contestant": True, "quality": True, "budget": {"generation"}})
     for plan in (settings["plan"], *settings["plan"]["phase"]):
         if needless_matchups(plan["policy"]):
             plan["matchups"] = None

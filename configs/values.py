@@ -22,6 +22,7 @@ __all__ = [
     "Address",
     "Band",
     "Elo",
+    "Fraction",
     "Headers",
     "Indifference",
     "Level",
@@ -207,6 +208,7 @@ Indifference = Annotated[Number, AfterValidator(_between(0, 100_000))]
 Level = Annotated[Number, AfterValidator(_level)]
 Band = Annotated[list[Points], Field(min_length=2, max_length=2), AfterValidator(_ascending)]
 Skew = Annotated[Number, AfterValidator(_between(0, 60))]
+Fraction = Annotated[Number, AfterValidator(_between(0, 1))]
 Share = Annotated[Number, AfterValidator(_between(0, 1)), AfterValidator(_positive)]
 Variable = Annotated[str, AfterValidator(_variable)]
 Address = Annotated[str, AfterValidator(_address)]

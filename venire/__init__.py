@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         Phase,
         Plan,
         Price,
+        Quality,
         Stop,
     )
     from venire.orchestrator.recording.ending import Ending
@@ -72,6 +73,7 @@ __all__ = [
     "Phase",
     "Plan",
     "Price",
+    "Quality",
     "RunResult",
     "Session",
     "Stop",
@@ -127,6 +129,7 @@ _HOMES = {
         "Phase",
         "Plan",
         "Price",
+        "Quality",
         "Stop",
     ),
     "venire.orchestrator.recording.ending": ("Ending",),

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import tempfile
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -304,6 +305,8 @@ def judge(
             if summary.ending is Ending.LANE_CLOSED and not summary.progress.settled:
                 raise VenireError("; ".join(f"{lane}: {why}" for lane, why in summary.closed_lanes.items()))
             found = _verdicts(session)
+    for name, why in summary.unreadable.items():
+        warnings.warn(f"judge {name!r} was asked no more: {why}", stacklevel=2)
     names = [one.name for one in campaign.judges]
     return [_judged(number, name, found, distinct[text]) for number, text in enumerate(texts) for name in names]
 

@@ -41,13 +41,20 @@ class Ending(StrEnum):
     BUDGET = "budget reached"
     INTERRUPTED = "interrupted"
     LANE_CLOSED = "lane closed"
+    UNREADABLE = "judge unreadable"
+    QUALITY = "quality gate missed"
 
 
-def ending_of(progress: frames.Progress, *, stopped: bool, planned_out: bool, out_of_budget: bool) -> Ending:
+def ending_of(
+    progress: frames.Progress, *, stopped: bool, planned_out: bool, out_of_budget: bool, unreadable: bool = False
+) -> Ending:
     """Why a run ended: by the progress of its campaign, and whether it was asked to stop.
 
     `planned_out`: all of the plan is planned; `out_of_budget`: a judge's next call, or the next round, is not covered.
+    `unreadable`: a judge is asked no more, since its replies cannot be read.
     """
+    if unreadable and not stopped:
+        return Ending.UNREADABLE
     if progress.missing == 0 and planned_out:
         if out_of_budget:
             return Ending.BUDGET
@@ -130,6 +137,10 @@ class CampaignSummary:
     """Name of a judge whose next call a budget does not cover, to the sentence that says which."""
     routes: Mapping[str, RouteCalls] = field(default_factory=dict)
     """What went by each route in this run, by its name."""
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+    """Name of a judge that is asked no more, to why: too few of its replies could be read."""
+    gates: tuple[str, ...] = ()
+    """The quality gates that a complete campaign missed, a sentence each."""
     stopped: str | None = None
     """Why no more is planned, of a campaign that is planned in rounds."""
 

@@ -95,6 +95,7 @@ EVENTS: Mapping[str, EventKind] = {
         "A provider's answer told a limit; `what` says which, as in `requests_per_minute`.",
         ("lane", "route", "what", "limit"),
     ),
+    "judge.unreadable": EventKind("Too few of a judge's last verdicts could be read.", ("judge", "why")),
     "judge.unaffordable": EventKind("A budget does not cover a judge's next call.", ("judge", "why")),
     "budget.reached": EventKind("No judge can pay its next call: the run ends.", ("why",)),
     "look": EventKind(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import ChainMap
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from venire.arena.battles import Statistics
-from venire.arena.campaigns import CampaignSettings, Identity, LaneSettings, RouteSettings, TokenPrice
+from venire.arena.campaigns import CampaignSettings, Identity, LaneSettings, QualitySettings, RouteSettings, TokenPrice
 from venire.arena.clock import Clock
 from venire.arena.errors import BudgetReachedError, StoreError
+from venire.arena.records import Reply, Status
 from venire.judges.parsing import PARSER
 from venire.judges.providers.base import Provider
 from venire.orchestrator.costs.budget import open_budgets, paid_so_far
@@ -38,10 +40,13 @@ from venire.orchestrator.recording.events import Events
 from venire.orchestrator.recording.recorder import Recorder
 from venire.orchestrator.run.feed import Feed
 from venire.orchestrator.run.next_round import NextRound, OnAnalysis, RoundSource, beside
+from venire.orchestrator.run.readability import WINDOW, ReadabilityMonitor, gates_missed
 from venire.orchestrator.run.reparse import screen
-from venire.orchestrator.run.trial import TrialRunner
+from venire.orchestrator.run.trial import TrialRunner, UnreadableError
 from venire.storage.plans import trial_states
+from venire.storage.plans.trial_states import PendingTrial
 from venire.storage.read import frames
+from venire.storage.read.judge_quality import judge_readability, recent_verdicts
 from venire.storage.store.store import Store
 
 if TYPE_CHECKING:
@@ -123,7 +128,11 @@ class _CampaignRun:
         self.counters = CallCounters()
         self.out_of_budget: dict[int, str] = {}
         """Respondents whose next call a budget does not cover, and the sentence that says which."""
-        self.all_budgets_exhausted = asyncio.Event()
+        self.unreadable: dict[int, str] = {}
+        """Respondents whose replies cannot be read, and the sentence that says why."""
+        self.done_asking: ChainMap[int, str] = ChainMap(self.out_of_budget, self.unreadable)
+        """Respondents that are asked no further trial."""
+        self.nobody_left = asyncio.Event()
         """No further trial of the round is begun; those that were are asked to their end, as far as can be paid."""
         self.halt = asyncio.Event()
         """No further call is sent."""
@@ -132,7 +141,8 @@ class _CampaignRun:
         self.broken: StoreError | None = None
         self.issued: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
         self.account, self.budgets = open_budgets(campaign, planned.judges, paid_so_far(store, planned.id))
-        self.trials = TrialRunner(campaign, self.budgets, clock, events)
+        self.trials = TrialRunner(campaign, self.budgets, clock, events, self._verdict, self.unreadable)
+        self.monitor = ReadabilityMonitor(campaign.quality, recent_verdicts(store, planned.id, WINDOW))
         self.before = self.account.money
         screen(store)
         with store.commit() as commit:
@@ -169,6 +179,8 @@ class _CampaignRun:
         self.trials.begin(self.recorder)
         if self.on_start is not None:
             self.on_start(self.recorder)
+        for respondent in np.unique(self.pending.respondents).tolist():
+            self._close_unreadable(respondent)
 
     def _on_error(self, error: StoreError) -> None:
         self.broken = self.broken or error
@@ -205,7 +217,7 @@ class _CampaignRun:
             if self.stop.gently.is_set():
                 break
             self.halt.clear()
-            self.all_budgets_exhausted.clear()
+            self.nobody_left.clear()
         summary = self._summary()
         if summary.ending in (Ending.BUDGET, Ending.LANE_CLOSED) and not self.next_round.asked:
             await beside(self._tick(progress), self.next_round.analyse(self.planned))
@@ -225,7 +237,7 @@ class _CampaignRun:
         judges = self.planned.judges
         closed = {lane.settings.identity for lane in self.lanes.values() if lane.closed is not None}
         silent = {number for number, judge in judges.items() if judge.lane.identity in closed}
-        unasked = silent | self.out_of_budget.keys()
+        unasked = silent | self.done_asking.keys()
         others = {number for number, judge in judges.items() if judge.name in self.campaign.pair_judges}
         return bool(set(left.tolist()) - unasked) or not others - unasked
 
@@ -262,7 +274,7 @@ class _CampaignRun:
             lane = self.lanes[identity]
             lane.begin(self.recorder)
             left = self.pending.of(*numbers)
-            feed = Feed(self.store, left, self.out_of_budget, inline=self.writing["inline"])
+            feed = Feed(self.store, left, self.done_asking, inline=self.writing["inline"])
             feeds.append((feed, lane, min(settings.workers, len(left.trials))))
         return feeds
 
@@ -328,7 +340,7 @@ class _CampaignRun:
 
     def _hire(self, start: Callable[[], None], feed: Feed, lane: Lane) -> None:
         """Let another worker take the place of one whose call waits to be repeated, where there is more to ask."""
-        if lane.wants_worker and not feed.empty and not self.halt.is_set() and not self.all_budgets_exhausted.is_set():
+        if lane.wants_worker and not feed.empty and not self.halt.is_set() and not self.nobody_left.is_set():
             start()
 
     async def _stop_gently(self) -> None:
@@ -339,7 +351,7 @@ class _CampaignRun:
 
     async def _end_unpaid(self) -> None:
         """Wait no longer than this for what was begun when nobody could pay for more: it may be held for hours."""
-        await self.all_budgets_exhausted.wait()
+        await self.nobody_left.wait()
         await self.clock.sleep(_UNPAID_SECONDS)
         self._halt()
 
@@ -359,7 +371,7 @@ class _CampaignRun:
 
     async def _worker(self, feed: Feed, lane: Lane, prices: Mapping[str, TokenPrice]) -> None:
         """Ask one trial after another, until there are none or there is a reason to stop."""
-        while not (self.halt.is_set() or self.all_budgets_exhausted.is_set()) and lane.closed is None:
+        while not (self.halt.is_set() or self.nobody_left.is_set()) and lane.closed is None:
             if lane.retire_surplus(asyncio.current_task()):
                 return
             try:
@@ -369,7 +381,7 @@ class _CampaignRun:
                 return
             if pending is None:
                 return
-            if pending.respondent in self.out_of_budget:
+            if pending.respondent in self.done_asking:
                 continue
             if self.issued[pending.id]:
                 raise AssertionError(f"trial {pending.id} was handed out twice")
@@ -379,6 +391,8 @@ class _CampaignRun:
                 await self.trials.ask(pending, judge, lane, prices[judge.name])
             except (StoppedError, LaneClosedError):
                 return
+            except UnreadableError:
+                continue
             except BudgetReachedError as error:
                 self._cannot_pay(pending.respondent, str(error))
 
@@ -390,10 +404,31 @@ class _CampaignRun:
             if self.events.active:
                 self.events.emit("judge.unaffordable", judge=name, why=why)
             self.out_of_budget[respondent] = why
-            if set(np.unique(self.pending.respondents).tolist()) <= self.out_of_budget.keys():
-                if self.events.active:
-                    self.events.emit("budget.reached", why=why)
-                self.all_budgets_exhausted.set()
+            if self._ask_nobody_if_all_done() and self.events.active:
+                self.events.emit("budget.reached", why=why)
+
+    def _ask_nobody_if_all_done(self) -> bool:
+        """Begin no further trial where none of the judges with trials left is asked any more."""
+        if set(np.unique(self.pending.respondents).tolist()) <= self.done_asking.keys():
+            self.nobody_left.set()
+        return self.nobody_left.is_set()
+
+    def _verdict(self, pending: PendingTrial, status: Status, reply: Reply | None) -> None:
+        """Count a verdict; where too few can be read, the judge asks no more, and calls in flight are its last."""
+        self.monitor.add(pending.respondent, pending.instruction_number, status)
+        if status is not Status.OK and pending.respondent not in self.unreadable:
+            self._close_unreadable(pending.respondent, reply)
+
+    def _close_unreadable(self, respondent: int, reply: Reply | None = None) -> None:
+        if not self.monitor.is_unreadable(respondent):
+            return
+        judge = self.planned.judges[respondent]
+        why = self.monitor.explain(respondent, reply)
+        self.unreadable[respondent] = why
+        self.warn(f"judge {judge.name!r} is asked no more: {why}")
+        if self.events.active:
+            self.events.emit("judge.unreadable", judge=judge.name, why=why)
+        self._ask_nobody_if_all_done()
 
     def statistics(self) -> Statistics:
         """The counters of this run, frozen."""
@@ -424,8 +459,22 @@ class _CampaignRun:
             stopped=self.stop.gently.is_set(),
             planned_out=only is not None or not self.next_round or self.next_round.asked,
             out_of_budget=bool(self.out_of_budget) or self.next_round.short,
+            unreadable=bool(self.unreadable),
         )
+        gates: tuple[str, ...] = ()
+        if ending is Ending.COMPLETE and only is None:
+            quality = QualitySettings() if self.campaign.asks_contestants else self.campaign.quality
+            gates = gates_missed(judge_readability(self.store, self.planned.id), quality)
+            ending = Ending.QUALITY if gates else ending
         unaffordable = {self.planned.judges[number].name: why for number, why in self.out_of_budget.items()}
         return CampaignSummary(
-            ending, self.statistics(), progress, closed, unaffordable, self.counters.routes, self.next_round.stopped
+            ending,
+            self.statistics(),
+            progress,
+            closed,
+            unaffordable,
+            self.counters.routes,
+            {self.planned.judges[number].name: why for number, why in self.unreadable.items()},
+            gates,
+            self.next_round.stopped,
         )

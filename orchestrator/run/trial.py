@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from functools import partial
 
 from venire.arena.campaigns import CampaignSettings, JudgeSettings, TokenPrice
@@ -23,7 +23,7 @@ from venire.orchestrator.recording.events import Events
 from venire.orchestrator.recording.recorder import Recorder
 from venire.storage.plans.trial_states import PendingTrial
 
-__all__ = ["UNSENT_OUTCOME", "VERDICT_FAULTS", "Ask", "TrialRunner", "settle", "stage"]
+__all__ = ["UNSENT_OUTCOME", "VERDICT_FAULTS", "Ask", "TrialRunner", "UnreadableError", "settle", "stage"]
 
 Ask = Callable[[int, Request], Awaitable[Reply]]
 """Asks the request of a step (1, 2, ...) and returns its reply."""
@@ -35,15 +35,27 @@ UNSENT_OUTCOME = Outcome(Status.TOO_LONG, rule=UNSENT)
 """Of a trial whose next request was counted and would not fit."""
 
 
+class UnreadableError(Exception):
+    """The judge is asked no more, since its replies cannot be read, and this call was not sent."""
+
+
 class TrialRunner:
     """Asks the trials of a campaign one by one to their end; `budgets` by respondent number.
 
-    Counters are of the round that was begun last.
+    `on_verdict` gets every verdict's trial, status and last reply; respondents in `unreadable`, which may grow on the
+    way, are sent no further call. Counters are of the round that was begun last.
     """
 
     def __init__(
-        self, campaign: CampaignSettings, budgets: Mapping[int, BudgetView], clock: Clock, events: Events
+        self,
+        campaign: CampaignSettings,
+        budgets: Mapping[int, BudgetView],
+        clock: Clock,
+        events: Events,
+        on_verdict: Callable[[PendingTrial, Status, Reply | None], None],
+        unreadable: Container[int],
     ) -> None:
+        self._on_verdict, self._unreadable = on_verdict, unreadable
         self._keys = {judge.name: respondent_key(one) for judge, one in respondents(campaign)}
         self._budgets, self._clock, self._events = budgets, clock, events
         self._recorder: Recorder | None = None
@@ -58,17 +70,26 @@ class TrialRunner:
         self.settled = self.failed = 0
 
     async def ask(self, pending: PendingTrial, judge: JudgeSettings, lane: Lane, price: TokenPrice) -> None:
-        """Ask one trial to its end and record it: a verdict, or a failure."""
+        """Ask one trial to its end and record it: a verdict, or a failure.
+
+        Raises what `Lane.ask` raises of a call that is not sent, and UnreadableError likewise.
+        """
         assert self._recorder is not None  # a round was begun
         protocol = PROTOCOLS[judge.protocol].talk
         trial, material = stage(pending, self._keys[judge.name], judge.protocol)
         start, budget = self._clock.monotonic(), self._budgets[pending.respondent]
         steps: list[Step] = []
 
-        def ask(number: int, request: Request) -> Awaitable[Reply]:
+        last = pending.replies[-1] if pending.replies else None
+
+        async def ask(number: int, request: Request) -> Reply:
+            nonlocal last
+            if pending.respondent in self._unreadable:
+                raise UnreadableError
             attempts = pending.attempts.get(number, 0)
             steps.append(Step(pending.id, pending.key, number, attempts, pending.instruction_number, judge.name))
-            return lane.ask(steps[-1], request, price, budget)
+            last = await lane.ask(steps[-1], request, price, budget)
+            return last
 
         def cost() -> int:
             return pending.cost + sum([step.cost for step in steps])
@@ -84,6 +105,7 @@ class TrialRunner:
         verdict = orient(pending.key, pending.swapped, outcome, flagged=pending.flagged)
         self._recorder.verdict(pending.id, verdict, cost())
         self.settled += 1
+        self._on_verdict(pending, outcome.status, last)
         if self._events.active:
             seconds = self._clock.monotonic() - start
             self._emit_trial("trial.settled", pending, judge, cost(), seconds, status=outcome.status.name.lower())

@@ -26,6 +26,14 @@ select cj.name, r.protocol, count(*), count(*) filter (where s.status = 0), coun
   from settled_here s join respondent r on r.id = s.respondent join campaign_judge cj on cj.campaign = $campaign and cj.respondent = s.respondent
   left join in_both b on b.respondent = s.respondent group by cj.name, r.protocol order by cj.name;
 
+-- name: recent_verdicts
+-- Instruction and status of each respondent's last verdicts in force in a campaign, the oldest first.
+select respondent, instruction, status from (
+    select t.respondent, t.instruction, v.status,
+      row_number() over (partition by t.respondent order by v.batch desc, t.id desc) place
+    from planned p join trial t on t.id = p.trial join settled v on v.trial = t.id where p.campaign = $campaign)
+  where place <= $most order by place desc;
+
 -- name: long_input
 -- By judge: trials too long as counted here or as the provider said; those whose texts were cut, and the most characters cut of one. Begins with the few, not with the plan.
 with too_long as (

@@ -13,6 +13,7 @@ __all__ = [
     "ServedModels",
     "judge_readability",
     "long_input",
+    "recent_verdicts",
     "served_models",
 ]
 
@@ -57,6 +58,11 @@ class JudgeReadability:
 def judge_readability(store: Store, campaign: int) -> tuple[JudgeReadability, ...]:
     """The judges of a campaign that have settled trials, by name."""
     return tuple(JudgeReadability(*row) for row in store.read("judge_readability", campaign=campaign))
+
+
+def recent_verdicts(store: Store, campaign: int, most: int) -> tuple[tuple[int, int, int], ...]:
+    """(respondent, instruction, status) of each respondent's last `most` verdicts in force, the oldest first."""
+    return tuple(store.read("recent_verdicts", campaign=campaign, most=most))
 
 
 @dataclass(frozen=True, slots=True)

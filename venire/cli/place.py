@@ -38,7 +38,7 @@ def place(
     same command goes on, and with a larger budget adds to it.
 
     Exit codes: 0 placed (the budget spent or not), 1 error, 2 input, 3 budget reached before any verdict, 4 done with
-    failed steps, 130 interrupted or declined.
+    failed steps, 5 nothing could be read, 130 interrupted or declined.
     """
     from functools import partial
 

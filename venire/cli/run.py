@@ -34,7 +34,8 @@ def run(
 
     Ctrl-C stops it safely; the same command goes on.
 
-    Exit codes: 0 complete, 1 error, 2 input, 3 budget reached, 4 done with failed steps, 130 interrupted or declined.
+    Exit codes: 0 complete, 1 error, 2 input, 3 budget reached, 4 done with failed steps, 5 quality gate
+    missed, 130 interrupted or declined.
     """
     from venire.cli.options import agree
     from venire.configs.loading import load_campaign

@@ -106,11 +106,14 @@ def prepare(settings: PlaceSettings) -> PreparedPlacement:
         board = _board(store, row, names)
         opponents = _opponents(store, settings, board)
     model = settings.model
-    already = 0
+    already = held = 0
     if model in board.judgments.models:
         code = board.judgments.models.index(model)
-        already = int(((board.judgments.model_a == code) | (board.judgments.model_b == code)).sum())
-    return PreparedPlacement(settings, _placement_campaign(settings, campaign, row.name, opponents), board, already)
+        mine = board.judgments.select((board.judgments.model_a == code) | (board.judgments.model_b == code))
+        already = len(mine)
+        held = len(np.unique(np.column_stack([mine.model_a, mine.model_b, mine.instruction]), axis=0))
+    placing = _placement_campaign(settings, campaign, row.name, opponents, held)
+    return PreparedPlacement(settings, placing, board, already)
 
 
 def _check(settings: PlaceSettings) -> None:
@@ -185,9 +188,9 @@ def with_model(judgments: Judgments, model: str) -> Judgments:
 
 
 def _placement_campaign(
-    settings: PlaceSettings, base: CampaignSettings, board: str, opponents: tuple[str, ...]
+    settings: PlaceSettings, base: CampaignSettings, board: str, opponents: tuple[str, ...], held: int
 ) -> CampaignSettings:
-    """The campaign of a placement.
+    """The campaign of a placement; `held` battles of the model are on the board, and count.
 
     What tells one placement from another is in its name: money, rules to stop and the size of rounds are not, so that
     the same command with more of them goes on where the last one stopped.
@@ -198,7 +201,13 @@ def _placement_campaign(
     apart += [f"{settings.instructions} instructions"] if settings.instructions else []
     name = f"{PLACING}{settings.model}" + (f" ({'; '.join(apart)})" if apart else "")
     phase = PhaseSettings(
-        policy=settings.policy, name="place", battles=None, round=settings.round, purpose="place", place=settings.model
+        policy=settings.policy,
+        name="place",
+        # what is asked, readable or not: the rule to stop counts readable battles
+        battles=None if settings.battles is None else max(1, settings.battles - held),
+        round=settings.round,
+        purpose="place",
+        place=settings.model,
     )
     described = {
         "place": settings.model,

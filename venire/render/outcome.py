@@ -58,8 +58,10 @@ __all__ = [
 EXIT_CODES = {
     Ending.COMPLETE: 0,
     Ending.LANE_CLOSED: 1,
+    Ending.UNREADABLE: 1,
     Ending.BUDGET: 3,
     Ending.FAILED_STEPS: 4,
+    Ending.QUALITY: 5,
     Ending.INTERRUPTED: 130,
 }
 
@@ -224,6 +226,13 @@ def _show_ending(screen: Console, session: Session, summary: CampaignSummary) ->
         whose = f"{session.role} {few(names, 4)}, {lane}"
         mend = "Mend it, or, if only some texts are refused, try the others" if "refusals running" in why else "Mend it"
         screen.print(f"\nlane closed: {plain(whose)}: {plain(why)}; {left}. {mend} and go on: {again}")
+    for name, why in summary.unreadable.items():
+        screen.print(
+            f"\nunreadable: {session.role} {plain(repr(name))} was asked no more: {plain(why)}; {left}. Mend it and go "
+            f"on: {again} --amend (to ask on whatever can be read, set give_up = 0 in [quality])"
+        )
+    for gate in summary.gates:
+        screen.print(f"\nquality: {plain(gate)}")
     if summary.progress.failed:
         failures = failure_summary(failure_reasons(session.store, session.planned.id), summary.progress.failed)
         screen.print(f"\n{failures}; try them again: {again} --retry-failed")
@@ -285,6 +294,8 @@ def _show_pilot(screen: Console, session: Session, summary: CampaignSummary, tri
         screen.print(f"it did not end whole ({summary.ending.value}): what follows rests on what there is")
     for lane, why in summary.closed_lanes.items():
         screen.print(f"lane closed: {plain(lane)}: {plain(why)}")
+    for name, why in summary.unreadable.items():
+        screen.print(f"unreadable: {session.role} {plain(repr(name))} was asked no more: {plain(why)}")
     if done.failed:
         file = shlex.quote(os.path.relpath(session.campaign.path))
         failures = failure_summary(failure_reasons(session.store, session.planned.id), summary.progress.failed)

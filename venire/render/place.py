@@ -96,7 +96,8 @@ def _run(screen: Console, session: Session, embedded: Embedded | None) -> int:
     if summary.ending is Ending.INTERRUPTED:
         screen.print("interrupted: nothing of what was paid is lost; the same command goes on")
     elif summary.ending is not Ending.COMPLETE:
-        why = next(iter([*summary.unaffordable.values(), *summary.closed_lanes.values()]), "")
+        reasons = (summary.unaffordable, summary.closed_lanes, summary.unreadable)
+        why = next(iter([*(one for found in reasons for one in found.values()), *summary.gates]), "")
         screen.print(f"ended: {summary.ending.value}{f': {plain(why)}' if why else ''}")
     return EXIT_CODES[summary.ending]
 

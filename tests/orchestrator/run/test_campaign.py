@@ -246,7 +246,8 @@ def test_a_filtered_or_too_long_prompt_is_a_verdict_of_that_status(store: Store,
         raise CallError("no", fault, status=400)
 
     summary = go(store, campaign(), FakeProvider(refuse))
-    assert summary.ending is Ending.COMPLETE
+    assert summary.ending is (Ending.QUALITY if fault is Fault.FILTERED else Ending.COMPLETE)
+    assert summary.progress.missing == 0
     found = store.connection.execute("select distinct status from verdict").fetchall()
     assert found == [(int(status),)]
 

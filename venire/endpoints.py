@@ -1,4 +1,4 @@
-"""The endpoints of a campaign: opened with their keys, and tried before any money is spent."""
+"""The endpoints of a campaign: opened with their keys, and tested before any money is spent."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class OpenRoute:
 
 
 class EmbeddedProvider(NamedTuple):
-    """Who answers for simulated judges that name no endpoint: an address, and what opens a route to it."""
+    """The provider of simulated judges that name no endpoint: an address, and a function that opens a route to it."""
 
     base_url: str
     open: Callable[[Endpoint], Provider]
@@ -34,7 +34,7 @@ class EmbeddedProvider(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Secrets:
-    """What the environment gives for a route: its key, and its proxy's address with the password."""
+    """Secrets of a route from the environment: its key, and its proxy's address with the password."""
 
     key: str | None
     proxy: str | None
@@ -71,9 +71,9 @@ def open_routes(
     inside: EmbeddedProvider | None,
     recorded: Mapping[str, str],
 ) -> list[OpenRoute]:
-    """A provider for every route; `inside` answers for simulated judges that name no endpoint.
+    """A provider for every route; `inside` answers for simulated judges without an endpoint.
 
-    `recorded` are the replies of recorded judges by the key of the trial.
+    `recorded` holds the replies of recorded judges by trial key.
 
     Raises InputError for an endpoint that cannot be used.
     """
@@ -121,9 +121,9 @@ async def check_routes(
     asked: Sequence[OpenRoute],
     warn: Callable[[str], None] | None,
 ) -> None:
-    """Try all endpoints at once; an InputError names all that cannot be used.
+    """Test all endpoints concurrently; an InputError names all that cannot be used.
 
-    One that cannot is only warned of when it is a fallback, or when another key of its judge is accepted.
+    An unusable endpoint causes only a warning if it is a fallback, or if another key of its judge is accepted.
     """
     found = await asyncio.gather(*(one.provider.check() for one in asked), return_exceptions=True)
     problems = []

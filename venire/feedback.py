@@ -1,4 +1,4 @@
-"""Between two rounds: what verdicts say becomes what a policy may know, and whether to go on."""
+"""Between two rounds: turn verdicts into the estimates that a policy receives, and decide whether to go on."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ __all__ = ["RatingFeedback"]
 class RatingFeedback:
     """Steers a campaign of `models` by Bradley-Terry ratings of its verdicts: an `arena.planning.Steering`.
 
-    Looks rate as `venire rate` does by default, or, where `even`, as its method even-pairs: for a campaign whose pairs
-    are chosen by what is known of them. Estimates, which are for the planner alone, are drawn together by a
-    prior of one logit, so that a model that has won or lost everything has one as well. Nothing here is drawn at
-    random. Raises `InputError` for a rule to stop that can never hold.
+    Interim analyses rate as `venire rate` does by default or, if `even`, by its method even-pairs: for a campaign whose
+    policy chooses pairs by what is known of them. Estimates, which only the planner uses, are shrunk by a prior of one
+    logit, so that a model that has won or lost everything also has an estimate. Nothing here is random. Raises
+    `InputError` for a stopping rule that can never hold.
     """
 
     models: tuple[str, ...]
@@ -45,5 +45,5 @@ class RatingFeedback:
         return Estimates(data.models, logits, se, planning_habits(battles, data.models, logits))
 
     def analyse(self, battles: Battles, nano_usd: int) -> InterimAnalysis:
-        """Ratings with intervals at this analysis and at all, `nano_usd` nano-dollars spent, and whether to stop."""
+        """Ratings with intervals for this analysis and for all analyses, `nano_usd` spent, and whether to stop."""
         return interim_analysis(battles, self.models, self.stop, nano=nano_usd, even=self.even)

@@ -1,4 +1,4 @@
-"""The event loop that a run lives in, and the signals that ask it to stop."""
+"""The event loop of a run, and the signals that request its stop."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def stop_on_signals(stop: StopRequest, warn: Callable[[str], None] | None) -> It
         yield
     finally:
         for number, handler in before.items():
-            loop.remove_signal_handler(number)  # which would leave the system's own in place
+            loop.remove_signal_handler(number)  # this leaves the system default in place
             signal.signal(number, handler)
 
 
 def run_to_completion(
     go: Callable[[], Coroutine[Any, Any, CampaignSummary]], loop_factory: LoopFactory | None
 ) -> CampaignSummary:
-    """Run something to its end, in a thread of its own where this one has a running loop already, as in a notebook."""
+    """Run a coroutine to its end, in a separate thread if this one already has a running loop, as in a notebook."""
 
     def whole() -> CampaignSummary:
         with asyncio.Runner(loop_factory=loop_factory) as runner:

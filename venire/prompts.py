@@ -1,4 +1,4 @@
-"""The prompts of judges: which there are, how a campaign's differ from ours and those on record, and what is sent."""
+"""The prompts of judges: their list, a campaign's differences from ours and from the stored ones, and the requests."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 _FRONT = ("system", "examples")
-"""Options whose texts stand in front of a protocol's own."""
+"""Options whose texts precede those of the protocol."""
 
 
 def known_prompts() -> list[dict[str, Any]]:
@@ -60,9 +60,9 @@ def known_prompts() -> list[dict[str, Any]]:
 
 
 def prompt_sources(wanted: str) -> dict[str, str]:
-    """The files of a protocol's prompts, or of the one named, header included, by PROTOCOL/NAME.
+    """The files of a protocol's prompts, or of the named prompt, header included, by PROTOCOL/NAME.
 
-    Raises InputError for a protocol or a prompt that is not there.
+    Raises InputError for an unknown protocol or prompt.
     """
     protocol, slash, name = wanted.partition("/")
     protocol = protocol.replace("_", "-")
@@ -77,19 +77,19 @@ def prompt_sources(wanted: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class PromptDifference:
-    """A prompt of one judge that reads otherwise: than ours ("default"), or than it was planned with ("store")."""
+    """A prompt of one judge that differs from ours ("default"), or from the one in the plan ("store")."""
 
     judge: str
     prompt: str
     against: str
     diff: str
-    """Unified."""
+    """Unified diff."""
 
 
 def prompt_differences(campaign: CampaignSettings) -> tuple[list[PromptDifference], list[str]]:
-    """How a campaign's prompts differ from the defaults and from what its store has, and what there is to say of that.
+    """A campaign's prompts against the defaults and against its store, and sentences about the comparison.
 
-    The store is only read; where there is none, or no such campaign in it, the sentences say so.
+    The store is only read; sentences report a missing store, or a store without the campaign.
     """
     judges = respondents(campaign)
     found = [one for judge, _ in judges for one in _from_defaults(judge)]
@@ -131,7 +131,7 @@ def _from_store(
 
 
 def _sent(asked: AskedJudge, texts: Mapping[str, tuple[str, ...]]) -> Mapping[str, str] | None:
-    """The texts that a judge on record is sent, by name: those of the store that make its key; None where none do."""
+    """The texts sent to a stored judge, by name: the stored texts that produce its key; None if none do."""
     entry = PROTOCOLS.get(asked.protocol)
     if entry is None:
         return None
@@ -149,9 +149,9 @@ def _sent(asked: AskedJudge, texts: Mapping[str, tuple[str, ...]]) -> Mapping[st
 def _candidates(
     entry: ProtocolEntry, name: str, options: Mapping[str, str], texts: Mapping[str, tuple[str, ...]]
 ) -> Sequence[str]:
-    """What one prompt of a judge on record may have said: a text of its own, or one that stood for ours some day.
+    """Possible texts of one prompt of a stored judge: its own override, or any stored text that was once our default.
 
-    A text that several protocols have is in the store once, under the name of one of them.
+    A text that several protocols share is in the store once, under the name of one of them.
     """
     own = options.get(OVERRIDE + name)
     if own is not None:
@@ -170,7 +170,7 @@ def _from_sent(judge: JudgeSettings, sent: Mapping[str, str]) -> Iterator[Prompt
 
 
 def _other_settings(judge: JudgeSettings, asked: AskedJudge) -> Iterator[str]:
-    """Settings beside the texts in which a judge is another than the one that was planned."""
+    """Settings other than texts in which a judge differs from the planned judge."""
     before = {"model": asked.model, "protocol": asked.protocol, **asked.options}
     now = {"model": judge.model, "protocol": judge.protocol, **judge.options}
     for name in sorted({*before, *now}):
@@ -192,18 +192,18 @@ def _difference(judge: JudgeSettings, name: str, against: str, before: str, now:
 
 @dataclass(frozen=True, slots=True)
 class RenderedRequest:
-    """One request of a trial, and where in its conversation it stands."""
+    """One request of a trial, and its position in the conversation."""
 
     judge: JudgeSettings
     trial: PendingTrial
     request: Request
     step: int
     steps: int
-    """Requests that follow from the replies on record."""
+    """Number of requests that the stored replies determine."""
     outcome: Outcome | None
-    """How the conversation ended; None where its next reply is not on record."""
+    """How the conversation ended; None where its next reply is not stored."""
     planned_now: bool
-    """Whether there was no plan of these settings in the store, so that it was made."""
+    """Whether the store had no plan of these settings, so that the plan was made now."""
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain values."""
@@ -232,11 +232,11 @@ class RenderedRequest:
 
 
 def render_request(campaign: CampaignSettings, wanted: str | None, step: int | None) -> RenderedRequest:
-    """The request of a step (1, 2, ...; None: the last that is known) of a planned trial (None: the first).
+    """The request of a step (1, 2, ...; None: the last known step) of a planned trial (None: the first).
 
-    A plan of these settings that the store has is only read; otherwise the data is imported and the plan written, as
-    `venire plan` does. Raises InputError where there is no such trial or step, and where the trial was planned with
-    other prompts than these.
+    If the store has a plan of these settings, it is only read; otherwise the data is imported and the plan written, as
+    `venire plan` does. Raises InputError for an unknown trial or step, and for a trial that was planned with different
+    prompts.
     """
     judges = respondents(campaign)
     with _planned(campaign) as (store, number, planned_now):
@@ -274,7 +274,7 @@ def _judge(
     number: int,
     trial: PendingTrial,
 ) -> tuple[JudgeSettings, Respondent]:
-    """The judge of a trial; raises InputError where today's prompts are not those of its plan."""
+    """The judge of a trial; raises InputError if the current prompts differ from those of its plan."""
     asked = next(one for one in asked_judges(store, number) if one.number == trial.respondent)
     for judge, respondent in judges:
         if respondent_key(respondent) == asked.key:
@@ -288,7 +288,7 @@ def _judge(
 def _conversation(
     judge: JudgeSettings, respondent: Respondent, trial: PendingTrial
 ) -> tuple[list[Request], Outcome | None]:
-    """Every request that follows from the replies on record, and how it ended."""
+    """Every request that the stored replies determine, and how the conversation ended."""
     staged, material = stage(trial, respondent_key(respondent), judge.protocol)
     requests: list[Request] = []
     for count in range(len(trial.replies) + 1):

@@ -1,4 +1,4 @@
-"""Replies read again, nobody being asked: those of a table from elsewhere, and those of a store by today's parsers."""
+"""Parse existing replies without calling a model: those of any table, and those of a store with current parsers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _VERDICTS: tuple[VerdictSide, ...] = ("first", "second", "tie")
 
 @dataclass(frozen=True, slots=True)
 class ParseSummary:
-    """What was read of a table: the dialect and who chose it, rows, and how many of each verdict and rule."""
+    """The result of reading a table: the dialect and who chose it, rows, and counts of each verdict and rule."""
 
     table: Path
     out: Path | None
@@ -91,9 +91,9 @@ def parse_table(
 ) -> ParseSummary:
     """Read the column `raw_output` of a table and write the table with the columns `verdict`, `status` and `rule`.
 
-    Without `out` it goes to standard output as CSV. `progress` is called with the number of replies read so far; where
-    no dialect is named, `note` with a sentence about the one that was chosen.
-    Raises InputError for a table, a column, a dialect or a place that is none.
+    Without `out` the table is written to standard output as CSV. `progress` is called with the number of replies read
+    so far; where no dialect is named, `note` is called with a sentence about the chosen dialect.
+    Raises InputError for an invalid table, column, dialect or output path.
     """
     if unknown := set(mapping) - {"raw_output"}:
         raise InputError(f'--map names "{min(unknown)}"; the one column that is read is raw_output')
@@ -141,7 +141,7 @@ def _dialect(name: str) -> VerdictFormat:
 
 
 def _counted(table: Annotated, progress: Callable[[int], None] | None) -> Iterator[str | None]:
-    """The replies of a table; how many were read goes to `progress` now and then."""
+    """The replies of a table; `progress` receives the number read at intervals."""
     for count, text in enumerate(table.texts()):
         if progress is not None and count and count % _REPORT_EVERY == 0:
             progress(count)
@@ -151,10 +151,10 @@ def _counted(table: Annotated, progress: Callable[[int], None] | None) -> Iterat
 def read_replies(
     texts: Iterable[str | None], dialect: str | None = None
 ) -> tuple[VerdictFormat, list[FormatReading], list[FormatCandidate]]:
-    """The dialect named, or the one that reads most replies; its readings; and all dialects that read something.
+    """The named dialect, or the one that reads most replies; its readings; and all dialects that read any reply.
 
-    None among `texts` is a reply that is missing. Raises InputError for a dialect that there is not, where none reads
-    anything, and where two that read the same replies disagree.
+    None among `texts` is a missing reply. Raises InputError for an unknown dialect, where no dialect reads any reply,
+    and where two dialects that read the same replies disagree.
     """
     if dialect is not None:
         known = _dialect(dialect)
@@ -200,7 +200,7 @@ _GRADES = {1: "yes", 0: "no", 2: "not attempted"}
 
 @dataclass(frozen=True, slots=True)
 class ReparseSummary:
-    """What came of reading a store's replies again."""
+    """The result of parsing a store's replies again."""
 
     store: Path
     campaigns: tuple[str, ...]
@@ -235,10 +235,10 @@ class ReparseSummary:
 def read_again(
     store: Path, campaign: str | None, *, dry: bool, progress: Callable[[int, int], None] = lambda done, of: None
 ) -> ReparseSummary:
-    """Read the replies of a store's campaign again, or of all its campaigns where none is named.
+    """Parse the replies of a store's campaign again, or of all its campaigns if none is named.
 
-    `progress` is called with how many verdicts of how many are read. Raises InputError for a store or a campaign that
-    is not there.
+    `progress` is called with the number of verdicts read and the total. Raises InputError for a store or a campaign
+    that does not exist.
     """
     with open_store(store, create=False) as opened:
         named = [choose_campaign(opened, campaign)] if campaign is not None else list(frames.campaigns(opened))
@@ -248,12 +248,12 @@ def read_again(
 
 
 def label_word(status: int, label: int | None, battle: bool) -> str:
-    """A reading in a word: the label of a verdict, or its status where nothing could be read."""
+    """A reading as one word: the label of a verdict, or the status of an unreadable reply."""
     return Status(status).name.lower() if label is None else (_LABELS if battle else _GRADES)[label]
 
 
 def example_document(one: ChangedVerdict) -> dict[str, Any]:
-    """A verdict that reads otherwise now, as plain values."""
+    """A verdict whose reading changed, as plain values."""
     return {
         "judge": one.judge,
         "instruction_id": one.instruction,

@@ -1,7 +1,7 @@
-"""The status of a store: what it holds, how far its campaigns are, what they cost and what went wrong.
+"""The status of a store: its contents, the progress of its campaigns, their cost and their failures.
 
 A status is a document of plain values, since the process that owns a store sends it to others as JSON (`live.server`);
-`render.status` shows it. Every look at a store pays for what is imported here: neither the session nor the engine is.
+`render.status` shows it. Imports here slow down every status query, so neither the session nor the engine is imported.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ __all__ = [
 ]
 
 MIN_INSTRUCTIONS = 20
-"""As `ratings.design.stopping`, which brings scipy: below it errors by instruction are too uncertain for a width."""
+"""As in `ratings.design.stopping`, which imports scipy: with fewer, errors by instruction are too uncertain."""
 
 
 def status_document(store: Store) -> dict[str, Any]:
-    """What a store holds, and for each campaign its progress, rounds, readings, drift, costs and failures."""
+    """The contents of a store, and for each campaign its progress, rounds, readings, drift, costs and failures."""
     (counts,) = store.read("counts")
     names = ("instructions", "completions", "models", "models_with_elo", "attempts", "verdicts")
     return {
@@ -78,7 +78,7 @@ def _campaign(store: Store, row: frames.CampaignRow) -> dict[str, Any]:
 
 
 def long_input_documents(store: Store, campaign: int) -> list[dict[str, Any]]:
-    """Input that was too long or cut, by judge; judges without any are left out."""
+    """Inputs that were too long or truncated, by judge; judges without any are left out."""
     return [asdict(one) for one in long_input(store, campaign, UNSENT)]
 
 
@@ -88,7 +88,7 @@ def served_documents(store: Store, campaign: int) -> list[dict[str, Any]]:
 
 
 def failure_reasons(store: Store, campaign: int) -> list[dict[str, Any]]:
-    """What most trials failed for: the fault and the message of the last attempt, and how many trials."""
+    """The most frequent reasons of failure: the fault and message of the last attempt, and the number of trials."""
     rows = store.read("failure_reasons", campaign=campaign, limit=3)
     return [{"fault": Fault(fault).name.lower(), "message": message, "trials": count} for fault, message, count in rows]
 
@@ -101,7 +101,7 @@ def failed_steps(store: Store, campaign: int) -> list[dict[str, Any]]:
 
 
 def rounds_document(store: Store, campaign: int) -> dict[str, Any]:
-    """The rounds of a campaign in force, the interim analyses after them, and its rules to stop."""
+    """A campaign's rounds in force, the interim analyses after them, and its stopping rules."""
     names = ("round", "phase", "policy", "trials", "equal_texts", "planned_at")
     return {
         "rounds": [dict(zip(names, one[:6], strict=True)) for one in plans.rounds(store, campaign)],
@@ -116,13 +116,13 @@ def interim_documents(analyses: Sequence[tuple[int, InterimAnalysis]]) -> list[d
 
 
 def analysis_of(document: Mapping[str, Any]) -> InterimAnalysis:
-    """An interim analysis again from its document."""
+    """Rebuild an interim analysis from its document."""
     figures = {name: value for name, value in document.items() if name != "round"}
     return InterimAnalysis(**figures | {"models": tuple(InterimRating(**one) for one in document["models"])})
 
 
 def _stop_settings(settings: str) -> StopSettings:
-    """The rules to stop in a campaign's settings, which leave out what their file does not say."""
+    """The stopping rules in a campaign's settings, which omit keys that the file does not set."""
     rules = json.loads(settings).get("plan", {}).get("stop", {})
     half_width, points = rules.get("half_width"), rules.get("indifference")
     return StopSettings(
@@ -135,7 +135,7 @@ def _stop_settings(settings: str) -> StopSettings:
 
 
 def stop_rules(stop: StopSettings) -> list[str]:
-    """The rules to stop that a plan has, each as a clause.
+    """The stopping rules of a plan, each as a clause.
 
     >>> stop_rules(StopSettings(half_width=25.0, top=2))
     ['every interval is within 25 points', 'the best 2 are known up to 15 points']
@@ -153,7 +153,7 @@ def stop_rules(stop: StopSettings) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _KeptForecast:
-    """A forecast as it was kept: for `trials` that were left, after `done` and when `spent` was paid already."""
+    """A stored forecast for the remaining `trials`, made after `done` trials and with `spent` already paid."""
 
     trials: int
     done: int
@@ -164,9 +164,9 @@ class _KeptForecast:
 
 
 def keep_forecast(store: Store, campaign: int, forecast: Callable[[], Sequence[JudgeForecast]]) -> None:
-    """Keep what the rest of a plan is expected to cost, unless an earlier run of this plan did so.
+    """Store the expected cost of the rest of a plan, unless an earlier run of this plan did so.
 
-    Raises StoreError where the store cannot be written.
+    Raises StoreError if the store cannot be written.
     """
     progress = frames.progress(store, campaign)
     if not progress.missing or store.read("first_forecast", campaign=campaign):
@@ -187,10 +187,10 @@ def keep_forecast(store: Store, campaign: int, forecast: Callable[[], Sequence[J
 
 
 def spending_document(store: Store, campaign: int) -> dict[str, Any] | None:
-    """The forecast of the first run beside what is paid, in nano-dollars; None of a campaign without one.
+    """The first run's forecast and the amount paid, in nano-dollars; None for a campaign without a forecast.
 
-    `expected_so_far` is what the trials settled since then were expected to cost, `paid_so_far` what was paid since;
-    `whole` is what was expected of the plan as it was then, with what had been paid before it.
+    `expected_so_far` is the expected cost of the trials settled since the forecast, `paid_so_far` the amount paid since
+    then; `whole` is the expected cost of the plan at that time plus the amount paid before it.
     """
     events = store.read("first_forecast", campaign=campaign)
     if not events:

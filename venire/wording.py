@@ -17,7 +17,7 @@ def plain(text: str) -> str:
 
 
 def money(nano: int) -> str:
-    """Nano-dollars as dollars, to four digits behind the point, or as many as show one that is not nought.
+    """Nano-dollars as dollars, with four decimal places, or as many as needed to show a digit that is not zero.
 
     >>> money(12_345_000_000), money(2_500_000)
     ('$12.35', '$0.0025')
@@ -41,14 +41,14 @@ def duration(seconds: float) -> str:
 
 
 def retries(number: int) -> str:
-    """So many retries, in words."""
+    """A number of retries, in words."""
     return f"{number:,} {'retry' if number == 1 else 'retries'}"
 
 
 def is_reported_round(number: int) -> bool:
-    """Whether a round gets lines of its own: 1 to 10, 20 to 100 by ten, 200 to 1,000 by a hundred, and so on.
+    """Whether a round is reported in separate lines: 1 to 10, 20 to 100 by ten, 200 to 1,000 by a hundred, and so on.
 
-    Among two hundred rounds reported alike nobody finds the line that matters; all analyses are in the store.
+    With two hundred reported rounds, nobody would find the important line; all analyses are in the store.
     """
     step: int = 10 ** (len(str(max(1, number - 1))) - 1)
     return number % step == 0

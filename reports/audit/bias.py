@@ -117,7 +117,7 @@ def check_own_family(case: Case) -> Finding:
 
 @dataclass(frozen=True, slots=True)
 class _OwnFavour:
-    """A judge and its own family: the win share it gives them, that of other judges on the same battles, and its odds."""
+    """A judge and its own family: the win share it gives them, other judges' on the same battles, and its odds."""
 
     shares: FamilyPreference
     odds: SelfPreferenceOdds

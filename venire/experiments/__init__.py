@@ -1,1 +1,1 @@
-"""A campaign run many times over by simulated judges: what each choice would buy."""
+"""Repeated simulations of a campaign with simulated judges: the benefit of each design choice."""

@@ -1,4 +1,4 @@
-"""The contestants of a simulation: those of a campaign's data, or a made-up field whose ratings are known."""
+"""The contestants of a simulation: those of a campaign's data, or a generated field whose ratings are known."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ ELO = (
     *(815.2, 841.6, 864.1, 898.1, 907.5, 922.2, 926.3, 942.8, 953.0, 960.0),
     *(1007.3, 1015.5, 1046.0, 1052.4, 1071.0, 1087.4, 1123.2, 1159.5, 1178.4, 1228.6),
 )
-"""Elo by people's votes of twenty models, from weak to strong, as a public arena of 2023 had them."""
+"""Elo by people's votes of twenty models, from weak to strong, from a public arena of 2023."""
 
 INSTRUCTIONS = 200
-"""Instructions of a made-up field, where nothing is said."""
+"""Default number of instructions of a generated field."""
 
 _MEAN, _BETWEEN, _WITHIN = 7.0, 0.6, 0.347
-"""Of the logarithm of a reply's characters: mean, its spread over instructions, and that of replies to one of them."""
+"""Logarithm of a reply's length in characters: mean, its spread over instructions, and the spread within each."""
 
 _POINTS = 33
 _MAX_LENGTHS = 4_000_000
@@ -40,10 +40,10 @@ _FILLER = "Simulated text without a meaning, as long as an answer would be. "
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContestantField:
-    """Models by name with their Elo, on so many instructions; `made_up` or of the file's data.
+    """Models by name with their Elo, and the number of instructions; `made_up` or from the file's data.
 
-    `pairs` (pairs, 2) are places in `models`, and `log_ratios` (pairs or 1, any) are logarithms of the ratios of the
-    lengths of their replies: as they are in the data, or as they are distributed in a made-up field.
+    `pairs` (pairs, 2) are indices into `models`, and `log_ratios` (pairs or 1, any) are logarithms of the ratios of
+    the lengths of their replies: taken from the data, or from the distribution of a generated field.
     """
 
     elo: Mapping[str, float]
@@ -51,7 +51,7 @@ class ContestantField:
     made_up: bool
     log_ratios: NDArray[np.float64]
     left_out: tuple[str, ...] = ()
-    """Models of the data without an Elo, which no simulated judge can know."""
+    """Models of the data without an Elo, which simulated judges cannot judge."""
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -60,21 +60,21 @@ class ContestantField:
 
     @property
     def pairs(self) -> NDArray[np.intp]:
-        """Every pair of models once, as places in `models`."""
+        """Every pair of models once, as indices into `models`."""
         return np.array(list(combinations(range(len(self.elo)), 2)), dtype=np.intp)
 
     @property
     def gaps(self) -> NDArray[np.float64]:
-        """Elo of the first less that of the second, pair by pair."""
+        """Elo of the first model minus that of the second, for each pair."""
         elo = np.array([self.elo[name] for name in self.models])
         return np.asarray(elo[self.pairs[:, 0]] - elo[self.pairs[:, 1]], dtype=np.float64)
 
 
 def made_up(models: int, instructions: int) -> ContestantField:
-    """A field of so many models on so many instructions: `ELO`, or as many values between its least and largest.
+    """A generated field: Elo values from `ELO`, or the wanted number of values between its least and largest.
 
-    Which name has which Elo is drawn, so that no order by name gives the ranking away. Raises InputError for fewer than
-    two models, and for no instruction.
+    Names are assigned to Elo values at random, so that the order of names does not reveal the ranking. Raises
+    InputError for fewer than two models, and for no instruction.
     """
     if models < 2 or instructions < 1:
         raise InputError(f"a field of {models} models on {instructions} instructions: take at least 2 models and 1")
@@ -86,7 +86,7 @@ def made_up(models: int, instructions: int) -> ContestantField:
 
 
 def fill(store: Store, field: ContestantField, seed: int) -> None:
-    """Put a made-up field into an empty store, the lengths of its replies drawn by the seed."""
+    """Write a generated field into an empty store; the seed determines the lengths of its replies."""
     rng = np.random.default_rng([seed, len(field.elo), field.instructions])
     common = rng.normal(_MEAN, _BETWEEN, (1, field.instructions))
     own = rng.normal(0.0, _WITHIN, (len(field.elo), field.instructions))
@@ -105,7 +105,7 @@ def fill(store: Store, field: ContestantField, seed: int) -> None:
 
 
 def read_field(campaign: CampaignSettings, path: Path) -> ContestantField:
-    """The field of a campaign's data files, which are brought into a new store at `path`.
+    """The field of a campaign's data files, which are imported into a new store at `path`.
 
     Raises InputError where fewer than two models have completions and Elo, and as reading the files does.
     """
@@ -146,6 +146,6 @@ def _field(campaign: CampaignSettings, store: Store) -> ContestantField:
     chars = np.array([[row[model] for model in sorted(elo)] for row in common], dtype=np.float64)
     logs = np.log(np.maximum(20.0, chars))
     first, second = np.array(list(combinations(range(len(elo)), 2)), dtype=np.intp).T
-    step = max(1, len(logs) * len(first) // _MAX_LENGTHS)  # of very many, some stand for all
+    step = max(1, len(logs) * len(first) // _MAX_LENGTHS)  # a sample of very many
     ratios = (logs[::step, first] - logs[::step, second]).T
     return ContestantField(elo, len(common), False, ratios, tuple(model for model in named if model not in elo))

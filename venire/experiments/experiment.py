@@ -1,8 +1,8 @@
-"""A campaign run many times over by simulated judges, in several variations: what each choice would buy.
+"""Runs a campaign many times with simulated judges, in several variations, to compare the benefit of each choice.
 
-The planner, the engine and the estimators are those of `venire run`; the clock is virtual, the stores are thrown away.
-A run is a pure function of the campaign, the variation and its number, so that the table is the same whatever the
-number of processes.
+The planner, the engine and the estimators are those of `venire run`; the clock is virtual and the stores are deleted.
+A run is a pure function of the campaign, the variation and its number, so the table does not depend on the number of
+processes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = ["Run", "Simulation", "field_of", "simulate"]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One variation in one run: figures by name (`figures.FIGURES`), None where there is none."""
+    """One run of one variation: figures by name (`figures.FIGURES`), None for a figure that does not exist."""
 
     variation: int
     number: int
@@ -50,7 +50,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """All runs, by variation and then by number; `wall` are the seconds that it took in all."""
+    """All runs, by variation and then by number; `wall` is the total time in seconds."""
 
     runs: tuple[Run, ...]
     wall: float
@@ -69,7 +69,7 @@ class _Job:
     campaign: CampaignSettings
     field: ContestantField
     template: Path | None
-    """The store with the data of the file; None: the field is made up."""
+    """The store with the data of the file; None: the field is generated."""
     truth: NDArray[np.float64] | None
     slopes: Mapping[str, float]
     folder: Path
@@ -78,9 +78,9 @@ class _Job:
 def field_of(
     campaign: CampaignSettings, folder: Path, models: int | None, instructions: int | None
 ) -> tuple[ContestantField, Path | None]:
-    """The contestants, and where a store with their texts is (within `folder`); None for a made-up field.
+    """The contestants, and the path of a store with their texts (within `folder`); None for a generated field.
 
-    A made-up field is taken where its size is given, or where the file names no completions. Raises InputError as
+    A generated field is used if its size is given, or if the file names no completions. Raises InputError as
     `contestants.made_up` and `read_field` do.
     """
     if models is None and instructions is None and campaign.data.completions is not None:
@@ -103,10 +103,10 @@ def simulate(
     battles: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Simulation:
-    """Run every variation with every seed, `workers` at a time; `progress` is told how many runs of how many are done.
+    """Run every variation with every seed, `workers` at a time; `progress` receives the finished runs and the total.
 
-    Raises InputError for what a variation makes impossible, as `venire plan` would, before anything is run; and
-    KeyboardInterrupt, with nothing left behind.
+    Raises InputError for an impossible variation, as `venire plan` would, before any run starts; and
+    KeyboardInterrupt, with no files left behind.
     """
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="venire-simulate-") as name:
@@ -130,7 +130,7 @@ def _jobs(
     seeds: int,
     battles: int | None,
 ) -> Iterator[_Job]:
-    """Seeds outermost, so that what is known early is known of every variation."""
+    """The jobs with seeds as the outermost loop, so that early results cover every variation."""
     truths: dict[int, NDArray[np.float64] | None] = {}
     for number in range(seeds):
         for place, row in enumerate(rows):
@@ -150,7 +150,7 @@ def _long_run_judge(campaign: CampaignSettings, name: str) -> LongRunJudge:
 
 
 def _all(jobs: Sequence[_Job], workers: int) -> Iterator[Run]:
-    """Runs as they end."""
+    """Runs in the order in which they end."""
     if workers == 1:
         yield from map(_run, jobs)
         return
@@ -163,13 +163,13 @@ def _all(jobs: Sequence[_Job], workers: int) -> Iterator[Run]:
             raise VenireError(
                 "a worker process of the simulation ended before its time, perhaps for want of memory: try --workers 1"
             ) from None
-        finally:  # whoever stops listening sends the workers home as well
+        finally:  # a consumer that stops early stops the workers too
             stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _spread(pool: ProcessPoolExecutor, jobs: Sequence[_Job], queued: int) -> Iterator[Run]:
-    """A few jobs more than those that run are queued: a job carries its field, and an end must not wait for many."""
+    """Queue only a few more jobs than run at once: each carries its field, and stopping must not wait for many."""
     waiting = iter(jobs)
     under_way: set[Future[Run]] = set()
     while True:
@@ -188,7 +188,7 @@ _stop: Event | None = None
 
 
 def _begin(stop: Event) -> None:
-    """In a worker: Ctrl-C is for the process that started it, which says so by `stop`."""
+    """Initialise a worker: Ctrl-C is handled by the parent process, which signals it through `stop`."""
     global _stop  # the only way for a pool to hand an event to its workers
     _stop = stop
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -196,11 +196,11 @@ def _begin(stop: Event) -> None:
 
 def _look(now: Statistics) -> None:
     if _stop is not None and _stop.is_set():
-        os.kill(os.getpid(), signal.SIGINT)  # as a person would: calls in flight end, the rest is not begun
+        os.kill(os.getpid(), signal.SIGINT)  # like a user's Ctrl-C: calls in flight end, no new call begins
 
 
 def _run(job: _Job) -> Run:
-    """One campaign in a store of its own, which is gone afterwards. Raises KeyboardInterrupt where it was stopped."""
+    """Run one campaign in a separate store and delete the store. Raises KeyboardInterrupt if it was stopped."""
     if _stop is not None and _stop.is_set():
         raise KeyboardInterrupt
     with tempfile.TemporaryDirectory(dir=job.folder) as name:
@@ -216,10 +216,10 @@ def _run(job: _Job) -> Run:
 
 
 def _filled(job: _Job, own: Path) -> Path:
-    """A store with the made-up field of this run's number, which all its variations begin with."""
+    """A store with the generated field of this run's number, the starting point of all its variations."""
     path = job.folder / f"field-{job.number}.duckdb"
     if not path.exists():
         with open_store(own / "field.duckdb") as store:
             fill(store, job.field, job.campaign.seed)
-        (own / "field.duckdb").replace(path)  # at once, whoever else made it too
+        (own / "field.duckdb").replace(path)  # atomic, even if another worker made it too
     return path

@@ -1,9 +1,9 @@
-"""What is measured of one simulated campaign, and the truth that it is measured against.
+"""The figures of one simulated campaign, and the truth that they are compared with.
 
-The truth of an interval is what infinitely many verdicts of these judges would say. It is not the Elo by people's
-votes that drives the judges: these have slopes, ties and tastes of their own, and a Bradley-Terry fit puts them on the
-judges' scale. It is what the fit tends to when every pair of models is judged on ever more instructions like those of
-the field, in both orders, by every judge.
+The true value for an interval is the rating from infinitely many verdicts of these judges. It is not the Elo by
+people's votes that drives the judges: the judges have their own slopes, ties and preferences, and a Bradley-Terry fit
+is on the judges' scale. It is the limit of the fit when every pair of models is judged on ever more instructions like
+those of the field, in both orders, by every judge.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ __all__ = [
 ]
 
 TOP = 3
-"""Of how many models it is asked whether they are the best."""
+"""Number of best models that the figure for the top checks."""
 
 MIN_JUDGES = 4
-"""Judges that a correlation over judges takes."""
+"""Minimum number of judges for a correlation over judges."""
 
 
 _QUANTILES = 64
@@ -51,7 +51,7 @@ _MAX_LOG_RATIO = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure: its heading, whether less is better (None: neither), and what it is."""
+    """One figure: its heading, whether less is better (None: neither), and its description."""
 
     heading: str
     less: bool | None
@@ -83,10 +83,10 @@ FIGURES: Mapping[str, Figure] = {
 def figures(
     session: Session, elo: Mapping[str, float], truth: NDArray[np.float64] | None, slopes: Mapping[str, float]
 ) -> dict[str, float | None]:
-    """All figures but the time, None where there is nothing to take it from.
+    """All figures but the time, None for a figure without data.
 
-    `elo` are the known ratings, `truth` (models,) long-run logits in the order of the sorted names, `slopes` of the
-    judges by name.
+    `elo` are the known ratings, `truth` (models,) the long-run logits in the order of the sorted names, `slopes` those
+    of the judges by name.
     """
     board = session.board()
     rows = _largest(board)
@@ -105,7 +105,7 @@ def figures(
 
 
 def _largest(board: Board) -> list[ModelRow]:
-    """The rated models that compare with one another, of the group with most of them."""
+    """The rated models of the largest group of models that can be compared with one another."""
     rated = [row for row in board.models if row.elo is not None]
     size = Counter(row.group for row in rated)
     most = max(size, key=lambda group: (size[group], -(group or 0)), default=None)
@@ -115,7 +115,7 @@ def _largest(board: Board) -> list[ModelRow]:
 def _of_models(rows: Sequence[ModelRow], elo: Mapping[str, float]) -> dict[str, float | None]:
     if len(rows) <= TOP:
         return dict.fromkeys(("error", "pearson", "spearman", "kendall", "top"))
-    # What prints alike is tied: last bits must not decide.
+    # Values that print alike are ties: the last bits must not decide.
     ours = np.array([round(row.elo or 0.0, 6) for row in rows])
     known = np.array([elo[row.model] for row in rows])
     best = {rows[place].model for place in np.argsort(-ours, kind="stable")[:TOP]}
@@ -130,7 +130,7 @@ def _of_models(rows: Sequence[ModelRow], elo: Mapping[str, float]) -> dict[str, 
 
 
 def _after_the_best_line(ours: NDArray[np.float64], known: NDArray[np.float64]) -> float:
-    """Mean distance in points of the known ratings: judges of another slope have another scale, and a line mends it."""
+    """Mean distance in points of the known ratings, after a linear fit that corrects the scale of judges' slopes."""
     x = ours - ours.mean()
     y = known - known.mean()
     slope = float(x @ y) / float(x @ x) if float(x @ x) > 0.0 else 0.0
@@ -148,7 +148,7 @@ def _number(by: _Correlation, ours: NDArray[np.float64], theirs: NDArray[np.floa
 def _of_intervals(
     rows: Sequence[ModelRow], models: Sequence[str], truth: NDArray[np.float64] | None
 ) -> dict[str, float | None]:
-    """Their width, and whether they hold the long-run ratings, which are centred as the rated models are."""
+    """Width and coverage of the intervals; the long-run ratings are centred like the rated models."""
     bounds = [(row.lo, row.hi) for row in rows if row.lo is not None and row.hi is not None]
     found: dict[str, float | None] = dict.fromkeys(("half_width", "coverage", "long_run_error"))
     if bounds:
@@ -168,7 +168,7 @@ def _of_intervals(
 
 
 def _over_judges(board: Board, score: str, slopes: Mapping[str, float]) -> float | None:
-    """How a score of the judges goes with their known slopes; None for few judges."""
+    """Correlation of a score of the judges with their known slopes; None for too few judges."""
     pairs = [(getattr(row, score), slopes[row.judge]) for row in board.judges]
     known = [(value, slope) for value, slope in pairs if value is not None]
     if len(known) < MIN_JUDGES:
@@ -187,16 +187,16 @@ class LongRunJudge:
 
 
 def known_slope(profile: Profile) -> float:
-    """How steeply a judge's verdicts follow people's log odds: its slope over the spread of all that pulls it else."""
+    """How steeply a judge's verdicts follow people's log odds: its slope over the spread of its other influences."""
     noise = profile.sigma_item**2 + profile.sigma_order**2 + profile.sigma_position**2
     return profile.slope / sqrt(noise + (np.pi * profile.temperature) ** 2 / 3.0)
 
 
 def shares(habit: LongRunJudge, gaps: NDArray[np.float64], log_ratios: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The share of the first model (pairs,) in judgments of both orders, ties as halves.
+    """The win share of the first model (pairs,) in judgments of both orders, ties as halves.
 
-    `gaps` (pairs,) in Elo points, `log_ratios` (pairs or 1, any) as of `ContestantField`. The formula is that of
-    `simulation.judge`, with its normal draws integrated and its logistic one summed over quantiles.
+    `gaps` (pairs,) are in Elo points, `log_ratios` (pairs or 1, any) as in `ContestantField`. The formula is that of
+    `simulation.judge`, with its normal draws integrated and its logistic draw summed over quantiles.
     """
     one = habit.profile
     binary = habit.protocol == "binary"
@@ -217,9 +217,9 @@ def shares(habit: LongRunJudge, gaps: NDArray[np.float64], log_ratios: NDArray[n
 
 
 def long_run(field: ContestantField, habits: Sequence[LongRunJudge]) -> NDArray[np.float64] | None:
-    """Logits (models,) of mean 0, in the order of `field.models`; None where a judge ranks lists.
+    """Long-run logits (models,) of mean 0, in the order of `field.models`; None where a judge ranks lists.
 
-    How lists are ordered in the long run is not worked out here.
+    The long-run order of lists is not computed here.
     """
     if any(PROTOCOLS[habit.protocol].shape is not Shape.PAIR for habit in habits):
         return None

@@ -40,7 +40,7 @@ class FigureMean:
     sd: float | None
     se: float | None
     runs: int
-    """That have the figure."""
+    """Number of runs that have the figure."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""From verdicts in a store or in a table to a board or an audit."""
+"""Make boards and audits from verdicts in a store or in a table."""

@@ -1,4 +1,4 @@
-"""From a store or a table to an audit: the way of `venire rate`, with when verdicts were given and what was planned."""
+"""Make an audit from a store or a table: as `venire rate`, with the times of verdicts and the plan as well."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def audit(
     both_bad: BothBad | None = None,
     baseline: str | None = None,
 ) -> Audit:
-    """What there is to worry about in a store's campaign (the only one, unless named), or in files of verdicts.
+    """Audit a store's campaign (the only one, unless named), or files of verdicts.
 
-    `checks` are names of `reports.audit.audit.CHECKS`, all of them unless named; the rest is as in `venire.rate`.
-    Raises InputError as `venire.rate` does, for an unknown check and for an option that no check hears.
+    `checks` are names of `reports.audit.audit.CHECKS`, by default all; the other arguments are as in `venire.rate`.
+    Raises InputError as `venire.rate` does, for an unknown check and for an option that no check uses.
 
     >>> audit("campaign.duckdb", checks=["connectivity"]).findings[0].worry
     False
@@ -55,7 +55,7 @@ def audit(
 def audited(
     source: Source, options: Options | None = None, checks: Sequence[str] = (), *, own_seed: bool = False
 ) -> Audit:
-    """The same for a `Source`; `own_seed`, and no options, take the seed of the campaign."""
+    """The audit of a `Source`; with `own_seed`, or without options, the seed is the campaign's."""
     if strange := [name for name in checks if name not in CHECKS]:
         raise InputError(f"there is no check {strange[0]!r}; there are: {', '.join(CHECKS)}")
     chosen = options or Options()
@@ -65,9 +65,9 @@ def audited(
 
 
 def case_of(source: Source, verdicts: Verdicts, options: Options) -> Case:
-    """The verdicts of a source as checks see them: in canonical form, merged, with times and plan where a store knows.
+    """The verdicts of a source as input of checks: in canonical form, merged, with times and plan if a store has them.
 
-    Raises InputError for options that no check hears, and for verdicts that cannot be merged.
+    Raises InputError for options that no check uses, and for verdicts that cannot be merged.
     """
     _refuse(options)
     battles, seconds, planned = verdicts.battles, None, None

@@ -1,4 +1,4 @@
-"""From verdicts in a store or in a table to a board."""
+"""Make a board from verdicts in a store or in a table."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ _BALLOTS = "ballots"
 """The format of a table of ballots, as `--format` names it."""
 
 PLACING = "place "
-"""How campaigns begin that place a model on the board of another: nobody means them who names none."""
+"""Prefix of the names of placement campaigns, which are never chosen without being named."""
 
 __all__ = ["PLACING", "Source", "Verdicts", "choose_campaign", "compare", "is_store", "rate", "read", "read_campaign"]
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What is named on the way to verdicts: a store's campaign, or files and how to read them.
+    """The source of verdicts: a store's campaign, or files and how to read them.
 
-    `mapping` is from our column names to the files', `where` keeps rows by column and value, `cluster` names the column
-    whose rows share their noise ("none": no column). `origin` says where a file's verdicts come from, recorded unless
-    told; a store knows by itself. `form` is the files' format (`storage.transfer.formats`), guessed from columns unless
-    told; `both_bad` is what a verdict that both are bad counts as, and `baseline` whom all models met where the files
-    do not say. `reference` is a file of ratings known before, in place of those that a store has. `unranked` is what a
-    model without a row on a ballot is (`ratings.ballots`).
+    `mapping` maps our column names to the files', `where` keeps rows by column and value, `cluster` names the column
+    whose rows share their noise ("none": no column). `origin` is the origin of a file's verdicts, by default
+    "recorded"; a store contains its own. `form` is the files' format (`storage.transfer.formats`), by default inferred
+    from the columns. `both_bad` sets how a "both are bad" verdict counts, and `baseline` is the opponent of all models
+    where the files do not name it. `reference` is a file of known ratings, which replaces those of a store. `unranked`
+    sets how a model without a row on a ballot counts (`ratings.ballots`).
     """
 
     paths: tuple[Path, ...]
@@ -79,11 +79,11 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """Verdicts with what is known beside them; `facts` are what became of a file's rows, `reference_facts` of ratings.
+    """Verdicts and related data; `facts` describe how a file's rows were used, `reference_facts` how its ratings were.
 
-    `ballots` are the verdicts of judges of ballots beside those of pairs, for methods that need ballots; `note` says
-    to the others that they were left out. `method` rates them where nobody names one: even-pairs, as the looks of the
-    campaign do, where a policy chose its pairs by what was known of them.
+    `ballots` are the verdicts of ballot judges next to those of pair judges, for methods that need ballots; `note`
+    reports to other methods that ballots were left out. `method` is the default method: even-pairs, as in the
+    campaign's interim analyses, where a policy chose pairs by what was known of them.
     """
 
     battles: Battles
@@ -102,7 +102,7 @@ class Verdicts:
     def board(self, method: str | None = None, options: Options | None = None) -> Board:
         """The board by one method; raises InputError as `reports.board.build` does.
 
-        None: by that of these verdicts, or by Bradley-Terry where it does not take an option that was given.
+        None: the default method of these verdicts, or Bradley-Terry if the default does not take a given option.
         """
         options, chosen = options or Options(seed=self.seed), method is None
         method = method or (DEFAULT_METHOD if ignored_options(self.method, options) else self.method)
@@ -132,7 +132,7 @@ class Verdicts:
 
 
 def is_store(path: Path) -> bool:
-    """Whether a file is a DuckDB database, by its first bytes; a missing file counts as one by its ending.
+    """Whether a file is a DuckDB database, by its first bytes; a missing file is classified by its suffix.
 
     Raises InputError for a folder.
     """
@@ -161,9 +161,9 @@ def rate(
 ) -> Board:
     """The board of a store's campaign (the only one, unless named), or of verdicts in one or several files.
 
-    `method` is a name of `registry.METHODS` or None (see `Verdicts`), `options` what it is told; the rest is as in
-    `Source`. Raises InputError for a path that cannot be read, a campaign that is not there, and an argument that does
-    not apply.
+    `method` is a name of `registry.METHODS` or None (see `Verdicts`), `options` are its options; the other arguments
+    are as in `Source`. Raises InputError for a path that cannot be read, an unknown campaign, and an argument that
+    does not apply.
 
     >>> board = rate("campaign.duckdb")
     >>> board.verdicts, board.models[0].model, round(board.models[0].elo)
@@ -199,7 +199,7 @@ def compare(
     both_bad: BothBad | None = None,
     baseline: str | None = None,
 ) -> Comparison:
-    """Several methods side by side on the same verdicts: those named, or all that apply.
+    """Several methods side by side on the same verdicts: the named methods, or all that apply.
 
     Arguments and errors are those of `rate`; `options` go to each method that takes them.
 
@@ -213,9 +213,9 @@ def compare(
 
 
 def read(source: Source, features: Sequence[str] = ()) -> Verdicts:
-    """The verdicts of a store's campaign or of files; `features` names the covariates to bring along.
+    """The verdicts of a store's campaign or of files; `features` names the covariates to read with them.
 
-    Raises InputError for a path that cannot be read, a campaign that is not there, and an argument that does not apply.
+    Raises InputError for a path that cannot be read, an unknown campaign, and an argument that does not apply.
     """
     found = _read(source, features)
     if source.reference is None:
@@ -299,10 +299,10 @@ def _read_files(source: Source, features: Sequence[str]) -> Verdicts:
 
 
 def read_campaign(store: Store, campaign: frames.CampaignRow, features: Sequence[str] = ()) -> Verdicts:
-    """The verdicts of one campaign of an open store, with what the store knows of its models and judges.
+    """The verdicts of one campaign of an open store, with the store's data on its models and judges.
 
-    Ballots become pairs; where there are judges of pairs as well, they stand apart. Raises InputError for a campaign
-    with judges of neither, and for covariates of ballots.
+    Ballots become pairs; if there are judges of pairs as well, ballots are kept separate. Raises InputError for a
+    campaign without judges of either kind, and for covariates of ballots.
     """
     judges = frames.judges(store, campaign.id)
     shapes = {judge.name: PROTOCOLS[judge.protocol].shape for judge in judges if judge.protocol in PROTOCOLS}
@@ -343,22 +343,22 @@ def read_campaign(store: Store, campaign: frames.CampaignRow, features: Sequence
 
 
 def _chose(store: Store, campaign: frames.CampaignRow) -> bool:
-    """Whether a policy chose pairs of a board by what was known of them."""
+    """Whether a policy chose pairs of the board by what was known of the models."""
     if campaign.name.startswith(PLACING):
         return False
     return any(POLICIES[one.policy].adaptive for one in plans.rounds(store, campaign.id) if one.policy in POLICIES)
 
 
 def _generates(store: Store, campaign: frames.CampaignRow) -> bool:
-    """Whether contestants are asked in a campaign, and nobody judges."""
+    """Whether a campaign asks contestants and has no judges."""
     asked = frames.judges(store, campaign.id)
     return bool(asked) and all(one.protocol == GENERATE for one in asked)
 
 
 def choose_campaign(store: Store, name: str | None) -> frames.CampaignRow:
-    """The named campaign, or the only one that judges and does not place a model on the board of another.
+    """The named campaign, or the only one that judges and does not place a model on another campaign's board.
 
-    Raises InputError naming those that are there.
+    Raises InputError that lists the existing campaigns.
     """
     there = [one for one in frames.campaigns(store) if not _generates(store, one)]
     if not there:
@@ -384,9 +384,9 @@ def _battles_with_covariates(
     families: Mapping[str, str],
     judge_families: Mapping[str, str],
 ) -> Battles:
-    """The verdicts of a campaign with the covariates named: of style, from the texts that were shown, and of family.
+    """The verdicts of a campaign with the named covariates: of style, from the texts that were shown, and of family.
 
-    `position` is known from the order shown and needs no column. Raises InputError for another name.
+    `position` follows from the order shown and needs no column. Raises InputError for any other name.
     """
     known = (*STYLE_NAMES, _FAMILY, "position")
     if strange := [name for name in names if name not in known]:
@@ -413,10 +413,10 @@ def _file_ballots(
     unranked: Unranked = "below",
     given: Mapping[str, object] = {},
 ) -> Battles | None:
-    """The ballots of a file as pairs; None where it is none of ballots, by `form` or, without one, by its columns.
+    """The ballots of a file as pairs; None if it is not a file of ballots, by `form` or, by default, by its columns.
 
-    `given` are options by name that mean nothing to ballots. Raises InputError for one of them that was given, for
-    several files, and as `read_ballots` does.
+    `given` are options by name that do not apply to ballots. Raises InputError if one of them was given, for several
+    files, and as `read_ballots` does.
     """
     if form not in (None, _BALLOTS) or (form is None and not has_ballots(paths[0], mapping)):
         if unranked != "below":
@@ -430,12 +430,12 @@ def _file_ballots(
 
 
 def _campaign_ballots(store: Store, campaign: frames.CampaignRow) -> Battles:
-    """The ballots of a campaign as pairs; pairs of a ballot that was not read have its status."""
+    """The ballots of a campaign as pairs; pairs of an unreadable ballot have its status."""
     return to_battles(*frames.ballots(store, campaign.id))
 
 
 def _ballots_left_out(judges: Collection[frames.JudgeRow]) -> str:
-    """What to say of judges of ballots in a campaign that judges pairs as well."""
+    """The note on ballot judges in a campaign that also judges pairs."""
     names = sorted(judge.name for judge in judges)
     more = " and others" if len(names) > 5 else ""
     return (
@@ -445,7 +445,7 @@ def _ballots_left_out(judges: Collection[frames.JudgeRow]) -> str:
 
 
 def _judging_models(store: Store, judges: Collection[frames.JudgeRow], models: Collection[str]) -> dict[str, str]:
-    """Which of the models a judge is, by the judge's name: the one that its own model is or wrote the answers of."""
+    """The model that each judge is, by the judge's name: the same model, or the one whose answers it wrote."""
     writers: dict[str, set[str]] = {}
     for one in frames.campaigns(store):
         for row in frames.judges(store, one.id):
@@ -455,7 +455,7 @@ def _judging_models(store: Store, judges: Collection[frames.JudgeRow], models: C
     for judge in judges:
         if judge.model in models:
             found[judge.name] = judge.model
-        elif len(wrote := writers.get(judge.model, set())) == 1:  # of several settings of one model nobody knows which
+        elif len(wrote := writers.get(judge.model, set())) == 1:  # with several settings of one model the match is ambiguous
             found[judge.name] = next(iter(wrote))
     return {judge: model for judge, model in found.items() if judge != model}
 
@@ -463,10 +463,10 @@ def _judging_models(store: Store, judges: Collection[frames.JudgeRow], models: C
 def _reference_ratings(
     path: Path, models: Collection[str], known: Mapping[str, float]
 ) -> tuple[dict[str, float], dict[str, Any]]:
-    """The ratings of a file, and what to say of them: how many of `models` they know, and whom they name besides.
+    """The ratings of a file, and facts about them: how many of `models` they cover, and which other models they name.
 
-    `known` are the ratings that a store has and that these replace. Raises `InputError` where the file rates none of
-    `models`, and as `read_reference` does.
+    `known` are the ratings of a store, which these replace. Raises `InputError` where the file rates none of `models`,
+    and as `read_reference` does.
     """
     found = read_reference(path)
     shared = found.keys() & set(models)

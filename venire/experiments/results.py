@@ -1,4 +1,4 @@
-"""What a simulation came to: means over seeds, differences run by run, and conclusions in a sentence."""
+"""The results of a simulation: means over seeds, paired differences of runs, and conclusions in sentences."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class FigureMean:
 
 @dataclass(frozen=True, slots=True)
 class FigureDifference:
-    """A figure of one variation less that of another, over the runs of both; `beyond_chance` at 95 % for all together.
+    """A figure of one variation minus that of another, over the runs of both; `beyond_chance` at a joint 95 %.
 
-    `calls` are those of the first over those of the second.
+    `calls` is the ratio of the first variation's calls to the second's.
     """
 
     figure: str
@@ -62,7 +62,7 @@ class FigureDifference:
 
 @dataclass(frozen=True, slots=True)
 class SimulationResult:
-    """All runs of a simulation, with what was varied, and who took part."""
+    """All runs of a simulation, with the variations, the judges and the contestants."""
 
     simulation: Simulation
     variations: tuple[Variation, ...]
@@ -88,9 +88,9 @@ def _mean(values: Sequence[float]) -> FigureMean:
 
 
 def differences(found: Simulation, rows: int, figure: str) -> tuple[FigureDifference, ...]:
-    """Every pair of variations compared run by run: runs of one number have the same judges and contestants.
+    """Paired comparison of every two variations: runs of the same number have the same judges and contestants.
 
-    Chance has its share among all pairs, so that of many comparisons none is beyond chance by their number alone.
+    The level is corrected for the number of pairs, so that many comparisons alone do not produce a finding.
     """
     table = {(run.variation, run.number): run.figures for run in found.runs}
     numbers = sorted({run.number for run in found.runs})
@@ -109,7 +109,7 @@ def differences(found: Simulation, rows: int, figure: str) -> tuple[FigureDiffer
         least = float(student.ppf(1.0 - (1.0 - _LEVEL) / (2 * len(pairs)), len(apart) - 1))
         calls = [means(found, place)["calls"].mean for place in (first, second)]
         ratio = calls[0] / calls[1] if calls[0] and calls[1] else None
-        # Without any scatter, as of "top" in a few runs, nobody can tell what is chance.
+        # Without any scatter, as of "top" in a few runs, chance cannot be estimated.
         made.append(FigureDifference(figure, first, second, mean, se, len(both), 0.0 < least * se < abs(mean), ratio))
     return tuple(made)
 
@@ -132,7 +132,7 @@ def _conclusion(found: Simulation, rows: Sequence[Variation], figure: str, what:
     known = {place: mean for place in range(len(rows)) if (mean := means(found, place)[figure].mean) is not None}
     unrated = {place: means(found, place)["unrated"].mean or 0.0 for place in known} if figure == "error" else {}
     left = {place: count for place, count in unrated.items() if count and len(rows) > 1}
-    if len(left) < len(known):  # who rates a few models alone has no claim to be the best
+    if len(left) < len(known):  # a variation that rates only a few models cannot be called the best
         known = {place: mean for place, mean in known.items() if place not in left}
     beside = "".join(
         f" {rows[place].name} left {count:.1f} models unrated on average." for place, count in left.items()
@@ -221,7 +221,7 @@ def simulation_document(
 
 
 def write_csv(path: Path, found: Simulation, rows: Sequence[Variation]) -> None:
-    """One line for each run: variation, seed, how it ended, every figure. Raises OSError."""
+    """Write one line for each run: variation, seed, ending and every figure. Raises OSError."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["verdicts", "variation", "seed", "ending", *FIGURES])

@@ -1,4 +1,4 @@
-"""What a simulation compares: a campaign with other policies, protocols, numbers of judges, orders or budgets."""
+"""The variations that a simulation compares: other policies, protocols, numbers of judges, orders or budgets."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from venire.wording import money
 __all__ = ["Axes", "StandIn", "Variation", "campaign_of", "cross", "simulated"]
 
 _SEEDS_APART = 1_000_003
-"""Between the seeds of two runs, so that judges of neighbouring seeds share nothing across them."""
+"""Distance between the seeds of two runs, so that judges of neighbouring seeds share nothing across runs."""
 
 _OWN_OPTIONS = ("best", "logprobs", "dialect", "recorded", "map")
-"""Options that one protocol has and another does not take."""
+"""Options that are specific to a protocol; other protocols refuse them."""
 
 
 @dataclass(frozen=True, slots=True)
 class StandIn:
-    """Who judges under a judge's name in a simulation, for what price, and what of it is not as in the file."""
+    """The simulated judge that replaces a judge of the file, its price, and its differences from the file."""
 
     judge: JudgeSettings
     profile: str
@@ -45,7 +45,8 @@ class StandIn:
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """One row of the table; None: as the file says. `judges` are the first so many, a budget calls or nano-dollars."""
+    """One row of the table; None: as in the file. `judges` is the number of first judges; budgets are nano-dollars or
+    calls."""
 
     policy: str | None = None
     protocol: str | None = None
@@ -56,7 +57,7 @@ class Variation:
 
     @property
     def name(self) -> str:
-        """What is varied, in words."""
+        """The varied settings, in words."""
         said = (
             self.policy,
             self.protocol,
@@ -70,7 +71,7 @@ class Variation:
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """What is crossed; an axis without values stays as the file says. `budgets` are (calls, None) or (None, nano)."""
+    """The crossed settings; an axis without values is as in the file. `budgets` are (calls, None) or (None, nano)."""
 
     policies: tuple[str, ...] = ()
     protocols: tuple[str, ...] = ()
@@ -80,9 +81,9 @@ class Axes:
 
 
 def cross(axes: Axes, campaign: CampaignSettings) -> tuple[Variation, ...]:
-    """Every combination once; without any axis but budgets, the file's own plan and a balanced one beside it.
+    """Every combination once; without any axis except budgets, the file's own plan and a balanced plan.
 
-    Raises InputError for a word that no policy or protocol has, and for more judges than the file names.
+    Raises InputError for an unknown policy or protocol, and for more judges than the file names.
     """
     for policy in axes.policies:
         if policy not in POLICIES:
@@ -120,11 +121,11 @@ def _beside(campaign: CampaignSettings) -> str:
 
 
 def simulated(campaign: CampaignSettings, wanted: Sequence[str]) -> tuple[StandIn, ...]:
-    """Who judges in a simulation: simulated judges as they are, others by a profile.
+    """The judges of a simulation: simulated judges unchanged, real judges replaced by a profile.
 
     `wanted` are profiles, as `PROFILE` for the real judges in turn or `JUDGE=PROFILE` for one of them; a judge whose
-    model has a profile's name needs none. Raises InputError for a judge without a profile, and for a name that nobody
-    has.
+    model has a profile's name needs no profile. Raises InputError for a judge without a profile, and for an unknown
+    name.
     """
     profiles = load_profiles()
     named = dict(one.rsplit("=", 1) for one in wanted if "=" in one)
@@ -175,7 +176,7 @@ def _stand_in(judge: JudgeSettings, profile: str, seed: int) -> StandIn:
 
 
 def _priced(judge: JudgeSettings, profile: str, notes: tuple[str, ...]) -> StandIn:
-    """With the price of the file, of the model that it stands for, or of its profile's namesake, else free."""
+    """The stand-in with the price in the file, of the model it replaces, or of its profile's namesake, else free."""
     price = judge.price or find_price(profile)
     if price is None:
         return StandIn(replace(judge, free=True), profile, (*notes, "no price is known: free"))
@@ -200,10 +201,10 @@ def campaign_of(
     number: int,
     battles: int | None,
 ) -> CampaignSettings:
-    """The campaign of one row in its run `number` (from 0): its own seed, its judges' own seeds, and no data files.
+    """The campaign of one row in its run `number` (from 0), with separate seeds for it and its judges, and no data.
 
-    `battles` is how many a policy that chooses battles is to judge, whatever the file says. Raises InputError where
-    nothing says how many, and for a budget of money that nobody's price would use.
+    `battles` is the number of battles for a policy that chooses battles, and overrides the file. Raises InputError
+    where no number is given, and for a budget of money that no judge's price would use.
     """
     seats = [_seat(one.judge, row.protocol, number) for one in judges[: row.judges]]
     if row.money is not None and all(one.free for one in seats):
@@ -231,7 +232,7 @@ def campaign_of(
         judge_budgets={one.name: own[one.name] for one in seats if one.name in own},
         model_budgets={
             seat.model: campaign.model_budgets[there.model]
-            for there, seat in zip(campaign.judges, seats, strict=False)  # fewer seats are the first
+            for there, seat in zip(campaign.judges, seats, strict=False)  # with fewer seats, the first judges
             if there.model in campaign.model_budgets and not limited
         },
         contestants=(),
@@ -240,14 +241,14 @@ def campaign_of(
 
 
 def _phase(campaign: CampaignSettings, policy: str) -> PhaseSettings:
-    """The file's last phase under another policy, its other keys as they are."""
+    """The file's last phase under another policy, its other keys unchanged."""
     return replace(campaign.plan.phases[-1], policy=policy, name="plan")
 
 
 def _sized(
     campaign: CampaignSettings, field: ContestantField, phase: PhaseSettings, battles: int | None, limited: bool
 ) -> PhaseSettings:
-    """With as many battles as are wanted, or as the file's own plan has; until the budget where one is given."""
+    """The phase with the wanted number of battles, or that of the file's own plan; until the budget if one is given."""
     if phase.policy not in POLICIES:
         raise InputError(f"{campaign.path}: policy {phase.policy!r} cannot be simulated: name another with --policy")
     if POLICIES[phase.policy].crossed:
@@ -260,7 +261,7 @@ def _sized(
 
 
 def _planned(campaign: CampaignSettings, field: ContestantField) -> int | None:
-    """How many battles the file's own plan has; None where budgets or rules to stop say when it is enough."""
+    """The number of battles in the file's own plan; None where budgets or stopping rules end it."""
     first = campaign.plan.phases[0]
     if first.policy in POLICIES and POLICIES[first.policy].crossed:
         possible = len(field.elo) * (len(field.elo) - 1) // 2
@@ -276,7 +277,7 @@ def _planned(campaign: CampaignSettings, field: ContestantField) -> int | None:
 def _instructions(
     campaign: CampaignSettings, field: ContestantField, phase: PhaseSettings, battles: int | None, limited: bool
 ) -> int | None:
-    """Of a policy that crosses matchups with instructions: as many as make so many battles, or use up a budget."""
+    """Number of instructions for a policy that crosses them with matchups: to reach the battles, or the budget."""
     possible = len(field.elo) * (len(field.elo) - 1) // 2
     matchups = possible if phase.policy == "all-pairs" else min(phase.matchups or possible, possible)
     wanted = battles if battles is not None else None if limited else _planned(campaign, field)

@@ -455,7 +455,7 @@ def _judging_models(store: Store, judges: Collection[frames.JudgeRow], models: C
     for judge in judges:
         if judge.model in models:
             found[judge.name] = judge.model
-        elif len(wrote := writers.get(judge.model, set())) == 1:  # with several settings of one model the match is ambiguous
+        elif len(wrote := writers.get(judge.model, set())) == 1:  # several settings of one model are ambiguous
             found[judge.name] = next(iter(wrote))
     return {judge: model for judge, model in found.items() if judge != model}
 

@@ -1,8 +1,8 @@
 """Interval forecast: how wide a plan's intervals will be, how they shrink with money, and what rounds will choose.
 
-Battles of rounds to come are chosen as the policies would choose them by what is believed now. A policy that wants to
-see verdicts between two rounds is asked for the rest at once, as if these told nothing new: each pick accounts for
-those before it, so that the pairs and instructions are much what the rounds will come to.
+Battles of future rounds are chosen as the policies would choose them by the current estimates. An adaptive policy,
+which uses verdicts between two rounds, chooses the rest at once, as if those verdicts added no information. Each pick
+accounts for those before it, so the pairs and instructions are close to those that the rounds will choose.
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ __all__ = [
 
 _TIMES = (0.5, 1.0, 2.0, 4.0)
 WANTED_HALF_WIDTHS = (50.0, 25.0, 15.0)
-"""Half widths in Elo points for which the price is told."""
+"""Half-widths in Elo points for which the price is reported."""
 _MAX_CHOSEN = 1_000
-"""Battles of a phase that are really chosen; where there are more, each stands for several."""
+"""Maximum number of battles of a phase that are really chosen; in a larger phase each represents several."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlanIntervals:
-    """The widths to expect of a whole plan, what has been judged included.
+    """The expected interval widths of a whole plan, judged battles included.
 
-    `battles` and `trials` are of the plan, `done` those settled or failed; nano-dollars `paid` so far, and of a trial
-    `each`. `covered` is the share of the plan that the campaign's budget pays for (1: all).
+    `battles` and `trials` are totals of the plan, `done` counts settled or failed trials; `paid` so far and the cost
+    of `each` trial are in nano-dollars. `covered` is the share of the plan that the campaign's budget covers (1: all).
     """
 
     widths: IntervalForecast
@@ -71,27 +71,27 @@ class PlanIntervals:
     belief: PriorRatings
     effect: DesignEffect
     counts: NDArray[np.float64]
-    """How often each pair (models, models) of `widths.models` is put to a judge, in one place of the two."""
+    """How often a judge is asked about each pair (models, models) of `widths.models`; one of the two cells has it."""
     remaining: RemainingBattles
-    """What of it is still to be chosen."""
+    """The battles of the plan that are still to be chosen."""
     largest: float
-    """How many times as large it can be made: without end where instructions can be added."""
+    """The largest possible multiple of the plan: infinite where instructions can be added."""
 
     def needed(self, half: float) -> float | None:
-        """How many times as large it must be for a half width in the middle of so many points; None: it cannot be."""
+        """The multiple of the plan that a median half-width of `half` points needs; None: impossible."""
         times = self.widths.size_needed(half)
         return None if times is None or times > self.largest else times
 
     def nano(self, times: float) -> int:
-        """What a plan of so many times the size costs in all, of which some is paid already."""
+        """Total cost of a plan of `times` the size, including the amount already paid."""
         return self.paid + round(self.each * max(0.0, times * self.trials - self.done))
 
     def median(self, times: float = 1.0) -> float:
-        """The half width in the middle of the models, of a plan of so many times the size."""
+        """Median half-width over the models, for a plan of `times` the size."""
         return float(np.median(self.widths.half_width(times)))
 
     def sizes(self) -> list[tuple[str, float]]:
-        """Names and sizes of plans, none smaller than what is done or larger than can be."""
+        """Names and sizes of plans, none smaller than the finished part or larger than possible."""
         named = [("this plan" if times == 1.0 else f"{times:g} x", times) for times in _TIMES]
         if 0.0 < self.covered < 1.0:
             named.append(("as the budget covers", self.covered))
@@ -101,7 +101,7 @@ class PlanIntervals:
         return sorted([one for one in named if done <= one[1] <= self.largest], key=lambda one: one[1])
 
     def to_json(self) -> dict[str, Any]:
-        """The forecast as plain values: half widths in Elo points, None without end; money in nano-dollars."""
+        """The forecast as plain values: half-widths in Elo points, None if infinite; money in nano-dollars."""
         half, floor = self.widths.half_width(), self.widths.model_half_width()
         return {
             "level": self.widths.level,
@@ -136,9 +136,9 @@ class PlanIntervals:
 
 
 def plan_intervals(session: Session) -> PlanIntervals | str | None:
-    """The widths of a session's plan; a sentence where none can be expected, None of a plan without pairs.
+    """The widths of a session's plan; a sentence where they cannot be estimated, None for a plan without pairs.
 
-    Verdicts so far are the pilot: ratings, ties, flips and what judgments share come from them.
+    Verdicts so far serve as the pilot: they provide ratings, ties, flips and the noise that judgments share.
     """
     if not session.campaign.pair_judges:
         return None
@@ -191,7 +191,7 @@ def intervals_document(found: PlanIntervals | str | None) -> dict[str, Any] | No
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """What a trial is expected to take."""
+    """The expected cost, calls and tokens of a trial."""
 
     nano: float
     calls: float
@@ -199,7 +199,7 @@ class _Trial:
 
 
 def _each(session: Session, rows: Sequence[JudgeForecast]) -> _Trial:
-    """By the forecast of what is left; where nothing is, by what was paid, for whichever plan that was."""
+    """From the forecast of the remaining trials; if none remain, from all trials paid so far, under any plan."""
     left = sum(row.trials for row in rows)
     if left:
         tokens = sum(row.input_tokens + row.output_tokens for row in rows)
@@ -210,7 +210,7 @@ def _each(session: Session, rows: Sequence[JudgeForecast]) -> _Trial:
 
 
 def _payable(session: Session, each: _Trial) -> float:
-    """How many trials more the campaign's own limits cover, as far as is expected; those of judges aside."""
+    """The expected number of further trials within the campaign's own limits; judges' limits are ignored."""
     limits, paid = session.campaign.budget, session.spending
     asked = (
         (limits.money, paid.nano, each.nano),
@@ -222,18 +222,18 @@ def _payable(session: Session, each: _Trial) -> float:
 
 
 def _affordable(session: Session, each: _Trial, done: int, planned: int, a_battle: float) -> float | None:
-    """Battles beyond those that are planned which the budget covers; None: no end."""
+    """Number of battles beyond the planned battles that the budget covers; None: unlimited."""
     more = _payable(session, each) - (planned - done)
     return None if more == np.inf else max(0.0, more / a_battle)
 
 
 def _covered(session: Session, each: _Trial, done: int, trials: int) -> float:
-    """The share of a plan that the budget covers, what is done included."""
+    """The share of a plan that the budget covers, finished trials included."""
     return min(1.0, (done + _payable(session, each)) / max(1, trials))
 
 
 def _estimates(session: Session, found: PriorRatings) -> Estimates | None:
-    """What adaptive policies are told of verdicts: nothing, where there are none or a reference says more."""
+    """The estimates from verdicts for adaptive policies; None without verdicts, or where a reference is used."""
     if found.source != "verdicts":
         return None
     from venire.feedback import RatingFeedback
@@ -245,7 +245,7 @@ def _estimates(session: Session, found: PriorRatings) -> Estimates | None:
 def _whole(
     planned: PlannedBattles, more: RemainingBattles, names: Sequence[str]
 ) -> tuple[tuple[str, ...], NDArray[np.int32], NDArray[np.float64]]:
-    """The models of all battles, battles planned and to come by codes of these, and how often a judge is put to each.
+    """All models, planned and future battles by codes of these models, and how often a judge is asked each battle.
 
     The first rounds may show fewer models than the plan has, which are `names`.
     """
@@ -260,7 +260,7 @@ def _whole(
 
 
 def _judged(session: Session) -> Judgments | None:
-    """The judgments so far, of which both orders were read where both are asked; None without any."""
+    """The judgments so far, only those with both orders readable if both are asked; None without any."""
     verdicts = frames.battles(session.store, session.planned.id)
     if not len(verdicts.label):
         return None
@@ -271,12 +271,12 @@ def _judged(session: Session) -> Judgments | None:
 
 
 def _more_instructions(session: Session) -> bool:
-    """Whether a larger plan has more instructions: one that puts its matchups to all of them has."""
+    """Whether a larger plan has more instructions: true if it asks its matchups on every instruction."""
     return all(one.policy not in POLICIES or POLICIES[one.policy].crossed for one in session.campaign.plan.phases)
 
 
 def finite_or_none(points: float) -> float | None:
-    """None for a width without end, which JSON has no word for."""
+    """None for an infinite width, which JSON cannot represent."""
     return points if np.isfinite(points) else None
 
 
@@ -284,8 +284,8 @@ def finite_or_none(points: float) -> float | None:
 class RemainingBattles:
     """Battles (battles, 3) that are still to be chosen: two models' names by `models`, and the instruction's number.
 
-    `weight` (battles,) is how many each stands for. `until` says what their number was taken from; None: there are
-    none, and `open` says whether that is because nobody knows how many there will be.
+    `weight` (battles,) is the number of battles that each represents. `until` names the limit that sets their number;
+    None: there are none. `open` is then true if the number is unknown.
     """
 
     battles: NDArray[np.int32]
@@ -295,9 +295,9 @@ class RemainingBattles:
 
 
 def remaining_battles(session: Session, estimates: Estimates | None, affordable: float | None) -> RemainingBattles:
-    """What a session's plan has still to choose; `affordable` battles more are what its budget covers, None: no end.
+    """The battles that a session's plan has still to choose; its budget covers `affordable` more, None: unlimited.
 
-    `estimates` are what verdicts say so far, None without any.
+    `estimates` are the ratings from verdicts so far, None without any.
     """
     rounds = session.rounds
     ended = rounds is not None and rounds.stopped is not None and not rounds.short
@@ -344,7 +344,7 @@ def _none() -> NDArray[np.int32]:
 def _number(
     session: Session, phase: PhaseSettings, done: int, many: int, affordable: float | None
 ) -> tuple[int | None, str]:
-    """Battles that a phase has left to choose, and what says so; None where nobody knows."""
+    """Number of battles that a phase has left to choose, and the limit that sets it; None if unknown."""
     if phase.policy == RECORDED or (phase.crosses and done):
         return 0, ""
     if phase.crosses:
@@ -368,13 +368,13 @@ def _chosen(
     asked: NDArray[np.int32],
     estimates: Estimates | None,
 ) -> NDArray[np.int32]:
-    """Battles (battles, 3) of a phase by places in the field; none where its policy cannot choose yet."""
+    """Battles (battles, 3) of a phase by indices into the field; empty if its policy cannot choose yet."""
     policy, rng = POLICIES[phase.policy], np.random.default_rng([session.campaign.seed, len(asked)])
     state = policy_state(field, elo=elo, asked=asked, estimates=estimates if policy.adaptive else None)
     wanted = (phase.matchups or len(field.models) ** 2) if policy.crossed else number
     try:
         picks = policy.choose(state, phase, wanted, rng)
-    except InputError:  # ratings that only the verdicts of an earlier phase will give
+    except InputError:  # it needs ratings from the verdicts of an earlier phase
         return _none()
     models, instructions = field.places
     rows = [

@@ -1,4 +1,4 @@
-"""A campaign's plan as plain values, with what it will cost; and why its first matchups or battles were chosen."""
+"""A campaign's plan as plain values, with its cost, and the reasons for its first matchups or battles."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def plan_document(session: Session) -> dict[str, Any]:
 
 
 def _phases(campaign: CampaignSettings, planned: PlannedCampaign) -> dict[str, Any]:
-    """Phases, rounds and rules of a plan as plain values."""
+    """Phases, rounds and stopping rules of a plan as plain values."""
     return {
         "phases": [asdict(phase) for phase in campaign.plan.phases],
         "orders": campaign.plan.orders,
@@ -69,7 +69,7 @@ def _phases(campaign: CampaignSettings, planned: PlannedCampaign) -> dict[str, A
 
 
 def plan_warnings(session: Session) -> Iterator[str]:
-    """What too few instructions cannot tell, a sentence each."""
+    """Warnings about too few instructions, a sentence each."""
     many, stop = len(session.planned.design.instructions), session.campaign.plan.stop
     if not session.campaign.pair_judges:
         return
@@ -87,11 +87,11 @@ def plan_warnings(session: Session) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class PolicyReason:
-    """One matchup or battle of a plan: `instruction` None is all of the plan's.
+    """One matchup or battle of a plan: `instruction` None means all of the plan's.
 
-    `why` and `gain` are what the policy said, the gain in the policy's own unit; `gap` is in Elo points by reference
-    or by the ratings at the time; `se_a` and `se_b` are the models' standard errors at the look before, None where
-    there was none; `nano` is what all judges' trials of it are expected to cost, None where none is asked.
+    `why` and `gain` come from the policy, the gain in the policy's own unit; `gap` is in Elo points by reference or by
+    the ratings at that time; `se_a` and `se_b` are the models' standard errors at the previous interim analysis, None
+    where there was none; `nano` is the expected cost of all judges' trials of it, None where none is asked.
     """
 
     round: int
@@ -109,12 +109,12 @@ class PolicyReason:
 
 @dataclass(frozen=True, slots=True)
 class DesignLimit:
-    """What a plan is expected to reach and what the best plan of as many battles could, for one purpose.
+    """The expected precision of a plan and of the best plan with as many battles, for one purpose.
 
-    `efficiency` is the share of the plan's battles with which the best would do as well. `error` and `least` are the
-    plan's and the best plan's root mean square standard error in Elo points: of each rating about the mean of all, of
-    the purpose "mean"; of each difference `across` the boundary, of "boundary"; None of "place", which takes all other
-    ratings for known, as widths do not.
+    `efficiency` is the share of the plan's battles with which the best plan would be as precise. `error` and `least`
+    are the plan's and the best plan's root mean square standard error in Elo points. For the purpose "mean" this is
+    the error of each rating about the mean of all, for "boundary" that of each difference `across` the boundary. It
+    is None for "place", which takes all other ratings as known, unlike the widths.
     """
 
     purpose: str
@@ -181,7 +181,7 @@ def _nano(field: PlanInputs, pair: tuple[str, str], on: Sequence[str], judges: S
 
 
 def design_limit(session: Session, found: PlanIntervals | str | None) -> DesignLimit | str | None:
-    """How near a plan comes to the best of its size at the ratings believed; no forecast: what stands in its place."""
+    """How close a plan is to the best of its size at the estimated ratings; without a forecast, `found` itself."""
     if not isinstance(found, PlanIntervals):
         return found
     phase = session.campaign.plan.phases[-1]

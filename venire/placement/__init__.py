@@ -1,1 +1,1 @@
-"""A new model on a known scale."""
+"""Placement of a new model on a known scale."""

@@ -1,8 +1,7 @@
-"""Placing a model from verdicts that are there already, by the same policy and for as many battles as a new one.
+"""Backtest of placements: place a known model from stored verdicts, with a new model's policy and number of battles.
 
-What a store says of a model that is on its board is hidden, and the policy chooses among the battles on record: no
-call is made. So it is seen how far placements of this kind are from what people say, before that of a new model is
-told.
+The store's rating of a model on its board is hidden, and the policy chooses among the stored battles: no call is made.
+This shows how far placements of this kind are from people's ratings, before the placement of a new model is reported.
 """
 
 from __future__ import annotations
@@ -34,9 +33,9 @@ Prices = Callable[[Sequence[str], Sequence[str]], tuple[NDArray[np.float64], NDA
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlacedAnew:
-    """A model's rating `elo` and error `se` in Elo points against a board without it, after so many `battles`.
+    """A model's rating `elo` and error `se` in Elo points against a board without it, after `battles` battles.
 
-    `rows` are the judgments of these battles, by their places. `available` is how many battles there were to choose.
+    `rows` are the indices of these battles' judgments. `available` is the number of battles to choose from.
     """
 
     elo: float
@@ -48,9 +47,9 @@ class PlacedAnew:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Anchors:
-    """Models that were placed anew: `elo`, `se`, `battles` and `available` (models,) as in `PlacedAnew`.
+    """Models that were placed again: `elo`, `se`, `battles` and `available` (models,) as in `PlacedAnew`.
 
-    `skipped` names those that could not be, and says why.
+    `skipped` names the models that could not be placed, with the reason.
     """
 
     models: tuple[str, ...]
@@ -62,9 +61,9 @@ class Anchors:
 
 
 def joined(one: Battles, other: Battles) -> Battles:
-    """Two tables of verdicts as one, by their names; of a verdict that is in both the first is kept.
+    """Join two tables of verdicts by their names; for a verdict in both tables the first is kept.
 
-    Only what every campaign's table has is kept: what was shown, by whom it was judged, and the label.
+    The result has only the columns of every campaign's table: what was shown, the judge, and the label.
     """
     names = {
         kind: tuple(sorted({*getattr(one, kind), *getattr(other, kind)}))
@@ -115,10 +114,10 @@ def place_anew(
 ) -> PlacedAnew:
     """Place `model` by at most `number` of its battles in `judgments`, chosen by a policy in rounds of `phase.round`.
 
-    All other models are held where their own judgments have them (`board`: fitted already). `habits` are those of the
-    judges. With `money` in nano-dollars no battle is taken that it does not cover at these `prices`. Raises
-    `InputError` for a model without a battle against a rated one, and `SeparatedError` where the others have no finite
-    ratings.
+    All other models are fixed at the ratings from their own judgments (`board`: an existing fit). `habits` are the
+    judges' habits. With `money` in nano-dollars, only battles that it covers at these `prices` are taken. Raises
+    `InputError` for a model without a battle against a rated model, and `SeparatedError` where the others have no
+    finite ratings.
     """
     data = judgments.comparisons()
     held = fit_board(data, model) if board is None else board
@@ -149,7 +148,7 @@ def place_anew(
         )
         round_number += 1
     if not round_number:
-        logit, se = place_among(data.select(~mine), model, held)  # which says that nothing places it
+        logit, se = place_among(data.select(~mine), model, held)  # raises because nothing places the model
     chosen = np.flatnonzero((of_row >= 0) & taken[of_row])
     return PlacedAnew(ELO_MEAN + POINTS_PER_LOGIT * logit, POINTS_PER_LOGIT * se, int(taken.sum()), len(taken), chosen)
 
@@ -165,9 +164,9 @@ def place_anchors(
     habits: Sequence[JudgeHabit] = (),
     prices: Prices | None = None,
 ) -> Anchors:
-    """Place each of `anchors` anew as `place_anew` does, all in the gauge of the board with every model on it.
+    """Place each of `anchors` again with `place_anew`, all in the gauge of the board that contains every model.
 
-    Raises what a fit of the whole board raises; an anchor without which there is no board is skipped.
+    Raises the errors of a fit of the whole board; an anchor without which no board can be fitted is skipped.
     """
     whole = _whole(judgments.comparisons())
     found: dict[str, PlacedAnew] = {}
@@ -199,7 +198,7 @@ def _whole(data: Comparisons) -> Ratings:
 def _state(
     judgments: Judgments, model: str, board: Ratings, mine: NDArray[np.bool_], habits: Sequence[JudgeHabit]
 ) -> tuple[PlanState, NDArray[np.intp]]:  # fmt: skip
-    """What a policy may know before the first battle, and for every judgment its battle in `only`, -1: of the board."""
+    """The policy's state before the first battle, and each judgment's battle in `only` (-1: part of the board)."""
     rated = np.isfinite(board.logits)
     code = judgments.models.index(model)
     usable = mine & (rated[judgments.model_a] | rated[judgments.model_b])
@@ -224,7 +223,7 @@ def _take(taken: NDArray[np.bool_], state: PlanState, chosen: set[tuple[str, str
 
 
 def _covered(state: PlanState, picks: Sequence[Pick], taken: NDArray[np.bool_], money: float) -> int:
-    """How many of the first picks are covered by what the battles taken left of the money."""
+    """How many of the first picks the money covers that remains after the battles taken."""
     models = {name: code for code, name in enumerate(state.models)}
     texts = {name: code for code, name in enumerate(state.instructions)}
     rows = np.array([(models[one.model_a], models[one.model_b], texts[str(one.instruction)]) for one in picks])

@@ -1,4 +1,4 @@
-"""The board that a new model is placed on, and the campaign that places it: what `venire place` asks."""
+"""The board that a new model is placed on, and the placement campaign of `venire place`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _MIN_ROUND, _MAX_ROUND = 10, 100
 
 @dataclass(frozen=True, slots=True)
 class PlaceSettings:
-    """What a user asks of `venire place`; money in nano-dollars, `half_width` in Elo points; None: no such limit."""
+    """The user's settings of `venire place`; money in nano-dollars, `half_width` in Elo points; None: no limit."""
 
     store: Path
     model: str
@@ -62,7 +62,7 @@ class PlaceSettings:
 
 @dataclass(frozen=True)
 class PlacementBoard:
-    """What is known before a model is placed: the verdicts of a campaign, and what people say of its models."""
+    """The data before a model is placed: the verdicts of a campaign, and people's ratings of its models."""
 
     campaign: str
     battles: Battles
@@ -72,26 +72,26 @@ class PlacementBoard:
 
     @cached_property
     def judgments(self) -> Judgments:
-        """The verdicts, both orders brought together."""
+        """The verdicts with both orders merged."""
         return merge_orders(self.battles)
 
 
 @dataclass(frozen=True)
 class PreparedPlacement:
-    """A placement that is ready to run: its campaign, and the board that it is on."""
+    """A placement that is ready to run: its campaign and its board."""
 
     settings: PlaceSettings
     campaign: CampaignSettings
     board: PlacementBoard
     already: int
-    """Judgments of the model that the board's campaign holds: they count."""
+    """Number of the model's judgments in the board's campaign, which count too."""
 
 
 def prepare(settings: PlaceSettings) -> PreparedPlacement:
     """Read the board of a store and make the campaign that places a model on it.
 
-    Completions are imported first, where a file of them is named. Raises InputError for whatever stands in the way: the
-    model, the campaign, judges, instructions, a store that another process holds.
+    If a file of completions is named, it is imported first. Raises InputError for anything that prevents the placement:
+    the model, the campaign, judges, instructions, or a store that another process holds.
     """
     _check(settings)
     with open_store(settings.store, create=False) as store:
@@ -99,7 +99,7 @@ def prepare(settings: PlaceSettings) -> PreparedPlacement:
             importing.add_file(store, settings.completions, "completions", {})
         row = choose_campaign(store, settings.campaign)
         known = plans.find_campaign(store, row.name)
-        assert known is not None  # it was chosen among those that are there
+        assert known is not None  # it was chosen among the existing campaigns
         base = campaign_of(settings.store.absolute().with_suffix(".toml"), known.text)
         campaign = _judged_by(settings, base, row.name)
         names = tuple(one.name for one in campaign.judges)
@@ -124,7 +124,7 @@ def _check(settings: PlaceSettings) -> None:
     if settings.money is not None and settings.money <= 0:
         raise InputError("--budget is 0: a placement asks judges; give dollars, such as --budget 1.00")
     check_level(settings.level)
-    conformal_rank(0, settings.alpha)  # which refuses an alpha that is none
+    conformal_rank(0, settings.alpha)  # refuses an invalid alpha
     if settings.half_width is not None and not settings.half_width > 0.0:
         raise InputError(f"--half-width {settings.half_width:g}: give Elo points above 0, such as 25")
     if settings.completions is not None and not settings.completions.is_file():
@@ -132,7 +132,7 @@ def _check(settings: PlaceSettings) -> None:
 
 
 def _judged_by(settings: PlaceSettings, base: CampaignSettings, name: str) -> CampaignSettings:
-    """The board's campaign with the judges that are asked again: those of pairs, or those named."""
+    """The board's campaign with the judges to ask again: the named judges, by default those of pairs."""
     able = [one for one in base.judges if one.recorded is None and one.shape is Shape.PAIR]
     if not able:
         raise InputError(
@@ -183,7 +183,7 @@ def _opponents(store: Store, settings: PlaceSettings, board: PlacementBoard) -> 
 
 
 def with_model(judgments: Judgments, model: str) -> Judgments:
-    """The same with the model among the names, where it has no judgment yet."""
+    """The judgments with the model among the names, even if it has no judgment yet."""
     return judgments if model in judgments.models else replace(judgments, models=(*judgments.models, model))
 
 
@@ -192,8 +192,8 @@ def _placement_campaign(
 ) -> CampaignSettings:
     """The campaign of a placement; `held` battles of the model are on the board, and count.
 
-    What tells one placement from another is in its name: money, rules to stop and the size of rounds are not, so that
-    the same command with more of them goes on where the last one stopped.
+    The name contains what distinguishes placements. It leaves out money, stopping rules and the size of rounds, so that
+    the same command with larger limits resumes the previous placement.
     """
     apart = [] if settings.policy == "information" else [settings.policy]
     apart += [f"seed {settings.seed}"] if settings.seed else []

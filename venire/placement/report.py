@@ -1,4 +1,4 @@
-"""What a placement came to: the model's rating by the judge, its rank, and its rating on people's scale."""
+"""The result of a placement: the model's rating by the judge, its rank, and its rating on people's scale."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ __all__ = ["PlacementReport", "place_result"]
 
 @dataclass(frozen=True)
 class PlacementReport:
-    """A placement with what it rests on; `people` is None where no model of the board has an Elo by people.
+    """A placement and its basis; `people` is None where no model of the board has an Elo by people.
 
-    `known` is what people say of the model itself, where that is known: it is no part of any figure.
+    `known` is people's rating of the model itself, where known: no figure uses it.
     """
 
     settings: PlaceSettings
@@ -42,14 +42,14 @@ class PlacementReport:
 
     @property
     def moved(self) -> dict[str, float]:
-        """By how much the joint fit moves the board's models, in Elo points, those that are moved most first."""
+        """How far the joint fit moves each model of the board, in Elo points, in descending order."""
         moved = np.zeros(0) if self.placement.moved is None else self.placement.moved
         known = np.flatnonzero(np.isfinite(moved))
         order = known[np.argsort(-np.abs(moved[known]), kind="stable")].tolist()
         return {self.placement.ratings.models[code]: float(moved[code]) for code in order[:5]}
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain JSON; None stands for what is without end or cannot be told."""
+        """The report as plain JSON; None stands for an infinite or unknown value."""
         one = self.placement
         return {
             "model": one.model,
@@ -79,7 +79,7 @@ class PlacementReport:
 def place_result(
     store: Store, campaign: int, name: str, board: PlacementBoard, settings: PlaceSettings
 ) -> PlacementReport | None:
-    """Rate the model by all of its verdicts, and calibrate by placing every anchor anew; None: no verdict yet."""
+    """Rate the model by all of its verdicts, and calibrate by placing every anchor again; None: no verdict yet."""
     steerer = PlacementFeedback(board, settings.model)
     found = steerer.judgments(frames.battles(store, campaign))
     code = found.models.index(settings.model)

@@ -1,4 +1,4 @@
-"""A placement while it runs: what it is expected to take, how its verdicts steer the rounds, and when it is enough."""
+"""A running placement: its expected cost, how its verdicts steer the rounds, and when it stops."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ __all__ = [
 ]
 
 _MODELS_TRIED = 5
-"""Models of the board that are placed anew to see how wide an interval comes out."""
+"""Number of the board's models that are placed again to estimate the width of the interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlacementForecast:
-    """What a battle of the placed model takes, and how many are expected within the limits; money in nano-dollars.
+    """The cost of a battle of the placed model, and the expected number within the limits; money in nano-dollars.
 
-    `more` says that some are judged already. `half` is half of the interval to expect in the end, in Elo points, None
-    where nothing tells.
+    `more` is true if some battles are judged already. `half` is the expected final half-width of the interval in Elo
+    points, None where it cannot be estimated.
     """
 
     calls: float
@@ -57,7 +57,7 @@ class PlacementForecast:
 
 @contextmanager
 def placement_session(prepared: PreparedPlacement) -> Iterator[Session]:
-    """A session of the campaign that places a model, its rounds steered by ratings on the board held.
+    """A session of the campaign that places a model; ratings on the fixed board steer its rounds.
 
     Raises InputError and StoreError as `Session` does.
     """
@@ -68,9 +68,9 @@ def placement_session(prepared: PreparedPlacement) -> Iterator[Session]:
 
 
 def forecast_placement(session: Session, prepared: PreparedPlacement) -> PlacementForecast | None:
-    """What the rest of a placement takes; None where nothing is left to ask.
+    """The cost of the rest of a placement; None where nothing is left to ask.
 
-    Raises InputError for a budget that does not cover one battle, and where nothing says when it is enough.
+    Raises InputError for a budget that does not cover one battle, and where no limit ends the placement.
     """
     settings, rows = prepared.settings, session.forecast()
     paid, left, settled = session.spending.nano, session.progress.missing, session.progress.settled
@@ -78,7 +78,7 @@ def forecast_placement(session: Session, prepared: PreparedPlacement) -> Placeme
         return None
     planned = session.planned
     battles = max(1, sum(one.design.size for one in planned.rounds))
-    trials = planned.trials / battles  # of a battle, those on the board included
+    trials = planned.trials / battles  # per battle, those on the board included
     calls, each = (sum(getattr(row, name) for row in rows) * trials / left for name in ("calls", "expected"))
     if not calls:
         return None
@@ -90,7 +90,7 @@ def forecast_placement(session: Session, prepared: PreparedPlacement) -> Placeme
         )
     _refuse_endless(settings, each)
     there_are = (len(planned.design.models) - 1) * len(planned.design.instructions)
-    limits = (affordable, settings.battles, there_are)  # the first to be reached ends it
+    limits = (affordable, settings.battles, there_are)  # the first limit reached ends it
     asked = max(0, min(one for one in limits if one is not None))
     judged = max(round(settled / trials), round(prepared.already / len(rows)))
     half = expected_half_width(prepared.board, settings, max(1, asked + judged))
@@ -98,16 +98,16 @@ def forecast_placement(session: Session, prepared: PreparedPlacement) -> Placeme
 
 
 def _refuse_endless(settings: PlaceSettings, each: float) -> None:
-    """Without a limit every battle of the model with everybody would be asked."""
+    """Refuse a placement without a limit, which would ask every battle of the model with every opponent."""
     if settings.battles is None and settings.half_width is None and (settings.money is None or not each):
         why = "its judges cost nothing" if settings.money is not None else "no --budget is given"
         raise InputError(f"{why}: say when it is enough with --battles, --half-width or --budget")
 
 
 def expected_half_width(board: PlacementBoard, settings: PlaceSettings, battles: int) -> float | None:
-    """Half of the interval to expect after so many battles, in Elo points: what models of the board came to.
+    """Expected half-width of the interval after `battles` battles, in Elo points, from models of the board.
 
-    A few of them are placed anew; where they have fewer battles, their error shrinks with the root. None: no telling.
+    A few models are placed again; if they have fewer battles, their error is scaled by the square root. None: unknown.
     """
     others = others_of(board.judgments, settings.model)
     step = max(1, len(others.models) // _MODELS_TRIED)
@@ -123,14 +123,14 @@ def expected_half_width(board: PlacementBoard, settings: PlaceSettings, battles:
 
 
 def place_phase(settings: PlaceSettings) -> PhaseSettings:
-    """How battles of one model are chosen."""
+    """The phase that chooses the battles of the placed model."""
     return PhaseSettings(
         policy=settings.policy, name="place", round=settings.round, purpose="place", place=settings.model
     )
 
 
 def others_of(judgments: Judgments, model: str) -> Judgments:
-    """A board's judgments without the model that is placed."""
+    """A board's judgments without the placed model."""
     if model not in judgments.models:
         return judgments
     return judgments.select(judgments.between([one for one in judgments.models if one != model]))
@@ -138,9 +138,9 @@ def others_of(judgments: Judgments, model: str) -> Judgments:
 
 @dataclass(frozen=True)
 class PlacementFeedback:
-    """Steers the rounds of a placement: the board is held where it is, and only the new model is rated.
+    """Steers the rounds of a placement: the board's ratings are fixed, and only the new model is rated.
 
-    An `arena.planning.Steering`: models that are held have an error of 0.
+    An `arena.planning.Steering`: models with fixed ratings have an error of 0.
     """
 
     board: PlacementBoard
@@ -152,11 +152,11 @@ class PlacementFeedback:
         return fit_board(with_model(self.board.judgments, self.model).comparisons(), self.model)
 
     def judgments(self, battles: Battles) -> Judgments:
-        """The board's judgments and these together, the new model among the names."""
+        """The board's judgments together with these battles, the new model among the names."""
         return with_model(merge_orders(joined(self.board.battles, battles)), self.model)
 
     def estimate(self, battles: Battles) -> Estimates:
-        """The board's ratings with errors of 0, that of the model by its verdicts (NaN: none yet), judges' habits."""
+        """The board's ratings with errors of 0, the model's rating by its verdicts (NaN: none yet), judges' habits."""
         found = self.judgments(battles)
         rated = dict(zip(self._rated.models, self._rated.logits.tolist(), strict=True))
         logits = np.array([rated.get(name, math.nan) for name in found.models])
@@ -168,20 +168,20 @@ class PlacementFeedback:
         return Estimates(found.models, logits, se, habits, held)
 
     def before(self) -> Estimates:
-        """What is known before the first round: the board."""
+        """The estimates before the first round, which are those of the board."""
         return self.estimate(
             select_battles(self.board.battles, np.zeros(len(self.board.battles.label), dtype=np.bool_))
         )
 
     def analyse(self, battles: Battles, nano_usd: int) -> InterimAnalysis:
-        """Where the model stands by now, with both intervals, and whether its interval is narrow enough."""
+        """The model's current rating with both intervals, and whether its interval is narrow enough."""
         found = self.judgments(battles)
         code = found.models.index(self.model)
         mine = found.select((found.model_a == code) | (found.model_b == code))
         rated = [
             name for name, at in zip(self._rated.models, self._rated.logits.tolist(), strict=True) if math.isfinite(at)
         ]
-        own = mine.select(mine.between([*rated, self.model])).instruction  # others do not place it
+        own = mine.select(mine.between([*rated, self.model])).instruction  # other battles do not place it
         clusters = int(np.count_nonzero(np.bincount(own))) if len(own) else 0
         asked = len(np.unique(np.column_stack([mine.model_a, mine.model_b, mine.instruction]), axis=0))
         logit, se = self._place(found)
@@ -212,7 +212,7 @@ class PlacementFeedback:
 def _interim_rating(
     model: str, logit: float, se: float, clusters: int, battles: int, level: float
 ) -> tuple[InterimRating, float | None]:
-    """A model at a look, and half its interval to stop by: none with fewer than 20 instructions."""
+    """A model's rating at an interim analysis, and its half-width for stopping: None below 20 instructions."""
     if not math.isfinite(logit) or not math.isfinite(se):
         elo = ELO_MEAN + POINTS_PER_LOGIT * logit if math.isfinite(logit) else None
         return InterimRating(model, elo, None, None, None, None, None, battles), None
